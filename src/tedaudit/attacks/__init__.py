@@ -1,0 +1,1 @@
+"""Adversaries that name the source of a rewritten text; one a file."""

@@ -1,0 +1,46 @@
+"""The few exceptions a user can act on.
+
+Every message names the thing, the value, what is allowed and the next step.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class TedauditError(Exception):
+    """Anything that wrong input or a damaged file can cause; the command line exits with 2."""
+
+
+class SpecError(TedauditError):
+    """A setting that does not exist or has a value it cannot have."""
+
+
+class PluginError(TedauditError):
+    """A plug-in that cannot be found, built or loaded."""
+
+
+class ContractError(TedauditError):
+    """A plug-in that broke its contract: wrong length, wrong type, scores that are not numbers."""
+
+
+class CorpusError(TedauditError):
+    """Texts that cannot be read or cannot be audited."""
+
+
+class EncoderError(TedauditError):
+    """A sentence encoder that is not installed or returns something unusable."""
+
+
+class RunDirectoryError(TedauditError):
+    """A run directory that does not fit what is asked of it, or a damaged file in it."""
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names as one readable, sorted list."""
+    return ", ".join(sorted(names)) or "(none)"
+
+
+def did_you_mean(name: str, allowed: Iterable[str]) -> str:
+    """Return " Did you mean 'x'?" where a close name exists, else the empty string."""
+    close = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.6)
+    return f" Did you mean '{close[0]}'?" if close else ""

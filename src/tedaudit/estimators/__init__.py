@@ -1,0 +1,1 @@
+"""From counts to bounds: pure mathematics, usable alone."""

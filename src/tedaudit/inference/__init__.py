@@ -1,0 +1,1 @@
+"""Model work that mechanisms and attacks share; torch lives here and nowhere else."""

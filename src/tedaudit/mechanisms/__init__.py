@@ -1,0 +1,1 @@
+"""Text rewriters to audit; one a file."""

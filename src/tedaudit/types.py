@@ -1,0 +1,256 @@
+"""The values that pass between the stages of an audit, and what a plug-in must offer.
+
+What a stage must not know is not in its type: an attack gets an `Observation`, which has neither
+the secret nor the key of the draw.
+"""
+
+import hashlib
+import math
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol, get_args, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.errors import SpecError, listed
+
+Array = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
+Unit = Literal["token", "word", "triple", "sentence", "document"]
+Seen = Literal["text", "tokens", "latent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """One rewriting request. All noise is a function of the key."""
+
+    text: str
+    epsilon: float
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """What a mechanism released for one draw; `error` is a code and never holds a text."""
+
+    text: str
+    tokens: tuple[int, ...] | None = None
+    latent: Array | None = None
+    units: int | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What an attack sees of one trial: the output, the candidates and a key for its own coin tosses."""
+
+    output: Rewrite
+    candidates: Sequence[str]
+    tie_key: int
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """One score per candidate, higher for the likelier source. Ties are broken by the auditor."""
+
+    scores: Floats
+    usable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a mechanism promises: epsilon never travels without its unit, delta and neighbours."""
+
+    epsilon: float
+    unit: Unit
+    delta: float = 0.0
+    max_units: int | None = 1
+    neighbours: str = "any two texts"
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.epsilon) or self.epsilon < 0:
+            raise SpecError(f"A claim's epsilon is {self.epsilon}; it must be 0 or larger.")
+        if not 0 <= self.delta < 1:
+            raise SpecError(f"A claim's delta is {self.delta}; it must be at least 0 and below 1.")
+        if self.unit not in get_args(Unit):
+            raise SpecError(f"A claim's unit is '{self.unit}'; it is one of: {listed(get_args(Unit))}.")
+        if any(word in self.neighbours.lower() for word in ("metric", "distance")):
+            raise SpecError(
+                f"The claim holds for '{self.neighbours}': a metric (distance-scaled) guarantee. "
+                "The audit bounds the loss between any two texts, so it can neither support nor "
+                "refute it. Audit the mechanism without a claim, or state one for any two texts."
+            )
+
+    @property
+    def total(self) -> float:
+        """Epsilon of a whole release by basic composition; infinite where the units are unbounded."""
+        return math.inf if self.max_units is None else self.epsilon * self.max_units
+
+    @property
+    def total_delta(self) -> float:
+        """Delta of a whole release by basic composition."""
+        if self.delta == 0:
+            return 0.0
+        return 1.0 if self.max_units is None else min(1.0, self.delta * self.max_units)
+
+    def __str__(self) -> str:
+        delta = f", delta {self.total_delta:g}" if self.delta else ""
+        if self.max_units == 1:
+            return f"{self.epsilon:g} per {self.unit}{delta}"
+        times = "unbounded" if self.max_units is None else f"x {self.max_units} = {self.total:g}"
+        return f"{self.epsilon:g} per {self.unit} {times}{delta}"
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a plug-in says of itself wherever it is listed. Raise `version` when its results change."""
+
+    name: str
+    summary: str
+    paper: str = ""
+    claim: str = ""
+    departures: tuple[str, ...] = ()
+    sees: tuple[Seen, ...] = ("text",)
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Texts in order, with columns of the same length."""
+
+    texts: tuple[str, ...]
+    columns: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """A corpus by split; candidates come from the training split. `notes` tell what was done to it."""
+
+    name: str
+    splits: Mapping[str, Split]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The candidate pool: the distinct texts of the training split."""
+        return self.splits["train"].texts
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the candidate pool, in order."""
+        digest = hashlib.sha256()
+        for text in self.texts:
+            raw = text.encode("utf-8", "surrogatepass")
+            digest.update(len(raw).to_bytes(8, "little") + raw)
+        return digest.hexdigest()
+
+
+def folded(text: str) -> str:
+    """Return the form in which texts count as the same: Unicode NFC, white space folded."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which texts stand in line-up together and which of them is rewritten; one row per observation.
+
+    `candidates` holds positions in the pool, the text that was sampled first in column 0; it is
+    None where every row's candidates are the whole pool. `secret` indexes into the candidates.
+    `replicate` counts how often the plan has rewritten that text before, so that every row has
+    noise of its own. The rows of one trial follow each other (two of them for the baseline
+    estimator, which rewrites both candidates).
+    """
+
+    candidates: npt.NDArray[np.int32] | None
+    secret: npt.NDArray[np.int32]
+    replicate: npt.NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.secret)
+
+    @property
+    def source(self) -> npt.NDArray[np.int32]:
+        """The position in the pool of the text that is rewritten, per row."""
+        if self.candidates is None:
+            return self.secret
+        return np.asarray(self.candidates[np.arange(len(self)), self.secret], dtype=np.int32)
+
+    def rows(self, start: int, stop: int) -> "Plan":
+        """Return a run of consecutive rows."""
+        some = None if self.candidates is None else self.candidates[start:stop]
+        return Plan(some, self.secret[start:stop], self.replicate[start:stop])
+
+
+class Mechanism(Protocol):
+    """Rewrites texts. A dataclass whose fields are its whole configuration."""
+
+    card: ClassVar[Card]
+
+    def claim(self, epsilon: float) -> Claim | None:
+        """Return what is promised at this epsilon, or None where nothing is."""
+        ...
+
+    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+        """Return one rewrite per draw, in order."""
+        ...
+
+
+class Attack(Protocol):
+    """Names the source of an output. Its card says which parts of a rewrite it sees."""
+
+    card: ClassVar[Card]
+
+    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+        """Return one guess per observation, in order."""
+        ...
+
+
+class CorpusLoader(Protocol):
+    """Reads a corpus. A dataclass whose fields are its whole configuration."""
+
+    card: ClassVar[Card]
+
+    def load(self) -> Corpus:
+        """Return the corpus, splits kept apart, texts distinct within each."""
+        ...
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """An attack that uses the candidate pool as background knowledge, and does work on it once."""
+
+    def prepare(self, pool: Sequence[str]) -> None:
+        """Take in the pool. Called once before any guess, with the same pool for a whole run."""
+        ...
+
+
+@runtime_checkable
+class HasFingerprint(Protocol):
+    """A plug-in whose results depend on more than its fields: files, weights, source code."""
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return what else determines the results, by name."""
+        ...
+
+
+@runtime_checkable
+class HasOwnEpsilons(Protocol):
+    """A mechanism for which the epsilons of the spec mean nothing, or that has a grid of its own."""
+
+    def epsilons(self) -> Sequence[float]:
+        """Return the epsilons to audit; infinity stands for "takes no epsilon"."""
+        ...
+
+
+@runtime_checkable
+class WritesOnce(Protocol):
+    """A mechanism that has at most one rewrite of a text, so that candidate sets must share none."""
+
+    def available(self, texts: Sequence[str], epsilons: Sequence[float]) -> npt.NDArray[np.bool_]:
+        """Return which texts have a rewrite at every one of these epsilons."""
+        ...
