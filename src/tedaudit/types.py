@@ -242,8 +242,8 @@ class HasFingerprint(Protocol):
 class HasOwnEpsilons(Protocol):
     """A mechanism for which the epsilons of the spec mean nothing, or that has a grid of its own."""
 
-    def epsilons(self) -> Sequence[float]:
-        """Return the epsilons to audit; infinity stands for "takes no epsilon"."""
+    def epsilons(self, asked: Sequence[float]) -> Sequence[float]:
+        """Return the epsilons to audit, given those asked for; infinity stands for "takes none"."""
         ...
 
 
@@ -253,4 +253,13 @@ class WritesOnce(Protocol):
 
     def available(self, texts: Sequence[str], epsilons: Sequence[float]) -> npt.NDArray[np.bool_]:
         """Return which texts have a rewrite at every one of these epsilons."""
+        ...
+
+
+@runtime_checkable
+class BringsTexts(Protocol):
+    """A mechanism that knows its own texts, so that an audit need not name a corpus."""
+
+    def texts(self) -> Sequence[str]:
+        """Return the texts that it can rewrite."""
         ...

@@ -1,0 +1,54 @@
+"""The short ways in from Python: everything here fills an `AuditSpec` and runs it."""
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tedaudit.corpora._given import Given
+from tedaudit.registry import Reference, build
+from tedaudit.results import AuditResult
+from tedaudit.runner import Progress, run
+from tedaudit.spec import parse_spec
+from tedaudit.types import Corpus, Mechanism
+
+
+def audit(
+    mechanism: str | Mechanism | Callable[..., Any] | Mapping[str, Any],
+    corpus: str | Corpus | Sequence[str] | Mapping[str, Any] = "demo",
+    *,
+    epsilon: float | Sequence[float] = (),
+    attack: str | Sequence[Any] = "lexical",
+    trials: int = 1000,
+    **settings: Any,
+) -> AuditResult:
+    """Audit one mechanism and return what was found.
+
+    `mechanism` is a name, a plug-in, or a plain function from text to text (or list to list);
+    `corpus` a name or a list of texts. Any other setting of `AuditSpec` may be given, and `k`,
+    `lambda_`, `strategy`, `top` or `estimator` for the plan. Without `out` nothing stays on disk.
+
+    >>> audit(str.upper, ["a b", "c d", "e f"], epsilon=1.0, trials=200).violated
+    True
+    """
+    plan = {
+        key.rstrip("_"): settings.pop(key)
+        for key in ("k", "lambda_", "strategy", "top", "estimator")
+        if key in settings
+    }
+    progress: Progress | None = settings.pop("progress", None)
+    if plan:
+        settings["plans"] = [plan]
+    given: Any = corpus
+    if not isinstance(corpus, str | Mapping):
+        given = {"name": "given", "live": Given(corpus)}
+    settings |= {"mechanisms": [mechanism], "corpus": given, "attacks": attack, "trials": trials}
+    with tempfile.TemporaryDirectory(prefix="tedaudit-") as temporary:
+        settings.setdefault("out", str(Path(temporary) / "run"))
+        return run(parse_spec({**settings, "epsilons": epsilon}), progress)
+
+
+def load_corpus(name: str, **options: Any) -> Corpus:
+    """Return a corpus by the name of its loader."""
+    corpus: Corpus = build(Reference("corpus", name, options)).load()
+    return corpus

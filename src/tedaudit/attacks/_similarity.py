@@ -1,0 +1,70 @@
+"""What the attacks by similarity share: the candidate whose vector is closest to the output's."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tedaudit.inference.encoders import Encoder
+from tedaudit.types import Floats, Guess, Observation
+
+
+class Similarity:
+    """Cosine scores of outputs against candidates; the pool's vectors are computed once."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._pool: Sequence[str] = ()
+        self._table: Any = None
+        self._position: dict[str, int] = {}
+
+    def prepare(self, pool: Sequence[str]) -> None:
+        """Encode the candidate pool."""
+        self._encoder.fit(pool)
+        self._pool, self._table = pool, self._encoder.encode(pool)
+        self._position = {text: i for i, text in enumerate(pool)}
+
+    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+        """Return the cosine of each output with each of its candidates."""
+        outputs, row_of = _distinct(observation.output.text for observation in seen)
+        vectors = self._encoder.encode(outputs)
+        whole = self._table is not None and all(o.candidates is self._pool for o in seen)
+        scores = self._against_pool(vectors, row_of) if whole else self._against_own(vectors, row_of, seen)
+        return [Guess(row) for row in scores]
+
+    def _against_pool(self, vectors: Any, row_of: list[int]) -> Sequence[Floats]:
+        """Score all of the pool for every output: one matrix product."""
+        table = _dense(vectors @ self._table.T)
+        return [table[row] for row in row_of]
+
+    def _against_own(self, vectors: Any, row_of: list[int], seen: Sequence[Observation]) -> Sequence[Floats]:
+        """Score each observation's own candidates: the products of matching rows."""
+        counts = [len(observation.candidates) for observation in seen]
+        left = vectors[np.repeat(row_of, counts)]
+        right = self._vectors([text for observation in seen for text in observation.candidates])
+        products = (
+            left.multiply(right).sum(axis=1) if hasattr(left, "multiply") else _row_products(left, right)
+        )
+        return np.split(np.asarray(products, dtype=np.float64).ravel(), np.cumsum(counts)[:-1])
+
+    def _vectors(self, texts: Sequence[str]) -> Any:
+        known = self._position
+        if self._table is not None and all(text in known for text in texts):
+            return self._table[[known[text] for text in texts]]
+        distinct, rows = _distinct(texts)
+        return self._encoder.encode(distinct)[rows]
+
+
+def _distinct(texts: Any) -> tuple[list[str], list[int]]:
+    """Return the distinct texts and, per text, its place among them."""
+    place: dict[str, int] = {}
+    rows = [place.setdefault(text, len(place)) for text in texts]
+    return list(place), rows
+
+
+def _dense(product: Any) -> Floats:
+    return np.asarray(product.toarray() if hasattr(product, "toarray") else product, dtype=np.float64)
+
+
+def _row_products(left: Any, right: Any) -> Floats:
+    return np.asarray((left.astype(np.float64) * right.astype(np.float64)).sum(axis=1))

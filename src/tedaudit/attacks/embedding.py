@@ -1,0 +1,43 @@
+"""Name the candidate whose sentence embedding is closest to the output's (external embedding attack).
+
+Paper:   TeDA, "embedding-based attribution": all-mpnet-base-v2, cosine distance.
+Departs: any SentenceTransformer model or folder may be named.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from tedaudit.attacks._similarity import Similarity
+from tedaudit.inference.encoders import load_encoder
+from tedaudit.types import Card, Guess, Observation
+
+
+@dataclass
+class Embedding:
+    """Cosine of sentence embeddings; loads its model when first used."""
+
+    encoder: str = "sentence-transformers/all-mpnet-base-v2"
+    card: ClassVar[Card] = Card(
+        name="embedding",
+        summary="Nearest candidate by cosine of sentence embeddings (external embedding attack).",
+        paper="TeDA: Beyond Theoretical Bounds (Li et al.), section 3.1",
+    )
+    _similarity: Similarity | None = field(default=None, init=False, repr=False, compare=False)
+
+    def prepare(self, pool: Sequence[str]) -> None:
+        """Embed the candidate pool once."""
+        self._loaded().prepare(pool)
+
+    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+        """Score candidates by cosine with the output."""
+        return self._loaded().guess(seen)
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return a checksum of the weights."""
+        return load_encoder(self.encoder).fingerprint()
+
+    def _loaded(self) -> Similarity:
+        if self._similarity is None:
+            self._similarity = Similarity(load_encoder(self.encoder))
+        return self._similarity

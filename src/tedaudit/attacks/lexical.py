@@ -1,0 +1,36 @@
+"""Name the candidate that shares most words and character n-grams with the output.
+
+Needs no model. Features are weighed by how rare they are in the candidate pool, which the
+adversary knows by assumption.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from tedaudit.attacks._similarity import Similarity
+from tedaudit.inference.lexical import LexicalEncoder
+from tedaudit.types import Card, Guess, Observation
+
+
+@dataclass
+class Lexical:
+    """Cosine of hashed TF-IDF vectors."""
+
+    card: ClassVar[Card] = Card(
+        name="lexical",
+        summary="Shared words, word pairs and character n-grams, weighed by rarity; no model.",
+        departures=("not in the paper: a baseline that runs everywhere",),
+    )
+    _similarity: Similarity = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._similarity = Similarity(LexicalEncoder())
+
+    def prepare(self, pool: Sequence[str]) -> None:
+        """Learn which features are rare."""
+        self._similarity.prepare(pool)
+
+    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+        """Score candidates by what they share with the output."""
+        return self._similarity.guess(seen)

@@ -1,0 +1,192 @@
+"""Which texts stand in line-up together: probabilistic transition sampling, nearest, furthest.
+
+Paper: TeDA, "Probabilistic Transition Sampling". The first text is uniform; each further one is
+drawn with pi(x) proportional to exp(lambda * sum_s ln P(x|s)), P(x|s) proportional to
+exp(-d(x, s)), among the texts not yet in the set S. The normaliser of P(.|s) does not depend on
+x, and with unit vectors sum_s d(x, s) = |S| - x.(sum_s s), so pi(x) is proportional to
+exp(lambda * x.(sum_s s)): one matrix product per batch of distinct sets.
+
+Trial t depends on the key and on t alone, so more trials extend a plan. Sampling is by inverse
+distribution function with the largest exponent taken out, so no lambda overflows.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.seeding import derive, uniforms
+from tedaudit.types import Floats
+
+Ints = npt.NDArray[np.int32]
+Strategy = Literal["transition", "nearest", "furthest"]
+_CELLS = 4_000_000  # similarities held at a time: 32 MB
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How candidate sets are drawn: k texts, and what makes a text a likely companion."""
+
+    k: int
+    strategy: Strategy = "transition"
+    temperature: float = -1e4  # the paper's lambda: < 0 more diverse, 0 uniform, > 0 more similar
+    top: int = 1  # nearest and furthest: uniform among this many
+
+    @property
+    def uniform(self) -> bool:
+        """Whether distances play no part."""
+        return self.strategy == "transition" and self.temperature == 0
+
+
+class Pool:
+    """The vectors of the candidate pool, ready for products with sums of its own rows."""
+
+    def __init__(self, vectors: Any) -> None:
+        self.size = int(vectors.shape[0])
+        self._sparse = hasattr(vectors, "tocsr")
+        if self._sparse:
+            self._rows, self._columns = vectors, vectors.T.tocsr()
+        else:
+            # float64 where it fits: lambda = 1e4 turns an error of 1e-7 into one of 1e-3 in the exponent
+            small = vectors.size <= 100_000_000
+            self._rows = np.asarray(vectors, dtype=np.float64 if small else np.float32)
+            self._columns = self._rows.T
+
+    def similarity(self, sets: Ints) -> Floats:
+        """Return, for each set of positions, the summed cosine of every text with its members."""
+        total = self._rows[sets[:, 0]]
+        for column in range(1, sets.shape[1]):
+            total = total + self._rows[sets[:, column]]
+        product = total @ self._columns
+        return np.asarray(product.toarray() if self._sparse else product, dtype=np.float64)
+
+
+def candidate_sets(pool: Pool | int, sampling: Sampling, trials: range, key: int) -> Ints:
+    """Return one row of k positions per trial, the text drawn first in column 0.
+
+    Where distances play no part the pool's size is enough.
+    """
+    size = pool if isinstance(pool, int) else pool.size
+    first = uniforms([derive(key, "first")], len(trials), trials.start)[0]
+    chosen = np.minimum((first * size).astype(np.int32), size - 1)[:, None]
+    for step in range(1, sampling.k):
+        uniform = uniforms([derive(key, "step", step)], len(trials), trials.start)[0]
+        if sampling.uniform:
+            following = _uniform_step(size, chosen, uniform)
+        else:
+            assert isinstance(pool, Pool)  # noqa: S101 - the caller embeds unless sampling is uniform
+            following = _distance_step(pool, sampling, chosen, uniform)
+        chosen = np.column_stack([chosen, following])
+    return np.ascontiguousarray(chosen, dtype=np.int32)
+
+
+def disjoint_sets(pool: Pool | int, sampling: Sampling, usable: npt.NDArray[np.bool_], key: int) -> Ints:
+    """Return as many sets as possible that share no text, in random order: for tables of rewrites."""
+    size = pool if isinstance(pool, int) else pool.size
+    order = np.argsort(uniforms([derive(key, "order")], size)[0], kind="stable")
+    free = usable.copy()
+    steps = [uniforms([derive(key, "step", step)], size)[0] for step in range(1, sampling.k)]
+    rows: list[list[int]] = []
+    for first in order:
+        if not free[first]:
+            continue
+        if int(free.sum()) < sampling.k:
+            break
+        members = [int(first)]
+        free[first] = False
+        for uniform in steps:
+            here = np.asarray([members], dtype=np.int32)
+            weight = (
+                np.ones(size)
+                if isinstance(pool, int)
+                else next(_weights(pool.similarity(here), sampling, ~free[None, :]))
+            )
+            members.append(_pick(weight * free, uniform[len(rows) : len(rows) + 1])[0])
+            free[members[-1]] = False
+        rows.append(members)
+    return np.asarray(rows, dtype=np.int32).reshape(-1, sampling.k)
+
+
+def _uniform_step(size: int, chosen: Ints, uniform: Floats) -> Ints:
+    """Return a uniform choice among the texts not yet chosen."""
+    left = size - chosen.shape[1]
+    pick = np.minimum((uniform * left).astype(np.int32), left - 1)
+    for taken in np.sort(chosen, axis=1).T:  # skip over the chosen, smallest first
+        pick = pick + (pick >= taken)
+    return np.asarray(pick, dtype=np.int32)
+
+
+def _distance_step(pool: Pool, sampling: Sampling, chosen: Ints, uniform: Floats) -> Ints:
+    """Return the next text of every set; equal sets share one pass over the pool."""
+    sets, which = np.unique(chosen, axis=0, return_inverse=True)
+    by_set = np.argsort(which.ravel(), kind="stable")
+    ends = np.searchsorted(which.ravel()[by_set], np.arange(len(sets) + 1))
+    following = np.zeros(len(chosen), dtype=np.int32)
+    rows = max(1, _CELLS // pool.size)
+    for start in range(0, len(sets), rows):
+        some = sets[start : start + rows]
+        taken = np.zeros((len(some), pool.size), dtype=np.bool_)
+        np.put_along_axis(taken, some, values=True, axis=1)
+        for offset, weight in enumerate(_weights(pool.similarity(some), sampling, taken)):
+            members = by_set[ends[start + offset] : ends[start + offset + 1]]
+            following[members] = _pick(weight, uniform[members])
+    return following
+
+
+def _weights(similarity: Floats, sampling: Sampling, taken: npt.NDArray[np.bool_]) -> Iterator[Floats]:
+    """Yield the unnormalised probability of every text, one array per row; 0 for the taken ones."""
+    sign = {"nearest": 1.0, "furthest": -1.0}.get(sampling.strategy, sampling.temperature)
+    for row, gone in zip(similarity, taken, strict=True):
+        if sampling.strategy != "transition":
+            yield _top(np.where(gone, -np.inf, sign * row), sampling.top)
+        elif math.isinf(sign):
+            yield _top(np.where(gone, -np.inf, math.copysign(1.0, sign) * row), 1)
+        else:
+            exponent = np.where(gone, -np.inf, sign * row)
+            yield np.exp(exponent - exponent.max())
+
+
+def _top(score: Floats, top: int) -> Floats:
+    """Return weights that pick uniformly among the `top` best, ties at the edge broken at random.
+
+    Of `top` places, those strictly above the edge get one each; the rest is shared by the tied.
+    """
+    score = np.round(score, 12)  # rounding errors must not break ties
+    top = min(top, int(np.isfinite(score).sum()))
+    edge = np.partition(score, -top)[-top]
+    above, tied = score > edge, score == edge
+    return np.where(above, 1.0, np.where(tied, (top - above.sum()) / max(1, tied.sum()), 0.0))
+
+
+def _pick(weight: Floats, uniform: Floats) -> Ints:
+    """Return a choice by weight for each uniform, by inverse distribution function."""
+    cumulative = np.cumsum(weight)
+    pick = np.searchsorted(cumulative, uniform * cumulative[-1], side="right")
+    last = np.searchsorted(cumulative, cumulative[-1])  # where the sum is complete: never a weight of 0
+    return np.asarray(np.minimum(pick, last), dtype=np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class Concentration:
+    """How unevenly texts serve as companions: few distractors, used often, weaken a prior-free reading."""
+
+    distinct: int
+    top_ten_share: float
+    effective: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.distinct:,} distinct distractors, the ten commonest in {self.top_ten_share:.0%} of "
+            f"places (as even as {self.effective:,.0f} equally common ones)"
+        )
+
+
+def concentration(candidates: Ints, size: int) -> Concentration:
+    """Return how concentrated the distractors (all columns but the first) are."""
+    counts = np.bincount(candidates[:, 1:].ravel(), minlength=size).astype(np.float64)
+    share = counts / counts.sum()
+    top = float(np.sort(share)[-10:].sum())
+    return Concentration(int((counts > 0).sum()), top, float(1 / (share**2).sum()))

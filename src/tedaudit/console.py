@@ -1,0 +1,116 @@
+"""What the command line shows: tables, cards, bounds, and progress with rate and time left."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from tedaudit.estimators import Bound
+from tedaudit.reports.table import number, reading, rich_tables
+from tedaudit.results import AuditResult
+from tedaudit.runner import Progress
+from tedaudit.types import Card
+
+
+def console(*, error: bool = False) -> Console:
+    """Return a console; where nobody is looking, lines are wide instead of folded."""
+    stream = sys.stderr if error else sys.stdout
+    return Console(stderr=error, width=None if stream.isatty() else 200, highlight=False)
+
+
+@contextmanager
+def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
+    """Give a progress callback that draws a bar on standard error."""
+    if quiet:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=console(error=True), transient=True) as bar:
+        task = bar.add_task("preparing", total=None, rate="")
+
+        def advance(what: str, done: int, total: int) -> None:
+            speed = bar.tasks[0].speed
+            rate = f"{speed:,.0f}/s" if speed else ""
+            description = escape(what) if what else None
+            bar.update(task, completed=done, total=total, description=description, rate=rate)
+
+        yield advance
+
+
+def show_result(result: AuditResult) -> None:
+    """Print the findings, how to read them and where they lie."""
+    out = console()
+    for table in rich_tables(result):
+        out.print(table)
+    if not result.findings:
+        out.print("No attack has finished a block yet: there is nothing to estimate from.")
+    else:
+        out.print(reading(result.findings), style="dim")
+    for note in result.notes:
+        out.print(f"- {escape(note)}")
+    out.print(f"Everything is in {escape(str(result.folder))} (report.md, summary.json).")
+
+
+def show_bound(bound: Bound) -> None:
+    """Print one bound with all that belongs to it."""
+    out = console()
+    what = (
+        f"{bound.correct:,} of {bound.guesses:,} right, {bound.candidates} candidates, delta {bound.delta:g}"
+    )
+    rows = (
+        ("lower bound (eps_emp)", f"{bound.lower:.4f}", f"one-sided error {bound.error:g}"),
+        ("point", number(bound.point), "of this attack's success"),
+        ("upper end", number(bound.upper), "of this attack's success: no attack proves privacy"),
+        ("ceiling", f"{bound.ceiling:.4f}", "had every guess been right"),
+        ("success rate", f"{bound.success:.4f}", f"{bound.success_low:.4f} to {bound.success_high:.4f}"),
+        ("Bayes leakage (k p)", f"{bound.leakage:.4f}", f"at least {bound.leakage_low:.4f}"),
+    )
+    out.print(f"{bound.method}: {what}")
+    for name, value, remark in rows:
+        out.print(f"  {name:<22} {value:>10}   {remark}")
+
+
+def show_cards(cards: Sequence[tuple[Card, Sequence[str]]]) -> None:
+    """Print cards with the parameters that each plug-in takes."""
+    out = console()
+    for card, parameters in cards:
+        out.print(f"[bold]{escape(card.name)}[/bold]  {escape(card.summary)}")
+        details = [("paper", card.paper), ("claim", card.claim), ("takes", ", ".join(parameters))]
+        details += [("note", departure) for departure in card.departures]
+        for name, value in details:
+            if value:
+                out.print(f"    {name}: {escape(value)}")
+
+
+def show_replay(trials: Sequence[Any]) -> None:
+    """Print trials done again; texts are shown as they are, never as markup."""
+    out = console()
+    for trial in trials:
+        outcome = "right" if trial.right else "unusable" if trial.choice < 0 else "wrong"
+        epsilon = "any" if trial.epsilon == float("inf") else f"{trial.epsilon:g}"
+        out.print(
+            f"[bold]{escape(trial.label)}[/bold] at epsilon {epsilon}, {escape(trial.attack)}: {outcome}"
+        )
+        shown = range(len(trial.candidates))
+        if len(trial.candidates) > 10:
+            best = sorted(shown, key=lambda i: -trial.scores[i])[:5]
+            shown = sorted({*best, trial.secret, max(trial.choice, 0)})  # type: ignore[assignment]
+            out.print(f"  ({len(trial.candidates):,} candidates; the best five, the source and the guess)")
+        for i in shown:
+            marks = ("source " if i == trial.secret else "") + ("guess " if i == trial.choice else "")
+            out.print(
+                f"  {i + 1:>4}. {trial.scores[i]:8.5f}  {escape(trial.candidates[i])}  [bold]{marks}[/bold]"
+            )
+        told = f"(failed: {trial.stored.error})" if trial.stored.error else trial.stored.text or "(empty)"
+        out.print(f"  output: {escape(told)}")
+        if not trial.same:
+            again = trial.again.error or trial.again.text
+            out.print(f"  rewritten again it differs: {escape(again)}", style="yellow")

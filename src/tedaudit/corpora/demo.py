@@ -1,0 +1,119 @@
+"""Built-in messages with names, places, dates, sums and numbers in them: nothing to download, nobody's data.
+
+A grammar writes them (`_grammar`, `_phrases*`), and every message is a function of its number alone:
+more messages extend the list, and the same ones come out on every machine. The test split is drawn
+first, so that it is the same for every size and no training message repeats it. The writer's gender
+moves the greeting, the sign-off and a few stock words, and only a little.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from typing import ClassVar, NamedTuple
+
+from tedaudit.corpora import _phrases, _phrases_days, _phrases_errands, _phrases_home
+from tedaudit.corpora._assemble import assemble
+from tedaudit.corpora._grammar import Grammar
+from tedaudit.errors import CorpusError
+from tedaudit.seeding import derive, uniforms
+from tedaudit.types import Card, Corpus
+
+SEED = 20240229
+TEST_SIZE = 600
+SHORTEST, LONGEST = 3, 40
+TOPICS = ("banking", "family", "health", "housing", "leisure", "school", "shopping", "travel", "work")
+SENTIMENTS = ("negative", "neutral", "positive")
+GENDERS = ("F", "M")
+# Who else is in the message, and in what the message counts money: for pronouns and for signs.
+OTHERS = ("he", "she")
+CURRENCIES = ("dollar", "pound", "euro")
+
+_BATCH = 512  # messages whose coins are drawn together
+_COINS = 96  # coins drawn ahead for one message; one that needs more draws more
+
+
+class Message(NamedTuple):
+    """One message and what is known of it."""
+
+    text: str
+    topic: str
+    sentiment: str
+    gender: str
+
+
+@cache
+def grammar() -> Grammar:
+    """Return the rules, read once."""
+    return Grammar(part.TEXT for part in (_phrases, _phrases_home, _phrases_errands, _phrases_days))
+
+
+def compose(split: str, first: int, number: int) -> Iterator[Message]:
+    """Yield messages number first, first + 1, ... of a split, repeats and misfits included."""
+    keys = [derive(SEED, "demo", split, at) for at in range(first, first + number)]
+    for key, ahead in zip(keys, uniforms(keys, _COINS).tolist(), strict=True):
+        coins = _coins(key, ahead)
+        topic, sentiment, gender, other, currency = (
+            values[int(next(coins) * len(values))]
+            for values in (TOPICS, SENTIMENTS, GENDERS, OTHERS, CURRENCIES)
+        )
+        tags = frozenset((topic, sentiment, gender, other, currency))
+        yield Message(grammar().write("message", tags, coins), topic, sentiment, gender)
+
+
+def _coins(key: int, ahead: list[float]) -> Iterator[float]:
+    yield from ahead
+    for start in count(_COINS, _COINS):
+        yield from uniforms([key], _COINS, start)[0].tolist()
+
+
+def _distinct(split: str, size: int, seen: set[str]) -> list[Message]:
+    """Return the first messages of a fitting length whose words no earlier message has, noting them as seen."""
+    chosen: list[Message] = []
+    for first in count(0, _BATCH):
+        for message in compose(split, first, _BATCH):
+            words = message.text.lower().split()
+            # Two messages of the same words in another order or with other marks are near-copies.
+            form = " ".join(sorted({word.strip(".,;:!?") for word in words}))
+            if SHORTEST <= len(words) <= LONGEST and form not in seen:
+                seen.add(form)
+                chosen.append(message)
+                if len(chosen) == size:
+                    return chosen
+    raise AssertionError  # not reached: the numbers never end
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Messages about everyday matters: `size` of them to draw candidates from, and 600 for testing."""
+
+    card: ClassVar[Card] = Card(
+        name="demo",
+        summary="Generated everyday messages with names, dates, sums and numbers in them; built in.",
+    )
+    size: int = 3600
+
+    def __post_init__(self) -> None:
+        if self.size < 2:
+            raise CorpusError(
+                f"Corpus 'demo' cannot have {self.size} training messages: an audit needs at least 2 "
+                "to choose from. Set 'size' to 2 or more (3600 unless told)."
+            )
+
+    def load(self) -> Corpus:
+        """Return the messages with the topic, the sentiment and the writer's gender of each."""
+        seen: set[str] = set()
+        splits = {"test": _distinct("test", TEST_SIZE, seen), "train": _distinct("train", self.size, seen)}
+        return assemble(
+            "demo",
+            {
+                name: (
+                    [message.text for message in splits[name]],
+                    {
+                        column: [getattr(message, column) for message in splits[name]]
+                        for column in ("topic", "sentiment", "gender")
+                    },
+                )
+                for name in ("train", "test")
+            },
+        )

@@ -1,0 +1,119 @@
+"""Your own texts: one table, or a folder with one table for each split.
+
+Formats: csv, tsv, jsonl, parquet or txt (one text a line), plain or compressed with gz, bz2, xz or zst.
+A single file is the training split. In a folder, names tell the splits apart: train.csv, my_test.csv,
+dev.tsv. Every column but the text is kept as a label.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from tedaudit.corpora._assemble import assemble
+from tedaudit.errors import CorpusError, listed
+from tedaudit.readers import FORMATS, choose_column, read_table, table_format, take_text
+from tedaudit.types import Card, Corpus
+
+SPLIT_WORDS = {
+    "train": "train",
+    "training": "train",
+    "valid": "valid",
+    "validation": "valid",
+    "validate": "valid",
+    "val": "valid",
+    "dev": "valid",
+    "test": "test",
+}
+
+
+def split_of(name: str) -> str:
+    """Return the split that a file's or folder's name speaks of; "" where it is none or more than one."""
+    words = re.split(r"[^a-z]+", name.lower())
+    named = {SPLIT_WORDS[word] for word in words if word in SPLIT_WORDS}
+    return named.pop() if len(named) == 1 else ""
+
+
+def split_files(files: Iterable[Path]) -> dict[str, Path]:
+    """Return one file for each split that the names speak of, train first.
+
+    Where several speak of the same split, the one that is called nothing else is taken (train.csv
+    rather than old_train.csv); where that does not decide, the choice is left to the user.
+    """
+    found: dict[str, list[Path]] = {"train": [], "valid": [], "test": []}
+    for file in sorted(files):
+        if split := split_of(file.name):
+            found[split].append(file)
+    chosen: dict[str, Path] = {}
+    for split, rivals in found.items():
+        plain = [file for file in rivals if file.name.lower().split(".")[0] in SPLIT_WORDS]
+        best = plain if len(plain) == 1 else rivals
+        if len(best) > 1:
+            names = listed(file.name for file in best)
+            raise CorpusError(
+                f"'{best[0].parent}' has {len(best)} files for the {split} split: {names}. "
+                f"Keep one there, or call the right one '{split}{''.join(best[0].suffixes[-1:])}'."
+            )
+        if best:
+            chosen[split] = best[0]
+    return chosen
+
+
+@dataclass(frozen=True)
+class Files:
+    """Texts from a file, or from a folder with one file per split."""
+
+    card: ClassVar[Card] = Card(
+        name="files",
+        summary="Your own texts: a csv, tsv, jsonl, parquet or txt file, or a folder with one per split.",
+    )
+
+    path: str
+    column: str = ""
+    encoding: str = "utf-8"
+    header: bool = True
+    test: str = ""
+
+    def load(self) -> Corpus:
+        """Return the corpus, with every other column kept as a label."""
+        files, notes = self._files()
+        column = self.column
+        advice = " If these are no names but a first row of data, set 'header: false'." if self.header else ""
+        splits = {}
+        for split, file in files.items():
+            table = read_table(file, encoding=self.encoding, header=self.header)
+            column, note = choose_column(table, column, f"'{file}'", advice=advice)
+            notes += [note] if note else []
+            splits[split] = take_text(table, column, f"'{file}'")
+        return assemble(self.card.name, splits, notes)
+
+    def _files(self) -> tuple[dict[str, Path], list[str]]:
+        """Return the file of each split, train first, and what there is to say of the choice."""
+        if not self.path:
+            raise CorpusError(
+                "The corpus 'files' has no path. Set 'path' to a file, or a folder with train.csv."
+            )
+        place = Path(self.path).expanduser()
+        notes: list[str] = []
+        files = {"train": place}
+        if place.is_dir():
+            held = listed(entry.name for entry in place.iterdir())
+            tables = [entry for entry in place.iterdir() if entry.is_file() and table_format(entry)]
+            files = split_files(tables)
+            if "train" not in files:
+                raise CorpusError(
+                    f"'{place}' has no file for the training split. Looked for train.csv or the like, "
+                    f"ending in one of: {listed(FORMATS)}. The folder holds: {held}. "
+                    "Rename one, or set 'path' to the file itself."
+                )
+            unread = sorted(entry.name for entry in set(tables) - set(files.values()))
+            notes += [f"left unread in '{place.name}': {', '.join(unread)}"] if unread else []
+        if self.test:
+            if "test" in files:
+                raise CorpusError(
+                    f"There are two test splits: 'test' is '{self.test}', and '{place}' holds "
+                    f"'{files['test'].name}'. Leave out 'test', or set 'path' to the training file."
+                )
+            files["test"] = Path(self.test).expanduser()
+        return files, notes

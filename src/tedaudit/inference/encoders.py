@@ -1,0 +1,149 @@
+"""Sentence encoders by name: `lexical`, or any SentenceTransformer model (name or folder)."""
+
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from tedaudit.errors import EncoderError
+from tedaudit.inference.lexical import LexicalEncoder
+
+_PADDING_STEP = 8
+
+
+class Encoder(Protocol):
+    """Turns texts into unit rows, dense or sparse, each depending on its own text alone."""
+
+    name: str
+
+    def fit(self, texts: Sequence[str]) -> None:
+        """Take in the pool of texts that will be compared, where the encoder uses it."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        """Return one unit row per text."""
+        ...
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return what determines the vectors."""
+        ...
+
+
+def load_encoder(name: str) -> Encoder:
+    """Return the encoder of that name; a loaded model is kept for the rest of the process."""
+    return LexicalEncoder() if name == "lexical" else _sentence_encoder(name)
+
+
+@lru_cache(maxsize=2)
+def _sentence_encoder(name: str) -> "SentenceEncoder":
+    return SentenceEncoder(name)
+
+
+class SentenceEncoder:
+    """A SentenceTransformer model whose vectors do not depend on the batch.
+
+    Matrix kernels sum in an order that depends on the shape, so every forward pass has a shape
+    that follows from the text alone: its length rounded up, times a fixed number of rows.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._model = _load(name)
+        self._rows = 256 if self._model.device.type == "cuda" else 16
+
+    def fit(self, texts: Sequence[str]) -> None:
+        """Do nothing: the model is what it is."""
+
+    def encode(self, texts: Sequence[str]) -> Any:
+        """Return one unit row (float32) per text; equal texts are encoded once."""
+        distinct = sorted(set(texts), key=lambda text: (len(text), text))
+        if not distinct:
+            return np.zeros((0, self._model.get_embedding_dimension() or 0), dtype=np.float32)
+        parts = [self._encode_some(distinct[i : i + 1024]) for i in range(0, len(distinct), 1024)]
+        table = np.concatenate(parts)
+        broken = int((~np.isfinite(table).all(axis=1)).sum())
+        if broken:
+            raise EncoderError(
+                f"Encoder '{self.name}' returned values that are not numbers (NaN or infinity) for "
+                f"{broken} of {len(distinct)} texts. Its weights or its number format are damaged: load it "
+                "again, or use another encoder such as 'lexical'."
+            )
+        position = {text: i for i, text in enumerate(distinct)}
+        return table[[position[text] for text in texts]]
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return a checksum of the weights."""
+        digest = hashlib.sha256()
+        for key, value in sorted(self._model.state_dict().items()):
+            digest.update(key.encode() + value.detach().cpu().float().numpy().tobytes())
+        return {"encoder weights": digest.hexdigest()[:16]}
+
+    def _encode_some(self, texts: list[str]) -> Any:
+        import torch
+
+        features = self._model.preprocess(texts)
+        with torch.inference_mode():
+            if "attention_mask" not in features:  # static embeddings: rows are independent by nature
+                return self._forward(features)
+            lengths = features["attention_mask"].sum(dim=1).numpy()
+            padded = -(-lengths // _PADDING_STEP) * _PADDING_STEP
+            out = np.zeros((len(texts), self._model.get_embedding_dimension()), dtype=np.float32)
+            for width in np.unique(padded):
+                members = np.flatnonzero(padded == width)
+                for start in range(0, len(members), self._rows):
+                    batch = members[start : start + self._rows]
+                    out[batch] = self._forward(self._shaped(features, batch, int(width)))[: len(batch)]
+        return out
+
+    def _shaped(self, features: Mapping[str, Any], batch: Any, width: int) -> dict[str, Any]:
+        """Return the features of some rows, cut or padded to the width, rows repeated to a full batch."""
+        import torch
+
+        rows = np.concatenate([batch, np.full(self._rows - len(batch), batch[-1])])
+        padding = {"input_ids": getattr(self._model.tokenizer, "pad_token_id", 0) or 0}
+        shaped: dict[str, Any] = {}
+        for key, value in features.items():
+            if not isinstance(value, torch.Tensor):
+                shaped[key] = value
+                continue
+            cut = value[rows][:, :width]
+            missing = width - cut.shape[1]
+            shaped[key] = torch.nn.functional.pad(cut, (0, missing), value=padding.get(key, 0))
+        return shaped
+
+    def _forward(self, features: Mapping[str, Any]) -> Any:
+        import torch
+
+        device = self._model.device
+        moved = {k: v.to(device) if isinstance(v, torch.Tensor) else v for k, v in features.items()}
+        vectors = self._model(moved)["sentence_embedding"].float()
+        return torch.nn.functional.normalize(vectors, dim=1).cpu().numpy()
+
+
+def _load(name: str) -> Any:
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise EncoderError(
+            f"Encoder '{name}' needs sentence-transformers, which is not installed. Install it with: "
+            "pip install 'tedaudit[models]'; or use the encoder 'lexical', which needs no model."
+        ) from error
+    quiet = logging.getLogger("sentence_transformers")
+    level = quiet.level
+    quiet.setLevel(logging.ERROR)
+    try:
+        model = SentenceTransformer(name)
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise EncoderError(
+            f"Encoder '{name}' could not be loaded: {reason} Name a folder that holds a "
+            "SentenceTransformer model, or a model of the hub that this machine can reach or has in its "
+            "cache; 'lexical' needs none."
+        ) from error
+    finally:
+        quiet.setLevel(level)
+    model.eval()
+    return model

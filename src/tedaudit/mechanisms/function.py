@@ -1,0 +1,135 @@
+"""Audit any Python function that rewrites text: one text at a time, or a list of them.
+
+Claim: what the caller says: epsilon for the whole text unless `unit` and `max_units` say otherwise.
+"""
+
+import hashlib
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from tedaudit.errors import ContractError, PluginError, SpecError
+from tedaudit.imports import imported
+from tedaudit.types import Card, Claim, Draw, Rewrite, Unit
+
+
+@dataclass(frozen=True)
+class Function:
+    """Wraps a callable, or `py:package.module:name`.
+
+    The function is called as f(text), or f(list of texts) where its first parameter is named
+    `texts` or annotated as a list or Sequence (or `batch` says so). Where it has a parameter named
+    `epsilon` it is given epsilon, and where it has one named `seed` a number that is the same
+    whenever the audit is repeated; a function with noise of its own is audited as it is.
+    """
+
+    function: str | Callable[..., Any]
+    batch: bool | None = None
+    unit: Unit = "document"
+    max_units: int = 1
+    delta: float = 0.0
+    card: ClassVar[Card] = Card(
+        name="function",
+        summary="Any Python function from text to text, or from list to list.",
+        claim="as stated by the caller",
+        departures=("results repeat only if the function takes its randomness from `seed`",),
+    )
+    _call: Callable[..., Any] = field(init=False, repr=False, compare=False)
+    _accepts: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        call = _resolved(self.function)
+        parameters = _parameters(call)
+        object.__setattr__(self, "_call", call)
+        object.__setattr__(self, "_accepts", frozenset(parameters) & {"epsilon", "seed"})
+        if self.batch is None:
+            object.__setattr__(self, "batch", _takes_lists(parameters))
+
+    def claim(self, epsilon: float) -> Claim | None:
+        """Promise what the caller said, where an epsilon was given."""
+        if math.isinf(epsilon):
+            return None
+        return Claim(epsilon, self.unit, delta=self.delta, max_units=self.max_units)
+
+    def epsilons(self, asked: Sequence[float]) -> Sequence[float]:
+        """Return what was asked for; without any epsilon the function is audited with no claim."""
+        if not asked and "epsilon" in self._accepts:
+            raise SpecError("The function takes an epsilon: say at which values to audit it.")
+        return asked or (math.inf,)
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return a hash of the function's source, so that rewrites of an older version are not reused."""
+        try:
+            source = inspect.getsource(self._call)
+        except (OSError, TypeError):
+            return {}
+        return {"function source": hashlib.sha256(source.encode()).hexdigest()[:16]}
+
+    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+        """Return the function's output; an exception becomes a failed rewrite with its type as code."""
+        if not self.batch:
+            return [self._one(draw) for draw in draws]
+        done: list[Rewrite] = []
+        start = 0
+        for end in range(1, len(draws) + 1):  # runs of one epsilon; a seed makes every draw its own call
+            last = end == len(draws)
+            if last or draws[end].epsilon != draws[start].epsilon or "seed" in self._accepts:
+                done += self._several(draws[start:end])
+                start = end
+        return done
+
+    def _one(self, draw: Draw) -> Rewrite:
+        try:
+            out = self._call([draw.text] if self.batch else draw.text, **self._extras(draw))
+        except Exception as error:  # whatever it raises, the trial stays in the count
+            return Rewrite("", error=f"raised-{type(error).__name__}")
+        return _checked(out[0] if self.batch and isinstance(out, list | tuple) and out else out)
+
+    def _several(self, draws: Sequence[Draw]) -> list[Rewrite]:
+        """Call the function on a list; if it raises, text by text, so that one text cannot fail others."""
+        try:
+            out = list(self._call([draw.text for draw in draws], **self._extras(draws[0])))
+        except Exception:
+            return [self._one(draw) for draw in draws]
+        if len(out) != len(draws):
+            raise ContractError(
+                f"The function '{_name(self._call)}' was given {len(draws)} texts and returned {len(out)}; "
+                "it must return one text per text, in order."
+            )
+        return [_checked(text) for text in out]
+
+    def _extras(self, draw: Draw) -> dict[str, float | int]:
+        offered = {"epsilon": draw.epsilon, "seed": draw.key}
+        return {key: value for key, value in offered.items() if key in self._accepts}
+
+
+def _resolved(function: str | Callable[..., Any]) -> Callable[..., Any]:
+    found = imported(function) if isinstance(function, str) else function
+    if not callable(found):
+        raise PluginError(f"'{function}' is not a function; it must take a text and return one.")
+    return found
+
+
+def _parameters(call: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(call).parameters
+    except (TypeError, ValueError):  # some built-in functions have no signature
+        return {}
+
+
+def _takes_lists(parameters: Mapping[str, inspect.Parameter]) -> bool:
+    if not parameters:
+        return False
+    first = next(iter(parameters.values()))
+    annotation = str(first.annotation)
+    return first.name == "texts" or any(word in annotation for word in ("list", "List", "Sequence"))
+
+
+def _checked(out: Any) -> Rewrite:
+    return Rewrite(out) if isinstance(out, str) else Rewrite("", error=f"returned-{type(out).__name__}")
+
+
+def _name(call: Callable[..., Any]) -> str:
+    return getattr(call, "__qualname__", type(call).__qualname__)

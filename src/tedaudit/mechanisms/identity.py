@@ -1,0 +1,30 @@
+"""Release the text as it is: the mechanism that every attack must break.
+
+Claim: none.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tedaudit.types import Card, Claim, Draw, Rewrite
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A known answer: audits must reach their ceiling."""
+
+    card: ClassVar[Card] = Card(name="identity", summary="Releases the text unchanged.", claim="none")
+
+    def claim(self, epsilon: float) -> Claim | None:  # noqa: ARG002 - takes no epsilon
+        """Promise nothing."""
+        return None
+
+    def epsilons(self, asked: Sequence[float]) -> Sequence[float]:  # noqa: ARG002
+        """Return the one setting there is."""
+        return (math.inf,)
+
+    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+        """Return the texts."""
+        return [Rewrite(draw.text) for draw in draws]

@@ -1,0 +1,147 @@
+"""Audit a table of originals and rewrites: no mechanism needed, data alone.
+
+Claim: what the table or the caller says, for the whole text.
+
+There is one rewrite of each text, so candidate sets share no text and every rewrite is used once:
+the trials stay independent, and a table of n originals allows at most n // k of them.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.errors import CorpusError, SpecError, did_you_mean, listed
+from tedaudit.readers import read_table
+from tedaudit.seeding import derive
+from tedaudit.types import Card, Claim, Draw, Rewrite, Unit, folded
+
+Table = Mapping[tuple[float, str], str]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Looks rewrites up in a file (csv, tsv, jsonl, parquet; compressed too).
+
+    Where it has an epsilon column there is one audit per value. Where it has a label column, with
+    several mechanisms in it, `select` chooses one.
+    """
+
+    path: str
+    original_column: str = "original"
+    rewrite_column: str = "rewrite"
+    epsilon_column: str = "epsilon"
+    label_column: str = "label"
+    select: str = ""
+    unit: Unit = "document"
+    max_units: int = 1
+    delta: float = 0.0
+    card: ClassVar[Card] = Card(
+        name="recorded",
+        summary="A table of originals and rewrites: audits anything from data alone.",
+        claim="as stated by the table or the caller",
+        departures=("candidate sets share no text and every rewrite is used once, so T is at most n // k",),
+    )
+    _table: Table = field(init=False, repr=False, compare=False)
+    _has_epsilon: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        columns = read_table(Path(self.path))
+        rows = self._chosen_rows(columns)
+        object.__setattr__(self, "_has_epsilon", self.epsilon_column in columns)
+        table: dict[tuple[float, str], str] = {}
+        for row in rows:
+            epsilon = self._epsilon(columns, row)
+            text = folded(str(columns[self.original_column][row] or ""))
+            if text:
+                table.setdefault((epsilon, text), str(columns[self.rewrite_column][row] or ""))
+        object.__setattr__(self, "_table", table)
+
+    def claim(self, epsilon: float) -> Claim | None:
+        """Promise the epsilon of the table or the one asked for."""
+        if math.isinf(epsilon):
+            return None
+        return Claim(epsilon, self.unit, delta=self.delta, max_units=self.max_units)
+
+    def epsilons(self, asked: Sequence[float]) -> Sequence[float]:
+        """Return the table's own epsilons, or the one that is claimed for all of it."""
+        if not self._has_epsilon:
+            if len(asked) > 1:
+                raise SpecError(
+                    f"'{self.path}' has no column '{self.epsilon_column}', so all its rewrites belong to one "
+                    f"epsilon; {len(asked)} were given: {', '.join(f'{e:g}' for e in asked)}."
+                )
+            return asked or (math.inf,)
+        own = sorted({epsilon for epsilon, _ in self._table})
+        missing = [e for e in asked if e not in own]
+        if missing:
+            raise SpecError(
+                f"'{self.path}' has no rewrites at epsilon {', '.join(f'{e:g}' for e in missing)}; "
+                f"it has: {', '.join(f'{e:g}' for e in own)}."
+            )
+        return asked or own
+
+    def texts(self) -> Sequence[str]:
+        """Return the originals: the corpus of an audit that names none."""
+        return list(dict.fromkeys(text for _, text in self._table))
+
+    def available(self, texts: Sequence[str], epsilons: Sequence[float]) -> npt.NDArray[np.bool_]:
+        """Return which texts have a rewrite at every one of these epsilons."""
+        return np.array([all((self._key(e), folded(t)) in self._table for e in epsilons) for t in texts])
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return a hash of the table, so that a changed file is noticed wherever it lies."""
+        parts = [part for (e, t), out in sorted(self._table.items()) for part in (repr(e), t, out)]
+        return {"table": f"{derive(0, *parts):032x}"}
+
+    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+        """Return the recorded rewrites."""
+        found = (self._table.get((self._key(draw.epsilon), folded(draw.text))) for draw in draws)
+        return [Rewrite("", error="not-recorded") if out is None else Rewrite(out) for out in found]
+
+    def _key(self, epsilon: float) -> float:
+        return epsilon if self._has_epsilon else math.inf
+
+    def _epsilon(self, columns: Mapping[str, Sequence[Any]], row: int) -> float:
+        if not self._has_epsilon:
+            return math.inf
+        value = columns[self.epsilon_column][row]
+        try:
+            epsilon = float(value)
+        except (TypeError, ValueError):
+            epsilon = math.nan
+        if not epsilon > 0:
+            raise CorpusError(
+                f"'{self.path}', data row {row + 1}: '{self.epsilon_column}' is {value!r}; it must be a "
+                "number above 0. If the column is not the privacy budget, give another name as "
+                "`epsilon_column`."
+            )
+        return epsilon
+
+    def _chosen_rows(self, columns: Mapping[str, Sequence[Any]]) -> Sequence[int]:
+        for wanted, option in (
+            (self.original_column, "original_column"),
+            (self.rewrite_column, "rewrite_column"),
+        ):
+            if wanted not in columns:
+                raise CorpusError(
+                    f"'{self.path}' has no column '{wanted}'.{did_you_mean(wanted, columns)} "
+                    f"It has: {listed(columns)}. Name the right one with `{option}`."
+                )
+        everything = range(len(columns[self.original_column]))
+        if self.label_column not in columns:
+            return everything
+        labels = [str(value) for value in columns[self.label_column]]
+        distinct = sorted(set(labels))
+        if not self.select and len(distinct) == 1:
+            return everything
+        if self.select not in distinct:
+            raise SpecError(
+                f"'{self.path}' holds rewrites of {listed(distinct)} (column '{self.label_column}'); "
+                f"choose one with `select`{f', not {self.select!r}' if self.select else ''}."
+            )
+        return [row for row in everything if labels[row] == self.select]

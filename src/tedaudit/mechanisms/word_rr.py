@@ -1,0 +1,118 @@
+"""Randomised response, word by word, over a public vocabulary: a mechanism whose claim is exact.
+
+Paper:   Warner 1965; k-ary form: Kairouz, Bonawitz and Ramage 2016. The reference mechanism here.
+Claim:   epsilon per slot. A text is a fixed, public number of slots, each holding one vocabulary
+         item or the empty item, so slots x epsilon holds exactly for any two texts.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.errors import SpecError
+from tedaudit.seeding import derive, rare, uniforms
+from tedaudit.types import Card, Claim, Draw, Floats, Rewrite
+
+_WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
+_PUBLIC_WORDS = Path(__file__).with_name("public_words.txt")
+
+
+@dataclass(frozen=True)
+class WordRR:
+    """Keeps each slot with some probability, else draws it uniformly from the whole vocabulary.
+
+    `vocabulary` is a list of words, or a file with one a line; by default the commonest English
+    words of public-domain books. It must be public: never take it from the texts to be protected.
+    """
+
+    slots: int = 16
+    vocabulary: str | tuple[str, ...] = ""
+    card: ClassVar[Card] = Card(
+        name="word-rr",
+        summary="Randomised response per word slot over a public vocabulary.",
+        paper="Warner 1965; Kairouz, Bonawitz and Ramage 2016",
+        claim="epsilon per word slot, slots x epsilon for any two texts, exactly",
+        departures=("words outside the vocabulary count as empty slots; longer texts are cut",),
+    )
+    _items: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _index: Mapping[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.slots < 1:
+            raise SpecError(f"'word-rr': slots is {self.slots}; it must be 1 or more.")
+        items = ("", *_words(self.vocabulary if isinstance(self.vocabulary, str) else tuple(self.vocabulary)))
+        object.__setattr__(self, "_items", items)
+        object.__setattr__(self, "_index", {word: i for i, word in enumerate(items)})
+
+    def claim(self, epsilon: float) -> Claim | None:
+        """Promise epsilon per slot."""
+        return Claim(epsilon, "word", max_units=self.slots)
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return a hash of the vocabulary."""
+        return {"vocabulary words": f"{derive(0, *self._items):032x}"}
+
+    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+        """Return the surviving and the drawn words, joined by single spaces."""
+        released = np.zeros((len(draws), self.slots), dtype=np.int64)
+        original = self._slots([draw.text for draw in draws])
+        by_epsilon: dict[float, list[int]] = {}
+        for row, draw in enumerate(draws):
+            by_epsilon.setdefault(draw.epsilon, []).append(row)
+        for epsilon, rows in by_epsilon.items():
+            keys = [draws[row].key for row in rows]
+            noise = rare(keys, self.slots, self.noise_probability(epsilon))
+            drawn = uniforms(keys, self.slots, start=2 * self.slots) * len(self._items)
+            released[rows] = np.where(noise, drawn.astype(np.int64), original[rows])
+        return [self._released(row) for row in released.tolist()]
+
+    def noise_probability(self, epsilon: float) -> float:
+        """Return the probability that a slot is drawn afresh (its own word included)."""
+        size, small = len(self._items), np.exp(-epsilon)
+        return float(size * small / (1 + (size - 1) * small))
+
+    def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
+        """Return the log-probability of the drawn items given each candidate."""
+        kept = self._slots(candidates) == np.asarray(tokens)[None, :]
+        size = len(self._items)
+        rest = -np.log(np.exp(epsilon) + size - 1) if epsilon < 700 else -epsilon
+        return np.asarray(np.where(kept, epsilon + rest, rest).sum(axis=1), dtype=np.float64)
+
+    def _slots(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Return the items in each text's slots, equal texts looked up once."""
+        table: dict[str, list[int]] = {}
+        for text in texts:
+            if text not in table:
+                words = _WORD.findall(text.lower())[: self.slots]
+                table[text] = [self._index.get(word, 0) for word in words] + [0] * (self.slots - len(words))
+        return np.asarray([table[text] for text in texts], dtype=np.int64).reshape(len(texts), self.slots)
+
+    def _released(self, items: list[int]) -> Rewrite:
+        text = " ".join(self._items[item] for item in items if item)
+        return Rewrite(text, tokens=tuple(items), units=self.slots)
+
+
+@lru_cache(maxsize=8)
+def _words(source: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Return the distinct, lower-cased words of a list or a file."""
+    if isinstance(source, str):
+        path = Path(source) if source else _PUBLIC_WORDS
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SpecError(
+                f"'word-rr': cannot read the vocabulary '{path}' ({error}). "
+                "It must be a UTF-8 file with one word a line."
+            ) from error
+    else:
+        lines = list(source)
+    words = tuple(dict.fromkeys(line.strip().lower() for line in lines if line.strip()))
+    if not words:
+        raise SpecError("'word-rr': the vocabulary is empty; it needs at least one word.")
+    return words

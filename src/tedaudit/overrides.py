@@ -1,0 +1,87 @@
+"""From command-line flags to settings: flags override a YAML file, and both end in one `AuditSpec`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.readers import table_format
+
+EMBEDDED: dict[str, Any] = {
+    "name": "demo",
+    "corpus": {"name": "demo"},
+    "mechanisms": [{"name": "identity"}, {"name": "constant"}, {"name": "word-rr"}],
+    "epsilons": [1, 4, 8, 12],
+    "attacks": [{"name": "lexical"}],
+    "trials": 10_000,
+}
+"""What `tedaudit run` does where nothing is said: it needs no model and no download."""
+
+_PLAN_FLAGS = {"k": "k", "lambda_": "lambda", "strategy": "strategy", "top": "top", "estimator": "estimator"}
+_LISTS = {"mechanism": "mechanisms", "epsilon": "epsilons", "attack": "attacks"}
+
+
+def merged(base: Mapping[str, Any], flags: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+    """Return the settings of a file or the embedded audit with flags and `label.key=value` applied."""
+    given = {key: value for key, value in flags.items() if value not in (None, [], ())}
+    settings: dict[str, Any] = dict(base)
+    plan = {_PLAN_FLAGS[key]: given.pop(key) for key in list(given) if key in _PLAN_FLAGS}
+    if plan:
+        first = (_as_list(settings.get("plans")) or [{}])[0]
+        settings["plans"] = [{**first, **plan}]
+    for key, value in given.items():
+        settings[_LISTS.get(key, key)] = list(value) if key in _LISTS else value
+    if "corpus" in given:
+        settings["corpus"] = _corpus(str(given["corpus"]))
+    for assignment in assignments:
+        _assign(settings, assignment)
+    return settings
+
+
+def k_value(value: str) -> int | str:
+    """Return the candidates of a trial as given on the command line."""
+    return int(value) if value.lstrip("-").isdigit() else value
+
+
+def _corpus(value: str) -> dict[str, Any]:
+    """Return a corpus by name, or by path where it looks like one."""
+    path = Path(value).expanduser()
+    return {"name": "files", "path": value} if table_format(path) or path.exists() else {"name": value}
+
+
+def _assign(settings: dict[str, Any], assignment: str) -> None:
+    """Set a plug-in's field from "label.key=value"."""
+    target, equals, raw = assignment.partition("=")
+    label, dot, key = target.rpartition(".")
+    if not equals or not dot or not key:
+        raise SpecError(f"--set takes LABEL.KEY=VALUE, as in word-rr.slots=8, not '{assignment}'.")
+    try:
+        value = yaml.safe_load(raw)
+    except yaml.YAMLError as error:
+        raise SpecError(f"--set {assignment}: the value cannot be read as YAML ({error}).") from error
+    if label == "corpus":
+        settings["corpus"] = {**_as_mapping(settings.get("corpus", "demo")), key: value}
+        return
+    known: list[str] = []
+    for group in ("mechanisms", "attacks"):
+        entries = [_as_mapping(entry) for entry in _as_list(settings.get(group))]
+        titles = [entry.get("label") or entry.get("name") for entry in entries]
+        known += [str(title) for title in titles]
+        if label in titles:
+            entries[titles.index(label)][key] = value
+            settings[group] = entries
+            return
+    raise SpecError(
+        f"--set {assignment}: nothing here is called '{label}'.{did_you_mean(label, known)} "
+        f"There are: {listed([*known, 'corpus'])}."
+    )
+
+
+def _as_list(value: Any) -> list[Any]:
+    return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _as_mapping(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {"name": value}

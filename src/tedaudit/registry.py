@@ -1,0 +1,157 @@
+"""Finds plug-ins by name: one file each in this package's folders, or an entry point of another package.
+
+Nothing is registered by hand: `mechanisms/word_rr.py` holds the class whose card is named
+`word-rr`. Other packages declare an entry point in the group `tedaudit.mechanisms`,
+`tedaudit.attacks` or `tedaudit.corpora`. `py:package.module:name` reaches any class or function on
+the import path.
+"""
+
+import importlib
+import importlib.metadata
+import inspect
+import pkgutil
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from typing import Any, Literal
+
+from tedaudit.errors import PluginError, SpecError, did_you_mean, listed
+from tedaudit.imports import imported
+from tedaudit.types import Card, HasFingerprint
+
+Kind = Literal["mechanism", "attack", "corpus"]
+_FOLDERS: dict[Kind, str] = {"mechanism": "mechanisms", "attack": "attacks", "corpus": "corpora"}
+_VERBS: dict[Kind, str] = {"mechanism": "rewrite", "attack": "guess", "corpus": "load"}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """How to make a plug-in: its name and fields, or an object that lives in this process only."""
+
+    kind: Kind
+    name: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    live: object | None = None
+
+
+def names(kind: Kind) -> list[str]:
+    """Return the names of all plug-ins of a kind, without importing them."""
+    folder = importlib.import_module(f"tedaudit.{_FOLDERS[kind]}")
+    own = [m.name.replace("_", "-") for m in pkgutil.iter_modules(folder.__path__) if m.name[0] != "_"]
+    foreign = [entry.name for entry in _entry_points(kind)]
+    twice = {name for name in own + foreign if (own + foreign).count(name) > 1}
+    if twice:
+        raise PluginError(f"Two {kind} plug-ins are named {listed(twice)}: rename or uninstall one of them.")
+    return sorted(own + foreign)
+
+
+def find(kind: Kind, name: str) -> Any:
+    """Return the class of a plug-in, or the object a `py:` name stands for."""
+    if name.startswith("py:"):
+        return imported(name)
+    if name not in names(kind):
+        known = names(kind)
+        raise PluginError(
+            f"There is no {kind} named '{name}'.{did_you_mean(name, known)} There are: {listed(known)}; "
+            f"your own: py:package.module:name."
+        )
+    for entry in _entry_points(kind):
+        if entry.name == name:
+            return entry.load()
+    module = importlib.import_module(f"tedaudit.{_FOLDERS[kind]}.{name.replace('-', '_')}")
+    for found in vars(module).values():
+        if inspect.isclass(found) and getattr(getattr(found, "card", None), "name", "") == name:
+            return found
+    raise PluginError(f"{module.__name__} holds no class whose card is named '{name}'.")
+
+
+def build(reference: Reference) -> Any:
+    """Return the plug-in, its fields checked by name and simple type."""
+    if reference.live is not None:
+        return reference.live
+    found = find(reference.kind, reference.name)
+    params = dict(reference.params)
+    if reference.kind == "mechanism" and not inspect.isclass(found):
+        from tedaudit.mechanisms.function import Function
+
+        found, params = Function, {"function": reference.name, **params}
+    if not (inspect.isclass(found) and hasattr(found, _VERBS[reference.kind]) and hasattr(found, "card")):
+        raise PluginError(
+            f"'{reference.name}' is not a {reference.kind}: it needs a `card` and a method "
+            f"`{_VERBS[reference.kind]}`; see CONTRIBUTING.md for one in 30 lines."
+        )
+    _check_parameters(found, reference.name, params)
+    return found(**params)
+
+
+def cards(kind: Kind) -> list[Card]:
+    """Return the cards of all plug-ins of a kind, in order of name."""
+    return [find(kind, name).card for name in names(kind)]
+
+
+def parameters(plugin: type) -> dict[str, Any]:
+    """Return the fields of a plug-in with their types."""
+    if not is_dataclass(plugin):
+        return {}
+    hints = typing.get_type_hints(plugin)
+    return {f.name: hints[f.name] for f in fields(plugin) if f.init}
+
+
+def determinants(plugin: Any) -> dict[str, Any]:
+    """Return what determines a plug-in's results: name, version, fields, and files or weights behind it."""
+    found: dict[str, Any] = {"name": plugin.card.name, "version": plugin.card.version}
+    for key in parameters(type(plugin)):
+        value = getattr(plugin, key)
+        found[key] = value if isinstance(value, str | int | float | bool | None) else _described(value)
+    if isinstance(plugin, HasFingerprint):
+        found.update(plugin.fingerprint())
+    return found
+
+
+def _described(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_described(item) for item in value]
+    if isinstance(value, str | int | float | bool | None):
+        return value
+    return getattr(value, "__qualname__", type(value).__qualname__)
+
+
+def _entry_points(kind: Kind) -> list[importlib.metadata.EntryPoint]:
+    return list(importlib.metadata.entry_points(group=f"tedaudit.{_FOLDERS[kind]}"))
+
+
+def _check_parameters(plugin: type, name: str, params: Mapping[str, Any]) -> None:
+    allowed = parameters(plugin)
+    for key, value in params.items():
+        if key not in allowed:
+            raise SpecError(
+                f"'{name}' has no parameter '{key}'.{did_you_mean(key, allowed)} "
+                f"It takes: {listed(allowed) if allowed else 'none'}."
+            )
+        if not _fits(value, allowed[key]):
+            wanted = getattr(allowed[key], "__name__", str(allowed[key]))
+            raise SpecError(f"'{name}': parameter '{key}' is {value!r}; it must be of type {wanted}.")
+    required = {f.name for f in fields(plugin) if f.init and not _has_default(f)}
+    missing = required - set(params)
+    if missing:
+        raise SpecError(f"'{name}' needs a value for: {listed(missing)}. It takes: {listed(allowed)}.")
+
+
+def _has_default(part: Any) -> bool:
+    return part.default is not MISSING or part.default_factory is not MISSING
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Return whether a value from a file fits a field's type, as far as simple types go."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return any(_fits(value, part) for part in typing.get_args(hint))
+    if typing.get_origin(hint) is Literal:
+        return value in typing.get_args(hint)
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if hint in (str, bool, types.NoneType):
+        return value is None if hint is types.NoneType else isinstance(value, hint)
+    return True

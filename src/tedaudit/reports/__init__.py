@@ -1,0 +1,1 @@
+"""What a run looks like to a reader: tables, files, later figures and pages."""

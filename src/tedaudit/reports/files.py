@@ -1,0 +1,39 @@
+"""The files that every run ends with: summary.json, report.md, estimates.parquet."""
+
+import json
+
+import polars as pl
+
+from tedaudit.reports.table import markdown_tables, reading
+from tedaudit.results import AuditResult
+from tedaudit.store import write_atomically, write_frame
+
+
+def write_reports(result: AuditResult) -> None:
+    """Write all of them into the run directory; they hold no text of the corpus."""
+    summary = json.dumps(result.to_dict(), indent=2, ensure_ascii=False)
+    write_atomically(result.folder / "summary.json", summary.encode())
+    write_atomically(result.folder / "report.md", markdown(result).encode())
+    if result.findings:
+        rows = [_flat(finding.to_dict()) for finding in result]
+        frame = pl.DataFrame(rows, infer_schema_length=None)
+        write_frame(result.folder / "estimates.parquet", frame, "estimates")
+
+
+def markdown(result: AuditResult) -> str:
+    """Return the report as Markdown."""
+    verdict = (
+        "At least one claim is **violated**." if result.violated else "No claim was refuted by these attacks."
+    )
+    notes = "\n".join(f"- {note}" for note in result.notes)
+    return (
+        f"# Audit {result.name}\n\n{verdict} The largest lower bound found is {result.epsilon:.2f}.\n\n"
+        f"{reading(result.findings)}\n\n{markdown_tables(result)}\n\n## Notes\n\n{notes}\n"
+    )
+
+
+def _flat(row: dict[str, object]) -> dict[str, object]:
+    claim = row.pop("claim")
+    keys = ("epsilon", "unit", "delta", "max_units", "neighbours", "total", "total_delta")
+    found = claim if isinstance(claim, dict) else dict.fromkeys(keys)
+    return {**row, **{f"claim_{key}": found[key] for key in keys}}

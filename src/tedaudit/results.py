@@ -1,0 +1,182 @@
+"""What an audit found: one finding per plan, mechanism, epsilon and attack, read from the run directory."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tedaudit.estimators import Bound, baseline, reduced_form, sequential
+from tedaudit.estimators.sequential import confidence_sequence
+from tedaudit.stages import Tally, tally
+from tedaudit.store import RunDirectory, table_info
+from tedaudit.tables import GuessTable
+from tedaudit.types import Claim
+
+Verdict = Literal["violated", "not refuted", "no claim"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One bound with everything that belongs to it."""
+
+    plan: str
+    label: str
+    epsilon: float  # infinite: the mechanism takes none
+    claim: Claim | None
+    attack: str
+    tally: Tally
+    planned: int
+    bound: Bound
+    verdict: Verdict
+
+    @property
+    def complete(self) -> bool:
+        """Whether all planned trials are in."""
+        return self.tally.trials >= self.planned
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding safe for JSON; infinite numbers become None."""
+        claim = None
+        if self.claim is not None:
+            claim = asdict(self.claim) | {"total": self.claim.total, "total_delta": self.claim.total_delta}
+        return {
+            "plan": self.plan,
+            "mechanism": self.label,
+            "epsilon": None if math.isinf(self.epsilon) else self.epsilon,
+            "claim": claim,
+            "attack": self.attack,
+            "planned_trials": self.planned,
+            "unusable": self.tally.unusable,
+            "failed": self.tally.failed,
+            **self.bound.to_dict(),
+            "verdict": self.verdict,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """All findings of a run, worst first within each mechanism's own order."""
+
+    name: str
+    folder: Path
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+    alpha: float
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    @property
+    def violated(self) -> bool:
+        """Whether any claim is refuted, at an error of alpha / 2 for all of them together."""
+        return any(finding.verdict == "violated" for finding in self.findings)
+
+    @property
+    def epsilon(self) -> float:
+        """The largest lower bound found."""
+        return max((finding.bound.lower for finding in self.findings), default=0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result safe for JSON."""
+        return {
+            "name": self.name,
+            "alpha": self.alpha,
+            "violated": self.violated,
+            "notes": list(self.notes),
+            "findings": [finding.to_dict() for finding in self.findings],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """A table of guesses, counted."""
+
+    about: dict[str, Any]
+    tally: Tally
+    planned: int
+    looked_before: bool
+
+
+def read_result(run: RunDirectory, alpha: float | None = None, delta: float | None = None) -> AuditResult:
+    """Return the findings of a run from its tables alone; no model and no plug-in is loaded.
+
+    A run that is not finished, or was extended after its results had been seen, gets the bound
+    that is valid at every look. Verdicts share alpha among all claims under test.
+    """
+    manifest = run.manifest()
+    alpha = manifest["spec"].get("alpha", 0.01) if alpha is None else alpha
+    if delta is None:
+        delta = manifest["spec"].get("delta")
+    counted = [one for one in _counted(run, manifest) if one.tally.trials]
+    tests = max(1, sum(one.about["claim"] is not None for one in counted))
+    findings = tuple(_finding(one, alpha, delta, tests) for one in counted)
+    notes = [*manifest["corpus"]["notes"], *_plan_notes(manifest)]
+    return AuditResult(manifest["name"], run.root, findings, tuple(notes + _remarks(findings)), alpha)
+
+
+def _counted(run: RunDirectory, manifest: dict[str, Any]) -> Iterator[_Counted]:
+    for folder in sorted((run.root / "guesses").glob("*/*/*/*"), key=_order(run)):
+        info = table_info(folder)
+        about = info["about"]
+        plan_info = manifest["plans"][about["plan"]]
+        plan = run.plan(about["plan"], plan_info["key"])
+        if plan is None:
+            continue
+        columns = GuessTable(folder, info["key"]).read(["choice", "usable", "failed"])
+        rows = len(columns["choice"])
+        looks = [look for look in plan_info["looks"] if look < len(plan)]
+        counts = tally(plan.rows(0, rows), columns, plan_info["estimator"])
+        per_trial = 2 if plan_info["estimator"] == "baseline" else 1
+        about = {**about, "estimator": plan_info["estimator"], "k": plan_info["k"]}
+        yield _Counted(about, counts, len(plan) // per_trial, bool(looks))
+
+
+def _order(run: RunDirectory) -> Any:
+    def key(folder: Path) -> tuple[str, str, float, str]:
+        plan, label, epsilon, attack = folder.relative_to(run.root / "guesses").parts
+        return plan, label, math.inf if epsilon == "any" else float(epsilon), attack
+
+    return key
+
+
+def _finding(one: _Counted, alpha: float, delta: float | None, tests: int) -> Finding:
+    about = one.about
+    claim = None if about["claim"] is None else Claim(**about["claim"])
+    slack = delta if delta is not None else min(claim.total_delta, 1 - 1e-12) if claim else 0.0
+    bound = _bound(one, alpha, slack)
+    verdict: Verdict = "no claim"
+    if claim is not None:
+        strict = _bound(one, alpha / tests, slack)
+        verdict = "violated" if strict.lower > claim.total else "not refuted"
+    epsilon = math.inf if about["epsilon"] is None else about["epsilon"]
+    return Finding(
+        about["plan"], about["label"], epsilon, claim, about["attack"], one.tally, one.planned, bound, verdict
+    )
+
+
+def _bound(one: _Counted, alpha: float, delta: float) -> Bound:
+    counts = one.tally
+    early = counts.trials < one.planned or one.looked_before
+    if counts.false_positives is not None:
+        interval = {"interval": confidence_sequence} if early else {}
+        return baseline(counts.correct, counts.false_positives, counts.trials, alpha, delta, **interval)
+    estimator = sequential if early else reduced_form
+    return estimator(counts.correct, counts.trials, one.about["k"], alpha, delta)
+
+
+def _plan_notes(manifest: dict[str, Any]) -> list[str]:
+    return [f"plan {name}: {note}" for name, info in manifest["plans"].items() for note in info["notes"]]
+
+
+def _remarks(findings: Sequence[Finding]) -> list[str]:
+    """Return what a reader must know before believing a number."""
+    remarks = []
+    if any(not finding.complete for finding in findings):
+        remarks.append("the run is not finished: bounds come from complete blocks and hold at every look")
+    elif any(finding.bound.method == "sequential" for finding in findings):
+        remarks.append("trials were added after results had been seen: bounds are those valid at every look")
+    failing = {f.label for f in findings if f.tally.failed == f.bound.guesses}
+    if failing:
+        remarks.append(f"every rewrite of {', '.join(sorted(failing))} failed: `tedaudit replay` shows why")
+    return remarks

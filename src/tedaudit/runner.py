@@ -1,0 +1,150 @@
+"""Runs the stages of an audit over a run directory: resumes what is there, extends it, adds nothing twice."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tedaudit.chunks import GuessChunk, RewriteChunk
+from tedaudit.results import AuditResult, read_result
+from tedaudit.setting import Job, Setting, prepare
+from tedaudit.spec import AuditSpec
+from tedaudit.stages import Wanted, judge, make_draws, stripped, tie_keys
+from tedaudit.store import claim_table
+from tedaudit.tables import GuessTable, RewriteTable
+from tedaudit.types import Guess, Plan, Rewrite
+from tedaudit.worker import Executor, SerialExecutor
+
+Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
+_CELLS = 4_000_000  # scores held at a time
+
+
+def run(spec: AuditSpec, progress: Progress | None = None, executor: Executor | None = None) -> AuditResult:
+    """Run an audit, or go on with it, and return what it found.
+
+    Nothing is written before every setting has been checked against what lies in the directory.
+    """
+    setting = prepare(spec)
+    store = setting.store
+    with store.locked():
+        setting.write()
+        runner = _Runner(setting, progress or (lambda *_: None), executor or SerialExecutor(spec.batch_size))
+        for job in setting.jobs:
+            runner.run(job)
+        setting.note_looks()
+        from tedaudit.reports.files import write_reports
+
+        result = read_result(store)
+        write_reports(result)
+    return result
+
+
+class _Runner:
+    """The running of one audit; `done` counts rewrites and guesses for the progress shown."""
+
+    def __init__(self, setting: Setting, progress: Progress, executor: Executor) -> None:
+        self._setting, self._progress, self._executor = setting, progress, executor
+        self._total = sum(len(job.plan) * len(job.epsilons) * (1 + len(job.attacks)) for job in setting.jobs)
+        self._done = 0
+
+    def run(self, job: Job) -> None:
+        """Do what is missing of one mechanism and plan, block by block."""
+        rewrites = {e: RewriteTable(*self._table(job.rewrites_at(e))) for e in job.epsilons}
+        guesses = {
+            (e, name): GuessTable(*self._table(job.guesses_at(e, name)))
+            for e in job.epsilons
+            for name in job.attacks
+        }
+        blocks = self._rewrite(job, rewrites)
+        work = self._guess_chunks(job, rewrites, guesses, blocks)
+        for (where, rows, failed), found in self._executor.run(work):
+            whole = _with_failed([g for g in found if isinstance(g, Guess)], failed, job.candidates)
+            keys = tie_keys(self._setting.spec.seed, job.plan_name, where[1], rows)
+            guesses[where].append(rows, judge(whole, failed, job.plan.rows(rows.start, rows.stop), keys))
+            self._advance(f"{job.label}: {where[1]}", len(rows))
+        for _ in blocks:  # rewrites that no attack has asked for
+            pass
+
+    def _table(self, parts: tuple[Path, dict[str, Any], dict[str, Any]]) -> tuple[Path, str]:
+        folder, determinants, about = parts
+        return folder, claim_table(folder, determinants, about)
+
+    def _rewrite(self, job: Job, tables: dict[float, RewriteTable]) -> Iterator[int]:
+        """Rewrite what is missing; yield after each block up to which row everything is there."""
+        texts, seed = self._setting.corpus.texts, self._setting.spec.seed
+
+        def chunks() -> Iterator[tuple[tuple[range, list[Wanted]], RewriteChunk]]:
+            size = self._setting.spec.block_size
+            for start in range(0, len(job.plan), size):
+                rows = range(start, min(start + size, len(job.plan)))
+                wanted = _wanted(job.plan.rows(rows.start, rows.stop), tables)
+                yield (rows, wanted), RewriteChunk(job.reference, make_draws(texts, wanted, seed))
+
+        for (rows, wanted), found in self._executor.run(chunks()):
+            for epsilon, table in tables.items():
+                mine = [i for i, (_, _, e) in enumerate(wanted) if e == epsilon]
+                if mine:
+                    some = [found[i] for i in mine]
+                    table.append(
+                        [wanted[i][0] for i in mine],
+                        [wanted[i][1] for i in mine],
+                        [rewrite for rewrite in some if isinstance(rewrite, Rewrite)],
+                    )
+            self._advance(f"{job.label}: rewriting", len(rows) * len(tables))
+            yield rows.stop
+
+    def _guess_chunks(
+        self,
+        job: Job,
+        rewrites: dict[float, RewriteTable],
+        guesses: dict[tuple[float, str], GuessTable],
+        blocks: Iterator[int],
+    ) -> Iterator[tuple[tuple[tuple[float, str], range, list[bool]], GuessChunk]]:
+        """Yield what is left to guess in order of rows, each piece once its rewrites are there."""
+        size = max(1, min(self._setting.spec.block_size, _CELLS // job.candidates))
+        gaps = [(rows, where) for where, table in guesses.items() for rows in table.gaps(len(job.plan), size)]
+        self._advance("", len(job.plan) * len(guesses) - sum(len(rows) for rows, _ in gaps))
+        ready = 0
+        for rows, where in sorted(gaps, key=lambda gap: (gap[0].start, gap[1])):
+            while ready < rows.stop:
+                ready = next(blocks)
+            epsilon, name = where
+            some = job.plan.rows(rows.start, rows.stop)
+            outputs = rewrites[epsilon].fetch(some.source, some.replicate)
+            failed = [bool(output.error) for output in outputs]
+            yield (where, rows, failed), self._chunk(job, name, some, rows, outputs)
+
+    def _chunk(self, job: Job, name: str, plan: Plan, rows: range, outputs: Sequence[Rewrite]) -> GuessChunk:
+        """Return the work for the rows whose rewriting did not fail, cut down to what the attack may see."""
+        attack = job.attacks[name]
+        kept = [i for i, output in enumerate(outputs) if not output.error]
+        keys = tie_keys(self._setting.spec.seed, job.plan_name, name, rows)
+        return GuessChunk(
+            attack.reference,
+            self._setting.corpus.texts,
+            [stripped(outputs[i], attack.sees) for i in kept],
+            None if plan.candidates is None else plan.candidates[kept],
+            [keys[i] for i in kept],
+        )
+
+    def _advance(self, what: str, amount: int) -> None:
+        self._done += amount
+        self._progress(what, self._done, self._total)
+
+
+def _wanted(plan: Plan, tables: dict[float, RewriteTable]) -> list[Wanted]:
+    """Return the rewrites that a block lacks, sorted by text so that a text's draws stand together."""
+    wanted: list[Wanted] = []
+    for epsilon, table in tables.items():
+        lacking = table.missing(plan.source, plan.replicate)
+        pairs = zip(plan.source[lacking].tolist(), plan.replicate[lacking].tolist(), strict=True)
+        wanted += [(text, replicate, epsilon) for text, replicate in pairs]
+    return sorted(wanted)
+
+
+def _with_failed(guesses: Sequence[Guess], failed: Sequence[bool], candidates: int) -> list[Guess]:
+    """Put an unusable guess in the place of every failed rewrite: the trial stays in the count."""
+    nobody = Guess(np.zeros(candidates), usable=False)
+    answered = iter(guesses)
+    return [nobody if one else next(answered) for one in failed]

@@ -1,0 +1,224 @@
+"""Everything an audit needs before any model work: plug-ins built, plans made, old tables checked."""
+
+import math
+import os
+import platform
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import tedaudit
+from tedaudit.corpora._assemble import assemble
+from tedaudit.errors import CorpusError, RunDirectoryError, SpecError
+from tedaudit.planning import Planner
+from tedaudit.registry import Reference, build, determinants
+from tedaudit.spec import AuditSpec, MechanismSpec
+from tedaudit.store import RunDirectory, check_table
+from tedaudit.types import BringsTexts, Claim, Corpus, HasOwnEpsilons, Mechanism, Plan, Seen, Split
+
+
+def epsilon_name(epsilon: float) -> str:
+    """Return how an epsilon is called in folders and tables."""
+    return "any" if math.isinf(epsilon) else f"{epsilon:.12g}"
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """An attack as the runner needs it."""
+
+    reference: Reference
+    sees: tuple[Seen, ...]
+    determinants: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One mechanism on one plan, at all its epsilons and under all attacks."""
+
+    root: Path
+    label: str
+    reference: Reference
+    determinants: Mapping[str, Any]
+    claims: Mapping[float, Claim | None]
+    plan_name: str
+    plan_key: str
+    plan: Plan
+    candidates: int
+    attacks: Mapping[str, Adversary]
+    common: Mapping[str, Any]  # corpus and seed
+
+    @property
+    def epsilons(self) -> list[float]:
+        """The epsilons of this mechanism."""
+        return list(self.claims)
+
+    def rewrites_at(self, epsilon: float) -> tuple[Path, dict[str, Any], dict[str, Any]]:
+        """Return folder, determinants and description of a table of rewrites."""
+        folder = self.root / "rewrites" / self.label / epsilon_name(epsilon)
+        what = {**self.common, "epsilon": epsilon_name(epsilon), "mechanism": self.determinants}
+        return folder, what, self._about(epsilon)
+
+    def guesses_at(self, epsilon: float, attack: str) -> tuple[Path, dict[str, Any], dict[str, Any]]:
+        """Return folder, determinants and description of a table of guesses."""
+        folder = self.root / "guesses" / self.plan_name / self.label / epsilon_name(epsilon) / attack
+        _, rewrites, about = self.rewrites_at(epsilon)
+        what = {"plan": self.plan_key, "rewrites": rewrites, "attack": self.attacks[attack].determinants}
+        return folder, what, {**about, "plan": self.plan_name, "attack": attack}
+
+    def _about(self, epsilon: float) -> dict[str, Any]:
+        claim = self.claims[epsilon]
+        return {
+            "label": self.label,
+            "epsilon": None if math.isinf(epsilon) else epsilon,
+            "claim": None if claim is None else asdict(claim),
+        }
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An audit that has been checked and may be written."""
+
+    spec: AuditSpec
+    store: RunDirectory
+    corpus: Corpus
+    plans: Mapping[str, dict[str, Any]]  # what the manifest says of each plan
+    jobs: Sequence[Job]
+
+    def write(self) -> None:
+        """Write corpus, plans and manifest."""
+        old = self.store.manifest() if self.store.exists() else {"plans": {}}
+        if "corpus" not in old:
+            self.store.write_corpus(self.corpus)
+        for job in self.jobs:
+            self.store.write_plan(job.plan_name, job.plan, job.plan_key)
+        self._write_manifest({**old["plans"], **self.plans})
+
+    def note_looks(self) -> None:
+        """Note that results were seen at this number of rows: an extension is then an optional one."""
+        plans = self.store.manifest()["plans"]
+        for job in self.jobs:
+            info = plans[job.plan_name]
+            if job.attacks and len(job.plan) not in info["looks"]:
+                info["looks"].append(len(job.plan))
+        self._write_manifest(plans)
+
+    def _write_manifest(self, plans: Mapping[str, Any]) -> None:
+        self.store.write_manifest(
+            {
+                "name": self.spec.name,
+                "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                "spec": self.spec.model_dump(mode="json", by_alias=True, fallback=_shown),
+                "corpus": {
+                    "name": self.corpus.name,
+                    "fingerprint": self.corpus.fingerprint,
+                    "splits": list(self.corpus.splits),
+                    "texts": len(self.corpus.texts),
+                    "notes": list(self.corpus.notes),
+                },
+                "plans": plans,
+                "machine": _machine(),
+            }
+        )
+
+
+def prepare(spec: AuditSpec) -> Setting:
+    """Return the audit with all its parts, or say what is wrong; writes nothing."""
+    mechanisms = {m.title: build(m.reference("mechanism")) for m in spec.mechanisms}
+    attacks = {
+        a.title: Adversary(a.reference("attack"), plugin.card.sees, determinants(plugin))
+        for a, plugin in ((a, build(a.reference("attack"))) for a in spec.attacks)
+    }
+    grids = {m.title: _epsilons(m, mechanisms[m.title], spec) for m in spec.mechanisms}
+    corpus = load(spec, mechanisms)
+    store = RunDirectory(spec.folder)
+    old = store.manifest() if store.exists() else None
+    if old is not None:
+        _same_corpus(old, corpus, spec)
+    planner = Planner(spec, corpus, store, old)
+    jobs = []
+    for mechanism in spec.mechanisms:
+        title = mechanism.title
+        plugin = mechanisms[title]
+        claims = {epsilon: plugin.claim(epsilon) for epsilon in grids[title]}
+        common = {"corpus": corpus.fingerprint, "seed": spec.seed}
+        about = determinants(plugin)
+        for plan_spec in spec.plans:
+            name, key, plan = planner.plan(plan_spec, plugin, title, grids[title])
+            jobs.append(
+                Job(store.root, title, mechanism.reference("mechanism"), about, claims, name, key, plan,
+                    len(corpus.texts) if plan_spec.k == "all" else plan_spec.k, attacks, common)
+            )  # fmt: skip
+    for job in jobs:
+        for epsilon in job.epsilons:
+            check_table(*job.rewrites_at(epsilon)[:2])
+            for attack in job.attacks:
+                check_table(*job.guesses_at(epsilon, attack)[:2])
+    return Setting(spec, store, corpus, planner.infos, jobs)
+
+
+def load(spec: AuditSpec, mechanisms: Mapping[str, Mechanism]) -> Corpus:
+    """Return the corpus: the one named, the one that the mechanisms bring, or the demo."""
+    if spec.corpus is None:
+        bring = [m for m in mechanisms.values() if isinstance(m, BringsTexts)]
+        if bring and len(bring) == len(mechanisms):
+            texts = list(dict.fromkeys(text for mechanism in bring for text in mechanism.texts()))
+            return assemble("recorded", {"train": (texts, {})})
+        loader = build(Reference("corpus", "demo"))
+    else:
+        loader = build(spec.corpus.reference("corpus"))
+    corpus: Corpus = loader.load()
+    for split in corpus.splits.values():
+        _refuse_broken(corpus.name, split)
+    return corpus
+
+
+def _epsilons(spec: MechanismSpec, mechanism: Mechanism, audit: AuditSpec) -> list[float]:
+    asked = spec.epsilons or audit.epsilons
+    if isinstance(mechanism, HasOwnEpsilons):
+        return list(mechanism.epsilons(asked))
+    if not asked:
+        raise SpecError(f"'{spec.title}' needs an epsilon: give `epsilons` (or --epsilon), such as 1.")
+    return list(asked)
+
+
+def _same_corpus(manifest: Mapping[str, Any], corpus: Corpus, spec: AuditSpec) -> None:
+    about = manifest["corpus"]
+    if about["fingerprint"] != corpus.fingerprint:
+        raise RunDirectoryError(
+            f"'{spec.folder}' was made with other texts: corpus {about['name']} ({about['texts']:,} texts) "
+            f"-> {corpus.name} ({len(corpus.texts):,} texts). Choose another `out`, or delete that folder."
+        )
+
+
+def _refuse_broken(name: str, split: Split) -> None:
+    for position, text in enumerate(split.texts):
+        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+            raise CorpusError(
+                f"Text {position + 1} of corpus '{name}' holds half a surrogate pair, which is not Unicode "
+                "text. Repair it where it was read (it was probably decoded with the wrong encoding)."
+            )
+
+
+def _shown(value: Any) -> str:
+    """Return how the manifest names an object: so that it can be found again, where that is possible."""
+    name = str(getattr(value, "__qualname__", type(value).__qualname__))
+    module = getattr(value, "__module__", None) or "builtins"
+    return name if "<" in name or "." in name or module == "__main__" else f"py:{module}:{name}"
+
+
+def _machine() -> dict[str, Any]:
+    """Return what the run was made on."""
+    packages = ("numpy", "scipy", "polars", "scikit-learn", "torch", "transformers", "sentence-transformers")
+    versions = {"tedaudit": tedaudit.__version__, "python": platform.python_version()}
+    for package in packages:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    torch = sys.modules.get("torch")
+    device = "cuda" if torch is not None and torch.cuda.is_available() else "cpu"
+    return {"versions": versions, "system": platform.platform(), "cores": os.cpu_count(), "device": device}

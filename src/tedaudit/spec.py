@@ -1,0 +1,213 @@
+"""The whole of an audit as one value: `AuditSpec`, to and from YAML. Unknown keys are refused."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.registry import Kind, Reference
+from tedaudit.types import Card
+
+
+class PluginSpec(BaseModel):
+    """A plug-in by name; every other key is a field of that plug-in. A bare string is a name."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: str
+    label: str = Field(default="", description="How results call it; the name by default.")
+    live: Any = Field(default=None, exclude=True, description="An object of this process, from Python only.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_anything(cls, value: Any) -> Any:
+        """Take a name, a mapping, a function or a plug-in object."""
+        if isinstance(value, str):
+            return {"name": value}
+        if isinstance(getattr(value, "card", None), Card) and not isinstance(value, type):
+            return {"name": value.card.name, "live": value}
+        if callable(value) and not isinstance(value, type):
+            label = str(getattr(value, "__name__", "function")).strip("<>")
+            return {"name": "function", "function": value, "label": label}
+        return value
+
+    @property
+    def title(self) -> str:
+        """The label, or the name where there is none."""
+        return self.label or self.name.removeprefix("py:").rpartition(":")[2]
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The plug-in's own fields."""
+        return dict(self.model_extra or {})
+
+    def reference(self, kind: Kind) -> Reference:
+        """Return how to make it."""
+        return Reference(kind, self.name, self.params, self.live)
+
+
+class MechanismSpec(PluginSpec):
+    """A mechanism; it may have epsilons of its own."""
+
+    epsilons: list[float] = Field(default_factory=list, description="Instead of the audit's epsilons.")
+
+    @field_validator("epsilons", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return _positive(value)
+
+
+class PlanSpec(BaseModel):
+    """How candidate sets are drawn, and which estimator reads the trials."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    k: int | Literal["all"] = Field(default=2, description="Candidates per trial; 'all': the whole corpus.")
+    temperature: float = Field(
+        default=-1e4, alias="lambda", description="< 0 more diverse, > 0 more similar."
+    )
+    strategy: Literal["transition", "nearest", "furthest"] = "transition"
+    top: int = Field(default=1, ge=1, description="nearest and furthest: uniform among this many.")
+    estimator: Literal["reduced", "baseline"] = "reduced"
+
+    @field_validator("k", mode="before")
+    @classmethod
+    def _two_or_more(cls, value: Any) -> Any:
+        if value == "all" or (isinstance(value, int) and not isinstance(value, bool) and value >= 2):
+            return value
+        raise ValueError("it should be a whole number from 2 up, or 'all'")
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "PlanSpec":
+        if math.isnan(self.temperature):
+            raise ValueError("lambda should be a number, -inf and inf included")
+        if self.estimator == "baseline" and self.k != 2:
+            raise ValueError("the baseline estimator is defined for k = 2; use 'reduced' for other k")
+        return self
+
+    @property
+    def name(self) -> str:
+        """A short name for folders and tables."""
+        if self.k == "all":
+            return "k-all"
+        if self.strategy == "transition":
+            how = f"lambda{self.temperature:g}".replace("+", "")
+        else:
+            how = f"{self.strategy}{self.top}"
+        return f"k{self.k}-{how}" + ("-baseline" if self.estimator == "baseline" else "")
+
+
+class AuditSpec(BaseModel):
+    """Everything that an audit needs; the same value behind the command line, YAML and Python."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(default="audit", pattern=r"^[\w.-]+$", description="Names the run directory.")
+    mechanisms: list[MechanismSpec] = Field(min_length=1)
+    corpus: PluginSpec | None = Field(default=None, description="'demo' where nothing is said.")
+    epsilons: list[float] = Field(default_factory=list)
+    attacks: list[PluginSpec] = Field(default_factory=lambda: [PluginSpec(name="lexical")])
+    plans: list[PlanSpec] = Field(default_factory=lambda: [PlanSpec()], min_length=1)
+    trials: int = Field(default=1000, ge=1, le=100_000_000)
+    encoder: str = Field(default="lexical", description="Whose distances the candidate sampling uses.")
+    alpha: float = Field(default=0.01, gt=0, lt=1)
+    delta: float | None = Field(default=None, ge=0, lt=1, description="Instead of the claim's delta.")
+    seed: int = 0
+    batch_size: int = Field(default=512, ge=1, description="Draws or trials per call of a plug-in.")
+    block: int = Field(default=0, ge=0, description="Trials written at a time; 0: by the number of trials.")
+    out: str = Field(default="", description="The run directory; runs/NAME by default.")
+
+    @field_validator("epsilons", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return _positive(value)
+
+    @field_validator("mechanisms", "attacks", "plans", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        return list(value) if isinstance(value, list | tuple) else [value]
+
+    @model_validator(mode="after")
+    def _labels_differ(self) -> "AuditSpec":
+        for what, titles in (
+            ("mechanisms", [m.title for m in self.mechanisms]),
+            ("attacks", [a.title for a in self.attacks]),
+            ("plans", [p.name for p in self.plans]),
+        ):
+            twice = sorted({title for title in titles if titles.count(title) > 1})
+            if twice:
+                raise ValueError(f"two {what} are called {', '.join(twice)}; give each a label of its own")
+            for title in titles:
+                if "/" in title or title.startswith("."):
+                    raise ValueError(
+                        f"'{title}' names a folder of the run: no '/' and no leading '.', please"
+                    )
+        return self
+
+    @property
+    def folder(self) -> Path:
+        """The run directory."""
+        return Path(self.out) if self.out else Path("runs") / self.name
+
+    @property
+    def block_size(self) -> int:
+        """Trials per block: small enough to lose little, large enough to share work."""
+        return self.block or max(100, min(4096, self.trials // 10))
+
+    def to_yaml(self) -> str:
+        """Return the spec as YAML, defaults left out."""
+        data = self.model_dump(mode="json", by_alias=True, exclude_defaults=True, fallback=repr)
+        return yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+
+
+def parse_spec(data: Mapping[str, Any]) -> AuditSpec:
+    """Return the spec for a mapping, or say what is wrong with it."""
+    try:
+        return AuditSpec.model_validate(dict(data))
+    except ValidationError as error:
+        raise SpecError("\n".join(dict.fromkeys(_told(problem) for problem in error.errors()))) from error
+
+
+def read_spec(path: Path) -> dict[str, Any]:
+    """Return the mapping in a YAML file."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SpecError(f"There is no file '{path}'. `tedaudit init` writes one to start from.") from error
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        raise SpecError(f"'{path}' cannot be read as YAML: {error}") from error
+    if not isinstance(data, dict):
+        raise SpecError(f"'{path}' must hold settings as `key: value`; `tedaudit init` writes an example.")
+    return data
+
+
+def _told(problem: Any) -> str:
+    """Return one validation problem as a sentence."""
+    where = ".".join(str(part) for part in problem["loc"] if part not in ("int", "literal['all']"))
+    if problem["type"] == "extra_forbidden":
+        key = str(problem["loc"][-1])
+        model: type[BaseModel] = PlanSpec if problem["loc"][0] == "plans" else AuditSpec
+        allowed = [field.alias or name for name, field in model.model_fields.items()]
+        return f"There is no setting '{where}'.{did_you_mean(key, allowed)} Settings are: {listed(allowed)}."
+    what = str(problem["msg"]).removeprefix("Value error, ").replace("Input should", "it should")
+    if problem["type"] == "missing":
+        return f"'{where}' is missing."
+    value = problem["input"]
+    shown = f" is {value!r}" if isinstance(value, str | int | float | bool | None) else ""
+    return f"'{where}'{shown}: {what}." if where else f"{what[0].upper()}{what[1:]}."
+
+
+def _positive(value: Any) -> Any:
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    for one in values:
+        try:
+            number = float(one)
+        except (TypeError, ValueError):
+            number = math.nan
+        if isinstance(one, bool) or not (0 < number < math.inf):
+            raise ValueError(f"epsilon is {one!r}; it should be a number above 0")
+    return list(dict.fromkeys(float(one) for one in values))
