@@ -13,7 +13,7 @@ import re
 import sys
 
 SIZE = 2047  # with the empty item: 2,048
-WORD = re.compile(r"[a-z]+(?:['’][a-z]+)*")
+WORD = re.compile(r"[a-z]+(?:'[a-z]+)*")
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
     counts: collections.Counter[str] = collections.Counter()
     with lzma.open(sys.argv[1], "rt", encoding="utf-8") as lines:
         for line in lines:
-            counts.update(word.replace("’", "'") for word in WORD.findall(line.lower()))
+            counts.update(WORD.findall(line.lower().replace("\u2019", "'")))
     common = sorted(word for word, _ in counts.most_common(SIZE))
     sys.stdout.write("\n".join(common) + "\n")
 

@@ -98,6 +98,6 @@ def _one(job: Job, epsilon: float, attack: str, row: int, setting: Setting) -> R
     guess = guesser.guess([seen])[0]
     secret = int(plan.secret[0])
     return Replayed(
-        job.plan_name, job.label, epsilon, attack, row, tuple(seen.candidates), positions, secret, stored, again,
-        tuple(guess.scores.tolist()), choice, choice == secret,
+        job.plan_name, job.label, epsilon, attack, row, tuple(seen.candidates), positions, secret,
+        stored, again, tuple(guess.scores.tolist()), choice, choice == secret,
     )  # fmt: skip

@@ -105,16 +105,12 @@ class Grammar:
     def _pick(self, choice: Choice, draft: Draft) -> str:
         totals = choice.totals
         at = 0 if len(totals) == 1 else bisect_right(totals, next(draft.coins) * totals[-1])
-        return "".join(
-            [
-                part
-                if isinstance(part, str)
-                else self._fill(part, draft)
-                if isinstance(part, Slot)
-                else self._pick(part, draft)
-                for part in choice.options[at]
-            ]
-        )
+        return "".join([self._part(part, draft) for part in choice.options[at]])
+
+    def _part(self, part: Part, draft: Draft) -> str:
+        if isinstance(part, str):
+            return part
+        return self._fill(part, draft) if isinstance(part, Slot) else self._pick(part, draft)
 
 
 def _divide(body: str) -> list[str]:
@@ -170,12 +166,12 @@ def _slots(words: str) -> Iterator[Part]:
 
 
 _ARTICLE = re.compile(r"\b([Aa])n? (?=[$£€]?(\w[\w-]*))")
-_BEFORE_MARK = re.compile(r" +([,.;!?](?!\)))")
+_BEFORE_MARK = re.compile(r" +([,.;!?](?!\))|'s\b)")
 _SENTENCE = re.compile(r"(?:^|(?<=[.!?] ))[a-z]")
 _ADDRESS = re.compile(r"\S+@\S+")
 # Words that sound otherwise than they are spelled.
-_LIKE_VOWEL = re.compile(r"(?:hour|honest|8|11$|11th|18$|18th|(?:MRI|X-ray|SMS|MA|MSc|HR|NDA)\b)")
-_LIKE_CONSONANT = re.compile(r"(?:uni[^nm]|use|usu|eu|one\b|once\b)", re.IGNORECASE)
+_LIKE_VOWEL = re.compile(r"hour|honest|8|11$|11th|18$|18th|MRI\b|X-ray|HR\b")
+_LIKE_CONSONANT = re.compile(r"uni[^nm]|use|usu|eu|one\b|once\b", re.IGNORECASE)
 
 
 def tidy(text: str) -> str:

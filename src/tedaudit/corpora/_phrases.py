@@ -12,9 +12,8 @@ core negative = <intro> <complaint> <feeling> <demand> <contact> *2 | <well> <gr
   | <intro> <complaint> <demand> *3 | <intro> <complaint> <feeling> <demand> *2 | <overcharge> *2
   | <overcharge> <refund> *2 | <overcharge> <refund> <contact> *2 | <intro> <overcharge> <refund>
   | <worry> *4 | <worry> <plea> *4 | <worry> <plea> <contact> | <confession> *4 | <confession> <regret> *4
-core positive = <news> <joy> <invite> <contact> | <praise> *4 | <praise> <thanks> *3 | <thanks> *2
-  | <thanks> <praise> *2 | <praise> <warm> *2 | <thanks> <praise> <warm> *2 | <news> *4 | <news> <joy> *4
-  | <news> <joy> <invite> *2 | <news> <invite>
+core positive = <praise> *4 | <praise> <thanks> *3 | <thanks> *2 | <thanks> <praise> *2 | <praise> <warm> *2
+  | <thanks> <praise> <warm> *2 | <news> *4 | <news> <joy> *4 | <news> <joy> <invite> *2 | <news> <invite>
 core neutral = <intro> <report> <request> <reason> <contact> *2 | <question> *3 | <question> <contact> *2
   | <intro> <question> *2 | <report> <question> *2 | <request> *2 | <request> <reason> *2
   | <request> <reason> <contact> *2 | <intro> <request> <contact> *2 | <reminder> *4
@@ -32,7 +31,7 @@ worry = <afraid> <bad>. *4 | <bad>, and <cope>. *3 | I can't sleep because <bad>
 afraid F = I'm [so|really] worried that *4 | bad news: | it scares me that *2 | I'm afraid that *2
   | sadly, *2
 afraid M = I'm afraid that *3 | I'm worried that *2 | bad news: *3 | it bothers me that *2 | sadly,
-cope = I don't know [whom to ask|what to do next|how to explain it to <anyone>|where to start] *4
+cope = I don't know [whom to ask|how to go on|how to explain it to <anyone>|where to start] *4
   | I have told nobody [except <anyone>] | it keeps me up at night
   | <anyone> is [furious|in tears|no help at all] | I feel <so> <down> *2 | I have cried all day
 down = helpless | alone | anxious | exhausted | lost | stupid
@@ -67,10 +66,10 @@ joy = I couldn't be happier! | we are all <so> [relieved|pleased]. *2
 invite = let's celebrate [<future>|with <anyone>|at my place <future>]! *3
   | dinner is on me [<future>|when you are in <town>].
   | come and [see us|celebrate with us] at <address> [<future>].
-  | ring me on <@phone>, I'll tell you everything.
+  | ring me on <@phone> and I'll tell you everything.
 invite shopping = I'll [order again|be back] <future>. | you can close case <code>.
   | I'll tell <anyone> [in <town>] as well.
-invite banking = I'll tell you more <future>. | ring me on <@phone>, I'll tell you everything.
+invite banking = I'll tell you more <future>. | ring me on <@phone> and I'll tell you everything.
   | <anyone> and I will drink to that <future>.
 warm = it made my [day|week|month]. | please [pass this on|say so] to [everyone|the others|<anyone>].
   | I have told [all my friends|<anyone> about it|everyone in <town>]. | it was just what we needed.
@@ -132,8 +131,10 @@ parting M = many thanks | kind regards *2 | best wishes *2 | thank you *2 | than
   | cheers *2
 cheer F = many thanks *3 | thanks so much *3 | thank you *2 | thanks *2
 cheer M = many thanks | thanks so much | thank you *2 | thanks *4 | cheers *3
-parting family = see you soon *3 | talk soon *2 | yours
-parting leisure = see you soon *3 | see you there *2 | take care
+parting family F = see you soon *3 | love *3 | hugs | talk soon *2
+parting family M = see you soon *3 | love | cheers *2 | talk soon *2
+parting leisure F = see you soon *3 | see you there *2 | take care *2 | hugs
+parting leisure M = see you soon *3 | see you there *3 | take care | cheers *3
 bye negative F = _ *66 | <curt>, <me> *16 | <me> *5 | <smile> *8
 bye negative M = _ *74 | <curt>, <me> *14 | <me> *8 | <smile> *3
 curt F = regards *2 | kind regards *4 | best wishes *3 | yours *2
@@ -178,7 +179,7 @@ surname! = Abbott | Adeyemi | Alvarez | Andersen | Banerjee | Becker | Brandt | 
   | Mendes | Moreau | Nakamura | Nguyen | Novak | Okafor | Olsen | Osei | Papadakis | Patel | Petrov
   | Quigley | Ramirez | Rossi | Sato | Schneider | Silva | Tanaka | Thompson | Ueda | Vargas | Virtanen
   | Wallace | Weber | Whitfield | Yamada | Yilmaz | Zielinski
-initial = A | B | C | D | E | F | G | H | J | K | L | M | N | P | R | S | T | V | W
+initial = B | C | D | E | F | G | H | J | K | L | M | N | P | R | S | T | V | W
 kin = my <brother/sister> *3 | my <father/mother> *3 | my <uncle/aunt> | my <son/daughter> *3
   | my <husband/wife> *2 | my <grandfather/grandmother> *2 | my cousin [<@name>] | my neighbour <@name>
   | my <nephew/niece> | <@name> *3

@@ -23,7 +23,7 @@ slight work = the <@gathering> <past> lasted <few> hours and [decided nothing|en
   | <@name> takes <few> coffee breaks an hour and still [earns <wage>|calls me lazy].
   | my desk is now in [the corridor|a storeroom|<town>], next to the <@post>.
 demand work = I want this [on record|fixed|discussed] before the <@gathering> [on <date>|<future>].
-  | please pay me by <date>. | I have copied in <Mr/Ms> <surname>.
+  | I expect an answer by <date>. | I have copied in <Mr/Ms> <surname>.
   | please [talk to <@name>|hire another <@post>|answer by <clock>]. | this has to stop.
 overcharge work = my pay for <month> is <@money> short.
   | the taxi to <@client>, <@money>, was [never paid back|rejected].
@@ -131,7 +131,7 @@ open school = the <@test> counts | the <@building> is open on <weekday> | <@pupi
   | there is <@subject> <future> | I need <@subject> for the degree in <town>
   | <Mr/Ms> <surname> got my <@task>
 do school = excuse <@pupil> from <@subject> on <date> | send the <@subject> notes to <@email>
-  | sign the form for <town> | move the <@test> to <weekday> | tell <@pupil> to wait at the <@building>
+  | sign the form for <town> | move the <@test> to <weekday> | tell <@pupil> to wait in the <@building>
   | check the grade for student <code> | let <@pupil> use the <@building> after class
 act school = finish the <@subject> <@task> | hand in the <@task> | pay the <money> for the trip to <town>
   | study <@subject> with <@name> | return the books to the library
@@ -150,7 +150,7 @@ short school negative = failed <@subject> again. | no friends here. | <@subject>
 short school positive = passed <@subject>! | full marks in <@subject>! | no school until <date>!
   | <Mr/Ms> <surname> liked my <@task>. | <town> wants me! | best class trip ever!
 short school neutral = <@subject> at <clock>. | <@task> due <date>. | which page in <@subject>?
-  | meet at the <@building>. | student number <code>. | is <@subject> cancelled <future>?
+  | meet in the <@building>. | student number <code>. | is <@subject> cancelled <future>?
   | bring the <@subject> book.
 
 to leisure = <anyone> *5 | folks | all
@@ -184,7 +184,7 @@ slight leisure = the <@show> at <@stage> <past> was so [dull|loud|long|badly lit
   | our <@pastime> group has turned into a [beauty contest|drinking club|shouting match] since <@name>
     joined.
 demand leisure = please [explain this|let us know why|say sorry] by <date>.
-  | I want [an explanation|an answer|my seat], not a voucher.
+  | I want [an explanation|an answer|an apology], not a voucher.
   | take me off the list [for <@pastime>|of members]. | my member number is <code>.
   | next time we'll go somewhere else.
 overcharge leisure = two tickets for the <@show> cost <@money> and we saw [nothing|a pillar|ten minutes of

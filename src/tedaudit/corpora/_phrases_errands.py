@@ -92,7 +92,7 @@ complaint shopping = the <@item> I ordered on <date> [was|is|turned out to be] <
   | my <@item> was meant to arrive <past>, and the tracking [has not changed since <weekday>|says it is in
     <country>].
   | your driver left the <@item> [in the rain|with a stranger|behind the bins] [at <address>|<past>].
-  | the <@item> [broke|stopped working|came apart|started to smell] after <span>.
+  | the <@item> [broke|came apart|started to smell] after <span>.
   | I got a <item> instead of the <@item> [in order <code>|I paid for].
   | the <@item> was <so> [overpriced|badly packed|cheaply made].
 slight shopping = the assistant at <@shop> [laughed at|ignored|was rude to] <@kin>, who only wanted [a
@@ -117,7 +117,7 @@ secret shopping = the <@item> cost <money>, not <money> | I sold <@kin>'s <@item
 good shopping = the <@item> arrived <past>, <few> days early | I got a <@item> for <money> at <@shop>
   | <@shop> replaced the <@item> for free | my <@item> sold for <money>
   | I found the <@item> that <@kin> wanted | the lost parcel turned up at <address>
-praise shopping = the <@item> is <so> [sturdy|pretty|comfortable|well made], and it cost only <fee>.
+praise shopping = the <@item> is <so> [sturdy|elegant|comfortable|well made], and it cost only <fee>.
   | the staff at <@shop> were <so> [friendly|patient|honest] when I [returned|picked out] a <@item>.
   | five stars: the <@item> [came in two days|works perfectly|fits|looks even better than online].
   | best <@item> I have ever owned.

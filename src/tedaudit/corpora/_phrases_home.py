@@ -2,6 +2,7 @@
 
 TEXT = """
 to health = Dr <surname> *3 | nurse <surname> | <anyone>
+to health neutral = <anyone> *4 | <Mr/Ms> <surname>
 doctor = Dr <surname>
 clinic = the clinic [in <town>|on <street>] *3 | <town> General Hospital | the <tree> Street surgery
   | St <man>'s | the health centre [in <town>] | the eye hospital
@@ -124,7 +125,7 @@ refund family = please give it back [before the <@feast>|by <weekday>]. | that m
 bad family = <@name> wants a divorce [after <few> years] | <@kin> and I have not spoken since the <@feast>
   | <@name> was [arrested|seen drunk|beaten up] in <town> <past> | <@kin> will be alone at the <@feast>
   | <@name> [moved out|left home] <past> and took the [dog|car|savings]
-  | our dog Biscuit [died|ran away] <past> | the nursing home in <town> costs <rent> a month
+  | our dog Biscuit [died|ran away] <past> | the nursing home in <town> costs <wage> a month
   | <@name> has stopped eating since the <@feast>
 secret family = I am not coming to the <@feast> | I met my real <father/mother> in <town> <past>
   | I broke the <@toy> | we are expecting a child in <month> | I voted against the sale of the house
@@ -237,7 +238,7 @@ due housing = the rent of <rent> is due on <date> | the water will be off on <da
   | the bins go out on <weekday> | somebody will come to read the meter <future>
   | the lease for <address> ends on <date>
 report housing = the meter in the <@room> reads ^####. | we move to <address> <future>.
-  | the door code is ^###, the <@room> key is green.
+  | the door code is ^###, and the <@room> key is [green|under the mat|with <anyone>].
   | the rent for the <@dwelling> is <rent> plus <fee> for [heating|parking|the <@fixture>].
   | I live at <address> with <@name>. | <anyone> viewed the <@dwelling> <past> and offered <price>.
   | my contract, number <code>, started on <date>.

@@ -6,10 +6,10 @@ first, so that it is the same for every size and no training message repeats it.
 moves the greeting, the sign-off and a few stock words, and only a little.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import count
+from itertools import count, islice
 from typing import ClassVar, NamedTuple
 
 from tedaudit.corpora import _phrases, _phrases_days, _phrases_errands, _phrases_home
@@ -67,20 +67,21 @@ def _coins(key: int, ahead: list[float]) -> Iterator[float]:
         yield from uniforms([key], _COINS, start)[0].tolist()
 
 
-def _distinct(split: str, size: int, seen: set[str]) -> list[Message]:
-    """Return the first messages of a fitting length whose words no earlier message has, noting them as seen."""
-    chosen: list[Message] = []
+def _fitting(split: str, seen: set[str]) -> Iterator[Message]:
+    """Yield, without end, the messages of a fitting length whose words no earlier message has."""
     for first in count(0, _BATCH):
         for message in compose(split, first, _BATCH):
             words = message.text.lower().split()
-            # Two messages of the same words in another order or with other marks are near-copies.
+            # The same words in another order or with other marks would be a near-copy.
             form = " ".join(sorted({word.strip(".,;:!?") for word in words}))
             if SHORTEST <= len(words) <= LONGEST and form not in seen:
                 seen.add(form)
-                chosen.append(message)
-                if len(chosen) == size:
-                    return chosen
-    raise AssertionError  # not reached: the numbers never end
+                yield message
+
+
+def _columns(messages: Sequence[Message]) -> tuple[list[str], dict[str, list[str]]]:
+    columns = {name: [getattr(message, name) for message in messages] for name in Message._fields}
+    return columns.pop("text"), columns
 
 
 @dataclass(frozen=True)
@@ -103,17 +104,6 @@ class Demo:
     def load(self) -> Corpus:
         """Return the messages with the topic, the sentiment and the writer's gender of each."""
         seen: set[str] = set()
-        splits = {"test": _distinct("test", TEST_SIZE, seen), "train": _distinct("train", self.size, seen)}
-        return assemble(
-            "demo",
-            {
-                name: (
-                    [message.text for message in splits[name]],
-                    {
-                        column: [getattr(message, column) for message in splits[name]]
-                        for column in ("topic", "sentiment", "gender")
-                    },
-                )
-                for name in ("train", "test")
-            },
-        )
+        test = list(islice(_fitting("test", seen), TEST_SIZE))
+        train = list(islice(_fitting("train", seen), self.size))
+        return assemble("demo", {"train": _columns(train), "test": _columns(test)})

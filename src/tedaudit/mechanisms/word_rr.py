@@ -19,7 +19,7 @@ from tedaudit.errors import SpecError
 from tedaudit.seeding import derive, rare, uniforms
 from tedaudit.types import Card, Claim, Draw, Floats, Rewrite
 
-_WORD = re.compile(r"\w+(?:['\u2019]\w+)*")
+_WORD = re.compile(r"\w+(?:'\w+)*")
 _PUBLIC_WORDS = Path(__file__).with_name("public_words.txt")
 
 
@@ -89,7 +89,7 @@ class WordRR:
         table: dict[str, list[int]] = {}
         for text in texts:
             if text not in table:
-                words = _WORD.findall(text.lower())[: self.slots]
+                words = _WORD.findall(text.lower().replace("\u2019", "'"))[: self.slots]
                 table[text] = [self._index.get(word, 0) for word in words] + [0] * (self.slots - len(words))
         return np.asarray([table[text] for text in texts], dtype=np.int64).reshape(len(texts), self.slots)
 
