@@ -1,6 +1,7 @@
 """The command line: one sub-command per verb; each parses, calls and prints."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -195,6 +196,8 @@ def main() -> None:
     try:
         app()
     except TedauditError as error:
+        if os.environ.get("TEDAUDIT_DEBUG"):
+            raise
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
     except KeyboardInterrupt:

@@ -7,13 +7,14 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from tedaudit.chunks import Chunk, GuessChunk, RewriteChunk, read_chunk, write_result
-from tedaudit.errors import ContractError
+from tedaudit.errors import ContractError, TedauditError
 from tedaudit.registry import Reference, build
 from tedaudit.types import Guess, Prepares, Rewrite
 
@@ -60,7 +61,8 @@ class Bench:
         done: list[Rewrite] = []
         for start in range(0, len(chunk), self._batch_size):
             draws = chunk.draws[start : start + self._batch_size]
-            rewrites = mechanism.rewrite(draws)
+            with _blamed(chunk.plugin.name):
+                rewrites = mechanism.rewrite(draws)
             _check(chunk.plugin.name, rewrites, len(draws), Rewrite)
             done += rewrites
         return done
@@ -76,7 +78,8 @@ class Bench:
         done: list[Guess] = []
         for start in range(0, len(chunk), self._batch_size):
             seen = chunk.observations(start, start + self._batch_size)
-            guesses = attack.guess(seen)
+            with _blamed(chunk.plugin.name):
+                guesses = attack.guess(seen)
             _check(chunk.plugin.name, guesses, len(seen), Guess)
             for guess, observation in zip(guesses, seen, strict=True):
                 _check_scores(chunk.plugin.name, guess, len(observation.candidates))
@@ -94,6 +97,20 @@ def _identity(reference: Reference) -> str:
     if reference.live is not None:
         return f"{reference.kind} at {id(reference.live)}"
     return f"{reference.kind} {reference.name} {sorted(reference.params.items(), key=lambda item: item[0])!r}"
+
+
+@contextmanager
+def _blamed(name: str) -> Iterator[None]:
+    """Say which plug-in it was that raised."""
+    try:
+        yield
+    except TedauditError:
+        raise
+    except Exception as error:
+        raise ContractError(
+            f"'{name}' raised {type(error).__name__}: {error}. A plug-in must answer every input; see "
+            "`tedaudit.testing`. Set TEDAUDIT_DEBUG=1 to see where it happened."
+        ) from error
 
 
 def _check(name: str, returned: Any, wanted: int, kind: type) -> None:

@@ -1,0 +1,38 @@
+# make demo   the embedded audit: needs no model and no download beyond the packages
+# make test   everything that is tested, with real models
+# make lint   ruff and mypy
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test lint clean
+
+demo: $(VENV)/.core
+	$(BIN)/tedaudit run --out runs/demo
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+$(VENV)/.core: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --upgrade 'pip>=25.1'
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/.test: $(VENV)/.core
+	$(PIP) --editable '.[models,hub]' --group test
+	touch $@
+
+$(VENV)/.lint: $(VENV)/.core
+	$(PIP) --group lint numpy
+	touch $@
+
+clean:
+	rm -rf $(VENV) runs build dist .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,36 @@
+"""Release only whether a text mentions money, and that with noise: a mechanism in 30 lines.
+
+Claim: epsilon for the whole text; randomised response on one bit, so it holds for any two texts.
+"""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tedaudit import Card, Claim, Draw, Rewrite
+from tedaudit.seeding import uniforms
+
+SENTENCES = ("This message is not about money.", "This message is about money.")
+
+
+@dataclass(frozen=True)
+class MoneyFlag:
+    """The fields of the dataclass are the whole configuration."""
+
+    pattern: str = r"[$£€]\s?\d"
+    card: ClassVar[Card] = Card(name="money-flag", summary="One noisy bit: is money mentioned?")
+
+    def claim(self, epsilon: float) -> Claim:
+        """Promise epsilon for the whole text."""
+        return Claim(epsilon, "document")
+
+    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+        """Tell the truth with probability e^epsilon / (1 + e^epsilon)."""
+        coins = uniforms([draw.key for draw in draws], 1)[:, 0]  # all noise comes from the draw's key
+        return [self._one(draw, coin) for draw, coin in zip(draws, coins.tolist(), strict=True)]
+
+    def _one(self, draw: Draw, coin: float) -> Rewrite:
+        truthful = coin < 1 / (1 + math.exp(-draw.epsilon))
+        return Rewrite(SENTENCES[bool(re.search(self.pattern, draw.text)) == truthful])
