@@ -27,7 +27,11 @@ class CorpusError(TedauditError):
     """Texts that cannot be read or cannot be audited."""
 
 
-class EncoderError(TedauditError):
+class ModelError(TedauditError):
+    """A model that is not installed, cannot be loaded or does not fit."""
+
+
+class EncoderError(ModelError):
     """A sentence encoder that is not installed or returns something unusable."""
 
 

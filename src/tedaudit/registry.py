@@ -78,9 +78,10 @@ def build(reference: Reference) -> Any:
         found, params = Function, {"function": reference.name, **params}
     if not (inspect.isclass(found) and hasattr(found, _VERBS[reference.kind]) and hasattr(found, "card")):
         raise PluginError(
-            f"'{reference.name}' is not a {reference.kind}: it needs a `card` and a method "
+            f"'{reference.name}' is no {reference.kind}: it must be a class with a `card` and a method "
             f"`{_VERBS[reference.kind]}`; see CONTRIBUTING.md for one in 30 lines."
         )
+    params = {**_variant(found, reference.name, params), **params}
     _check_parameters(found, reference.name, params)
     return found(**params)
 
@@ -98,10 +99,20 @@ def parameters(plugin: type) -> dict[str, Any]:
     return {f.name: hints[f.name] for f in fields(plugin) if f.init}
 
 
+def variants(plugin: type) -> Mapping[str, Mapping[str, Any]]:
+    """Return the named sets of field values that a plug-in offers."""
+    found: Mapping[str, Mapping[str, Any]] = getattr(plugin, "variants", {})
+    return found
+
+
 def determinants(plugin: Any) -> dict[str, Any]:
-    """Return what determines a plug-in's results: name, version, fields, and files or weights behind it."""
+    """Return what determines a plug-in's results: name, version, fields, and files or weights behind it.
+
+    A field whose metadata says `incidental`, such as the device, may change between runs.
+    """
     found: dict[str, Any] = {"name": plugin.card.name, "version": plugin.card.version}
-    for key in parameters(type(plugin)):
+    parts = fields(plugin) if is_dataclass(plugin) else ()
+    for key in [part.name for part in parts if part.init and not part.metadata.get("incidental")]:
         value = getattr(plugin, key)
         found[key] = value if isinstance(value, str | int | float | bool | None) else _described(value)
     if isinstance(plugin, HasFingerprint):
@@ -121,6 +132,19 @@ def _entry_points(kind: Kind) -> list[importlib.metadata.EntryPoint]:
     return list(importlib.metadata.entry_points(group=f"tedaudit.{_FOLDERS[kind]}"))
 
 
+def _variant(plugin: type, name: str, params: dict[str, Any]) -> Mapping[str, Any]:
+    """Take `variant` out of the parameters and return the field values that it stands for."""
+    offered = variants(plugin)
+    if not offered or "variant" not in params:
+        return {}
+    wanted = str(params.pop("variant"))
+    if wanted not in offered:
+        raise SpecError(
+            f"'{name}' has no variant '{wanted}'.{did_you_mean(wanted, offered)} It has: {listed(offered)}."
+        )
+    return offered[wanted]
+
+
 def _check_parameters(plugin: type, name: str, params: Mapping[str, Any]) -> None:
     allowed = parameters(plugin)
     for key, value in params.items():
@@ -132,8 +156,8 @@ def _check_parameters(plugin: type, name: str, params: Mapping[str, Any]) -> Non
         if not _fits(value, allowed[key]):
             wanted = getattr(allowed[key], "__name__", str(allowed[key]))
             raise SpecError(f"'{name}': parameter '{key}' is {value!r}; it must be of type {wanted}.")
-    required = {f.name for f in fields(plugin) if f.init and not _has_default(f)}
-    missing = required - set(params)
+    parts = fields(plugin) if is_dataclass(plugin) else ()
+    missing = {f.name for f in parts if f.init and not _has_default(f)} - set(params)
     if missing:
         raise SpecError(f"'{name}' needs a value for: {listed(missing)}. It takes: {listed(allowed)}.")
 

@@ -1,0 +1,114 @@
+"""Sampling token by token with shared prefixes: rows of the batch are distinct prefixes, not draws.
+
+Each step takes logits per row and one token per draw at the draw's own uniforms; rows split by
+(row, token) and the cache is re-indexed. Draws that agree share all work, over epsilons too, so at
+high epsilon a text costs one row. Prompts run in batches of one padded length; on a CPU every
+forward pass has a fixed number of rows, so that a draw gives the same tokens in any company.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tedaudit.inference.loading import Checkpoint
+from tedaudit.inference.rows import Decoder, decoder_for
+from tedaudit.inference.sampling import Clip, log_probabilities, noise_for, sample
+
+_PADDING_STEP = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One draw: the tokens that the model reads, epsilon per token, the key, the most tokens to draw."""
+
+    prompt: tuple[int, ...]
+    epsilon: float
+    key: int
+    limit: int
+
+
+def generate(
+    checkpoint: Checkpoint, clip: Clip, requests: Sequence[Request], end: int | None
+) -> list[tuple[int, ...]]:
+    """Return the tokens drawn for each request, the end token included where it was drawn."""
+    done: list[tuple[int, ...]] = [()] * len(requests)
+    decoder = decoder_for(checkpoint)
+    for width, members in _by_width(requests).items():
+        most = max(requests[i].limit for i in members)
+        budget = decoder.row_budget(width, most)
+        for start in range(0, len(members), budget):
+            group = members[start : start + budget]
+            for i, tokens in zip(group, _group(decoder, clip, requests, group, width, end), strict=True):
+                done[i] = tokens
+    return done
+
+
+def _by_width(requests: Sequence[Request]) -> dict[int, list[int]]:
+    """Return the requests by padded length of their prompt, equal prompts together."""
+    found: dict[int, list[int]] = {}
+    for i, request in enumerate(requests):
+        if request.limit > 0:
+            found.setdefault(-(-max(1, len(request.prompt)) // _PADDING_STEP) * _PADDING_STEP, []).append(i)
+    for members in found.values():
+        members.sort(key=lambda i: (requests[i].prompt, i))
+    return dict(sorted(found.items()))
+
+
+def _group(
+    decoder: Decoder,
+    clip: Clip,
+    requests: Sequence[Request],
+    group: Sequence[int],
+    width: int,
+    end: int | None,
+) -> list[tuple[int, ...]]:
+    """Draw for requests of one padded length."""
+    import torch
+
+    device = decoder.device
+    prompts = list(dict.fromkeys(requests[i].prompt for i in group))
+    place = {prompt: row for row, prompt in enumerate(prompts)}
+    limits = np.array([requests[i].limit for i in group])
+    steps = int(limits.max())
+    noise = torch.from_numpy(noise_for([requests[i].key for i in group], steps)).to(device)
+    epsilons = torch.tensor([requests[i].epsilon for i in group], dtype=torch.float64, device=device)
+    limit = torch.from_numpy(limits).to(device)
+    drawn = torch.full((len(group), steps), -1, dtype=torch.long, device=device)
+    rows = torch.tensor([place[requests[i].prompt] for i in group], device=device)
+    live = torch.arange(len(group), device=device)
+    logits = decoder.start(prompts, width)
+    for step in range(steps):
+        tokens = sample(clip, logits, rows, epsilons[live], noise[live, step])
+        drawn[live, step] = tokens
+        going = limit[live] > step + 1
+        if end is not None:
+            going &= tokens != end
+        live, rows, tokens = live[going], rows[going], tokens[going]
+        if not len(live):
+            break
+        vocabulary = logits.shape[1]
+        prefixes, rows = torch.unique(rows * vocabulary + tokens, return_inverse=True)
+        logits = decoder.step(prefixes // vocabulary, prefixes % vocabulary)
+    return [tuple(token for token in row if token >= 0) for row in drawn.tolist()]
+
+
+def log_likelihood(
+    checkpoint: Checkpoint,
+    clip: Clip,
+    prompts: Sequence[tuple[int, ...]],
+    tokens: Sequence[int],
+    epsilon: float,
+) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the log-probability of drawing these tokens after each prompt."""
+    total = np.zeros(len(prompts))
+    decoder = decoder_for(checkpoint)
+    requests = [Request(prompt, epsilon, 0, len(tokens)) for prompt in prompts]
+    for width, members in _by_width(requests).items():
+        logits = decoder.start([prompts[i] for i in members], width)
+        for step, token in enumerate(tokens):
+            total[members] += log_probabilities(clip, logits, epsilon)[:, token].cpu().numpy()
+            if step + 1 < len(tokens):
+                logits = decoder.extend(token)
+    return total

@@ -1,0 +1,211 @@
+"""Rows of a batch that step together through a decoder, with a cache that follows them as they split."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tedaudit.inference.loading import Checkpoint
+
+_CPU_ROWS = 512
+_SHARE = 0.4  # of the free memory of a GPU that caches may take
+
+
+def decoder_for(checkpoint: Checkpoint) -> "Decoder":
+    """Return the decoder that fits the model's architecture."""
+    return (
+        EncoderDecoder(checkpoint) if checkpoint.model.config.is_encoder_decoder else DecoderOnly(checkpoint)
+    )
+
+
+class Decoder:
+    """The current rows and their cache; where asked for, forward passes have a fixed number of rows."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._model, self._fixed = checkpoint.model, checkpoint.fixed_rows
+        self.device = checkpoint.device
+        self._pad = checkpoint.tokenizer.pad_token_id or 0
+        self._blocks: list[Any] = []  # caches, one per block of rows
+        self._count = 0
+        self._length = 0
+
+    def start(self, prompts: Sequence[tuple[int, ...]], width: int) -> Any:
+        """Read the prompts, padded to the width, and return the logits of the first token to draw."""
+        raise NotImplementedError
+
+    def step(self, parents: Any, tokens: Any) -> Any:
+        """Go on with these rows (by number; some may come twice, some not at all), each with its token."""
+        raise NotImplementedError
+
+    def extend(self, token: int) -> Any:
+        """Go on with all rows as they are, all with the same token."""
+        import torch
+
+        rows = torch.arange(self._count, device=self.device)
+        return self.step(rows, torch.full_like(rows, token))
+
+    def row_budget(self, width: int, steps: int) -> int:
+        """Return how many rows fit, by what a row's cache and logits take."""
+        import torch
+
+        if self.device.type != "cuda":
+            return _CPU_ROWS
+        config = self._model.config
+        layers = getattr(config, "num_decoder_layers", None) or getattr(config, "decoder_layers", None)
+        layers = layers or config.num_hidden_layers
+        per_token = 2 * layers * config.hidden_size * self._model.dtype.itemsize
+        per_row = 3 * per_token * (width + steps) + 16 * config.vocab_size
+        free, _ = torch.cuda.mem_get_info(self.device)
+        return int(max(64, min(16_384, _SHARE * free // per_row)))
+
+    def _padded(self, rows: Any) -> Any:
+        """Return row numbers repeated up to full blocks."""
+        import torch
+
+        missing = -len(rows) % self._fixed if self._fixed else 0
+        return torch.cat([rows, rows[-1:].expand(missing)]) if missing else rows
+
+    def _ranges(self, count: int) -> list[tuple[int, int]]:
+        size = self._fixed or count
+        return [(start, start + size) for start in range(0, count, size)]
+
+    def _gather(self, rows: Any) -> list[Any]:
+        """Return the caches of these rows, cut into blocks."""
+        if len(self._blocks) == 1 and len(self._ranges(len(rows))) == 1:
+            self._blocks[0].reorder_cache(rows)
+            return self._blocks
+        whole = self._joined(self._blocks)
+        return [self._selected(whole, rows[start:stop]) for start, stop in self._ranges(len(rows))]
+
+    def _joined(self, blocks: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return the tensors of all layers, blocks joined."""
+        import torch
+
+        layers = zip(*(_layers(block) for block in blocks), strict=True)
+        return [tuple(torch.cat(parts) for parts in zip(*layer, strict=True)) for layer in layers]
+
+    def _selected(self, layers: Sequence[tuple[Any, ...]], rows: Any) -> Any:
+        from transformers import DynamicCache, EncoderDecoderCache
+
+        picked = [tuple(tensor[rows] for tensor in layer) for layer in layers]
+        if len(picked[0]) == 2:
+            return DynamicCache(picked)
+        own, across = [layer[:2] for layer in picked], [layer[2:] for layer in picked]
+        return EncoderDecoderCache(DynamicCache(own), DynamicCache(across))
+
+
+def _layers(cache: Any) -> list[tuple[Any, ...]]:
+    """Return keys and values of every layer; for encoder-decoders those of the cross-attention too."""
+    if hasattr(cache, "cross_attention_cache"):
+        own, across = cache.self_attention_cache.layers, cache.cross_attention_cache.layers
+        return [(a.keys, a.values, b.keys, b.values) for a, b in zip(own, across, strict=True)]
+    return [(layer.keys, layer.values) for layer in cache.layers]
+
+
+class DecoderOnly(Decoder):
+    """Prompts are padded on the left, so that all rows draw their next token at the same place."""
+
+    def start(self, prompts: Sequence[tuple[int, ...]], width: int) -> Any:
+        """Run the prompts."""
+        import torch
+
+        ids = torch.full((len(prompts), width), self._pad, device=self.device)
+        self._mask = torch.zeros((len(prompts), width), dtype=torch.long, device=self.device)
+        for row, prompt in enumerate(prompts):
+            if prompt:
+                ids[row, -len(prompt) :] = torch.tensor(prompt, device=self.device)
+                self._mask[row, -len(prompt) :] = 1
+        self._count, self._blocks = len(prompts), []
+        rows = self._padded(torch.arange(len(prompts), device=self.device))
+        positions = (self._mask.cumsum(1) - 1).clamp(min=0)
+        logits = []
+        for start, stop in self._ranges(len(rows)):
+            some = rows[start:stop]
+            out = self._forward(ids[some], self._mask[some], positions[some], None)
+            logits.append(out.logits[:, -1].float())
+            self._blocks.append(out.past_key_values)
+        return torch.cat(logits)[: self._count]
+
+    def step(self, parents: Any, tokens: Any) -> Any:
+        """Run one more token of the rows that go on."""
+        import torch
+
+        new = torch.ones((len(parents), 1), dtype=torch.long, device=self.device)
+        self._mask = torch.cat([self._mask[parents], new], dim=1)
+        padded = self._padded(parents)
+        self._blocks = self._gather(padded)
+        self._count = len(parents)
+        rows = self._padded(torch.arange(len(parents), device=self.device))
+        positions = self._mask.sum(1, keepdim=True) - 1
+        logits, blocks = [], []
+        for (start, stop), cache in zip(self._ranges(len(rows)), self._blocks, strict=True):
+            some = rows[start:stop]
+            out = self._forward(tokens[some][:, None], self._mask[some], positions[some], cache)
+            logits.append(out.logits[:, -1].float())
+            blocks.append(out.past_key_values)
+        self._blocks = blocks
+        return torch.cat(logits)[: self._count]
+
+    def _forward(self, ids: Any, mask: Any, positions: Any, cache: Any) -> Any:
+        import torch
+
+        with torch.inference_mode():
+            return self._model(
+                input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache,
+                use_cache=True, logits_to_keep=1,
+            )  # fmt: skip
+
+
+class EncoderDecoder(Decoder):
+    """Texts go through the encoder once; rows are prefixes of the decoder."""
+
+    def start(self, prompts: Sequence[tuple[int, ...]], width: int) -> Any:
+        """Encode the prompts and draw from the decoder's start token."""
+        import torch
+
+        ids = torch.full((len(prompts), width), self._pad, device=self.device)
+        self._mask = torch.zeros((len(prompts), width), dtype=torch.long, device=self.device)
+        for row, prompt in enumerate(prompts):
+            ids[row, : len(prompt)] = torch.tensor(prompt, dtype=torch.long, device=self.device)
+            self._mask[row, : max(1, len(prompt))] = 1
+        self._count, self._blocks = len(prompts), []
+        rows = self._padded(torch.arange(len(prompts), device=self.device))
+        first = torch.full((len(rows), 1), self._model.config.decoder_start_token_id, device=self.device)
+        logits = []
+        for start, stop in self._ranges(len(rows)):
+            some = rows[start:stop]
+            with torch.inference_mode():
+                encoded = self._model.get_encoder()(input_ids=ids[some], attention_mask=self._mask[some])
+            out = self._forward(encoded, self._mask[some], first[start:stop], None)
+            logits.append(out.logits[:, -1].float())
+            self._blocks.append(out.past_key_values)
+        return torch.cat(logits)[: self._count]
+
+    def step(self, parents: Any, tokens: Any) -> Any:
+        """Run one more token of the rows that go on."""
+        import torch
+        from transformers.modeling_outputs import BaseModelOutput
+
+        self._mask = self._mask[parents]
+        self._blocks = self._gather(self._padded(parents))
+        self._count = len(parents)
+        rows = self._padded(torch.arange(len(parents), device=self.device))
+        logits, blocks = [], []
+        for (start, stop), cache in zip(self._ranges(len(rows)), self._blocks, strict=True):
+            some = rows[start:stop]
+            # Cross-attention reads its cache; only the shape of the encoder's output is looked at.
+            width = self._model.config.hidden_size
+            shape = torch.empty((1, 1, 1), dtype=self._model.dtype, device=self.device)
+            hidden = BaseModelOutput(last_hidden_state=shape.expand(len(some), self._mask.shape[1], width))
+            out = self._forward(hidden, self._mask[some], tokens[some][:, None], cache)
+            logits.append(out.logits[:, -1].float())
+            blocks.append(out.past_key_values)
+        self._blocks = blocks
+        return torch.cat(logits)[: self._count]
+
+    def _forward(self, encoded: Any, mask: Any, tokens: Any, cache: Any) -> Any:
+        import torch
+
+        with torch.inference_mode():
+            return self._model(
+                encoder_outputs=encoded, attention_mask=mask, decoder_input_ids=tokens,
+                past_key_values=cache, use_cache=True,
+            )  # fmt: skip

@@ -1,0 +1,129 @@
+"""The exponential mechanism over a model's logits, sampled exactly at each draw's own uniforms.
+
+Logits are clipped to [low, high] (sensitivity D = high - low), and item v is drawn with probability
+proportional to exp(epsilon * clipped_v / (2 D)), over the whole vocabulary. Sums are in float64.
+
+A uniform of 53 bits cannot reach a mass below 2^-53, which from about epsilon = 73 on would make
+items impossible for one text and possible for another. So the weights w_v = exp(epsilon
+(clipped_v - low) / (2 D)), all at least 1, are split into 1 + (w_v - 1): with probability V / Z, a
+coin that is right far below 2^-53, the item is uniform; else it is drawn by inverse distribution
+function from the rest. Every item keeps at least 1 / Z, and with w <= e^(epsilon / 2) that is what
+the guarantee needs: p(v|x) / p(v|x') <= (e^(epsilon/2) / Z) / (1 / Z') <= e^epsilon, pure, at any
+epsilon.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.errors import SpecError
+from tedaudit.seeding import uniforms
+
+UNIFORMS = 4  # per item drawn: two for the coin, one for the uniform item, one for the rest
+_CELLS = {"cpu": 1 << 23, "cuda": 1 << 28}  # float64 weights held at a time: 64 MB, 2 GB
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """The range of logits and, where a release cuts the support, to how many items."""
+
+    low: float
+    high: float
+    top_k: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.low < self.high:
+            raise SpecError(f"The clip range is [{self.low}, {self.high}]; its lower end must be smaller.")
+        if self.top_k < 0:
+            raise SpecError(f"top_k is {self.top_k}; it must be 0 (the whole vocabulary) or more.")
+
+    def exponents(self, logits: Any, epsilon: Any) -> Any:
+        """Return epsilon (clipped - low) / (2 D) in float64: between 0 and epsilon / 2."""
+        clipped = logits.double().clamp(self.low, self.high) - self.low
+        return clipped * (epsilon / (2 * (self.high - self.low)))
+
+
+def noise_for(keys: Sequence[int], steps: int, start: int = 0) -> npt.NDArray[np.float64]:
+    """Return the uniforms of draws for consecutive steps, as an array (draws, steps, 4)."""
+    flat = uniforms(keys, steps * UNIFORMS, start * UNIFORMS)
+    return flat.reshape(len(keys), steps, UNIFORMS)
+
+
+def sample(clip: Clip, logits: Any, rows: Any, epsilons: Any, noise: Any) -> Any:
+    """Return one item per draw: draw i sees row rows[i] of the logits at epsilons[i] with noise[i].
+
+    Draws that share row and epsilon share one distribution. All arguments but `clip` are tensors
+    on one device; `noise` has the shape (draws, 4).
+    """
+    import torch
+
+    support = None
+    if clip.top_k and clip.top_k < logits.shape[1]:
+        logits, support = logits.float().clamp(clip.low, clip.high).topk(clip.top_k, dim=1)
+    levels, level = torch.unique(epsilons, return_inverse=True)
+    pairs, pair_of = torch.unique(rows * len(levels) + level, return_inverse=True)
+    pair_rows, pair_levels = pairs // len(levels), levels[pairs % len(levels)]
+    order = torch.argsort(pair_of, stable=True)
+    ends = torch.searchsorted(pair_of[order], torch.arange(len(pairs) + 1, device=pairs.device))
+    items = torch.empty(len(rows), dtype=torch.long, device=logits.device)
+    step = max(1, _CELLS.get(logits.device.type, 1 << 23) // logits.shape[1])
+    bounds = ends.cpu()
+    for start in range(0, len(pairs), step):
+        stop = min(start + step, len(pairs))
+        draws = order[bounds[start] : bounds[stop]]
+        exponents = clip.exponents(logits[pair_rows[start:stop]], pair_levels[start:stop, None])
+        items[draws] = _inverse(exponents, pair_of[draws] - start, noise[draws])
+    return items if support is None else support[rows, items]
+
+
+def log_probabilities(clip: Clip, logits: Any, epsilon: float) -> Any:
+    """Return the log-probability of every item, per row, in float64; -inf outside a cut support."""
+    import torch
+
+    exponents = clip.exponents(logits, torch.tensor(epsilon, dtype=torch.float64, device=logits.device))
+    if clip.top_k and clip.top_k < logits.shape[1]:
+        kept = logits.float().clamp(clip.low, clip.high).topk(clip.top_k, dim=1).indices
+        outside = torch.ones_like(exponents, dtype=torch.bool).scatter(1, kept, value=False)
+        exponents = exponents.masked_fill(outside, -torch.inf)
+    return torch.log_softmax(exponents, dim=1)
+
+
+def _inverse(exponents: Any, pair_of: Any, noise: Any) -> Any:
+    """Return the item that each draw's uniforms point to in the distribution of its pair."""
+    import torch
+
+    size = exponents.shape[1]
+    largest = exponents.max(dim=1, keepdim=True).values
+    floor = torch.exp(-largest[:, 0])
+    rest = torch.exp(exponents - largest).sub_(floor[:, None]).clamp_(min=0.0).cumsum_(dim=1)
+    total = rest[:, -1].contiguous()
+    uniform_share = size * floor / (size * floor + total)
+    everywhere = _rare(noise[:, 0], noise[:, 1], uniform_share[pair_of])
+    anything = (noise[:, 2] * size).long().clamp_(max=size - 1)
+    picked = _search(rest, pair_of, noise[:, 3] * total[pair_of])
+    return torch.where(everywhere, anything, picked)
+
+
+def _rare(coarse: Any, fine: Any, probability: Any) -> Any:
+    """Return coins that are true with a probability that may lie far below 2^-53 (see seeding.rare)."""
+    scaled = probability * 2.0**53
+    cell = scaled.floor()
+    at = coarse * 2.0**53
+    return (at < cell) | ((at == cell) & (fine < scaled - cell))
+
+
+def _search(cumulative: Any, pair_of: Any, targets: Any) -> Any:
+    """Return where each target falls in the cumulative sums of its pair; pairs come in order."""
+    import torch
+
+    counts = torch.bincount(pair_of, minlength=len(cumulative))
+    width = int(counts.max())
+    place = torch.arange(len(pair_of), device=pair_of.device) - (counts.cumsum(0) - counts)[pair_of]
+    table = torch.zeros((len(cumulative), width), dtype=torch.float64, device=cumulative.device)
+    table[pair_of, place] = targets
+    found = torch.searchsorted(cumulative, table, right=True)
+    full = torch.searchsorted(cumulative, cumulative[:, -1:].contiguous())  # the last item with any mass
+    return torch.minimum(found, full)[pair_of, place]
