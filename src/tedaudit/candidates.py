@@ -145,8 +145,11 @@ def _weights(similarity: Floats, sampling: Sampling, taken: npt.NDArray[np.bool_
         elif math.isinf(sign):
             yield _top(np.where(gone, -np.inf, math.copysign(1.0, sign) * row), 1)
         else:
-            exponent = np.where(gone, -np.inf, sign * row)
-            yield np.exp(exponent - exponent.max())
+            score = math.copysign(1.0, sign) * row
+            gap = np.minimum(score - score.max(where=~gone, initial=-np.inf), 0)
+            with np.errstate(over="ignore"):  # a gap times a huge lambda: the weight is 0 either way
+                weight = np.exp(abs(sign) * gap)
+            yield np.where(gone, 0.0, weight)
 
 
 def _top(score: Floats, top: int) -> Floats:

@@ -103,6 +103,8 @@ def read_result(path: Path, chunk: Chunk) -> list[Rewrite] | list[Guess]:
     """Return the outcome of a chunk."""
     if isinstance(chunk, RewriteChunk):
         return _with_latents(path, _read_lines(path))
+    if not len(chunk):
+        return []
     with np.load(path) as stored:
         usable = stored["usable"].tolist()
         return [Guess(stored[f"scores{i}"], usable[i]) for i in range(len(usable))]
@@ -110,8 +112,10 @@ def read_result(path: Path, chunk: Chunk) -> list[Rewrite] | list[Guess]:
 
 def _without_latents(path: Path, rewrites: Sequence[Rewrite]) -> list[dict[str, Any]]:
     latents = {f"latent{i}": r.latent for i, r in enumerate(rewrites) if r.latent is not None}
+    beside = Path(f"{path}.npz")
+    beside.unlink(missing_ok=True)  # another chunk's latents must not be taken for this one's
     if latents:
-        with Path(f"{path}.npz").open("wb") as file:
+        with beside.open("wb") as file:
             np.savez(file, **latents)  # type: ignore[arg-type]
     return [asdict(replace(rewrite, latent=None)) for rewrite in rewrites]
 

@@ -28,7 +28,7 @@ def run(
         list[str] | None, typer.Option("--mechanism", "-m", help="Repeat for several.")
     ] = None,
     epsilon: Annotated[
-        list[float] | None, typer.Option("--epsilon", "-e", help="Repeat for several.")
+        list[str] | None, typer.Option("--epsilon", "-e", metavar="NUMBER", help="Repeat for several.")
     ] = None,
     corpus: Annotated[str | None, typer.Option("--corpus", "-c", help="A name, or a file of texts.")] = None,
     attack: Annotated[list[str] | None, typer.Option("--attack", "-a", help="Repeat for several.")] = None,
@@ -91,7 +91,10 @@ def init(
         return
     if path.exists():
         raise SpecError(f"'{path}' exists already; name another file, or remove it first.")
-    path.write_text(EXAMPLE, encoding="utf-8")
+    try:
+        path.write_text(EXAMPLE, encoding="utf-8")
+    except OSError as error:
+        raise SpecError(f"'{path}' cannot be written ({error.strerror}); name a file elsewhere.") from error
     typer.echo(f"Wrote {path}. Edit it, then: tedaudit run {path}")
 
 
@@ -116,7 +119,7 @@ def estimate(
     run_directory: Annotated[Path | None, typer.Argument(help="Re-estimate a run; loads no model.")] = None,
     correct: Annotated[int | None, typer.Option(help="Trials in which the attack was right.")] = None,
     trials: Annotated[int | None, typer.Option(help="All trials.")] = None,
-    candidates: Annotated[int, typer.Option(help="Candidates per trial.")] = 2,
+    candidates: Annotated[int | None, typer.Option(help="Candidates per trial; 2 by default.")] = None,
     true_positives: Annotated[int | None, typer.Option(help="Baseline: named v1 on M(v1).")] = None,
     false_positives: Annotated[int | None, typer.Option(help="Baseline: named v1 on M(v2).")] = None,
     alpha: Annotated[float | None, typer.Option(help="0.01 by default.")] = None,
@@ -127,6 +130,9 @@ def estimate(
     from tedaudit.console import show_bound, show_result
     from tedaudit.estimators import baseline, reduced_form
 
+    reduced = {"--correct": correct, "--candidates": None if candidates == 2 else candidates}
+    positives = {"--true-positives": true_positives, "--false-positives": false_positives}
+    _refuse_mixed(run_directory, {"--trials": trials}, reduced, positives)
     if run_directory is not None:
         from tedaudit.results import read_result
         from tedaudit.store import RunDirectory
@@ -138,13 +144,27 @@ def estimate(
     if trials is not None and true_positives is not None and false_positives is not None:
         bound = baseline(true_positives, false_positives, trials, level, slack)
     elif trials is not None and correct is not None:
-        bound = reduced_form(correct, trials, candidates, level, slack)
+        bound = reduced_form(correct, trials, 2 if candidates is None else candidates, level, slack)
     else:
         raise SpecError(
             "`estimate` needs a run directory; or --correct and --trials; or --true-positives, "
             "--false-positives and --trials."
         )
     _print_json(bound.to_dict()) if as_json else show_bound(bound)
+
+
+def _refuse_mixed(run_directory: Path | None, *groups: dict[str, int | None]) -> None:
+    """Say so where counts come with a run directory, or those of one estimator with those of the other."""
+    trials, *estimators = [[flag for flag, value in group.items() if value is not None] for group in groups]
+    if run_directory is not None and (trials or any(estimators)):
+        flags = ", ".join([*trials, *estimators[0], *estimators[1]])
+        raise SpecError(f"'{run_directory}' has counts of its own: leave out {flags}, or the run directory.")
+    if all(estimators):
+        first, second = (", ".join(flags) for flags in estimators)
+        raise SpecError(
+            f"{first} and {second} cannot stand together: the reduced form takes --correct, --trials and "
+            "--candidates; the baseline --true-positives, --false-positives and --trials."
+        )
 
 
 @app.command()
@@ -200,7 +220,9 @@ def main() -> None:
             raise
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as stop:  # typer turns the one into the other
+        if isinstance(stop, SystemExit) and stop.code != 130:
+            raise
         sys.stderr.write("\nStopped. What is finished is kept: the same command goes on from there.\n")
         sys.exit(130)
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from tedaudit.estimators import Bound
 from tedaudit.reports.table import number, reading, rich_tables
@@ -16,9 +16,17 @@ from tedaudit.types import Card
 
 
 def console(*, error: bool = False) -> Console:
-    """Return a console; where nobody is looking, lines are wide instead of folded."""
+    """Return a console that takes no markup; where nobody is looking, lines are wide instead of folded."""
     stream = sys.stderr if error else sys.stdout
-    return Console(stderr=error, width=None if stream.isatty() else 200, highlight=False)
+    width = None if stream.isatty() else 200
+    return Console(stderr=error, width=width, highlight=False, emoji=False, markup=False)
+
+
+def shown(text: str) -> str:
+    """Return a text that can do nothing to the terminal: what it cannot or must not print is spelled out."""
+    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    encoding = sys.stdout.encoding or "utf-8"
+    return plain.encode(encoding, "backslashreplace").decode(encoding)
 
 
 @contextmanager
@@ -30,7 +38,7 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
     )  # fmt: skip
     with Progress(*columns, console=console(error=True), transient=True) as bar:
@@ -39,8 +47,7 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
         def advance(what: str, done: int, total: int) -> None:
             speed = bar.tasks[0].speed
             rate = f"{speed:,.0f}/s" if speed else ""
-            description = escape(what) if what else None
-            bar.update(task, completed=done, total=total, description=description, rate=rate)
+            bar.update(task, completed=done, total=total, description=what or None, rate=rate)
 
         yield advance
 
@@ -55,8 +62,8 @@ def show_result(result: AuditResult) -> None:
     else:
         out.print(reading(result.findings), style="dim")
     for note in result.notes:
-        out.print(f"- {escape(note)}")
-    out.print(f"Everything is in {escape(str(result.folder))} (report.md, summary.json).")
+        out.print(f"- {shown(note)}")
+    out.print(f"Everything is in {result.folder} (report.md, summary.json).")
 
 
 def show_bound(bound: Bound) -> None:
@@ -82,12 +89,12 @@ def show_cards(cards: Sequence[tuple[Card, Sequence[str]]]) -> None:
     """Print cards with the parameters that each plug-in takes."""
     out = console()
     for card, parameters in cards:
-        out.print(f"[bold]{escape(card.name)}[/bold]  {escape(card.summary)}")
+        out.print(Text.assemble((card.name, "bold"), f"  {card.summary}"))
         details = [("paper", card.paper), ("claim", card.claim), ("takes", ", ".join(parameters))]
         details += [("note", departure) for departure in card.departures]
         for name, value in details:
             if value:
-                out.print(f"    {name}: {escape(value)}")
+                out.print(f"    {name}: {value}")
 
 
 def show_replay(trials: Sequence[Any]) -> None:
@@ -96,21 +103,19 @@ def show_replay(trials: Sequence[Any]) -> None:
     for trial in trials:
         outcome = "right" if trial.right else "unusable" if trial.choice < 0 else "wrong"
         epsilon = "any" if trial.epsilon == float("inf") else f"{trial.epsilon:g}"
-        out.print(
-            f"[bold]{escape(trial.label)}[/bold] at epsilon {epsilon}, {escape(trial.attack)}: {outcome}"
-        )
-        shown = range(len(trial.candidates))
+        attack = shown(trial.attack)
+        out.print(Text.assemble((shown(trial.label), "bold"), f" at epsilon {epsilon}, {attack}: {outcome}"))
+        listed = range(len(trial.candidates))
         if len(trial.candidates) > 10:
-            best = sorted(shown, key=lambda i: -trial.scores[i])[:5]
-            shown = sorted({*best, trial.secret, max(trial.choice, 0)})  # type: ignore[assignment]
+            best = sorted(listed, key=lambda i: -trial.scores[i])[:5]
+            listed = sorted({*best, trial.secret, max(trial.choice, 0)})  # type: ignore[assignment]
             out.print(f"  ({len(trial.candidates):,} candidates; the best five, the source and the guess)")
-        for i in shown:
+        for i in listed:
             marks = ("source " if i == trial.secret else "") + ("guess " if i == trial.choice else "")
-            out.print(
-                f"  {i + 1:>4}. {trial.scores[i]:8.5f}  {escape(trial.candidates[i])}  [bold]{marks}[/bold]"
-            )
+            line = f"  {i + 1:>4}. {trial.scores[i]:8.5f}  {shown(trial.candidates[i])}  "
+            out.print(Text.assemble(line, (marks, "bold")))
         told = f"(failed: {trial.stored.error})" if trial.stored.error else trial.stored.text or "(empty)"
-        out.print(f"  output: {escape(told)}")
+        out.print(f"  output: {shown(told)}")
         if not trial.same:
             again = trial.again.error or trial.again.text
-            out.print(f"  rewritten again it differs: {escape(again)}", style="yellow")
+            out.print(f"  rewritten again it differs: {shown(again)}", style="yellow")

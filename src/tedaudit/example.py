@@ -7,29 +7,33 @@ name: example
 
 corpus:                  # `tedaudit ls corpora` lists the others
   name: demo
-# corpus: {name: files, path: my_texts.csv, column: text}
+# corpus: {name: files, path: my_texts.csv, column: text}      # in the place of the two lines above
 
 mechanisms:              # `tedaudit ls mechanisms`; any key but name, label and epsilons is a field
   - name: identity       # must reach the ceiling
   - name: word-rr
     slots: 16
-# - name: py:my_package.my_module:my_function      # your own: text in, text out (this runs its code)
-# - {name: recorded, path: originals_and_rewrites.csv}
+  # - name: py:my_package.my_module:my_function      # your own: text in, text out (this runs its code)
+  # - {name: recorded, path: originals_and_rewrites.csv}
 
 epsilons: [4, 8]         # nominal, per the mechanism's own unit
 
 attacks:                 # `tedaudit ls attacks`
   - lexical
-# - {name: embedding, encoder: sentence-transformers/all-mpnet-base-v2}
+  # - {name: embedding, encoder: sentence-transformers/all-mpnet-base-v2}
 
 plans:                   # candidate sets; lambda < 0 more diverse, 0 uniform, > 0 more similar
   - {k: 2, lambda: -10000}
-# - {k: all}
-# - {k: 2, strategy: furthest, top: 10}
-# - {k: 2, estimator: baseline}
+  # - {k: all}
+  # - {k: 2, strategy: furthest, top: 10}
+  # - {k: 2, estimator: baseline}
 
 trials: 2000
 encoder: lexical         # whose distances the candidate sampling uses; any SentenceTransformer
 alpha: 0.01              # the bound's one-sided error is half of it
 seed: 0
+# delta: 1.0e-5          # in the place of the claim's own
+# batch_size: 512        # draws or trials per call of a plug-in: memory, never results
+# block: 0               # trials written at a time; 0: by the number of trials
+# out: runs/example      # the run directory; runs/NAME where nothing is said
 """

@@ -22,6 +22,11 @@ def imported(name: str) -> Any:
         raise PluginError(
             f"'{name}': cannot import {module_name} ({error}). It must be installed or lie in {here}."
         ) from error
+    except Exception as error:  # whatever the module's own code raises
+        raise PluginError(
+            f"'{name}': {module_name} fails when it is imported: {type(error).__name__}: {error}. "
+            f"`python -c 'import {module_name}'` shows where."
+        ) from error
     if not hasattr(module, attribute):
         public = [key for key in vars(module) if not key.startswith("_")]
         raise PluginError(

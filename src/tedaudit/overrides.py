@@ -8,6 +8,7 @@ import yaml
 
 from tedaudit.errors import SpecError, did_you_mean, listed
 from tedaudit.readers import table_format
+from tedaudit.spec import PluginSpec
 
 EMBEDDED: dict[str, Any] = {
     "name": "demo",
@@ -29,8 +30,14 @@ def merged(base: Mapping[str, Any], flags: Mapping[str, Any], assignments: Seque
     settings: dict[str, Any] = dict(base)
     plan = {_PLAN_FLAGS[key]: given.pop(key) for key in list(given) if key in _PLAN_FLAGS}
     if plan:
-        first = (_as_list(settings.get("plans")) or [{}])[0]
-        settings["plans"] = [{**first, **plan}]
+        first, *others = _as_list(settings.get("plans")) or [{}]
+        if others:
+            raise SpecError(
+                f"Flags cannot set {listed(plan)}: the file has {1 + len(others)} plans, and flags know one "
+                "only. Change the plans in the file."
+            )
+        # what is no mapping stays as it is: the spec says what is wrong with it
+        settings["plans"] = [{**first, **plan} if isinstance(first, Mapping) else first]
     for key, value in given.items():
         settings[_LISTS.get(key, key)] = list(value) if key in _LISTS else value
     if "corpus" in given:
@@ -60,17 +67,21 @@ def _assign(settings: dict[str, Any], assignment: str) -> None:
     try:
         value = yaml.safe_load(raw)
     except yaml.YAMLError as error:
-        raise SpecError(f"--set {assignment}: the value cannot be read as YAML ({error}).") from error
+        reason = getattr(error, "problem", None) or error
+        raise SpecError(
+            f"--set {assignment}: the value cannot be read as YAML ({reason}). Put quotes around a text."
+        ) from error
     if label == "corpus":
         settings["corpus"] = {**_as_mapping(settings.get("corpus", "demo")), key: value}
         return
     known: list[str] = []
     for group in ("mechanisms", "attacks"):
         entries = [_as_mapping(entry) for entry in _as_list(settings.get(group))]
-        titles = [entry.get("label") or entry.get("name") for entry in entries]
+        titles = [PluginSpec.model_validate(entry).title if "name" in entry else "" for entry in entries]
         known += [str(title) for title in titles]
-        if label in titles:
-            entries[titles.index(label)][key] = value
+        names = [entry.get("name") for entry in entries]
+        if label in titles or label in names:
+            entries[titles.index(label) if label in titles else names.index(label)][key] = value
             settings[group] = entries
             return
     raise SpecError(

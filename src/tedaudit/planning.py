@@ -12,7 +12,7 @@ from tedaudit.inference.encoders import load_encoder
 from tedaudit.seeding import derive
 from tedaudit.spec import AuditSpec, PlanSpec
 from tedaudit.stages import distractors, make_disjoint_plan, make_plan, numbered
-from tedaudit.store import RunDirectory, key_of
+from tedaudit.store import RunDirectory, difference, key_of
 from tedaudit.types import Corpus, Mechanism, Plan, WritesOnce
 
 
@@ -24,6 +24,7 @@ class Planner:
         self._old = {} if old is None else old["plans"]
         self._pool: Pool | None = None
         self._done: dict[str, Plan] = {}
+        self._seen: dict[str, int] = {}
         self.infos: dict[str, dict[str, Any]] = {}
 
     def plan(
@@ -51,19 +52,20 @@ class Planner:
                 )
         key = key_of(what)
         if name not in self._done:
-            self._check_same(name, key)
+            self._check_same(name, what)
             if usable is not None and sampling is not None:
                 self._done[name] = self._disjoint(name, sampling, usable, key, spec)
             else:
                 self._done[name] = self._extended(name, sampling, key, spec)
-            self._note(name, key, self._done[name], spec, size)
+            self._note(name, what, self._done[name], spec, size)
         return name, key, self._done[name]
 
-    def _check_same(self, name: str, key: str) -> None:
-        if name in self._old and self._old[name]["key"] != key:
+    def _check_same(self, name: str, what: dict[str, Any]) -> None:
+        if name in self._old and self._old[name]["key"] != key_of(what):
+            changes = difference(self._old[name].get("determinants", {}), _told(what))
             raise RunDirectoryError(
-                f"'{self._store.root}' holds a plan '{name}' that was made with another seed, encoder or "
-                "table of rewrites. Results cannot be mixed: choose another `out`, or delete that folder."
+                f"'{self._store.root}' holds a plan '{name}' that was made with other settings: {changes}. "
+                "Results cannot be mixed: choose another `out`, or delete that folder."
             )
 
     def _extended(self, name: str, sampling: Sampling | None, key: str, spec: PlanSpec) -> Plan:
@@ -73,6 +75,8 @@ class Planner:
         have = 0 if stored is None else len(stored) // per_trial
         if stored is not None and have >= self._spec.trials:
             return stored
+        if stored is not None:
+            self._seen[name] = len(stored)  # results may have been looked at, finished or not
         wanted = range(have, self._spec.trials)
         noise = derive(self._spec.seed, "plan", repr(sampling))
         more = make_plan(self._vectors(sampling), sampling, wanted, noise, both=per_trial == 2)
@@ -82,14 +86,17 @@ class Planner:
         stored = self._store.plan(name, key) if name in self._old else None
         most = int(usable.sum()) // sampling.k
         if self._spec.trials > most:
+            way_out = f"Set trials to {most} or fewer." if most else "Use a smaller k or a larger table."
             raise SpecError(
                 f"{self._spec.trials:,} trials were asked for, but the table has rewrites of "
                 f"{int(usable.sum()):,} texts at every epsilon, and candidate sets of {sampling.k} may share "
-                f"no text: it allows at most {most:,}. Set trials to {most} or fewer."
+                f"no text: it allows at most {most:,}. {way_out}"
             )
         per_trial = 2 if spec.estimator == "baseline" else 1
         if stored is not None and len(stored) >= self._spec.trials * per_trial:
             return stored
+        if stored is not None:
+            self._seen[name] = len(stored)
         noise = derive(self._spec.seed, "plan", repr(sampling))
         plan = make_disjoint_plan(self._vectors(sampling), sampling, usable, noise, both=per_trial == 2)
         return plan.rows(0, self._spec.trials * per_trial)
@@ -105,19 +112,25 @@ class Planner:
             self._pool = Pool(encoder.encode(self._corpus.texts))
         return self._pool
 
-    def _note(self, name: str, key: str, plan: Plan, spec: PlanSpec, size: int) -> None:
+    def _note(self, name: str, what: dict[str, Any], plan: Plan, spec: PlanSpec, size: int) -> None:
         old = self._old.get(name, {"looks": []})
         notes = []
         found = distractors(plan, size) if spec.estimator == "reduced" else None
         if found is not None:
             notes.append(str(found))
         self.infos[name] = {
-            "key": key,
+            "key": key_of(what),
+            "determinants": _told(what),
             "k": size if spec.k == "all" else spec.k,
             "estimator": spec.estimator,
-            "looks": list(old["looks"]),
+            "looks": sorted({*old["looks"], *([self._seen[name]] if name in self._seen else [])}),
             "notes": notes,
         }
+
+
+def _told(what: dict[str, Any]) -> dict[str, Any]:
+    """Return what determines a plan in a form that JSON holds: a lambda may be infinite."""
+    return {**what, "sampling": str(what["sampling"])}
 
 
 def _joined(first: Plan, second: Plan) -> Plan:

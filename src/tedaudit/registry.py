@@ -58,7 +58,7 @@ def find(kind: Kind, name: str) -> Any:
         )
     for entry in _entry_points(kind):
         if entry.name == name:
-            return entry.load()
+            return _loaded(kind, entry)
     module = importlib.import_module(f"tedaudit.{_FOLDERS[kind]}.{name.replace('-', '_')}")
     for found in vars(module).values():
         if inspect.isclass(found) and getattr(getattr(found, "card", None), "name", "") == name:
@@ -75,7 +75,8 @@ def build(reference: Reference) -> Any:
     if reference.kind == "mechanism" and not inspect.isclass(found):
         from tedaudit.mechanisms.function import Function
 
-        found, params = Function, {"function": reference.name, **params}
+        function = reference.name if reference.name.startswith("py:") else found
+        found, params = Function, {"function": function, **params}
     if not (inspect.isclass(found) and hasattr(found, _VERBS[reference.kind]) and hasattr(found, "card")):
         raise PluginError(
             f"'{reference.name}' is no {reference.kind}: it must be a class with a `card` and a method "
@@ -95,8 +96,11 @@ def parameters(plugin: type) -> dict[str, Any]:
     """Return the fields of a plug-in with their types."""
     if not is_dataclass(plugin):
         return {}
-    hints = typing.get_type_hints(plugin)
-    return {f.name: hints[f.name] for f in fields(plugin) if f.init}
+    try:
+        hints = typing.get_type_hints(plugin)
+    except NameError:  # types that were imported for type checkers only
+        hints = {}
+    return {f.name: hints.get(f.name, Any) for f in fields(plugin) if f.init}
 
 
 def variants(plugin: type) -> Mapping[str, Mapping[str, Any]]:
@@ -125,11 +129,30 @@ def _described(value: Any) -> Any:
         return [_described(item) for item in value]
     if isinstance(value, str | int | float | bool | None):
         return value
-    return getattr(value, "__qualname__", type(value).__qualname__)
+    return written(value)
+
+
+def written(value: object) -> str:
+    """Return how an object is written down: so that it can be found again, where that is possible."""
+    name = str(getattr(value, "__qualname__", ""))
+    module = getattr(value, "__module__", None) or "builtins"
+    if not name or "<" in name or "." in name or module == "__main__":
+        return name or type(value).__qualname__
+    return f"py:{module}:{name}"
 
 
 def _entry_points(kind: Kind) -> list[importlib.metadata.EntryPoint]:
     return list(importlib.metadata.entry_points(group=f"tedaudit.{_FOLDERS[kind]}"))
+
+
+def _loaded(kind: Kind, entry: importlib.metadata.EntryPoint) -> Any:
+    try:
+        return entry.load()
+    except Exception as error:  # whatever another package's code raises
+        raise PluginError(
+            f"The {kind} '{entry.name}' stands for {entry.value}, which cannot be loaded: "
+            f"{type(error).__name__}: {error}. Mend, update or uninstall the package that declares it."
+        ) from error
 
 
 def _variant(plugin: type, name: str, params: dict[str, Any]) -> Mapping[str, Any]:
@@ -154,8 +177,8 @@ def _check_parameters(plugin: type, name: str, params: Mapping[str, Any]) -> Non
                 f"It takes: {listed(allowed) if allowed else 'none'}."
             )
         if not _fits(value, allowed[key]):
-            wanted = getattr(allowed[key], "__name__", str(allowed[key]))
-            raise SpecError(f"'{name}': parameter '{key}' is {value!r}; it must be of type {wanted}.")
+            wanted = _wanted(allowed[key])
+            raise SpecError(f"'{name}': parameter '{key}' is {value!r}; it must be {wanted}.")
     parts = fields(plugin) if is_dataclass(plugin) else ()
     missing = {f.name for f in parts if f.init and not _has_default(f)} - set(params)
     if missing:
@@ -166,16 +189,21 @@ def _has_default(part: Any) -> bool:
     return part.default is not MISSING or part.default_factory is not MISSING
 
 
+def _wanted(hint: Any) -> str:
+    if typing.get_origin(hint) is Literal:
+        return f"one of: {listed(map(str, typing.get_args(hint)))}"
+    return f"of type {hint.__name__ if inspect.isclass(hint) else hint}"
+
+
 def _fits(value: Any, hint: Any) -> bool:
     """Return whether a value from a file fits a field's type, as far as simple types go."""
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return any(_fits(value, part) for part in typing.get_args(hint))
     if typing.get_origin(hint) is Literal:
         return value in typing.get_args(hint)
-    if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if hint in (str, bool, types.NoneType):
-        return value is None if hint is types.NoneType else isinstance(value, hint)
-    return True
+    if typing.get_origin(hint) in (tuple, list):
+        parts = [part for part in typing.get_args(hint) if part is not ...]
+        return isinstance(value, list | tuple) and all(any(_fits(v, p) for p in parts) for v in value)
+    if hint in (int, float):
+        return isinstance(value, int if hint is int else int | float) and not isinstance(value, bool)
+    return isinstance(value, hint) if hint in (str, bool, types.NoneType) else True

@@ -1,11 +1,12 @@
 """Does one trial again: the same candidates, the same noise, the same guess, or says what differs."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tedaudit.corpora._given import Given
-from tedaudit.errors import SpecError, listed
+from tedaudit.errors import PluginError, RunDirectoryError, SpecError, listed
 from tedaudit.registry import build
 from tedaudit.setting import Job, Setting, epsilon_name, prepare
 from tedaudit.spec import parse_spec
@@ -45,7 +46,8 @@ class Replayed:
             "attack": self.attack, "row": self.row, "candidates": list(self.candidates),
             "positions": list(self.positions), "secret": self.secret, "output": self.stored.text,
             "error": self.stored.error, "output_again": self.again.text, "same": self.same,
-            "scores": list(self.scores), "choice": self.choice, "right": self.right,
+            "scores": [score if math.isfinite(score) else None for score in self.scores],
+            "choice": self.choice, "right": self.right,
         }  # fmt: skip
 
 
@@ -57,24 +59,42 @@ def replay(run: RunDirectory, trial: int, only: Mapping[str, str]) -> list[Repla
     plans = run.manifest()["plans"]
     corpus = {"name": "given", "live": Given(run.corpus())}
     spec = parse_spec({**run.manifest()["spec"], "out": str(run.root), "corpus": corpus})
-    setting = prepare(spec)
+    try:
+        setting = prepare(spec)
+    except (PluginError, RunDirectoryError) as error:
+        raise SpecError(
+            f"The trials of '{run.root}' cannot be done again here. {error} A function or plug-in object "
+            "that was handed over in Python is known to that process only: audit it by its name, such as "
+            "py:package.module:name, to replay its trials."
+        ) from error
     found = []
-    for job in setting.jobs:
+    for job, epsilon, attack in _chosen(setting, only):
         per_trial = 2 if plans[job.plan_name]["estimator"] == "baseline" else 1
         if not 0 <= trial < len(job.plan) // per_trial:
             last = len(job.plan) // per_trial - 1
             raise SpecError(f"There is no trial {trial}; plan '{job.plan_name}' has 0 to {last}.")
-        for epsilon in job.epsilons:
-            for attack in job.attacks:
-                names = {"plan": job.plan_name, "mechanism": job.label, "attack": attack}
-                names["epsilon"] = epsilon_name(epsilon)
-                if all(names[key] == value for key, value in only.items()):
-                    rows = range(trial * per_trial, (trial + 1) * per_trial)
-                    found += [_one(job, epsilon, attack, row, setting) for row in rows]
-    if not found:
-        asked = listed(f"{key} {value}" for key, value in only.items())
-        raise SpecError(f"The run has nothing with {asked}; `tedaudit report {run.root}` lists what it has.")
+        rows = range(trial * per_trial, (trial + 1) * per_trial)
+        found += [_one(job, epsilon, attack, row, setting) for row in rows]
     return found
+
+
+def _chosen(setting: Setting, only: Mapping[str, str]) -> list[tuple[Job, float, str]]:
+    """Return the tables that `only` lets through; where there is none, say what there is."""
+    every = [(job, e, attack) for job in setting.jobs for e in job.epsilons for attack in job.attacks]
+    named = [
+        {"plan": job.plan_name, "mechanism": job.label, "epsilon": epsilon_name(e), "attack": attack}
+        for job, e, attack in every
+    ]
+    chosen = [
+        one
+        for one, names in zip(every, named, strict=True)
+        if all(names[key] == value for key, value in only.items())
+    ]
+    if not chosen:
+        asked = listed(f"{key} {value}" for key, value in only.items())
+        there = "; ".join(f"{key}: {listed({names[key] for names in named})}" for key in only)
+        raise SpecError(f"The run, as last called, has nothing with {asked}. It has {there or 'no attack'}.")
+    return chosen
 
 
 def _one(job: Job, epsilon: float, attack: str, row: int, setting: Setting) -> Replayed:

@@ -39,7 +39,9 @@ class Finding:
         """Return the finding safe for JSON; infinite numbers become None."""
         claim = None
         if self.claim is not None:
-            claim = asdict(self.claim) | {"total": self.claim.total, "total_delta": self.claim.total_delta}
+            totals = {"total": self.claim.total, "total_delta": self.claim.total_delta}
+            figures = asdict(self.claim) | totals
+            claim = {name: None if value == math.inf else value for name, value in figures.items()}
         return {
             "plan": self.plan,
             "mechanism": self.label,
@@ -112,11 +114,14 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     tests = max(1, sum(one.about["claim"] is not None for one in counted))
     findings = tuple(_finding(one, alpha, delta, tests) for one in counted)
     notes = [*manifest["corpus"]["notes"], *_plan_notes(manifest)]
-    return AuditResult(manifest["name"], run.root, findings, tuple(notes + _remarks(findings)), alpha)
+    notes += _remarks(findings, extended=any(one.looked_before for one in counted))
+    return AuditResult(manifest["name"], run.root, findings, tuple(notes), alpha)
 
 
 def _counted(run: RunDirectory, manifest: dict[str, Any]) -> Iterator[_Counted]:
     for folder in sorted((run.root / "guesses").glob("*/*/*/*"), key=_order(run)):
+        if folder.is_dir() and not any(folder.glob("[!.]*")):
+            continue  # killed before there was more than the folder
         info = table_info(folder)
         about = info["about"]
         plan_info = manifest["plans"][about["plan"]]
@@ -147,7 +152,8 @@ def _finding(one: _Counted, alpha: float, delta: float | None, tests: int) -> Fi
     bound = _bound(one, alpha, slack)
     verdict: Verdict = "no claim"
     if claim is not None:
-        strict = _bound(one, alpha / tests, slack)
+        share = 2 if one.about["estimator"] == "baseline" else 1  # whose error is alpha, not alpha / 2
+        strict = _bound(one, alpha / tests / share, slack)
         verdict = "violated" if strict.lower > claim.total else "not refuted"
     epsilon = math.inf if about["epsilon"] is None else about["epsilon"]
     return Finding(
@@ -169,12 +175,12 @@ def _plan_notes(manifest: dict[str, Any]) -> list[str]:
     return [f"plan {name}: {note}" for name, info in manifest["plans"].items() for note in info["notes"]]
 
 
-def _remarks(findings: Sequence[Finding]) -> list[str]:
+def _remarks(findings: Sequence[Finding], *, extended: bool) -> list[str]:
     """Return what a reader must know before believing a number."""
     remarks = []
     if any(not finding.complete for finding in findings):
         remarks.append("the run is not finished: bounds come from complete blocks and hold at every look")
-    elif any(finding.bound.method == "sequential" for finding in findings):
+    elif extended:
         remarks.append("trials were added after results had been seen: bounds are those valid at every look")
     failing = {f.label for f in findings if f.tally.failed == f.bound.guesses}
     if failing:

@@ -28,6 +28,8 @@ def run(spec: AuditSpec, progress: Progress | None = None, executor: Executor | 
     setting = prepare(spec)
     store = setting.store
     with store.locked():
+        if store.manifest_bytes() != setting.seen:  # another process was faster
+            setting = prepare(spec)
         setting.write()
         runner = _Runner(setting, progress or (lambda *_: None), executor or SerialExecutor(spec.batch_size))
         for job in setting.jobs:

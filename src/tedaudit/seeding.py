@@ -61,7 +61,7 @@ def words(keys: Sequence[int], n: int, start: int = 0) -> Words:
         np.broadcast_to(parts[:, 3:4], shape),
     )
     out = np.stack(philox(counter, (parts[:, 0:1], parts[:, 1:2])), axis=-1)
-    flat = out.reshape(len(parts), -1)
+    flat = out.reshape(len(parts), 4 * block.shape[1])
     return flat[:, start - 4 * first : start - 4 * first + n]
 
 

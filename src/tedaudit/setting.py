@@ -15,7 +15,7 @@ import tedaudit
 from tedaudit.corpora._assemble import assemble
 from tedaudit.errors import CorpusError, RunDirectoryError, SpecError
 from tedaudit.planning import Planner
-from tedaudit.registry import Reference, build, determinants
+from tedaudit.registry import Reference, build, determinants, written
 from tedaudit.spec import AuditSpec, MechanismSpec
 from tedaudit.store import RunDirectory, check_table
 from tedaudit.types import BringsTexts, Claim, Corpus, HasOwnEpsilons, Mechanism, Plan, Seen, Split
@@ -85,13 +85,15 @@ class Setting:
     spec: AuditSpec
     store: RunDirectory
     corpus: Corpus
+    seen: bytes  # the manifest that this was checked against
     plans: Mapping[str, dict[str, Any]]  # what the manifest says of each plan
     jobs: Sequence[Job]
 
     def write(self) -> None:
         """Write corpus, plans and manifest."""
         old = self.store.manifest() if self.store.exists() else {"plans": {}}
-        if "corpus" not in old:
+        copies = [self.store.root / "corpus" / f"{split}.parquet" for split in self.corpus.splits]
+        if "corpus" not in old or not all(path.exists() for path in copies):
             self.store.write_corpus(self.corpus)
         for job in self.jobs:
             self.store.write_plan(job.plan_name, job.plan, job.plan_key)
@@ -111,7 +113,7 @@ class Setting:
             {
                 "name": self.spec.name,
                 "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                "spec": self.spec.model_dump(mode="json", by_alias=True, fallback=_shown),
+                "spec": self.spec.model_dump(mode="json", by_alias=True, fallback=written),
                 "corpus": {
                     "name": self.corpus.name,
                     "fingerprint": self.corpus.fingerprint,
@@ -135,6 +137,7 @@ def prepare(spec: AuditSpec) -> Setting:
     grids = {m.title: _epsilons(m, mechanisms[m.title], spec) for m in spec.mechanisms}
     corpus = load(spec, mechanisms)
     store = RunDirectory(spec.folder)
+    seen = store.manifest_bytes()
     old = store.manifest() if store.exists() else None
     if old is not None:
         _same_corpus(old, corpus, spec)
@@ -157,7 +160,7 @@ def prepare(spec: AuditSpec) -> Setting:
             check_table(*job.rewrites_at(epsilon)[:2])
             for attack in job.attacks:
                 check_table(*job.guesses_at(epsilon, attack)[:2])
-    return Setting(spec, store, corpus, planner.infos, jobs)
+    return Setting(spec, store, corpus, seen, planner.infos, jobs)
 
 
 def load(spec: AuditSpec, mechanisms: Mapping[str, Mechanism]) -> Corpus:
@@ -201,13 +204,6 @@ def _refuse_broken(name: str, split: Split) -> None:
                 f"Text {position + 1} of corpus '{name}' holds half a surrogate pair, which is not Unicode "
                 "text. Repair it where it was read (it was probably decoded with the wrong encoding)."
             )
-
-
-def _shown(value: Any) -> str:
-    """Return how the manifest names an object: so that it can be found again, where that is possible."""
-    name = str(getattr(value, "__qualname__", type(value).__qualname__))
-    module = getattr(value, "__module__", None) or "builtins"
-    return name if "<" in name or "." in name or module == "__main__" else f"py:{module}:{name}"
 
 
 def _machine() -> dict[str, Any]:

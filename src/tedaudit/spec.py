@@ -6,11 +6,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
 
 from tedaudit.errors import SpecError, did_you_mean, listed
 from tedaudit.registry import Kind, Reference
 from tedaudit.types import Card
+
+_LIMITS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+_LISTS = {"mechanisms": "mechanisms", "attacks": "attacks", "corpus": "corpora"}  # for `tedaudit ls`
 
 
 class PluginSpec(BaseModel):
@@ -34,6 +45,13 @@ class PluginSpec(BaseModel):
             label = str(getattr(value, "__name__", "function")).strip("<>")
             return {"name": "function", "function": value, "label": label}
         return value
+
+    @field_validator("live")
+    @classmethod
+    def _an_object(cls, value: Any) -> Any:
+        if value is None or isinstance(getattr(value, "card", None), Card):
+            return value
+        raise ValueError("it should be a plug-in object, which only Python can hand over; leave it out")
 
     @property
     def title(self) -> str:
@@ -84,10 +102,16 @@ class PlanSpec(BaseModel):
     @model_validator(mode="after")
     def _consistent(self) -> "PlanSpec":
         if math.isnan(self.temperature):
-            raise ValueError("lambda should be a number, -inf and inf included")
+            raise ValueError("lambda is nan; it should be a number, -inf and inf included")
         if self.estimator == "baseline" and self.k != 2:
-            raise ValueError("the baseline estimator is defined for k = 2; use 'reduced' for other k")
+            raise ValueError(
+                f"k is {self.k}, but the baseline estimator is defined for k = 2; use 'reduced' for other k"
+            )
         return self
+
+    @field_serializer("temperature", when_used="json")
+    def _finite(self, value: float) -> float | str:
+        return value if math.isfinite(value) else str(value)  # JSON has no infinity
 
     @property
     def name(self) -> str:
@@ -140,11 +164,13 @@ class AuditSpec(BaseModel):
         ):
             twice = sorted({title for title in titles if titles.count(title) > 1})
             if twice:
-                raise ValueError(f"two {what} are called {', '.join(twice)}; give each a label of its own")
+                way_out = "leave one out" if what == "plans" else "give each a label of its own"
+                raise ValueError(f"two {what} are called {', '.join(twice)}; {way_out}")
             for title in titles:
-                if "/" in title or title.startswith("."):
+                if "/" in title or title.startswith(".") or not title.isprintable() or len(title) > 80:
                     raise ValueError(
-                        f"'{title}' names a folder of the run: no '/' and no leading '.', please"
+                        f"{title!r} names a folder of the run: at most 80 printable characters, no '/' and "
+                        "no leading '.'; give it another label"
                     )
         return self
 
@@ -175,39 +201,97 @@ def parse_spec(data: Mapping[str, Any]) -> AuditSpec:
 def read_spec(path: Path) -> dict[str, Any]:
     """Return the mapping in a YAML file."""
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a SafeLoader
     except FileNotFoundError as error:
         raise SpecError(f"There is no file '{path}'. `tedaudit init` writes one to start from.") from error
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
-        raise SpecError(f"'{path}' cannot be read as YAML: {error}") from error
+        raise SpecError(
+            f"'{path}' cannot be read as YAML: {yaml_problem(error)}. Repair it; `tedaudit init` writes an "
+            "example."
+        ) from error
     if not isinstance(data, dict):
-        raise SpecError(f"'{path}' must hold settings as `key: value`; `tedaudit init` writes an example.")
+        held = "nothing" if data is None else f"a value of type {type(data).__name__}"
+        raise SpecError(
+            f"'{path}' holds {held}; it must hold settings as `key: value`. `tedaudit init` writes an "
+            "example."
+        )
     return data
 
 
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that stands twice in one mapping: otherwise the last would win in silence."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        """Return the mapping after a look at its keys."""
+        node = super().compose_mapping_node(anchor)
+        seen: set[str] = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in seen:
+                problem = f"the key '{key.value}' stands there a second time"
+                raise yaml.composer.ComposerError(None, None, problem, key.start_mark)
+            seen.add(key.value)
+        return node
+
+
+def yaml_problem(error: Exception) -> str:
+    """Return what is wrong with some YAML, and where, in one line."""
+    mark = getattr(error, "problem_mark", None)
+    where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+    return where + str(getattr(error, "problem", None) or error).splitlines()[0]
+
+
 def _told(problem: Any) -> str:
-    """Return one validation problem as a sentence."""
-    where = ".".join(str(part) for part in problem["loc"] if part not in ("int", "literal['all']"))
-    if problem["type"] == "extra_forbidden":
-        key = str(problem["loc"][-1])
-        model: type[BaseModel] = PlanSpec if problem["loc"][0] == "plans" else AuditSpec
-        allowed = [field.alias or name for name, field in model.model_fields.items()]
-        return f"There is no setting '{where}'.{did_you_mean(key, allowed)} Settings are: {listed(allowed)}."
-    what = str(problem["msg"]).removeprefix("Value error, ").replace("Input should", "it should")
+    """Return one validation problem as a sentence: the thing, its value, what is allowed."""
+    parts = [part for part in problem["loc"] if part not in ("int", "literal['all']")]
+    where, top = ".".join(map(str, parts)), str(parts[0]) if parts else ""
+    model: type[BaseModel] = PlanSpec if top == "plans" and len(parts) > 1 else AuditSpec
+    known = {field.alias or name: field for name, field in model.model_fields.items()}
+    if problem["type"] in ("extra_forbidden", "invalid_key"):
+        close = did_you_mean(str(parts[-1]), known)
+        return f"There is no setting '{where}'.{close} Settings are: {listed(known)}."
     if problem["type"] == "missing":
-        return f"'{where}' is missing."
+        return f"'{where}' is missing. `tedaudit ls {_LISTS.get(top, top)}` lists what there is."
     value = problem["input"]
     shown = f" is {value!r}" if isinstance(value, str | int | float | bool | None) else ""
+    what = _expected(problem, top) or _number(known.get(str(parts[-1]))) if parts else ""
+    what = what or str(problem["msg"]).removeprefix("Value error, ").replace("Input should", "it should")
     return f"'{where}'{shown}: {what}." if where else f"{what[0].upper()}{what[1:]}."
 
 
+def _expected(problem: Any, setting: str) -> str:
+    """Return what is allowed where pydantic speaks of its own classes and patterns."""
+    if problem["type"] == "model_type":
+        if setting == "plans":
+            return "it should be a mapping, such as {k: 2}"
+        listing = f"`tedaudit ls {_LISTS.get(setting, setting)}`"
+        return f"it should be a name or a mapping with a `name`; {listing} lists them"
+    told = {
+        "string_type": "it should be a text; put quotes around it",
+        "too_short": "it should hold at least one",
+        "string_pattern_mismatch": "it should hold letters, digits, '.', '_' and '-' only",
+    }
+    return told.get(problem["type"], "")
+
+
+def _number(field: Any) -> str:
+    """Return which numbers a setting takes, or nothing where it takes something else."""
+    kinds = {int: "a whole number", float: "a number", float | None: "a number"}
+    if field is None or field.annotation not in kinds:
+        return ""
+    rules = [(word, getattr(rule, name, None)) for rule in field.metadata for name, word in _LIMITS.items()]
+    limits = " and ".join(f"{word} {limit:,}" for word, limit in rules if limit is not None)
+    example = "" if field.default is None else f", such as {field.default}"
+    return f"it should be {kinds[field.annotation]}{f', {limits}' if limits else ''}{example}"
+
+
 def _positive(value: Any) -> Any:
-    values = list(value) if isinstance(value, list | tuple) else [value]
+    single = isinstance(value, str | Mapping) or not hasattr(value, "__iter__")
+    values = [value] if single else list(value)
     for one in values:
         try:
             number = float(one)
         except (TypeError, ValueError):
             number = math.nan
         if isinstance(one, bool) or not (0 < number < math.inf):
-            raise ValueError(f"epsilon is {one!r}; it should be a number above 0")
+            raise ValueError(f"epsilon is {one!r}; it should be a finite number above 0, such as 1")
     return list(dict.fromkeys(float(one) for one in values))

@@ -18,8 +18,10 @@ import polars as pl
 from tedaudit.errors import RunDirectoryError, listed
 from tedaudit.types import Corpus, Plan, Split
 
-_TEMPORARY = ".writing-"
+TEMPORARY = ".writing-"
 _FORMAT = 1
+_PARTS = ("name", "spec", "corpus", "plans")  # of a manifest, without which nothing can be read
+_BEFORE_MANIFEST = {"corpus", "plans"}  # what a run writes before its first manifest
 
 
 def key_of(determinants: Mapping[str, Any]) -> str:
@@ -31,7 +33,7 @@ def key_of(determinants: Mapping[str, Any]) -> str:
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a reader or a crash sees all of it or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{_TEMPORARY}{os.getpid()}-{path.name}")
+    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{path.name}")
     with temporary.open("wb") as file:
         file.write(content)
         file.flush()
@@ -53,10 +55,11 @@ def read_frame(path: Path, key: str, columns: Sequence[str] | None = None) -> pl
     """Return a Parquet file of a table; a damaged or foreign one is named, with the way out."""
     try:
         found = pl.read_parquet_metadata(path).get("tedaudit", "")
-        frame = pl.read_parquet(path, columns=list(columns) if columns else None)
+        # glob: the name of a run or a label may hold [ or *, which stand for themselves
+        frame = pl.read_parquet(path, columns=list(columns) if columns else None, glob=False)
     except FileNotFoundError:
         raise
-    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         raise RunDirectoryError(
             f"'{path}' is damaged ({str(error).splitlines()[0]}). Delete it and run the same command again: "
             "only what was in it is computed anew."
@@ -85,8 +88,9 @@ class RunDirectory:
         if self.manifest_path.is_file():
             return True
         if self.root.is_dir():
-            others = [p.name for p in self.root.iterdir() if not p.name.startswith((".lock", _TEMPORARY))]
-            if others:
+            others = [p.name for p in self.root.iterdir() if not p.name.startswith((".lock", TEMPORARY))]
+            killed_at_once = (self.root / ".lock").is_file() and _BEFORE_MANIFEST.issuperset(others)
+            if others and not killed_at_once:
                 raise RunDirectoryError(
                     f"'{self.root}' is not empty and holds no run (no manifest.json; it has: "
                     f"{listed(others[:5])}). Name a new or empty folder with `out`."
@@ -96,8 +100,15 @@ class RunDirectory:
         return False
 
     def create(self) -> None:
-        """Make the folder, closed to others."""
-        self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        """Make the folder, closed to others; an empty one that is there already is closed too."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not self.manifest_path.exists():
+                self.root.chmod(0o700)
+        except OSError as error:
+            raise RunDirectoryError(
+                f"'{self.root}' cannot be made ({error.strerror}); name another folder with `out`."
+            ) from error
 
     def manifest(self) -> dict[str, Any]:
         """Return the manifest."""
@@ -117,7 +128,17 @@ class RunDirectory:
                 f"'{self.manifest_path}' is not a manifest of format {_FORMAT}; "
                 "it was written by another version of tedaudit. Use a new run directory."
             )
+        missing = [part for part in _PARTS if part not in data]
+        if missing:
+            raise RunDirectoryError(
+                f"'{self.manifest_path}' is damaged (it lacks: {listed(missing)}). "
+                "Restore it, or move the folder away and run again."
+            )
         return data
+
+    def manifest_bytes(self) -> bytes:
+        """Return the manifest as it lies there, or nothing: tells whether another process has written."""
+        return self.manifest_path.read_bytes() if self.manifest_path.is_file() else b""
 
     def write_manifest(self, data: Mapping[str, Any]) -> None:
         """Replace the manifest."""
@@ -130,7 +151,7 @@ class RunDirectory:
         self.create()
         with (self.root / ".lock").open("w") as lock:
             _lock(lock, self.root)
-            for leftover in self.root.rglob(f"{_TEMPORARY}*"):
+            for leftover in self.root.rglob(f"{TEMPORARY}*"):
                 leftover.unlink()
             yield
 
@@ -171,7 +192,7 @@ class RunDirectory:
 def claim_table(folder: Path, determinants: Mapping[str, Any], about: Mapping[str, Any]) -> str:
     """Return a table's key after checking that what lies there was determined in the same way."""
     key = check_table(folder, determinants)
-    if not (folder / "table.json").exists():
+    if not (folder / "table.json").exists() or _is_empty(folder):
         content = {"key": key, "about": about, "determinants": determinants}
         write_atomically(folder / "table.json", json.dumps(content, indent=1, default=str).encode())
     return key
@@ -182,13 +203,18 @@ def check_table(folder: Path, determinants: Mapping[str, Any]) -> str:
     key = key_of(determinants)
     if (folder / "table.json").exists():
         stored = table_info(folder)
-        if stored["key"] != key:
-            changes = _difference(stored["determinants"], determinants)
+        if stored["key"] != key and not _is_empty(folder):
+            changes = difference(stored["determinants"], determinants)
             raise RunDirectoryError(
                 f"'{folder}' was made with other settings: {changes}. Results "
                 "cannot be mixed: choose another `out` or label, or delete that folder."
             )
     return key
+
+
+def _is_empty(folder: Path) -> bool:
+    """Return whether a table has no part yet, as when its plug-in failed at once: it may be made anew."""
+    return not any(folder.glob("part-*"))
 
 
 def table_info(folder: Path) -> dict[str, Any]:
@@ -203,14 +229,14 @@ def table_info(folder: Path) -> dict[str, Any]:
         ) from error
 
 
-def _difference(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> str:
+def difference(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> str:
     """Return what changed, as "slots: 16 -> 8"."""
     plain_new = json.loads(json.dumps(new, default=str))
     changes = []
     for key in sorted({*old, *plain_new}):
         before, after = old.get(key, "(nothing)"), plain_new.get(key, "(nothing)")
         if isinstance(before, dict) and isinstance(after, dict):
-            changes.append(_difference(before, after, f"{prefix}{key}."))
+            changes.append(difference(before, after, f"{prefix}{key}."))
         elif before != after:
             changes.append(f"{prefix}{key}: {before} -> {after}")
     return "; ".join(change for change in changes if change)

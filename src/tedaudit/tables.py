@@ -12,7 +12,7 @@ import polars as pl
 
 from tedaudit.errors import RunDirectoryError
 from tedaudit.stages import Judged
-from tedaudit.store import read_frame, write_frame
+from tedaudit.store import TEMPORARY, read_frame, write_frame
 from tedaudit.types import Rewrite
 
 _CACHED_BYTES = 128 * 1024 * 1024
@@ -25,7 +25,7 @@ def _parts(folder: Path, pattern: str) -> list[tuple[Path, tuple[int, ...]]]:
     """Return a table's parts in order, with the numbers in their names; anything else is refused."""
     found = []
     for path in folder.iterdir() if folder.is_dir() else ():
-        if path.name == "table.json" or path.is_dir():
+        if path.name == "table.json" or path.name.startswith(TEMPORARY) or path.is_dir():
             continue
         match = re.fullmatch(pattern, path.name)
         if match is None:

@@ -6,6 +6,7 @@ the secret nor the key of the draw.
 
 import hashlib
 import math
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -76,7 +77,11 @@ class Claim:
             raise SpecError(f"A claim's delta is {self.delta}; it must be at least 0 and below 1.")
         if self.unit not in get_args(Unit):
             raise SpecError(f"A claim's unit is '{self.unit}'; it is one of: {listed(get_args(Unit))}.")
-        if any(word in self.neighbours.lower() for word in ("metric", "distance")):
+        if self.max_units is not None and self.max_units < 1:
+            raise SpecError(
+                f"A claim's max_units is {self.max_units}; it must be 1 or more, or None for unbounded."
+            )
+        if re.search(r"\b(metric|distance)", self.neighbours.lower()):
             raise SpecError(
                 f"The claim holds for '{self.neighbours}': a metric (distance-scaled) guarantee. "
                 "The audit bounds the loss between any two texts, so it can neither support nor "

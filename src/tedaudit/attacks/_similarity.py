@@ -8,6 +8,8 @@ import numpy as np
 from tedaudit.inference.encoders import Encoder
 from tedaudit.types import Floats, Guess, Observation
 
+_ROWS = 64  # outputs per product with the pool
+
 
 class Similarity:
     """Cosine scores of outputs against candidates; the pool's vectors are computed once."""
@@ -33,8 +35,11 @@ class Similarity:
         return [Guess(row) for row in scores]
 
     def _against_pool(self, vectors: Any, row_of: list[int]) -> Sequence[Floats]:
-        """Score all of the pool for every output: one matrix product."""
-        table = _dense(vectors @ self._table.T)
+        """Score all of the pool for every output: one matrix product per so many outputs."""
+        if hasattr(vectors, "toarray"):
+            table = np.asarray((vectors @ self._table.T).toarray(), dtype=np.float64)
+        else:
+            table = _products(vectors, self._table.T)
         return [table[row] for row in row_of]
 
     def _against_own(self, vectors: Any, row_of: list[int], seen: Sequence[Observation]) -> Sequence[Floats]:
@@ -62,8 +67,11 @@ def _distinct(texts: Any) -> tuple[list[str], list[int]]:
     return list(place), rows
 
 
-def _dense(product: Any) -> Floats:
-    return np.asarray(product.toarray() if hasattr(product, "toarray") else product, dtype=np.float64)
+def _products(rows: Any, columns: Any) -> Floats:
+    """Return all products; a kernel's sums depend on the shape, so every product has the same one."""
+    padded = np.concatenate([rows, np.zeros((-len(rows) % _ROWS, rows.shape[1]), dtype=rows.dtype)])
+    parts = [padded[start : start + _ROWS] @ columns for start in range(0, len(padded), _ROWS)]
+    return np.concatenate(parts)[: len(rows)].astype(np.float64)
 
 
 def _row_products(left: Any, right: Any) -> Floats:

@@ -1,6 +1,6 @@
 """A corpus that exists in memory: texts handed over in Python, or those that a run was made with."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,7 +20,13 @@ class Given:
         """Return the texts as a corpus of distinct ones."""
         if isinstance(self.given, Corpus):
             return self.given
-        wrong = [text for text in self.given if not isinstance(text, str)]
+        if isinstance(self.given, str | bytes) or not isinstance(self.given, Iterable):
+            raise CorpusError(
+                f"A corpus is its name, a `Corpus` or a list of strings, not a {type(self.given).__name__}. "
+                "For a file use {'name': 'files', 'path': '...'}."
+            )
+        texts = list(self.given)
+        wrong = [text for text in texts if not isinstance(text, str)]
         if wrong:
             raise CorpusError(f"A corpus is a list of strings; it holds a {type(wrong[0]).__name__}.")
-        return assemble("given", {"train": (list(self.given), {})})
+        return assemble("given", {"train": (texts, {})})

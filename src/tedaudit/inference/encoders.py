@@ -75,10 +75,16 @@ class SentenceEncoder:
         return table[[position[text] for text in texts]]
 
     def fingerprint(self) -> Mapping[str, str]:
-        """Return a checksum of the weights."""
+        """Return a checksum of the weights; damaged ones are refused before anything is computed."""
         digest = hashlib.sha256()
         for key, value in sorted(self._model.state_dict().items()):
-            digest.update(key.encode() + value.detach().cpu().float().numpy().tobytes())
+            weights = value.detach().cpu().float().numpy()
+            if np.isnan(weights).any():
+                raise EncoderError(
+                    f"Encoder '{self.name}' has weights that are not numbers (NaN, in '{key}'): its file is "
+                    "damaged. Fetch it again, or use another encoder such as 'lexical'."
+                )
+            digest.update(key.encode() + weights.tobytes())
         return {"encoder weights": digest.hexdigest()[:16]}
 
     def _encode_some(self, texts: list[str]) -> Any:
@@ -90,6 +96,8 @@ class SentenceEncoder:
                 return self._forward(features)
             lengths = features["attention_mask"].sum(dim=1).numpy()
             padded = -(-lengths // _PADDING_STEP) * _PADDING_STEP
+            if self._model.max_seq_length:  # a model has no positions beyond its window
+                padded = np.maximum(lengths, np.minimum(padded, self._model.max_seq_length))
             out = np.zeros((len(texts), self._model.get_embedding_dimension()), dtype=np.float32)
             for width in np.unique(padded):
                 members = np.flatnonzero(padded == width)
@@ -136,8 +144,8 @@ def _load(name: str) -> Any:
     quiet.setLevel(logging.ERROR)
     try:
         model = SentenceTransformer(name)
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
+    except Exception as error:  # a damaged file raises whatever its reader raises
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".") + "."
         raise EncoderError(
             f"Encoder '{name}' could not be loaded: {reason} Name a folder that holds a "
             "SentenceTransformer model, or a model of the hub that this machine can reach or has in its "
@@ -145,5 +153,7 @@ def _load(name: str) -> Any:
         ) from error
     finally:
         quiet.setLevel(level)
+    if hasattr(getattr(model, "tokenizer", None), "padding_side"):
+        model.tokenizer.padding_side = "right"  # rows are cut to their own length from the right
     model.eval()
     return model

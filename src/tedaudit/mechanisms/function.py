@@ -6,7 +6,7 @@ Claim: what the caller says: epsilon for the whole text unless `unit` and `max_u
 import hashlib
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -71,31 +71,34 @@ class Function:
         """Return the function's output; an exception becomes a failed rewrite with its type as code."""
         if not self.batch:
             return [self._one(draw) for draw in draws]
-        done: list[Rewrite] = []
-        start = 0
-        for end in range(1, len(draws) + 1):  # runs of one epsilon; a seed makes every draw its own call
-            last = end == len(draws)
-            if last or draws[end].epsilon != draws[start].epsilon or "seed" in self._accepts:
-                done += self._several(draws[start:end])
-                start = end
-        return done
+        calls: dict[float, list[int]] = {}  # one per epsilon; a seed makes every draw its own call
+        for row, draw in enumerate(draws):
+            calls.setdefault(row if "seed" in self._accepts else draw.epsilon, []).append(row)
+        done: dict[int, Rewrite] = {}
+        for rows in calls.values():
+            done.update(zip(rows, self._several([draws[row] for row in rows]), strict=True))
+        return [done[row] for row in range(len(draws))]
 
     def _one(self, draw: Draw) -> Rewrite:
         try:
-            out = self._call([draw.text] if self.batch else draw.text, **self._extras(draw))
+            return _checked(self._call(draw.text, **self._extras(draw)))
         except Exception as error:  # whatever it raises, the trial stays in the count
             return Rewrite("", error=f"raised-{type(error).__name__}")
-        return _checked(out[0] if self.batch and isinstance(out, list | tuple) and out else out)
 
     def _several(self, draws: Sequence[Draw]) -> list[Rewrite]:
         """Call the function on a list; if it raises, text by text, so that one text cannot fail others."""
         try:
-            out = list(self._call([draw.text for draw in draws], **self._extras(draws[0])))
-        except Exception:
-            return [self._one(draw) for draw in draws]
-        if len(out) != len(draws):
+            returned = self._call([draw.text for draw in draws], **self._extras(draws[0]))
+            one_text = isinstance(returned, str) or not isinstance(returned, Iterable)
+            out = [returned] if one_text else list(returned)  # a generator raises here and not before
+        except Exception as error:
+            if len(draws) == 1:
+                return [Rewrite("", error=f"raised-{type(error).__name__}")]
+            return [rewrite for draw in draws for rewrite in self._several([draw])]
+        if one_text or len(out) != len(draws):
+            got = f"a {type(returned).__name__}" if one_text else len(out)
             raise ContractError(
-                f"The function '{_name(self._call)}' was given {len(draws)} texts and returned {len(out)}; "
+                f"The function '{_name(self._call)}' was given {len(draws)} texts and returned {got}; "
                 "it must return one text per text, in order."
             )
         return [_checked(text) for text in out]

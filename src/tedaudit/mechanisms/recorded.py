@@ -56,9 +56,9 @@ class Recorded:
         table: dict[tuple[float, str], str] = {}
         for row in rows:
             epsilon = self._epsilon(columns, row)
-            text = folded(str(columns[self.original_column][row] or ""))
+            text = folded(_text(columns[self.original_column][row]))
             if text:
-                table.setdefault((epsilon, text), str(columns[self.rewrite_column][row] or ""))
+                table.setdefault((epsilon, text), _text(columns[self.rewrite_column][row]))
         object.__setattr__(self, "_table", table)
 
     def claim(self, epsilon: float) -> Claim | None:
@@ -142,6 +142,11 @@ class Recorded:
         if self.select not in distinct:
             raise SpecError(
                 f"'{self.path}' holds rewrites of {listed(distinct)} (column '{self.label_column}'); "
-                f"choose one with `select`{f', not {self.select!r}' if self.select else ''}."
+                f"choose one with `select`{f', not {self.select!r}' if self.select else ''}; or, where the "
+                "column says something else, give another name as `label_column`."
             )
         return [row for row in everything if labels[row] == self.select]
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

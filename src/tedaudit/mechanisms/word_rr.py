@@ -5,6 +5,7 @@ Claim:   epsilon per slot. A text is a fixed, public number of slots, each holdi
          item or the empty item, so slots x epsilon holds exactly for any two texts.
 """
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,7 +47,7 @@ class WordRR:
     def __post_init__(self) -> None:
         if self.slots < 1:
             raise SpecError(f"'word-rr': slots is {self.slots}; it must be 1 or more.")
-        items = ("", *_words(self.vocabulary if isinstance(self.vocabulary, str) else tuple(self.vocabulary)))
+        items = ("", *_words(_lines(self.vocabulary)))
         object.__setattr__(self, "_items", items)
         object.__setattr__(self, "_index", {word: i for i, word in enumerate(items)})
 
@@ -73,9 +74,9 @@ class WordRR:
         return [self._released(row) for row in released.tolist()]
 
     def noise_probability(self, epsilon: float) -> float:
-        """Return the probability that a slot is drawn afresh (its own word included)."""
+        """Return the probability that a slot is drawn afresh (its own word included); never 0."""
         size, small = len(self._items), np.exp(-epsilon)
-        return float(size * small / (1 + (size - 1) * small))
+        return max(float(size * small / (1 + (size - 1) * small)), math.ulp(0.0))
 
     def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
         """Return the log-probability of the drawn items given each candidate."""
@@ -98,20 +99,23 @@ class WordRR:
         return Rewrite(text, tokens=tuple(items), units=self.slots)
 
 
+def _lines(source: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the lines of a list or a file; a file is read anew, because it may have changed."""
+    if not isinstance(source, str):
+        return tuple(source)
+    path = Path(source) if source else _PUBLIC_WORDS
+    try:
+        return tuple(path.read_text(encoding="utf-8").splitlines())
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(
+            f"'word-rr': cannot read the vocabulary '{path}' ({error}). "
+            "It must be a UTF-8 file with one word a line."
+        ) from error
+
+
 @lru_cache(maxsize=8)
-def _words(source: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Return the distinct, lower-cased words of a list or a file."""
-    if isinstance(source, str):
-        path = Path(source) if source else _PUBLIC_WORDS
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise SpecError(
-                f"'word-rr': cannot read the vocabulary '{path}' ({error}). "
-                "It must be a UTF-8 file with one word a line."
-            ) from error
-    else:
-        lines = list(source)
+def _words(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the distinct, lower-cased words."""
     words = tuple(dict.fromkeys(line.strip().lower() for line in lines if line.strip()))
     if not words:
         raise SpecError("'word-rr': the vocabulary is empty; it needs at least one word.")

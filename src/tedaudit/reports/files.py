@@ -4,7 +4,7 @@ import json
 
 import polars as pl
 
-from tedaudit.reports.table import markdown_tables, reading
+from tedaudit.reports.table import markdown_tables, markdown_text, reading
 from tedaudit.results import AuditResult
 from tedaudit.store import write_atomically, write_frame
 
@@ -25,11 +25,14 @@ def markdown(result: AuditResult) -> str:
     verdict = (
         "At least one claim is **violated**." if result.violated else "No claim was refuted by these attacks."
     )
-    notes = "\n".join(f"- {note}" for note in result.notes)
-    return (
-        f"# Audit {result.name}\n\n{verdict} The largest lower bound found is {result.epsilon:.2f}.\n\n"
-        f"{reading(result.findings)}\n\n{markdown_tables(result)}\n\n## Notes\n\n{notes}\n"
+    notes = "\n".join(f"- {markdown_text(note)}" for note in result.notes)
+    found = (
+        f"{verdict} The largest lower bound found is {result.epsilon:.2f}.\n\n"
+        f"{reading(result.findings)}\n\n{markdown_tables(result)}"
     )
+    if not result.findings:
+        found = "No attack has finished a block yet: there is nothing to estimate from."
+    return f"# Audit {result.name}\n\n{found}\n\n## Notes\n\n{notes}\n"
 
 
 def _flat(row: dict[str, object]) -> dict[str, object]:

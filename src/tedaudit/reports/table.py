@@ -14,6 +14,7 @@ HEADINGS = (
     "unusable", "failed", "verdict",
 )  # fmt: skip
 _RIGHT = {"epsilon", "right / trials", "eps_emp", "ceiling", "unusable", "failed"}
+_MARKS = frozenset("&<>|`*[]\\")
 
 
 def cells(finding: Finding) -> tuple[str, ...]:
@@ -56,18 +57,24 @@ def reading(findings: Sequence[Finding]) -> str:
     )
 
 
+def markdown_text(text: str) -> str:
+    """Return a name as Markdown that shows it: no table, tag, link or line can begin in it."""
+    return "".join(f"&#{ord(c)};" if c in _MARKS or not c.isprintable() else c for c in text)
+
+
 def rich_tables(result: AuditResult) -> list["Table"]:
     """Return one rich table per plan."""
     from rich.table import Table
+    from rich.text import Text
 
     made = []
     for plan in plans(result):
-        table = Table(title=f"{result.name}: {plan}", title_justify="left", header_style="bold")
+        table = Table(title=Text(f"{result.name}: {plan}"), title_justify="left", header_style="bold")
         for heading in HEADINGS:
             table.add_column(heading, justify="right" if heading in _RIGHT else "left", overflow="fold")
         for finding in (finding for finding in result if finding.plan == plan):
             style = "red" if finding.verdict == "violated" else ""
-            table.add_row(*cells(finding), style=style)
+            table.add_row(*map(Text, cells(finding)), style=style)  # Text: a label is no markup
         made.append(table)
     return made
 
@@ -76,7 +83,9 @@ def markdown_tables(result: AuditResult) -> str:
     """Return one Markdown table per plan."""
     parts = []
     for plan in plans(result):
-        rows = [cells(finding) for finding in result if finding.plan == plan]
+        rows = [
+            [markdown_text(cell) for cell in cells(finding)] for finding in result if finding.plan == plan
+        ]
         lines = ["| " + " | ".join(row) + " |" for row in (HEADINGS, ["---"] * len(HEADINGS), *rows)]
-        parts.append(f"### Plan {plan}\n\n" + "\n".join(lines))
+        parts.append(f"### Plan {markdown_text(plan)}\n\n" + "\n".join(lines))
     return "\n\n".join(parts)

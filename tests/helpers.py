@@ -1,0 +1,275 @@
+"""Small things that several test files need: texts, specs, tiny plug-ins, and ways to look at a run."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice, product
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+
+import tedaudit.reports.files  # noqa: F401 - loaded before `kill_at_every_file` forks
+from tedaudit.chunks import read_result as read_chunk_result
+from tedaudit.chunks import write_chunk
+from tedaudit.corpora._given import Given
+from tedaudit.errors import RunDirectoryError
+from tedaudit.registry import Reference
+from tedaudit.results import read_result
+from tedaudit.runner import run
+from tedaudit.seeding import normals, uniforms
+from tedaudit.spec import AuditSpec, parse_spec, read_spec
+from tedaudit.store import RunDirectory, read_frame, table_info
+from tedaudit.types import Card, Claim, Draw, Guess, Observation, Rewrite
+
+HERE = Path(__file__).parent
+NEVER = 1e-9  # the probability with which a statistical test may fail although all is well
+
+
+def sentences(n: int) -> list[str]:
+    """Return n distinct short texts that share words with each other."""
+    who = ["my sister", "the doctor", "a neighbour", "our teacher", "the old baker", "his boss", "nobody"]
+    did = ["called about", "asked for", "forgot", "paid for", "wrote down", "lost", "returned"]
+    what = ["the rent", "two tickets", "a red bicycle", "the results", "her keys", "some bread", "the dog"]
+    when = ["on monday", "in may", "last night", "before lunch", "at nine", "again", "too late"]
+    return [" ".join(parts) for parts in islice(product(who, did, what, when), None, None, 7)][:n]
+
+
+def given(texts: Sequence[str]) -> dict[str, object]:
+    """Return a corpus of these texts for a spec."""
+    return {"name": "given", "live": Given(tuple(texts))}
+
+
+def make_spec(out: Path, **changes: object) -> AuditSpec:
+    """Return a small audit; every setting can be changed."""
+    settings: dict[str, object] = {
+        "corpus": given(sentences(40)), "mechanisms": [{"name": "word-rr", "slots": 4}], "epsilons": [3],
+        "plans": [{"k": 2, "lambda": 0}], "trials": 100, "block": 30, "out": str(out),
+    }  # fmt: skip
+    return parse_spec(settings | changes)
+
+
+def snapshot(root: Path, pattern: str = "**/*") -> dict[str, tuple[str, int]]:
+    """Return content hash and time of change of all files, the lock left out: it says nothing."""
+    found = [path for path in root.glob(pattern) if path.is_file() and path.name != ".lock"]
+    return {
+        str(path.relative_to(root)): (hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_mtime_ns)
+        for path in sorted(found)
+    }
+
+
+def table_files(root: Path) -> list[str]:
+    """Return the names of all Parquet files and descriptions of tables."""
+    found = [*root.glob("**/*.parquet"), *root.glob("**/table.json")]
+    return sorted(str(path.relative_to(root)) for path in found)
+
+
+def tables(root: Path) -> dict[str, list[tuple[object, ...]]]:
+    """Return the rows of every table of a run, in an order that does not depend on the parts."""
+    found: dict[str, list[tuple[object, ...]]] = {}
+    for info in sorted(root.glob("*/**/table.json")):
+        folder = info.parent
+        key = table_info(folder)["key"]
+        parts = [read_frame(path, key) for path in sorted(folder.glob("part-*.parquet"))]
+        rows = pl.concat(parts).rows() if parts else []
+        by_text = folder.relative_to(root).parts[0] == "rewrites"
+        found[str(folder.relative_to(root))] = sorted(rows, key=lambda row: row[:2]) if by_text else rows
+    for path in sorted(root.glob("plans/*.parquet")):
+        found[str(path.relative_to(root))] = pl.read_parquet(path).rows()
+    return found
+
+
+def within(count: int, trials: int, probability: float, error: float = NEVER) -> bool:
+    """Return whether a binomial count lies where it does with probability 1 - error at least."""
+    from scipy.stats import binom
+
+    return bool(
+        binom.ppf(error / 2, trials, probability) <= count <= binom.ppf(1 - error / 2, trials, probability)
+    )
+
+
+class FileExecutor:
+    """Does every chunk in a process of its own, with nothing but files in between."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.chunks = 0
+
+    def run(self, work):
+        for tag, chunk in work:
+            self.chunks += 1
+            source, target = self._folder / f"{self.chunks}.in", self._folder / f"{self.chunks}.out"
+            write_chunk(source, chunk)
+            command = [sys.executable, "-m", "tedaudit.worker", str(source), str(target)]
+            subprocess.run(command, cwd=HERE, check=True)  # where py:helpers:... can be imported
+            yield tag, read_chunk_result(target, chunk)
+
+
+@dataclass
+class Recording:
+    """Keeps a text or draws another by coin, and remembers every draw."""
+
+    other: str = "something else"
+    draws: list[Draw] = field(default_factory=list, init=False, compare=False)
+    card: ClassVar[Card] = Card(name="recording", summary="Remembers its draws.")
+
+    def claim(self, epsilon: float) -> Claim | None:
+        return Claim(epsilon, "document")
+
+    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+        self.draws += draws
+        coins = uniforms([draw.key for draw in draws], 1)[:, 0]
+        return [Rewrite(d.text if c < 0.5 else self.other) for d, c in zip(draws, coins, strict=True)]
+
+    @property
+    def asked(self) -> set[tuple[str, float, int]]:
+        """Every draw once."""
+        return {(draw.text, draw.epsilon, draw.key) for draw in self.draws}
+
+
+def vector(text: str) -> np.ndarray:
+    """Return a text's own place in a small space."""
+    return np.array([len(text), text.count("e"), text.count("t"), text.count("a")], dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Latents:
+    """Releases a noisy latent and tokens besides a text that says nothing."""
+
+    scale: float = 1.0
+    card: ClassVar[Card] = Card(name="latents", summary="Noisy latents.")
+
+    def claim(self, epsilon: float) -> Claim | None:
+        return None
+
+    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+        noise = normals([draw.key for draw in draws], 4) * self.scale
+        return [
+            Rewrite("released", tuple(map(ord, d.text[:3])), (vector(d.text) + n).astype(np.float32), 3)
+            for d, n in zip(draws, noise, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class NearestLatent:
+    """Sees latents only, and refuses to work if it is shown anything else."""
+
+    card: ClassVar[Card] = Card(name="nearest-latent", summary="Nearest latent.", sees=("latent",))
+
+    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+        for observation in seen:
+            output = observation.output
+            assert (output.text, output.tokens, output.units, output.error) == ("", None, None, "")
+            assert output.latent is not None
+            assert output.latent.dtype == np.float32
+        return [
+            Guess(np.array([-float(np.abs(vector(text) - o.output.latent).sum()) for text in o.candidates]))
+            for o in seen
+        ]
+
+
+@dataclass(frozen=True)
+class Failing:
+    """Keeps the text, but fails on a share of the draws."""
+
+    share: float = 0.5
+    card: ClassVar[Card] = Card(name="failing", summary="Fails now and then.")
+
+    def claim(self, epsilon: float) -> Claim | None:
+        return Claim(epsilon, "document")
+
+    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+        coins = uniforms([draw.key for draw in draws], 1)[:, 0]
+        return [
+            Rewrite("", error="out-of-luck") if c < self.share else Rewrite(d.text)
+            for d, c in zip(draws, coins, strict=True)
+        ]
+
+
+def reference(kind: str, name: str, **params: object) -> Reference:
+    """Return a reference that other processes can follow, to a class of this module or a built-in one."""
+    own = name[0].isupper()
+    return Reference(kind, f"py:helpers:{name}" if own else name, params)
+
+
+@dataclass(frozen=True)
+class SharedWords:
+    """Names the candidate with most words of the output: cheap, and needs no preparation."""
+
+    weight: float = 1.0
+    card: ClassVar[Card] = Card(name="shared-words", summary="Counts shared words.")
+
+    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+        found = [
+            [self.weight * len(set(o.output.text.split()) & set(text.split())) for text in o.candidates]
+            for o in seen
+        ]
+        return [Guess(np.asarray(scores, dtype=np.float64)) for scores in found]
+
+
+def kill_at_every_file(spec_path: str, folder: str) -> None:
+    """Kill an audit at its n-th file for every n, look at it, let it go on; print what happened.
+
+    To be called in a process of its own. Every audit runs in a fork, so that nothing is imported
+    twice. It is killed by SIGKILL between the writing of a temporary file and its renaming.
+    """
+    import scipy.special  # noqa: F401 - before the forks
+
+    settings = read_spec(Path(spec_path))
+    moments = []
+    for number in range(1, 500):
+        out = Path(folder) / f"{number:03d}"
+        spec = parse_spec({**settings, "out": str(out)})
+        first = _in_a_fork(lambda n=number, s=spec: _run_until(n, s))
+        left = [path.name for path in out.rglob(".writing-*")]
+        looked = _in_a_fork(lambda o=out: _look(o))
+        second = _in_a_fork(lambda s=spec: run(s))
+        moments.append(
+            {"folder": str(out), "killed": first, "left": left, "looked": looked, "resumed": second}
+        )
+        if first != signal.SIGKILL:
+            break
+    sys.stdout.write(json.dumps(moments))
+
+
+def _in_a_fork(work) -> int:
+    """Return the exit status of a child that does some work."""
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1]
+    try:
+        work()
+    except BaseException as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        os._exit(1)
+    os._exit(0)
+
+
+def _run_until(number: int, spec: AuditSpec) -> None:
+    """Run an audit, but die instead of renaming the n-th file."""
+    left = number
+
+    def hook(event, _):
+        nonlocal left
+        if event == "os.rename":
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+    run(spec)
+
+
+def _look(folder: Path) -> None:
+    """Read what is there so far: all that may be missing is the manifest."""
+    try:
+        read_result(RunDirectory(folder))
+    except RunDirectoryError as error:
+        if "has no manifest.json" not in str(error) or (folder / "manifest.json").exists():
+            raise

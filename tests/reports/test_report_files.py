@@ -1,0 +1,177 @@
+"""The files that a run ends with: they agree with each other, tell all that matters, and hold no text."""
+
+import json
+import math
+import shutil
+from dataclasses import replace
+from itertools import pairwise
+
+import polars as pl
+import pytest
+from markdown_it import MarkdownIt
+
+from tedaudit.corpora._given import Given
+from tedaudit.reports.files import markdown, write_reports
+from tedaudit.reports.table import HEADINGS, cells
+from tedaudit.results import AuditResult, read_result
+from tedaudit.runner import run
+from tedaudit.spec import parse_spec
+from tedaudit.store import RunDirectory
+
+TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")
+         for did in ("lost", "sold") for what in ("ring", "boat", "lamp")]  # fmt: skip
+ODD = "a|b <script>[x](y)"
+
+
+def fragile(text):
+    """Fail on some texts and give nothing away on others."""
+    if text.startswith("ann"):
+        raise KeyError(text)
+    return text if text.startswith("bob") else "nothing"
+
+
+def refuse(constant):
+    raise AssertionError(f"{constant} is not JSON")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run with all that a report must speak of: claims, failures, duplicates, two plans, an odd label."""
+    return run(
+        parse_spec({
+            "corpus": {"name": "given", "live": Given([*TEXTS, *TEXTS[:5], "  "])},
+            "mechanisms": [
+                {"name": "function", "function": fragile, "label": "fragile"},
+                {"name": "function", "function": str.upper, "label": ODD, "delta": 1e-5},
+                {"name": "word-rr", "slots": 3},
+                "identity",
+            ],
+            "epsilons": [0.5], "trials": 200, "out": str(tmp_path_factory.mktemp("runs") / "made"),
+            "plans": [{"k": 2, "lambda": 0}, {"k": 2, "lambda": 0, "estimator": "baseline"}],
+        })
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def report(made):
+    return (made.folder / "report.md").read_text(encoding="utf-8")
+
+
+def rows(report):
+    """Return the cells of every table as a browser would show them."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(report)
+    cells = [
+        "".join(child.content for child in after.children)
+        for token, after in pairwise(tokens)
+        if token.type == "td_open"
+    ]
+    return [tuple(cells[at : at + len(HEADINGS)]) for at in range(0, len(cells), len(HEADINGS))]
+
+
+def test_the_report_has_a_row_for_every_finding(made, report):
+    assert len(made.findings) == 8
+    assert rows(report) == [cells(finding) for finding in made]
+
+
+def test_a_row_tells_claim_counts_bound_and_what_went_wrong(made, report):
+    found = {(row[0], plan): dict(zip(HEADINGS, row, strict=True))
+             for row, plan in zip(rows(report), [f.plan for f in made], strict=True)}  # fmt: skip
+    finding = next(f for f in made if f.label == "fragile" and f.plan == "k2-lambda0")
+    row = found["fragile", "k2-lambda0"]
+    assert row["claim"] == "0.5 per document"
+    assert row["right / trials"] == f"{finding.bound.correct} / 200"
+    assert row["eps_emp"] == f"{finding.bound.lower:.2f}"
+    assert row["interval"] == f"{finding.bound.point:.2f} (to {finding.bound.upper:.2f})"
+    assert row["ceiling"] == f"{finding.bound.ceiling:.2f}"
+    assert finding.tally.failed > 0
+    assert (row["unusable"], row["failed"]) == ("0", str(finding.tally.failed))
+    assert found["word-rr", "k2-lambda0"]["claim"] == "0.5 per word x 3 = 1.5"
+    assert found[ODD, "k2-lambda0"]["claim"] == "0.5 per document, delta 1e-05"
+    assert found[ODD, "k2-lambda0"]["verdict"] == "violated"
+    assert found["identity", "k2-lambda0"]["epsilon"] == "any"
+    assert found["identity", "k2-lambda0-baseline"]["right / trials"] == "400 / 400"
+
+
+def test_the_report_begins_with_the_verdict_and_how_to_read_it(made, report):
+    assert report.startswith("# Audit audit\n\nAt least one claim is **violated**. ")
+    assert f" The largest lower bound found is {made.epsilon:.2f}.\n" in report
+    assert "wrong with probability at most 0.005 or 0.01 per row" in report
+    assert "no attack proves privacy" in report
+    unbroken = replace(made, findings=tuple(f for f in made if f.verdict != "violated"))
+    assert "No claim was refuted by these attacks." in markdown(unbroken)
+
+
+def test_the_notes_tell_of_duplicates_and_of_how_even_the_distractors_are(report):
+    notes = report.split("## Notes")[1]
+    assert "- train: 30 distinct texts of 36 rows (5 duplicates and 1 blank rows left out)\n" in notes
+    assert "- plan k2-lambda0: 30 distinct distractors, the ten commonest in " in notes
+
+
+def test_no_file_that_is_meant_to_be_read_holds_a_text(made, report):
+    summary = (made.folder / "summary.json").read_text(encoding="utf-8")
+    estimates = str(pl.read_parquet(made.folder / "estimates.parquet").to_dicts())
+    for text in [*TEXTS, *(text.upper() for text in TEXTS)]:
+        assert text not in report
+        assert text not in summary
+        assert text not in estimates
+
+
+def test_an_odd_label_breaks_nothing(made, report):
+    html = MarkdownIt("commonmark", {"html": True}).enable("table").render(report)
+    assert "<script" not in html
+    assert "<a " not in html
+    assert html.count("<td>a|b &lt;script&gt;[x](y)</td>") == 2
+
+
+def test_summary_and_estimates_agree(made):
+    text = (made.folder / "summary.json").read_text(encoding="utf-8")
+    summary = json.loads(text, parse_constant=refuse)
+    assert summary == made.to_dict()
+    frame = pl.read_parquet(made.folder / "estimates.parquet")
+    assert len(frame) == len(summary["findings"]) == 8
+    for stored, finding in zip(frame.to_dicts(), summary["findings"], strict=True):
+        claim = finding.pop("claim")
+        for key, value in finding.items():
+            assert stored.pop(key) == value, key
+        assert {key.removeprefix("claim_"): value for key, value in stored.items()} == (
+            claim
+            or dict.fromkeys(["epsilon", "unit", "delta", "max_units", "neighbours", "total", "total_delta"])
+        )
+
+
+def test_columns_of_numbers_stay_numbers_where_some_are_infinite(made):
+    frame = pl.read_parquet(made.folder / "estimates.parquet")
+    for column in ("epsilon", "point", "upper", "lower", "ceiling", "claim_total"):
+        assert frame[column].dtype == pl.Float64, column
+    assert frame["upper"].null_count() == sum(math.isinf(f.bound.upper) for f in made) > 0
+
+
+def test_reports_are_made_again_from_the_tables_alone(made, report, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(made.folder, copy)
+    names = ("report.md", "summary.json", "estimates.parquet")
+    for name in names:
+        (copy / name).unlink()
+    write_reports(read_result(RunDirectory(copy)))
+    assert (copy / "report.md").read_text(encoding="utf-8") == report
+    assert (copy / "summary.json").read_bytes() == (made.folder / "summary.json").read_bytes()
+    assert pl.read_parquet(copy / "estimates.parquet").equals(
+        pl.read_parquet(made.folder / "estimates.parquet")
+    )
+
+
+def test_a_run_without_an_attack_has_a_report_that_says_so(tmp_path):
+    spec = {"corpus": {"name": "given", "live": Given(TEXTS)}, "mechanisms": ["identity"], "attacks": []}
+    result = run(parse_spec({**spec, "trials": 10, "out": str(tmp_path / "made")}))
+    text = (tmp_path / "made" / "report.md").read_text(encoding="utf-8")
+    assert result.findings == ()
+    assert "there is nothing to estimate from" in text
+    assert "probability" not in text
+    assert "30 distinct texts" in text
+    assert not (tmp_path / "made" / "estimates.parquet").exists()
+
+
+def test_a_note_cannot_bring_in_markup(tmp_path):
+    result = AuditResult("x", tmp_path, (), ("column '<b>|\n# big' taken as the text",), 0.01)
+    lines = markdown(result).splitlines()
+    assert "- column '&#60;b&#62;&#124;&#10;# big' taken as the text" in lines

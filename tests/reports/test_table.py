@@ -1,0 +1,151 @@
+"""The table of findings: every cell as text, safe wherever it is put."""
+
+import io
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from rich.console import Console
+
+from tedaudit.estimators import baseline, reduced_form
+from tedaudit.reports.table import (
+    HEADINGS,
+    cells,
+    markdown_tables,
+    markdown_text,
+    number,
+    plans,
+    reading,
+    rich_tables,
+)
+from tedaudit.results import AuditResult, Finding
+from tedaudit.stages import Tally
+from tedaudit.types import Claim
+
+NASTY = [
+    "a|b",
+    "<script>alert(1)</script>",
+    "[bold]",
+    "[/]",
+    "[x](http://y)",
+    "`code`",
+    "*",
+    "a\\|b",
+    "&lt;",
+    "\\",
+]
+
+
+def finding(**changes):
+    parts = {
+        "plan": "k2-lambda0", "label": "mine", "epsilon": 2.0, "claim": Claim(2.0, "word", max_units=3),
+        "attack": "lexical", "tally": Tally(1000, 900, None, 7, 5), "planned": 1000,
+        "bound": reduced_form(900, 1000), "verdict": "not refuted",
+    }  # fmt: skip
+    return Finding(**{**parts, **changes})
+
+
+def result(*findings):
+    return AuditResult("test", Path("made"), findings, (), 0.01)
+
+
+def rendered(text):
+    """Return Markdown with tables as a browser would get it."""
+    return MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+
+
+def test_a_finding_is_a_row_with_everything_that_belongs_to_the_number():
+    row = dict(zip(HEADINGS, cells(finding()), strict=True))
+    bound = reduced_form(900, 1000)
+    assert row == {
+        "mechanism": "mine",
+        "epsilon": "2",
+        "claim": "2 per word x 3 = 6",
+        "attack": "lexical",
+        "right / trials": "900 / 1,000",
+        "eps_emp": f"{bound.lower:.2f}",
+        "interval": f"{bound.point:.2f} (to {bound.upper:.2f})",
+        "ceiling": f"{bound.ceiling:.2f}",
+        "unusable": "7",
+        "failed": "5",
+        "verdict": "not refuted",
+    }
+
+
+def test_what_is_infinite_or_absent_is_said_in_words():
+    row = dict(
+        zip(HEADINGS, cells(finding(epsilon=math.inf, claim=None, bound=reduced_form(9, 9))), strict=True)
+    )
+    assert (row["epsilon"], row["claim"], row["interval"]) == ("any", "none", "inf (to inf)")
+    assert (number(math.inf), number(1.234)) == ("inf", "1.23")
+
+
+@pytest.mark.parametrize(
+    ("claim", "told"),
+    [
+        (Claim(1.0, "document"), "1 per document"),
+        (Claim(1.0, "token", max_units=None), "1 per token unbounded"),
+        (Claim(0.5, "sentence", delta=1e-5), "0.5 per sentence, delta 1e-05"),
+        (Claim(0.5, "word", delta=1e-3, max_units=4), "0.5 per word x 4 = 2, delta 0.004"),
+    ],
+)
+def test_a_claim_is_never_shown_without_unit_total_and_delta(claim, told):
+    assert cells(finding(claim=claim))[2] == told
+
+
+def test_the_reading_states_the_error_that_the_bounds_really_have():
+    assert "at most 0.005 per row" in reading([finding()])
+    both = [finding(), finding(bound=baseline(9, 1, 10))]
+    assert "at most 0.005 or 0.01 per row" in reading(both)
+    assert "no attack proves privacy" in reading(both)
+
+
+def test_every_plan_has_a_table_of_its_own_in_the_order_found():
+    found = result(finding(plan="b"), finding(plan="a"), finding(plan="b", attack="other"))
+    assert plans(found) == ["b", "a"]
+    assert [table.row_count for table in rich_tables(found)] == [2, 1]
+    text = markdown_tables(found)
+    assert [line for line in text.splitlines() if line.startswith("#")] == ["### Plan b", "### Plan a"]
+    assert text.count("| mine |") == 3
+
+
+@pytest.mark.parametrize("label", NASTY)
+def test_a_label_cannot_break_the_markdown_table(label):
+    text = markdown_tables(
+        result(finding(label=label, attack=label, plan=label), finding(label="next", plan=label))
+    )
+    html = rendered(text)
+    assert "<script" not in html
+    assert "<a " not in html
+    assert html.count("<table>") == 1
+    assert html.count("<tr>") == 3
+    assert html.count("<td") == 2 * len(HEADINGS)
+    plain = label.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    assert f"<td>{plain}</td>" in html
+    assert f"<h3>Plan {plain}</h3>" in html
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20))
+def test_no_name_can_break_out_of_its_cell(name):
+    html = rendered(markdown_tables(result(finding(label=name))))
+    assert html.count("<td") == len(HEADINGS)
+    assert {tag.split(">")[0].split()[0].lstrip("/") for tag in html.split("<")[1:]} <= {
+        "h3", "table", "thead", "tbody", "tr", "th", "td", "em", "strong",
+    }  # fmt: skip
+
+
+def test_a_line_break_in_a_note_begins_no_line():
+    assert markdown_text("a\nb") == "a&#10;b"
+
+
+@pytest.mark.parametrize("label", NASTY)
+def test_a_label_is_no_markup_in_the_terminal(label):
+    stream = io.StringIO()
+    for table in rich_tables(result(finding(label=label, plan=label))):
+        Console(file=stream, width=250, emoji=False).print(table)
+    assert f" {label} " in stream.getvalue()
+    assert f"test: {label}" in stream.getvalue()

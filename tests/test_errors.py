@@ -1,0 +1,45 @@
+"""The exceptions a user can act on, and the pieces their messages are made of."""
+
+import inspect
+
+import pytest
+
+from tedaudit import errors
+from tedaudit.errors import TedauditError, did_you_mean, listed
+
+
+def test_every_exception_can_be_caught_as_one():
+    kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, Exception)]
+    assert len(kinds) > 5
+    assert all(issubclass(kind, TedauditError) for kind in kinds)
+    assert all(kind.__doc__ for kind in kinds)
+
+
+def test_an_encoder_that_fails_is_a_model_that_fails():
+    assert issubclass(errors.EncoderError, errors.ModelError)
+
+
+def test_names_are_listed_in_order_and_nothing_is_said_to_be_nothing():
+    assert listed(["b", "a", "c"]) == "a, b, c"
+    assert listed({"x": 1, "w": 2}) == "w, x"
+    assert listed([]) == "(none)"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("word-r", "word-rr"), ("wordrr", "word-rr"), ("identitty", "identity"), ("cosntant", "constant")],
+)
+def test_a_near_miss_is_answered_with_the_nearest_name(name, meant):
+    assert did_you_mean(name, ["constant", "word-rr", "identity"]) == f" Did you mean '{meant}'?"
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed"), [("xyz", ["constant", "identity"]), ("anything", []), ("", ["a"])]
+)
+def test_a_far_miss_is_answered_with_nothing(name, allowed):
+    assert did_you_mean(name, allowed) == ""
+
+
+def test_names_to_choose_from_may_come_from_a_generator():
+    assert did_you_mean("identty", (name for name in ["identity"])) == " Did you mean 'identity'?"
+    assert listed(name for name in ["b", "a"]) == "a, b"

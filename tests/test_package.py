@@ -1,0 +1,331 @@
+"""The package as a whole: what importing it costs, what may import what, what is in the wheel."""
+
+import ast
+import importlib
+import subprocess
+import sys
+import zipfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import tedaudit
+from tedaudit.chunks import GuessChunk, RewriteChunk, read_result, write_chunk
+from tedaudit.registry import Reference
+from tedaudit.types import Draw, Rewrite
+from tedaudit.worker import Bench
+
+SOURCE = Path(tedaudit.__file__).parent
+PROJECT = SOURCE.parents[1]
+HEAVY = ("torch", "transformers", "sentence_transformers", "sklearn", "scipy", "polars", "pydantic", "numpy")
+TABLES = ("polars", "pydantic", "typer", "rich", "yaml")
+
+# Run first in a process, it makes the modules for tables, specs and terminals impossible to import.
+BLOCK = f"""
+import sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {TABLES!r}:
+            raise ModuleNotFoundError(f"{{name}} is not on this machine", name=name)
+sys.meta_path.insert(0, Block())
+"""
+
+
+def python(script, *arguments):
+    """Run a script in a fresh process and return what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def cpu_seconds(*command):
+    """Return the processor time of a command, best of five: others may be using the machine."""
+    measure = (
+        "import resource, subprocess, sys\n"
+        "subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)\n"
+        "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
+        "print(used.ru_utime + used.ru_stime)\n"
+    )
+    return min(float(python(measure, *command)) for _ in range(5))
+
+
+def test_importing_the_package_costs_next_to_nothing():
+    pytest.importorskip("resource")
+    assert cpu_seconds(sys.executable, "-c", "import tedaudit") < 0.15
+
+
+def test_help_is_there_at_once():
+    pytest.importorskip("resource")
+    assert cpu_seconds(sys.executable, "-m", "tedaudit.cli", "--help") < 0.5
+
+
+def test_importing_the_package_loads_nothing_else():
+    loaded = python("import sys, tedaudit; print(*sys.modules)").split()
+    assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
+    assert [name for name in loaded if name.startswith("tedaudit")] == ["tedaudit"]
+
+
+def test_help_loads_no_model_library():
+    script = (
+        "import sys\n"
+        "from tedaudit.cli import main\n"
+        "sys.argv = ['tedaudit', '--help']\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit:\n"
+        "    print('loaded:', *sys.modules)\n"
+    )
+    loaded = python(script).rpartition("loaded:")[2].split()
+    heavy = {"torch", "transformers", "sentence_transformers", "sklearn", "scipy", "polars"}
+    assert not {name.partition(".")[0] for name in loaded} & heavy
+
+
+def test_importing_the_package_changes_nothing_around_it(tmp_path):
+    script = (
+        "import os, random, sys, warnings\n"
+        "import numpy, polars  # which do change something\n"
+        "def state():\n"
+        "    return dict(os.environ), random.getstate(), warnings.filters[:], sys.path[:], os.getcwd()\n"
+        "before = state()\n"
+        "import tedaudit, tedaudit.api, tedaudit.cli, tedaudit.worker\n"
+        "assert before == state()\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", tedaudit.__all__)
+def test_every_public_name_is_there(name):
+    assert getattr(tedaudit, name).__name__ == name
+    assert name in dir(tedaudit)
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'tedaudit' has no attribute 'audti'"):
+        tedaudit.audti  # noqa: B018
+
+
+def test_the_names_for_type_checkers_are_the_names_that_are_loaded():
+    tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
+    told = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+            and (node.module or "").startswith("tedaudit") for alias in node.names}  # fmt: skip
+    assert told == set(tedaudit.__all__) == set(tedaudit._HOME_OF)
+
+
+@pytest.fixture(scope="module")
+def chunks(tmp_path_factory):
+    """One chunk of each kind of work, as files."""
+    folder = tmp_path_factory.mktemp("chunks")
+    texts = ("my sister called about the rent", "the doctor asked for two tickets", "nobody forgot the dog")
+    draws = [Draw(text, epsilon, 17 * n + 5) for n, text in enumerate(texts) for epsilon in (1.0, 8.0)]
+    work = {
+        "rewrite": RewriteChunk(Reference("mechanism", "word-rr", {"slots": 6}), draws),
+        "guess": GuessChunk(
+            Reference("attack", "lexical"), texts, [Rewrite("the doctor"), Rewrite("a dog")], None, [1, 2]
+        ),
+    }
+    for name, chunk in work.items():
+        write_chunk(folder / name, chunk)
+    return folder, work
+
+
+@pytest.mark.parametrize("kind", ["rewrite", "guess"])
+def test_a_chunk_is_done_where_there_are_no_tables_specs_and_terminals(kind, chunks):
+    folder, work = chunks
+    script = BLOCK + "import runpy; runpy.run_module('tedaudit.worker', run_name='__main__', alter_sys=True)"
+    python(script, folder / kind, folder / f"{kind}.done")
+    found, expected = read_result(folder / f"{kind}.done", work[kind]), Bench().perform(work[kind])
+    if kind == "rewrite":
+        assert found == expected
+    else:
+        assert [one.scores.tolist() for one in found] == [one.scores.tolist() for one in expected]
+        assert found[0].scores.argmax() == 1
+
+
+def test_plugins_and_worker_can_be_imported_without_tables_specs_and_terminals():
+    script = BLOCK + (
+        "import importlib, pkgutil\n"
+        "for package in ('mechanisms', 'attacks', 'inference', 'estimators'):\n"
+        "    folder = importlib.import_module(f'tedaudit.{package}')\n"
+        "    for module in pkgutil.iter_modules(folder.__path__):\n"
+        "        print(importlib.import_module(f'tedaudit.{package}.{module.name}').__name__)\n"
+        "print(importlib.import_module('tedaudit.worker').__name__)\n"
+        f"assert not {{name.partition('.')[0] for name in sys.modules}} & set({TABLES!r})\n"
+    )
+    imported = python(script).split()
+    assert {"tedaudit.worker", "tedaudit.mechanisms.recorded", "tedaudit.attacks.embedding"} <= set(imported)
+
+
+def test_the_block_really_blocks():
+    with pytest.raises(AssertionError, match="polars is not on this machine"):
+        python(BLOCK + "import polars")
+
+
+@cache
+def modules():
+    """Return every module of the package by name, with its syntax tree."""
+    paths = [path for path in sorted(SOURCE.rglob("*.py")) if path.is_relative_to(SOURCE)]
+    named = {}
+    for path in paths:
+        parts = path.relative_to(SOURCE.parent).with_suffix("").parts
+        named[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = ast.parse(path.read_text("utf-8"))
+    return named
+
+
+def for_type_checkers(node):
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+
+
+def imports(tree, *, inside_functions=True):
+    """Yield the modules that are imported; what only type checkers see is left out."""
+    for node in ast.iter_child_nodes(tree):
+        if for_type_checkers(node):
+            continue
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not inside_functions:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from (name if name in modules() else node.module for name in names)
+        else:
+            yield from imports(node, inside_functions=inside_functions)
+
+
+def ours(name):
+    """Return which of our own modules a module imports, wherever it does so."""
+    return {found for found in imports(modules()[name]) if found.partition(".")[0] == "tedaudit"}
+
+
+def within(name, *places):
+    return any(name == f"tedaudit.{place}" or name.startswith(f"tedaudit.{place}.") for place in places)
+
+
+def test_the_ground_floor_stands_on_nothing():
+    assert ours("tedaudit") == set()
+    assert ours("tedaudit.errors") == set()
+    assert ours("tedaudit.seeding") == set()
+    assert ours("tedaudit.types") == {"tedaudit.errors"}
+
+
+def test_plugins_and_mathematics_know_nothing_of_specs_stores_and_screens():
+    above = ("spec", "store", "tables", "setting", "planning", "runner", "results", "reports", "cli",
+             "console", "api", "replay", "overrides", "example")  # fmt: skip
+    for name in modules():
+        if within(name, "mechanisms", "attacks", "inference", "estimators", "worker", "chunks", "registry"):
+            assert not {found for found in ours(name) if within(found, *above)}, name
+
+
+def test_mathematics_is_usable_alone():
+    for name in modules():
+        if within(name, "estimators"):
+            assert all(within(found, "estimators", "errors", "types") for found in ours(name)), name
+            others = {found.partition(".")[0] for found in imports(modules()[name])} - {"tedaudit"}
+            assert others <= {"numpy", "scipy", *sys.stdlib_module_names}, name
+
+
+def test_nothing_imports_what_imports_it():
+    done, path = set(), []
+
+    def visit(name):
+        assert name not in path, " -> ".join([*path[path.index(name) :], name])
+        if name in done:
+            return
+        path.append(name)
+        for found in ours(name):
+            visit(found)
+        path.pop()
+        done.add(name)
+
+    for name in modules():
+        visit(name)
+    assert done == set(modules())
+
+
+def test_only_the_outer_modules_import_libraries_for_tables_specs_and_terminals():
+    outer = ("store", "tables", "spec", "cli", "console", "overrides", "corpora", "reports")
+    for name, tree in modules().items():
+        anywhere = {found.partition(".")[0] for found in imports(tree)} & set(TABLES)
+        at_import = {f.partition(".")[0] for f in imports(tree, inside_functions=False)} & set(TABLES)
+        if within(name, "readers"):
+            assert not at_import
+        elif not within(name, *outer):
+            assert not anywhere, name
+
+
+def test_model_libraries_are_imported_where_they_are_needed_and_not_before():
+    heavy = {"torch", "transformers", "sentence_transformers", "sklearn", "datasets", "matplotlib", "plotly"}
+    for name, tree in modules().items():
+        at_import = {found.partition(".")[0] for found in imports(tree, inside_functions=False)}
+        assert not at_import & heavy, name
+
+
+def test_the_layer_test_sees_lazy_imports_and_not_those_for_type_checkers():
+    tree = ast.parse(
+        "import a\nif TYPE_CHECKING:\n    import b\n"
+        "try:\n    from c.d import e\nexcept ImportError:\n    pass\n"
+        "class K:\n    def f(self):\n        import g\n"
+    )
+    assert set(imports(tree)) == {"a", "c.d", "g"}
+    assert set(imports(tree, inside_functions=False)) == {"a", "c.d"}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel, built from this checkout as a release is."""
+    pytest.importorskip("hatchling")
+    if not (PROJECT / "pyproject.toml").is_file():
+        pytest.skip("the tests do not run from a checkout")
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    done = subprocess.run(build, cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (built,) = folder.glob("*.whl")
+    with zipfile.ZipFile(built) as archive:
+        names = archive.namelist()
+        metadata = next(archive.read(name).decode() for name in names if name.endswith(".dist-info/METADATA"))
+        scripts = next(archive.read(name).decode() for name in names if name.endswith("entry_points.txt"))
+    return names, metadata, scripts
+
+
+def test_the_wheel_holds_every_module_the_types_and_the_words(wheel):
+    names = set(wheel[0])
+    wanted = {path.relative_to(SOURCE.parent).as_posix() for path in SOURCE.rglob("*.py")}
+    assert wanted <= names
+    assert "tedaudit/py.typed" in names
+    assert "tedaudit/mechanisms/public_words.txt" in names
+    assert not [name for name in names if not name.startswith(("tedaudit/", "tedaudit-"))]
+
+
+def test_the_wheel_has_the_version_of_the_package_and_its_command(wheel):
+    _, metadata, scripts = wheel
+    assert f"\nVersion: {tedaudit.__version__}\n" in metadata
+    assert "tedaudit = tedaudit.cli:main" in scripts
+
+
+def test_every_library_that_is_imported_is_declared(wheel):
+    declared = {
+        line.split(":")[1].strip() for line in wheel[1].splitlines() if line.startswith("Requires-Dist")
+    }
+    named = {"".join(c if c.isalnum() or c in "-_" else " " for c in one).split()[0] for one in declared}
+    called = {"yaml": "pyyaml", "sklearn": "scikit-learn", "sentence_transformers": "sentence-transformers"}
+    optional = {"pyarrow", "compression"}  # asked for by name where a file needs it
+    for name, tree in modules().items():
+        others = {found.partition(".")[0] for found in imports(tree)} - {"tedaudit", *sys.stdlib_module_names}
+        assert {called.get(one, one) for one in others} <= named | optional, name
+
+
+def test_every_module_says_what_it_is_for():
+    for name, tree in modules().items():
+        assert ast.get_docstring(tree), name
+        assert importlib.util.find_spec(name), name
+
+
+def test_no_file_names_a_place_on_the_machine_it_was_written_on():
+    for path in SOURCE.rglob("*.py"):
+        for place in (PROJECT, Path.home()):
+            assert f"{place}/" not in path.read_text("utf-8"), path
