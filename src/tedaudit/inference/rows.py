@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tedaudit.inference.loading import Checkpoint
 
 _CPU_ROWS = 512
@@ -56,6 +58,18 @@ class Decoder:
         free, _ = torch.cuda.mem_get_info(self.device)
         return int(max(64, min(16_384, _SHARE * free // per_row)))
 
+    def _table(self, prompts: Sequence[tuple[int, ...]], width: int, *, left: bool) -> tuple[Any, Any]:
+        """Return the prompts as one padded table, and the mask of what is not padding."""
+        import torch
+
+        ids = np.full((len(prompts), width), self._pad, dtype=np.int64)
+        mask = np.zeros((len(prompts), width), dtype=np.int64)
+        for row, prompt in enumerate(prompts):
+            some = prompt or (self._pad,)  # a model cannot read nothing
+            where = slice(width - len(some), width) if left else slice(0, len(some))
+            ids[row, where], mask[row, where] = some, 1
+        return torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device)
+
     def _padded(self, rows: Any) -> Any:
         """Return row numbers repeated up to full blocks."""
         import torch
@@ -107,12 +121,7 @@ class DecoderOnly(Decoder):
         """Run the prompts."""
         import torch
 
-        ids = torch.full((len(prompts), width), self._pad, device=self.device)
-        self._mask = torch.zeros((len(prompts), width), dtype=torch.long, device=self.device)
-        for row, prompt in enumerate(prompts):
-            if prompt:
-                ids[row, -len(prompt) :] = torch.tensor(prompt, device=self.device)
-                self._mask[row, -len(prompt) :] = 1
+        ids, self._mask = self._table(prompts, width, left=True)
         self._count, self._blocks = len(prompts), []
         rows = self._padded(torch.arange(len(prompts), device=self.device))
         positions = (self._mask.cumsum(1) - 1).clamp(min=0)
@@ -161,11 +170,7 @@ class EncoderDecoder(Decoder):
         """Encode the prompts and draw from the decoder's start token."""
         import torch
 
-        ids = torch.full((len(prompts), width), self._pad, device=self.device)
-        self._mask = torch.zeros((len(prompts), width), dtype=torch.long, device=self.device)
-        for row, prompt in enumerate(prompts):
-            ids[row, : len(prompt)] = torch.tensor(prompt, dtype=torch.long, device=self.device)
-            self._mask[row, : max(1, len(prompt))] = 1
+        ids, self._mask = self._table(prompts, width, left=False)
         self._count, self._blocks = len(prompts), []
         rows = self._padded(torch.arange(len(prompts), device=self.device))
         first = torch.full((len(rows), 1), self._model.config.decoder_start_token_id, device=self.device)

@@ -28,7 +28,7 @@ class DPParaphrase(Autoregressive):
     card: ClassVar[Card] = Card(
         name="dp-paraphrase",
         summary="Paraphrase by a GPT-2 tuned on entailment pairs, every token by the exponential mechanism.",
-        paper="Mattern, Weggenmann and Kerschbaum 2022 (NAACL Findings); replicated by Meisenbacher et al. 2024",
+        paper="Mattern, Weggenmann and Kerschbaum 2022 (NAACL Findings); after Meisenbacher et al. 2024",
         claim="epsilon per token, each draw in the whole text: n tokens cost n epsilon",
         departures=(
             "sound: the whole vocabulary, a public cap on new tokens, long texts are cut",
