@@ -156,3 +156,36 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
+
+
+def save_roberta(folder: Path, seed: int = 0) -> Path:
+    """Save a masked language model with two small layers and 66 positions."""
+    import torch
+    from transformers import RobertaConfig, RobertaForMaskedLM
+
+    tokenizer = save_bart_tokenizer(folder)
+    tokenizer.add_special_tokens({"mask_token": "<mask>"})
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(seed)
+    config = RobertaConfig(
+        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=66, pad_token_id=tokenizer.pad_token_id,
+        initializer_range=0.5,
+    )  # fmt: skip
+    RobertaForMaskedLM(config).save_pretrained(folder)
+    return folder
+
+
+def save_gpt2(folder: Path, seed: int = 0) -> Path:
+    """Save a decoder-only model with learnt positions, as DP-Paraphrase uses."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    tokenizer = save_tokenizer(folder)
+    torch.manual_seed(seed)
+    config = GPT2Config(
+        vocab_size=len(tokenizer), n_positions=128, n_embd=16, n_layer=2, n_head=2, initializer_range=0.5,
+        bos_token_id=tokenizer.eos_token_id, eos_token_id=tokenizer.eos_token_id,
+    )  # fmt: skip
+    GPT2LMHeadModel(config).save_pretrained(folder)
+    return folder

@@ -51,6 +51,12 @@ def sound(folders: dict[str, str]) -> DPST:
 
 
 @pytest.fixture(scope="module")
+def both(sound: DPST) -> dict[str, DPST]:
+    """Return the sound ways to choose a cluster; they remember texts, so each is made once."""
+    return {"private": sound, "whole": replace(sound, cluster_choice="whole")}
+
+
+@pytest.fixture(scope="module")
 def published(folders: dict[str, str]) -> DPST:
     return made(folders, "published")
 
@@ -96,9 +102,9 @@ def definition(mechanism: DPST, text: str, epsilon: float) -> dict[tuple[int, ..
 @pytest.mark.parametrize("choice", ["private", "whole"])
 @pytest.mark.parametrize("epsilon", [0.5, 8.0, 60.0])
 def test_likelihoods_are_the_exponential_mechanism_and_sum_to_one(
-    sound: DPST, choice: str, epsilon: float
+    both: dict[str, DPST], choice: str, epsilon: float
 ) -> None:
-    mechanism = replace(sound, cluster_choice=choice)
+    mechanism = both[choice]
     found = np.exp(log_probabilities(mechanism, epsilon))
     assert np.abs(found.sum(axis=0) - 1).max() < 1e-12
     for column, text in enumerate(TEXTS):
@@ -108,8 +114,10 @@ def test_likelihoods_are_the_exponential_mechanism_and_sum_to_one(
 
 @pytest.mark.parametrize("choice", ["private", "whole"])
 @pytest.mark.parametrize("epsilon", [1e-6, 0.5, 5.0, 50.0, 2500.0])
-def test_the_loss_between_any_two_texts_is_at_most_epsilon(sound: DPST, choice: str, epsilon: float) -> None:
-    found = log_probabilities(replace(sound, cluster_choice=choice), epsilon)
+def test_the_loss_between_any_two_texts_is_at_most_epsilon(
+    both: dict[str, DPST], choice: str, epsilon: float
+) -> None:
+    found = log_probabilities(both[choice], epsilon)
     assert np.isfinite(found).all()
     worst = (found.max(axis=1) - found.min(axis=1)).max()
     assert worst <= epsilon + 1e-9
@@ -117,19 +125,19 @@ def test_the_loss_between_any_two_texts_is_at_most_epsilon(sound: DPST, choice: 
 
 
 @pytest.mark.parametrize("choice", ["private", "whole"])
-def test_what_rewrite_draws_has_these_probabilities(sound: DPST, choice: str) -> None:
-    mechanism, n = replace(sound, cluster_choice=choice, max_tokens=1), 4000
+def test_what_rewrite_draws_has_these_probabilities(both: dict[str, DPST], choice: str) -> None:
+    mechanism, n = both[choice], 4000
     drawn = Counter(one.tokens for one in mechanism.rewrite([Draw(KEYS, 12.0, key) for key in range(n)]))
     for output, mass in definition(mechanism, KEYS, 12.0).items():
         assert abs(drawn[output] - n * mass) <= 5 * np.sqrt(n * mass) + 5  # the keys are fixed: no flakes
 
 
-def test_at_no_budget_the_sound_variant_tells_nothing(sound: DPST) -> None:
-    for choice in ("private", "whole"):
-        found = log_probabilities(replace(sound, cluster_choice=choice), 1e-9)
+def test_at_no_budget_the_sound_variant_tells_nothing(both: dict[str, DPST]) -> None:
+    for mechanism in both.values():
+        found = log_probabilities(mechanism, 1e-9)
         assert np.ptp(found, axis=1).max() < 1e-8
         draws = [Draw(text, 1e-9, 77) for text in TEXTS]
-        assert len(set(replace(sound, cluster_choice=choice).rewrite(draws))) == 1
+        assert len(set(mechanism.rewrite(draws))) == 1
 
 
 @pytest.mark.parametrize(
@@ -198,11 +206,11 @@ def test_published_fails_where_exp_overflows_and_sound_does_not(sound: DPST, pub
 
 
 @pytest.mark.parametrize("text", ODD)
-def test_every_string_is_an_ordinary_draw_for_sound(sound: DPST, text: str) -> None:
-    for choice in ("private", "whole"):
-        (done,) = replace(sound, cluster_choice=choice).rewrite([Draw(text, 40.0, 9)])
+def test_every_string_is_an_ordinary_draw_for_sound(both: dict[str, DPST], text: str) -> None:
+    for mechanism in both.values():
+        (done,) = mechanism.rewrite([Draw(text, 40.0, 9)])
         assert (done.error, done.units, len(done.tokens or ())) == ("", 2, 2)
-        assert np.isfinite(sound.log_likelihood(done.tokens or (), [text], 40.0)).all()
+        assert np.isfinite(mechanism.log_likelihood(done.tokens or (), [text], 40.0)).all()
 
 
 def test_odd_texts_do_not_break_a_published_batch(published: DPST) -> None:

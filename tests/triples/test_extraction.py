@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,14 @@ def test_odd_texts_are_read_like_any_other(parser: Path, text: str) -> None:
 def test_an_overlong_text_is_cut_and_not_refused(parser: Path) -> None:
     (found,) = SpacyExtractor(str(parser), max_characters=60).extract(["she lost the keys . " * 300_000])
     assert found == SpacyExtractor(str(parser)).extract([("she lost the keys . " * 3)[:60]])[0]
+
+
+def test_an_endless_word_takes_no_endless_time(parser: Path) -> None:
+    start = time.process_time()
+    SpacyExtractor(str(parser)).extract(["!" * 20_000])  # a minute where it is one word
+    assert time.process_time() - start < 10
+    assert readable("a" * 250) == f"{'a' * 100} {'a' * 100} {'a' * 50}"
+    assert readable("a" * 100) == "a" * 100
 
 
 def test_a_triple_has_three_parts_without_bars_or_line_breaks() -> None:

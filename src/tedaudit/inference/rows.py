@@ -114,6 +114,14 @@ def _layers(cache: Any) -> list[tuple[Any, ...]]:
     return [(layer.keys, layer.values) for layer in cache.layers]
 
 
+def _last(logits: Any) -> Any:
+    """Return the logits of the last position, in float32 or better."""
+    import torch
+
+    last = logits[:, -1]
+    return last if last.dtype == torch.float64 else last.float()
+
+
 class DecoderOnly(Decoder):
     """Prompts are padded on the left, so that all rows draw their next token at the same place."""
 
@@ -129,7 +137,7 @@ class DecoderOnly(Decoder):
         for start, stop in self._ranges(len(rows)):
             some = rows[start:stop]
             out = self._forward(ids[some], self._mask[some], positions[some], None)
-            logits.append(out.logits[:, -1].float())
+            logits.append(_last(out.logits))
             self._blocks.append(out.past_key_values)
         return torch.cat(logits)[: self._count]
 
@@ -148,7 +156,7 @@ class DecoderOnly(Decoder):
         for (start, stop), cache in zip(self._ranges(len(rows)), self._blocks, strict=True):
             some = rows[start:stop]
             out = self._forward(tokens[some][:, None], self._mask[some], positions[some], cache)
-            logits.append(out.logits[:, -1].float())
+            logits.append(_last(out.logits))
             blocks.append(out.past_key_values)
         self._blocks = blocks
         return torch.cat(logits)[: self._count]
@@ -180,7 +188,7 @@ class EncoderDecoder(Decoder):
             with torch.inference_mode():
                 encoded = self._model.get_encoder()(input_ids=ids[some], attention_mask=self._mask[some])
             out = self._forward(encoded, self._mask[some], first[start:stop], None)
-            logits.append(out.logits[:, -1].float())
+            logits.append(_last(out.logits))
             self._blocks.append(out.past_key_values)
         return torch.cat(logits)[: self._count]
 
@@ -201,7 +209,7 @@ class EncoderDecoder(Decoder):
             shape = torch.empty((1, 1, 1), dtype=self._model.dtype, device=self.device)
             hidden = BaseModelOutput(last_hidden_state=shape.expand(len(some), self._mask.shape[1], width))
             out = self._forward(hidden, self._mask[some], tokens[some][:, None], cache)
-            logits.append(out.logits[:, -1].float())
+            logits.append(_last(out.logits))
             blocks.append(out.past_key_values)
         self._blocks = blocks
         return torch.cat(logits)[: self._count]

@@ -8,6 +8,7 @@ import hashlib
 import http.client
 import ipaddress
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.loading import resolve
 
 _MAX_CHARACTERS = 100_000
+_ENDLESS = re.compile(r"(\S{100})(?=\S)")
 # What the release of DP-ST sets (sjmeis/DPST 4367fda); the server adds the annotators that openie needs.
 _OPENIE = {
     "annotators": "openie",
@@ -75,8 +77,11 @@ def load_extractor(reference: str, *, allow_remote: bool = False) -> Extractor:
 
 
 def readable(text: str, limit: int = _MAX_CHARACTERS) -> str:
-    """Return the beginning of a text, with halves of broken characters replaced."""
-    return text[:limit].encode("utf-8", "replace").decode("utf-8")
+    """Return the beginning of a text, halves of broken characters replaced and endless words cut up.
+
+    A tokenizer may take a quadratic time for a word: spaCy's a minute for 20,000 exclamation marks.
+    """
+    return _ENDLESS.sub(r"\1 ", text[:limit].encode("utf-8", "replace").decode("utf-8"))
 
 
 class SpacyExtractor:
