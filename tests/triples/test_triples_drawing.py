@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tedaudit.triples.drawing import OVERFLOW, ClusterChoice, Slots, draw_triples, log_masses
+from tedaudit.triples.drawing import OVERFLOW, ClusterChoice, Slots, draw_triples, log_masses, noise_of
 from tedaudit.triples.extraction import Triple
 from tedaudit.triples.table import TripleTable, load_table, save_table
 from tedaudit.triples.vectors import on_grid
@@ -152,3 +152,11 @@ def test_draws_are_the_same_in_any_batch(table: TripleTable, choice: ClusterChoi
     assert (draw_triples(table, choice, mixed, overflows=False) == together[order]).all()
     alone = [one(table, choice, int(rows[i]), epsilons[i], noise[i]) for i in range(0, 200, 10)]
     assert alone == together[::10].tolist()
+
+
+def test_a_slots_noise_follows_from_the_key_and_its_place() -> None:
+    noise = noise_of([7, 8, 9, 7], np.array([2, 0, 1, 3]))
+    assert noise.shape == (6, 2, 4)
+    assert (noise[:2] == noise[3:5]).all()
+    assert len(np.unique(noise[2:])) == 4 * 2 * 4
+    assert (noise_of([9], np.array([1])) == noise[2:3]).all()

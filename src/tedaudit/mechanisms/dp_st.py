@@ -17,8 +17,7 @@ import numpy as np
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.encoders import Encoder
 from tedaudit.inference.loading import Checkpoint
-from tedaudit.inference.sampling import noise_for
-from tedaudit.triples.drawing import OVERFLOW, STEPS, ClusterChoice, Slots, draw_triples, log_masses
+from tedaudit.triples.drawing import OVERFLOW, ClusterChoice, Slots, draw_triples, log_masses, noise_of
 from tedaudit.triples.extraction import Extractor, Triple, load_extractor
 from tedaudit.triples.grouping import Representative, representatives
 from tedaudit.triples.table import TripleTable, load_table
@@ -201,16 +200,14 @@ class DPST:
         """Return the triples drawn for each draw; a slot's noise follows from the key and its place."""
         slots = [queries.slots[draw.text] for draw in draws]
         counts = np.array([len(rows) for rows in slots], dtype=np.int64)
-        most = int(counts.max(initial=0))
-        if not most:
+        if not counts.any():
             return [()] * len(draws)
-        noise = noise_for([draw.key for draw in draws], STEPS * most).reshape(len(draws), most, STEPS, -1)
-        filled = np.arange(most)[None, :] < counts[:, None]
+        noise = noise_of([draw.key for draw in draws], counts)
         epsilons = np.array([draw.epsilon for draw in draws]) / np.maximum(counts, 1)
         rows = np.concatenate([np.asarray(one, dtype=np.int64) for one in slots])
         drawn = draw_triples(
             self._public()[0], self.cluster_choice,
-            Slots(queries.vectors, rows, np.repeat(epsilons, counts), noise[filled]),
+            Slots(queries.vectors, rows, np.repeat(epsilons, counts), noise),
             overflows=self.overflow == "error",
         )  # fmt: skip
         return [tuple(part.tolist()) for part in np.split(drawn, np.cumsum(counts)[:-1])]

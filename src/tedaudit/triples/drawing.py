@@ -5,21 +5,21 @@ for the clip range [0, 1]. A null triple is a vector of zeros: all its cosines a
 uniformly. Cosines are exact (see `vectors`), so a draw is the same in any batch.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.inference.sampling import Clip, log_probabilities, sample
+from tedaudit.inference.sampling import UNIFORMS, Clip, log_probabilities, noise_for, sample
 from tedaudit.triples.table import WHOLE, TripleTable
 from tedaudit.types import Floats
 
 ClusterChoice = Literal["private", "whole", "nearest"]
 Ints = npt.NDArray[np.int64]
 OVERFLOW = -1
-STEPS = 2  # places in a draw's noise per triple: the cluster, then the triple in it
+_STEPS = 2  # places in a draw's noise per triple: the cluster, then the triple in it
 _UTILITY = Clip(0.0, 1.0)
 _CELLS = 1 << 23
 _TRIPLE_SHARE: dict[ClusterChoice, float] = {"private": 0.5, "whole": 1.0, "nearest": 1.0}
@@ -33,6 +33,19 @@ class Slots:
     rows: Ints
     epsilons: Floats
     noise: Floats
+
+
+def noise_of(keys: Sequence[int], counts: Ints) -> Floats:
+    """Return the noise of every draw's slots, draw after draw; it follows from key and place alone."""
+    noise = np.empty((int(counts.sum()), _STEPS, UNIFORMS))
+    starts = np.cumsum(counts) - counts
+    for count in np.unique(counts[counts > 0]).tolist():  # one long text must not widen all the others
+        at = np.flatnonzero(counts == count)
+        places = (starts[at][:, None] + np.arange(count)).ravel()
+        noise[places] = noise_for([keys[i] for i in at.tolist()], _STEPS * count).reshape(
+            -1, _STEPS, UNIFORMS
+        )
+    return noise
 
 
 def draw_triples(table: TripleTable, choice: ClusterChoice, slots: Slots, *, overflows: bool) -> Ints:
