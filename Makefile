@@ -27,7 +27,7 @@ $(VENV)/.core: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.test: $(VENV)/.core
-	$(PIP) --editable '.[models,hub]' --group test
+	$(PIP) --editable '.[models,hub,triples]' --group test
 	touch $@
 
 $(VENV)/.lint: $(VENV)/.core

@@ -26,8 +26,9 @@ def audit(
     """Audit one mechanism and return what was found.
 
     `mechanism` is a name, a plug-in, or a plain function from text to text (or list to list);
-    `corpus` a name or a list of texts (without it: those that the mechanism brings, or the demo). Any other setting of `AuditSpec` may be given, and `k`,
-    `lambda_`, `strategy`, `top` or `estimator` for the plan. Without `out` nothing stays on disk.
+    `corpus` a name or a list of texts; without it, those that the mechanism brings, or the demo. Any
+    other setting of `AuditSpec` may be given, and `k`, `lambda_`, `strategy`, `top` or `estimator`
+    for the plan. Without `out` nothing stays on disk.
 
     >>> audit(str.upper, ["a b", "c d", "e f"], epsilon=1.0, trials=200).violated
     True

@@ -29,6 +29,8 @@ def sigma_for(noise: Noise, sensitivity: float, epsilon: float, delta: float) ->
 
     `sensitivity` is in the L2 norm for Gaussian noise and in the L1 norm for Laplace noise.
     """
+    if not 0 < epsilon < math.inf:
+        raise SpecError(f"epsilon is {epsilon}; noise needs one above 0 and finite.")
     if noise == "laplace":
         return sensitivity / epsilon
     if not 0 < delta < 1:
@@ -69,8 +71,6 @@ def clipped_norm(vectors: Floats, bound: float) -> Floats:
 
 def _largest_mu(epsilon: float, delta: float) -> float:
     """Return the largest sensitivity / sigma that keeps delta; delta rises with mu."""
-    if not epsilon > 0:
-        raise SpecError(f"epsilon is {epsilon}; it must be above 0.")
     target = math.log(delta)
     high = 1.0
     while log_delta(high, epsilon) <= target:

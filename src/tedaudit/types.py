@@ -62,17 +62,24 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a mechanism promises: epsilon never travels without its unit, delta and neighbours."""
+    """What a mechanism promises: epsilon never travels without its unit, delta and neighbours.
+
+    `actual` is the epsilon that the noise really gives at that delta, where the mechanism can
+    recompute it; a release that uses a wrong constant promises `epsilon` and delivers `actual`.
+    """
 
     epsilon: float
     unit: Unit
     delta: float = 0.0
     max_units: int | None = 1
     neighbours: str = "any two texts"
+    actual: float | None = None
 
     def __post_init__(self) -> None:
         if math.isnan(self.epsilon) or self.epsilon < 0:
             raise SpecError(f"A claim's epsilon is {self.epsilon}; it must be 0 or larger.")
+        if self.actual is not None and (math.isnan(self.actual) or self.actual < 0):
+            raise SpecError(f"A claim's actual epsilon is {self.actual}; it must be 0 or larger, or None.")
         if not 0 <= self.delta < 1:
             raise SpecError(f"A claim's delta is {self.delta}; it must be at least 0 and below 1.")
         if self.unit not in get_args(Unit):
@@ -102,6 +109,8 @@ class Claim:
 
     def __str__(self) -> str:
         delta = f", delta {self.total_delta:g}" if self.delta else ""
+        if self.actual is not None and not math.isclose(self.actual, self.epsilon, rel_tol=1e-3):
+            delta += f" (really {self.actual:.4g})"
         if self.max_units == 1:
             return f"{self.epsilon:g} per {self.unit}{delta}"
         times = "unbounded" if self.max_units is None else f"x {self.max_units} = {self.total:g}"

@@ -16,8 +16,6 @@ from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.rows import Decoder, decoder_for
 from tedaudit.inference.sampling import Clip, log_probabilities, noise_for, sample
 
-_PADDING_STEP = 8
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -35,7 +33,7 @@ def generate(
     """Return the tokens drawn for each request, the end token included where it was drawn."""
     done: list[tuple[int, ...]] = [()] * len(requests)
     decoder = decoder_for(checkpoint)
-    for width, members in _by_width(requests).items():
+    for width, members in _by_width(requests, checkpoint.padding_step).items():
         most = max(requests[i].limit for i in members)
         budget = decoder.row_budget(width, most)
         for start in range(0, len(members), budget):
@@ -45,12 +43,12 @@ def generate(
     return done
 
 
-def _by_width(requests: Sequence[Request]) -> dict[int, list[int]]:
+def _by_width(requests: Sequence[Request], step: int) -> dict[int, list[int]]:
     """Return the requests by padded length of their prompt, equal prompts together."""
     found: dict[int, list[int]] = {}
     for i, request in enumerate(requests):
         if request.limit > 0:
-            found.setdefault(-(-max(1, len(request.prompt)) // _PADDING_STEP) * _PADDING_STEP, []).append(i)
+            found.setdefault(-(-max(1, len(request.prompt)) // step) * step, []).append(i)
     for members in found.values():
         members.sort(key=lambda i: (requests[i].prompt, i))
     return dict(sorted(found.items()))
@@ -105,7 +103,7 @@ def log_likelihood(
     total = np.zeros(len(prompts))
     decoder = decoder_for(checkpoint)
     requests = [Request(prompt, epsilon, 0, len(tokens)) for prompt in prompts]
-    for width, members in _by_width(requests).items():
+    for width, members in _by_width(requests, checkpoint.padding_step).items():
         logits = decoder.start([prompts[i] for i in members], width)
         for step, token in enumerate(tokens):
             total[members] += log_probabilities(clip, logits, epsilon)[:, token].cpu().numpy()

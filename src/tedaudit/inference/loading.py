@@ -41,6 +41,11 @@ class Checkpoint:
         """How many rows every forward pass has: on a CPU fixed, so that no row depends on the others."""
         return 8 if self.device.type == "cpu" else 0
 
+    @property
+    def padding_step(self) -> int:
+        """To which multiple lengths are padded: on a GPU coarser, since few large batches are faster."""
+        return 8 if self.device.type == "cpu" else 64
+
     def checksum(self) -> str:
         """Return a hash of the weights."""
         return _checksum(self.model)
@@ -101,6 +106,8 @@ def load_checkpoint(
     with quiet_loading(), explained(name):
         tokenizer = transformers.AutoTokenizer.from_pretrained(where, **options)
         kind = getattr(transformers, _CLASSES[task])
+        # Plain attention: rows step one token at a time over padded caches, where fused kernels are slow.
+        options["attn_implementation"] = "eager"
         model = kind.from_pretrained(where, dtype=choose_dtype(dtype, place), **options)
     model.eval().requires_grad_(requires_grad=False)
     return Checkpoint(name, model.to(place), tokenizer)

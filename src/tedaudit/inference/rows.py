@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from tedaudit.inference.loading import Checkpoint
 
 _CPU_ROWS = 512
@@ -56,6 +58,18 @@ class Decoder:
         free, _ = torch.cuda.mem_get_info(self.device)
         return int(max(64, min(16_384, _SHARE * free // per_row)))
 
+    def _table(self, prompts: Sequence[tuple[int, ...]], width: int, *, left: bool) -> tuple[Any, Any]:
+        """Return the prompts as one padded table, and the mask of what is not padding."""
+        import torch
+
+        ids = np.full((len(prompts), width), self._pad, dtype=np.int64)
+        mask = np.zeros((len(prompts), width), dtype=np.int64)
+        for row, prompt in enumerate(prompts):
+            some = prompt or (self._pad,)  # a model cannot read nothing
+            where = slice(width - len(some), width) if left else slice(0, len(some))
+            ids[row, where], mask[row, where] = some, 1
+        return torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device)
+
     def _padded(self, rows: Any) -> Any:
         """Return row numbers repeated up to full blocks."""
         import torch
@@ -100,6 +114,14 @@ def _layers(cache: Any) -> list[tuple[Any, ...]]:
     return [(layer.keys, layer.values) for layer in cache.layers]
 
 
+def _last(logits: Any) -> Any:
+    """Return the logits of the last position, in float32 or better."""
+    import torch
+
+    last = logits[:, -1]
+    return last if last.dtype == torch.float64 else last.float()
+
+
 class DecoderOnly(Decoder):
     """Prompts are padded on the left, so that all rows draw their next token at the same place."""
 
@@ -107,12 +129,7 @@ class DecoderOnly(Decoder):
         """Run the prompts."""
         import torch
 
-        ids = torch.full((len(prompts), width), self._pad, device=self.device)
-        self._mask = torch.zeros((len(prompts), width), dtype=torch.long, device=self.device)
-        for row, prompt in enumerate(prompts):
-            if prompt:
-                ids[row, -len(prompt) :] = torch.tensor(prompt, device=self.device)
-                self._mask[row, -len(prompt) :] = 1
+        ids, self._mask = self._table(prompts, width, left=True)
         self._count, self._blocks = len(prompts), []
         rows = self._padded(torch.arange(len(prompts), device=self.device))
         positions = (self._mask.cumsum(1) - 1).clamp(min=0)
@@ -120,7 +137,7 @@ class DecoderOnly(Decoder):
         for start, stop in self._ranges(len(rows)):
             some = rows[start:stop]
             out = self._forward(ids[some], self._mask[some], positions[some], None)
-            logits.append(out.logits[:, -1].float())
+            logits.append(_last(out.logits))
             self._blocks.append(out.past_key_values)
         return torch.cat(logits)[: self._count]
 
@@ -139,7 +156,7 @@ class DecoderOnly(Decoder):
         for (start, stop), cache in zip(self._ranges(len(rows)), self._blocks, strict=True):
             some = rows[start:stop]
             out = self._forward(tokens[some][:, None], self._mask[some], positions[some], cache)
-            logits.append(out.logits[:, -1].float())
+            logits.append(_last(out.logits))
             blocks.append(out.past_key_values)
         self._blocks = blocks
         return torch.cat(logits)[: self._count]
@@ -161,11 +178,7 @@ class EncoderDecoder(Decoder):
         """Encode the prompts and draw from the decoder's start token."""
         import torch
 
-        ids = torch.full((len(prompts), width), self._pad, device=self.device)
-        self._mask = torch.zeros((len(prompts), width), dtype=torch.long, device=self.device)
-        for row, prompt in enumerate(prompts):
-            ids[row, : len(prompt)] = torch.tensor(prompt, dtype=torch.long, device=self.device)
-            self._mask[row, : max(1, len(prompt))] = 1
+        ids, self._mask = self._table(prompts, width, left=False)
         self._count, self._blocks = len(prompts), []
         rows = self._padded(torch.arange(len(prompts), device=self.device))
         first = torch.full((len(rows), 1), self._model.config.decoder_start_token_id, device=self.device)
@@ -175,7 +188,7 @@ class EncoderDecoder(Decoder):
             with torch.inference_mode():
                 encoded = self._model.get_encoder()(input_ids=ids[some], attention_mask=self._mask[some])
             out = self._forward(encoded, self._mask[some], first[start:stop], None)
-            logits.append(out.logits[:, -1].float())
+            logits.append(_last(out.logits))
             self._blocks.append(out.past_key_values)
         return torch.cat(logits)[: self._count]
 
@@ -196,7 +209,7 @@ class EncoderDecoder(Decoder):
             shape = torch.empty((1, 1, 1), dtype=self._model.dtype, device=self.device)
             hidden = BaseModelOutput(last_hidden_state=shape.expand(len(some), self._mask.shape[1], width))
             out = self._forward(hidden, self._mask[some], tokens[some][:, None], cache)
-            logits.append(out.logits[:, -1].float())
+            logits.append(_last(out.logits))
             blocks.append(out.past_key_values)
         self._blocks = blocks
         return torch.cat(logits)[: self._count]

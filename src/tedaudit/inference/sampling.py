@@ -108,8 +108,11 @@ def _inverse(exponents: Any, pair_of: Any, noise: Any) -> Any:
 
 
 def _rare(coarse: Any, fine: Any, probability: Any) -> Any:
-    """Return coins that are true with a probability that may lie far below 2^-53 (see seeding.rare)."""
-    scaled = probability * 2.0**53
+    """Return coins that are true with a probability that may lie far below 2^-53 (see seeding.rare).
+
+    Below 2^-106, where e^-epsilon/2 may even underflow, it is 2^-106: more noise than is due.
+    """
+    scaled = probability.clamp(min=2.0**-106) * 2.0**53
     cell = scaled.floor()
     at = coarse * 2.0**53
     return (at < cell) | ((at == cell) & (fine < scaled - cell))

@@ -1,0 +1,190 @@
+"""The LSTM auto-encoder of ADePT, and its folder: config.json, model.safetensors and a tokenizer.
+
+The encoder's last hidden and cell state, joined, are the latent; the decoder starts from it. Sizes
+follow Krishna et al. 2021 and the release of Igamberdiev and Habernal 2023.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.errors import ModelError, listed
+from tedaudit.inference.bart import batches
+from tedaudit.inference.loading import Checkpoint, choose_device, choose_dtype, explained, resolve
+
+_ROWS = {"cpu": 64, "cuda": 2048}
+
+
+@dataclass(frozen=True, slots=True)
+class AdeptConfig:
+    """The sizes of a model. `tied` writes with the embeddings; `padded` models read a whole window."""
+
+    vocabulary: int = 20_000
+    embedding: int = 300
+    hidden: int = 512
+    window: int = 20
+    tied: bool = False
+    padded: bool = True
+
+
+class AdeptModel:
+    """The parts as one torch module, and what they compute; `module` is what a recipe trains."""
+
+    def __init__(self, config: AdeptConfig) -> None:
+        from torch import nn
+
+        self.config = config
+        parts = {
+            "embedding": nn.Embedding(config.vocabulary, config.embedding),
+            "encoder": nn.LSTM(config.embedding, config.hidden, batch_first=True),
+            "decoder": nn.LSTM(config.embedding, config.hidden, batch_first=True),
+            "output": nn.Linear(config.hidden, config.embedding if config.tied else config.vocabulary),
+        }
+        self.module = nn.ModuleDict(parts)
+
+    @property
+    def dtype(self) -> Any:
+        """The number format of the weights."""
+        return self.module["embedding"].weight.dtype
+
+    def parameters(self) -> Iterator[Any]:
+        """Return the weights."""
+        found: Iterator[Any] = self.module.parameters()
+        return found
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the weights by name."""
+        return dict(self.module.state_dict())
+
+    def encode(self, tokens: Any) -> Any:
+        """Return the latents (rows, twice hidden) of token ids (rows, positions), all of them read."""
+        import torch
+
+        _, (hidden, cell) = self.module["encoder"](self.module["embedding"](tokens))
+        return torch.cat([hidden[0], cell[0]], dim=1)
+
+    def start(self, latents: Any) -> tuple[Any, Any]:
+        """Return the decoder's first state."""
+        hidden, cell = latents[None].chunk(2, dim=2)
+        return hidden.contiguous(), cell.contiguous()
+
+    def step(self, tokens: Any, state: tuple[Any, Any]) -> tuple[Any, tuple[Any, Any]]:
+        """Read tokens (rows, positions) and return the logits after each of them, and the new state."""
+        from torch.nn import functional
+
+        out, state = self.module["decoder"](self.module["embedding"](tokens), state)
+        logits = self.module["output"](out)
+        if self.config.tied:
+            logits = functional.linear(logits, self.module["embedding"].weight)
+        return logits, state
+
+
+def save_adept(folder: str | Path, model: AdeptModel, tokenizer: Any) -> None:
+    """Write a model; the tokenizer knows its padding, start, end and unknown token."""
+    from safetensors.torch import save_file
+
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "config.json").write_text(json.dumps(asdict(model.config), indent=2) + "\n", encoding="utf-8")
+    weights = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
+    save_file(weights, place / "model.safetensors")
+    tokenizer.save_pretrained(str(place))
+
+
+@lru_cache(maxsize=2)
+def load_adept(name: str, device: str = "auto", dtype: str = "float32") -> Checkpoint:
+    """Return a model and its tokenizer from a folder; the last few stay loaded."""
+    import torch
+
+    folder = Path(resolve(name))
+    if not (folder / "config.json").is_file():
+        raise ModelError(
+            f"'{name}' is no folder with a model of ADePT (config.json, model.safetensors, tokenizer.json). "
+            "The hub has none, because no weights were published: use zoo:adept (pip install tedaudit-zoo), "
+            "or train one and write it with tedaudit.inference.adept.save_adept."
+        )
+    place = choose_device(device)
+    with explained(name):
+        from safetensors.torch import load_file
+        from transformers import PreTrainedTokenizerFast
+
+        config = _config(folder / "config.json")
+        with torch.device("meta"):  # weights that are read anyway need no random start
+            model = AdeptModel(config)
+        model.module.load_state_dict(load_file(folder / "model.safetensors"), assign=True)
+        tokenizer = PreTrainedTokenizerFast.from_pretrained(str(folder))
+    _check_tokenizer(name, tokenizer, config)
+    model.module.eval().requires_grad_(requires_grad=False)
+    model.module.to(place, choose_dtype(dtype, place))
+    return Checkpoint(name, model, tokenizer)
+
+
+def read_tokens(checkpoint: Checkpoint, texts: Sequence[str], window: int) -> list[tuple[int, ...]]:
+    """Return start, as many tokens of each text as fit, end, and padding where the model reads it."""
+    tokenizer, config = checkpoint.tokenizer, checkpoint.model.config
+    plain = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+    found = []
+    for ids in tokenizer(plain, add_special_tokens=False)["input_ids"]:
+        read = [tokenizer.bos_token_id, *ids[: window - 2], tokenizer.eos_token_id]
+        padding = window - len(read) if config.padded else 0
+        found.append(tuple(read + [tokenizer.pad_token_id] * padding))
+    return found
+
+
+def encode(checkpoint: Checkpoint, texts: Sequence[tuple[int, ...]]) -> npt.NDArray[np.float32]:
+    """Return one latent per sequence of tokens; sequences of one length run together."""
+    import torch
+
+    model, device = checkpoint.model, checkpoint.device
+    out = np.zeros((len(texts), 2 * model.config.hidden), dtype=np.float32)
+    for length in sorted({len(tokens) for tokens in texts}):
+        members = np.array([i for i, tokens in enumerate(texts) if len(tokens) == length])
+        for rows, count in batches(checkpoint, len(members), _ROWS):
+            with torch.inference_mode():
+                ids = torch.tensor([texts[i] for i in members[rows]], device=device)
+                out[members[rows[:count]]] = model.encode(ids)[:count].float().cpu().numpy()
+    return out
+
+
+def greedy_decode(
+    checkpoint: Checkpoint, latents: npt.NDArray[np.float32], length: int
+) -> npt.NDArray[np.int64]:
+    """Return the likeliest token at each of `length` steps, whatever comes, as (rows, steps)."""
+    import torch
+
+    model, device = checkpoint.model, checkpoint.device
+    out = np.zeros((len(latents), length), dtype=np.int64)
+    for rows, count in batches(checkpoint, len(latents), _ROWS):
+        with torch.inference_mode():
+            state = model.start(torch.from_numpy(latents[rows]).to(device, model.dtype))
+            token = torch.full((len(rows), 1), checkpoint.tokenizer.bos_token_id, device=device)
+            for step in range(length):
+                logits, state = model.step(token, state)
+                token = logits[:, -1].argmax(dim=1, keepdim=True)
+                out[rows[:count], step] = token[:count, 0].cpu().numpy()
+    return out
+
+
+def _config(path: Path) -> AdeptConfig:
+    values = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        return AdeptConfig(**values)
+    except TypeError as error:
+        raise ValueError(f"{path.name} is not of an ADePT model ({error}).") from error
+
+
+def _check_tokenizer(name: str, tokenizer: Any, config: AdeptConfig) -> None:
+    special = {part: getattr(tokenizer, f"{part}_token_id") for part in ("pad", "bos", "eos")}
+    missing = [part for part, token in special.items() if token is None]
+    if missing or len(tokenizer) > config.vocabulary:
+        raise ModelError(
+            f"Model '{name}': its tokenizer has {len(tokenizer):,} tokens and lacks as special ones: "
+            f"{listed(missing)}. The model needs pad, bos and eos, and has room for {config.vocabulary:,} "
+            "tokens. Save it again with the tokenizer that it was trained with."
+        )

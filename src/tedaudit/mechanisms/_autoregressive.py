@@ -1,0 +1,132 @@
+"""What DP-Prompt and DP-Paraphrase share: an exponential mechanism for every token that a model writes."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from tedaudit.errors import SpecError
+from tedaudit.inference.generation import Request, generate, log_likelihood
+from tedaudit.inference.loading import Checkpoint, Task, load_checkpoint
+from tedaudit.inference.sampling import Clip
+from tedaudit.types import Claim, Draw, Floats, Rewrite
+
+
+@dataclass(frozen=True)
+class Autoregressive:
+    """The model reads a prompt around the private text and draws token by token.
+
+    `length` "fixed" allows `max_tokens` new tokens whatever the text; "input" as many as the prompt
+    has, which tells its length. `overlong` says what becomes of a prompt that the model cannot hold.
+    """
+
+    model: str = ""
+    revision: str = ""
+    low: float = 0.0
+    high: float = 1.0
+    top_k: int = 0
+    length: Literal["fixed", "input"] = "fixed"
+    max_tokens: int = 32
+    overlong: Literal["cut", "error"] = "cut"
+    context: int = 512
+    dtype: str = "auto"
+    device: str = field(default="auto", metadata={"incidental": True})
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1 or self.context < 1:
+            raise SpecError(
+                f"max_tokens is {self.max_tokens} and context is {self.context}; both must be 1 or more."
+            )
+        self._clip()
+
+    def _task(self) -> Task:
+        raise NotImplementedError
+
+    def _prompt(self, text: str) -> str:
+        raise NotImplementedError
+
+    def claim(self, epsilon: float) -> Claim | None:
+        """Promise epsilon per token, each in the whole text; the context bounds an input-sized length."""
+        units = self.max_tokens if self.length == "fixed" else self.context
+        return Claim(epsilon, "token", max_units=units)
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return a checksum of the weights and their number format."""
+        checkpoint = self._checkpoint()
+        return {"weights": checkpoint.checksum(), "number format": str(checkpoint.model.dtype)}
+
+    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+        """Draw the tokens of all rewrites together, so that those that agree share the model's work."""
+        prompts = self._prompts([draw.text for draw in draws])
+        kept = [i for i, draw in enumerate(draws) if prompts[draw.text] is not None]
+        requests = [self._request(draws[i], prompts[draws[i].text] or ()) for i in kept]
+        done = [Rewrite("", error="over-long")] * len(draws)
+        for i, tokens in zip(
+            kept, generate(self._checkpoint(), self._clip(), requests, self._end()), strict=True
+        ):
+            done[i] = Rewrite(self._decoded(tokens), tokens=tokens, units=len(tokens))
+        return done
+
+    def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
+        """Return the log-probability of drawing these tokens from each candidate; -inf where it cannot be."""
+        prompts = self._prompts(candidates)
+        scores = np.full(len(candidates), -math.inf)
+        able = [i for i, text in enumerate(candidates) if self._can_end(tokens, prompts[text])]
+        if able:
+            some = [prompts[candidates[i]] or () for i in able]
+            scores[able] = log_likelihood(self._checkpoint(), self._clip(), some, tokens, epsilon)
+        return scores
+
+    def _can_end(self, tokens: Sequence[int], prompt: tuple[int, ...] | None) -> bool:
+        """Return whether a draw from this prompt can stop exactly after these tokens."""
+        if prompt is None or not tokens:
+            return False
+        limit = self._limit(prompt)
+        return len(tokens) == limit or (len(tokens) < limit and tokens[-1] == self._end())
+
+    def _request(self, draw: Draw, prompt: tuple[int, ...]) -> Request:
+        return Request(prompt, draw.epsilon, draw.key, self._limit(prompt))
+
+    def _limit(self, prompt: tuple[int, ...]) -> int:
+        return self.max_tokens if self.length == "fixed" else len(prompt)
+
+    def _prompts(self, texts: Sequence[str]) -> dict[str, tuple[int, ...] | None]:
+        """Return what the model reads for each distinct text; None where it is too long and not cut."""
+        tokenizer = self._checkpoint().tokenizer
+        distinct = list(dict.fromkeys(texts))
+        encoded = tokenizer([self._prompt(text) for text in distinct])["input_ids"] if distinct else []
+        found: dict[str, tuple[int, ...] | None] = {}
+        for text, ids in zip(distinct, encoded, strict=True):
+            if len(ids) <= self.context:
+                found[text] = tuple(ids)
+            else:
+                found[text] = self._cut(text, len(ids) - self.context) if self.overlong == "cut" else None
+        return found
+
+    def _cut(self, text: str, excess: int) -> tuple[int, ...]:
+        """Return the prompt of as much of the text's beginning as fits."""
+        tokenizer = self._checkpoint().tokenizer
+        ids = tokenizer(text, add_special_tokens=False)["input_ids"]
+        while True:
+            ids = ids[: max(0, len(ids) - excess)]
+            shorter = tokenizer(self._prompt(tokenizer.decode(ids, skip_special_tokens=True)))["input_ids"]
+            excess = len(shorter) - self.context
+            if excess <= 0 or not ids:
+                return tuple(shorter[: self.context])
+
+    def _decoded(self, tokens: Sequence[int]) -> str:
+        tokenizer = self._checkpoint().tokenizer
+        known = [token for token in tokens if token < len(tokenizer)]  # models pad their vocabulary
+        return str(tokenizer.decode(known, skip_special_tokens=True)).strip()
+
+    def _end(self) -> int | None:
+        end: int | None = self._checkpoint().tokenizer.eos_token_id
+        return end
+
+    def _clip(self) -> Clip:
+        return Clip(self.low, self.high, self.top_k)
+
+    def _checkpoint(self) -> Checkpoint:
+        return load_checkpoint(self._task(), self.model, self.revision, self.device, self.dtype)

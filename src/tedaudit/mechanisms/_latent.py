@@ -1,0 +1,180 @@
+"""What DP-BART and ADePT share: noise on a clipped latent, what it promises and what a latent tells.
+
+Any two clipped latents lie within a known distance of each other, whatever the texts, so the noise
+covers any two texts. Noise is added in float64 to float32 numbers; what is released and decoded is
+the float32 nearest to the sum.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.errors import SpecError
+from tedaudit.inference.loading import Checkpoint
+from tedaudit.noise import Noise, clipped_norm, sigma_for, true_epsilon
+from tedaudit.seeding import normals, uniforms
+from tedaudit.types import Array, Claim, Draw, Floats, Rewrite
+
+Singles = npt.NDArray[np.float32]
+Request = tuple[int, float, str]  # key, epsilon, text
+_CELLS = 1 << 22  # float64 numbers of noise held at a time: 32 MB
+_TEXTS = 256  # encoded and clipped at a time
+
+
+@dataclass(frozen=True)
+class Latent:
+    """A text becomes a vector, the vector is clipped and gets noise, and a decoder writes from it.
+
+    `clip` bounds every number of the vector (`clipping` "value") or its L2 norm ("norm").
+    """
+
+    model: str = ""
+    clip: float = 1.0
+    clipping: Literal["value", "norm"] = "norm"
+    noise: Noise = "analytic_gaussian"
+    delta: float = 1e-5
+    window: int = 20
+    max_tokens: int = 20
+    dtype: str = "float32"
+    device: str = field(default="auto", metadata={"incidental": True})
+
+    def __post_init__(self) -> None:
+        if not 0 < self.clip < math.inf:
+            raise SpecError(f"clip is {self.clip}; it must be above 0 and finite.")
+        if not 0 < self.delta < 1:
+            raise SpecError(f"delta is {self.delta}; it must be above 0 and below 1.")
+        if self.window < 3 or self.max_tokens < 2:
+            raise SpecError(
+                f"window is {self.window} and max_tokens is {self.max_tokens}; a window holds 3 tokens or "
+                "more (two of them mark start and end), a rewrite 2 or more."
+            )
+
+    def _checkpoint(self) -> Checkpoint:
+        raise NotImplementedError
+
+    def _size(self) -> int:
+        """Return how many numbers a latent has."""
+        raise NotImplementedError
+
+    def _hidden(self, texts: Sequence[str]) -> Array:
+        """Return what the encoder makes of each text, flat, before clipping."""
+        raise NotImplementedError
+
+    def _decoded(self, latents: Singles, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return the tokens that the decoder writes from each latent; the texts lend at most their mask."""
+        raise NotImplementedError
+
+    def _written(self, tokens: Sequence[int]) -> str:
+        tokenizer = self._checkpoint().tokenizer
+        known = [token for token in tokens if token < len(tokenizer)]  # models pad their vocabulary
+        return str(tokenizer.decode(known, skip_special_tokens=True)).strip()
+
+    def _excess(self) -> float:
+        """Return how often the true sensitivity holds the one that the noise is scaled for."""
+        return 1.0
+
+    def claim(self, epsilon: float) -> Claim | None:
+        """Promise epsilon for the whole text, and say what the noise really gives."""
+        delta = 0.0 if self.noise == "laplace" else self.delta
+        excess = self._excess()
+        if self.noise == "laplace":
+            actual = epsilon * excess
+        else:
+            actual = true_epsilon(excess, sigma_for(self.noise, 1.0, epsilon, delta), delta)
+        return Claim(epsilon, "sentence", delta=delta, actual=actual)
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return a checksum of the weights and their number format."""
+        checkpoint = self._checkpoint()
+        return {"weights": checkpoint.checksum(), "number format": str(checkpoint.model.dtype)}
+
+    def sensitivity(self) -> float:
+        """Return how far apart two latents can be: in L2, or in L1 for Laplace noise."""
+        root = math.sqrt(self._size())
+        apart = 2 * self.clip * (root if self.clipping == "value" else 1.0)
+        return apart * root if self.noise == "laplace" else apart
+
+    def noise_scale(self, epsilon: float) -> float:
+        """Return the scale of the noise on each number: standard deviation, or Laplace's b."""
+        return sigma_for(self.noise, self.sensitivity() / self._excess(), epsilon, self.delta)
+
+    def encode(self, texts: Sequence[str]) -> Singles:
+        """Return the latent of each text after clipping and before noise, as flat as a released one."""
+        distinct = sorted(set(texts))
+        table = np.zeros((len(distinct), self._size() if distinct else 0), dtype=np.float32)
+        for start in range(0, len(distinct), _TEXTS):
+            hidden = np.asarray(self._hidden(distinct[start : start + _TEXTS]), dtype=np.float64)
+            table[start : start + _TEXTS] = _shrunk(self._clipped(hidden))
+        row = {text: i for i, text in enumerate(distinct)}
+        return table[[row[text] for text in texts]]
+
+    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+        """Encode each distinct text once, add each draw's noise, decode in batches."""
+        if not draws:
+            return []
+        texts = sorted({draw.text for draw in draws})
+        clean, row = self.encode(texts), {text: i for i, text in enumerate(texts)}
+        scales = {epsilon: self.noise_scale(epsilon) for epsilon in {draw.epsilon for draw in draws}}
+        done: dict[Request, Rewrite] = {}
+        for requests in self._blocks({(draw.key, draw.epsilon, draw.text) for draw in draws}):
+            keys = sorted({key for key, _, _ in requests})
+            standard = dict(zip(keys, self._standard(keys), strict=True))
+            latents = np.stack(
+                [
+                    (clean[row[text]] + scales[epsilon] * standard[key]).astype(np.float32)
+                    for key, epsilon, text in requests
+                ]
+            )
+            written = self._decoded(latents, [text for _, _, text in requests])
+            for request, latent, tokens in zip(requests, latents, written, strict=True):
+                done[request] = Rewrite(self._written(tokens), tokens=tokens, latent=latent, units=1)
+        return [done[draw.key, draw.epsilon, draw.text] for draw in draws]
+
+    def log_density(self, latent: Array, latents: Array, epsilon: float) -> Floats:
+        """Return the log density of a released latent around each of these (float64, nothing left out)."""
+        scale, size = self.noise_scale(epsilon), self._size()
+        seen = np.asarray(latent, dtype=np.float64)
+        rest = (seen - np.asarray(row, dtype=np.float64) for row in latents)
+        if self.noise == "laplace":
+            return np.array([-float(np.abs(r).sum()) / scale for r in rest]) - size * math.log(2 * scale)
+        squares = np.array([float(r @ r) for r in rest])
+        return -squares / (2 * scale**2) - size * math.log(scale * math.sqrt(2 * math.pi))
+
+    def latent_log_likelihood(self, latent: Array, candidates: Sequence[str], epsilon: float) -> Floats:
+        """Return the log density of a released latent had each candidate been its source."""
+        return self.log_density(latent, self.encode(candidates), epsilon)
+
+    def _clipped(self, hidden: Floats) -> Floats:
+        if self.clipping == "value":
+            return np.clip(hidden, -self.clip, self.clip)
+        return clipped_norm(hidden, self.clip)
+
+    def _blocks(self, requests: set[Request]) -> Iterator[list[Request]]:
+        """Yield requests in blocks whose noise fits in memory; all epsilons of a key lie together."""
+        ordered = sorted(requests)
+        step = max(1, _CELLS // self._size())
+        for start in range(0, len(ordered), step):
+            yield ordered[start : start + step]
+
+    def _standard(self, keys: Sequence[int]) -> Floats:
+        """Return each key's noise at scale 1."""
+        return laplaces(keys, self._size()) if self.noise == "laplace" else normals(keys, self._size())
+
+
+def laplaces(keys: Sequence[int], n: int) -> Floats:
+    """Return n standard Laplace numbers per key, by inversion at the centre of each uniform's cell."""
+    uniform = uniforms(keys, n)
+    upper = uniform >= 0.5
+    tail = np.where(upper, (1 - uniform) - 2.0**-54, uniform + 2.0**-54)
+    quantile = np.log(2 * tail)
+    return np.asarray(np.where(upper, -quantile, quantile), dtype=np.float64)
+
+
+def _shrunk(values: Floats) -> Any:
+    """Return float32 numbers none of which is larger than it was: rounding must not leave the clip."""
+    rounded = values.astype(np.float32)
+    return np.where(np.abs(rounded) > np.abs(values), np.nextafter(rounded, np.float32(0)), rounded)

@@ -1,0 +1,91 @@
+"""Add noise to the sentence vector of an LSTM auto-encoder and decode what comes of it (ADePT).
+
+Paper:   Krishna, Gupta and Dupuy 2021, EACL; its error: Habernal 2021, EMNLP.
+Claim:   (epsilon, delta) for the whole text, which is cut and padded to 20 tokens.
+Departs: follows the release of Igamberdiev and Habernal 2023, which mends the sensitivity. "published"
+         scales its noise by the classical Gaussian formula as that release's scripts do (nominal 250
+         is really 1550), keeps words after the end token and writes UNK for an empty text; "sound"
+         uses the analytic calibration. No weights are published: a model is trained by recipe or
+         comes with the zoo, with a tokenizer of its own in place of spaCy's.
+"""
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from tedaudit.errors import ModelError
+from tedaudit.inference.adept import encode, greedy_decode, load_adept, read_tokens
+from tedaudit.inference.loading import Checkpoint
+from tedaudit.mechanisms._latent import Latent, Singles
+from tedaudit.types import Array, Card
+
+
+@dataclass(frozen=True)
+class Adept(Latent):
+    """The latent is the encoder's last hidden and cell state, clipped by its L2 norm.
+
+    `laplace_sensitivity` "l2" is the error of 2021: Laplace noise for 2 C, where the L1 distance of
+    two latents of n numbers reaches 2 C sqrt(n).
+    """
+
+    model: str = "zoo:adept"
+    clip: float = 5.0
+    laplace_sensitivity: Literal["l1", "l2"] = "l1"
+    after_end: Literal["cut", "keep"] = "cut"
+    empty_text: str = ""
+    card: ClassVar[Card] = Card(
+        name="adept",
+        summary="Noise on the clipped sentence vector of an LSTM auto-encoder, decoded greedily.",
+        paper="Krishna, Gupta and Dupuy 2021 (EACL); as released by Igamberdiev and Habernal 2023",
+        claim="epsilon and delta for the whole text",
+        departures=(
+            "sound: noise by the analytic Gaussian calibration, so that the claim holds at every epsilon",
+            "published: the classical Gaussian formula; the claim's actual epsilon says what it really gives",
+            "published: 19 tokens whatever comes, words after the end token kept, UNK for an empty text",
+            "weights and tokenizer are ours or yours: none are published",
+        ),
+    )
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "sound": {"noise": "analytic_gaussian", "max_tokens": 20, "after_end": "cut", "empty_text": ""},
+        "published": {"noise": "gaussian", "max_tokens": 19, "after_end": "keep", "empty_text": "UNK"},
+    }
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return checksums of the weights and of the tokenizer, and the number format."""
+        tokenizer = self._checkpoint().tokenizer.backend_tokenizer.to_str()
+        return {**super().fingerprint(), "tokenizer": hashlib.sha256(tokenizer.encode()).hexdigest()[:16]}
+
+    def _excess(self) -> float:
+        wrong = self.noise == "laplace" and self.laplace_sensitivity == "l2"
+        return math.sqrt(self._size()) if wrong else 1.0
+
+    def _size(self) -> int:
+        return 2 * int(self._checkpoint().model.config.hidden)
+
+    def _hidden(self, texts: Sequence[str]) -> Array:
+        checkpoint = self._checkpoint()
+        return encode(checkpoint, read_tokens(checkpoint, texts, self.window))
+
+    def _decoded(self, latents: Singles, texts: Sequence[str]) -> list[tuple[int, ...]]:  # noqa: ARG002 (only a mask would need the texts)
+        checkpoint = self._checkpoint()
+        end = checkpoint.tokenizer.eos_token_id
+        done = []
+        for tokens in greedy_decode(checkpoint, latents, self.max_tokens).tolist():
+            cut = end in tokens and self.after_end == "cut"
+            done.append(tuple(tokens[: tokens.index(end) + 1] if cut else tokens))
+        return done
+
+    def _written(self, tokens: Sequence[int]) -> str:
+        return super()._written(tokens) or self.empty_text
+
+    def _checkpoint(self) -> Checkpoint:
+        checkpoint = load_adept(self.model, self.device, self.dtype)
+        trained = checkpoint.model.config.window
+        if self.window > trained:
+            raise ModelError(
+                f"'adept': window is {self.window}, but '{self.model}' was trained on {trained} tokens; set "
+                f"window to {trained} or less, or name another model."
+            )
+        return checkpoint

@@ -1,0 +1,52 @@
+"""Paraphrase with a prompted sequence-to-sequence model, one private draw per token (DP-Prompt).
+
+Paper:   Utpala, Hooker and Chen 2023, Findings of EMNLP.
+Claim:   epsilon per token drawn, each in the whole text: n tokens cost n epsilon.
+Departs: clipping, prompt and bounds follow the re-implementation by Meisenbacher et al. 2024 that
+         the TeDA paper ran (the official code does not clip); "sound" draws at most a public number
+         of tokens, "published" at most as many as the prompt has.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tedaudit.errors import SpecError
+from tedaudit.inference.loading import Task
+from tedaudit.mechanisms._autoregressive import Autoregressive
+from tedaudit.types import Card
+
+
+@dataclass(frozen=True)
+class DPPrompt(Autoregressive):
+    """FLAN-T5 by default; any encoder-decoder checkpoint by `model`."""
+
+    model: str = "google/flan-t5-base"
+    low: float = -19.22705113016047
+    high: float = 7.48324937989716
+    prompt: str = "Document : {text}\nParaphrase of the document :"
+    card: ClassVar[Card] = Card(
+        name="dp-prompt",
+        summary="Prompted paraphrase by FLAN-T5, every token by the exponential mechanism.",
+        paper="Utpala, Hooker and Chen 2023 (Findings of EMNLP); release of Meisenbacher et al. 2024",
+        claim="epsilon per token, each draw in the whole text: n tokens cost n epsilon",
+        departures=(
+            "sound: a public cap on new tokens, the end token is a charged draw, long texts are cut",
+            "published: at most as many new tokens as the prompt has, which tells the text's length",
+        ),
+    )
+    variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "sound": {"length": "fixed", "top_k": 0, "overlong": "cut"},
+        "published": {"length": "input", "top_k": 0, "overlong": "cut"},
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if "{text}" not in self.prompt:
+            raise SpecError(f"'dp-prompt': the prompt is {self.prompt!r}; it must hold {{text}}.")
+
+    def _task(self) -> Task:
+        return "seq2seq"
+
+    def _prompt(self, text: str) -> str:
+        return self.prompt.replace("{text}", text)

@@ -1,0 +1,55 @@
+"""Triples as unit vectors, and cosines of them that are exact, so that no batch or machine changes them.
+
+Coordinates are rounded to multiples of 2^-20. Products are then multiples of 2^-40 and sums of them
+stay below 2^13, so float64 holds every partial sum exactly, in whatever order a matrix product adds.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tedaudit.errors import ModelError
+from tedaudit.inference.encoders import Encoder, load_encoder
+from tedaudit.inference.loading import resolve
+from tedaudit.types import Array, Floats
+
+_GRID = 2.0**20
+
+
+def load_dense_encoder(name: str) -> Encoder:
+    """Return a sentence encoder whose vectors can be truncated."""
+    if name == "lexical":
+        raise ModelError(
+            "The encoder 'lexical' gives sparse vectors, which cannot be truncated to a few dimensions. "
+            "Name a SentenceTransformer model: a folder, a hub id or zoo:NAME."
+        )
+    return load_encoder(resolve(name))
+
+
+def embedded(encoder: Encoder, texts: Sequence[str], dimensions: int) -> Floats:
+    """Return one vector per text: the encoder's first dimensions, normalised again, on the grid."""
+    raw = np.asarray(encoder.encode(texts), dtype=np.float64)
+    if raw.shape[1] < dimensions:
+        raise ModelError(
+            f"The encoder '{encoder.name}' gives {raw.shape[1]} dimensions, and {dimensions} are asked for. "
+            f"Set dimensions to {raw.shape[1]} or less, or use another encoder."
+        )
+    return on_grid(raw[:, :dimensions])
+
+
+def on_grid(vectors: Array) -> Floats:
+    """Return rows normalised and rounded; a row of zeros stays one."""
+    wide = np.asarray(vectors, dtype=np.float64)
+    norms = np.linalg.norm(wide, axis=1, keepdims=True)
+    return rounded(wide / np.where(norms > 0, norms, 1.0))
+
+
+def rounded(vectors: Array) -> Floats:
+    """Return the nearest multiples of 2^-20."""
+    return np.asarray(np.rint(np.asarray(vectors, dtype=np.float64) * _GRID) / _GRID, dtype=np.float64)
+
+
+def cosines(left: Floats, right: Any) -> Floats:
+    """Return all cosines between two sets of rounded unit vectors, as a matrix (left, right)."""
+    return np.asarray(left @ right.T, dtype=np.float64)

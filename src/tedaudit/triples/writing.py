@@ -1,0 +1,111 @@
+"""Turns drawn triples into text with a language model, greedily: a function of the triples alone."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from tedaudit.errors import ModelError
+from tedaudit.inference.loading import Checkpoint, explained, load_checkpoint, quiet_loading, resolve
+from tedaudit.inference.rows import Decoder, decoder_for
+
+Prompt = tuple[int, ...]
+_PADDING_STEP = 8
+# Llama's chat template would otherwise tell the model today's date, and Qwen's would let it think.
+_CHAT = {"date_string": "26 Jul 2024", "enable_thinking": False}
+
+
+@lru_cache(maxsize=4)
+def load_writer(name: str, revision: str, device: str, dtype: str) -> Checkpoint:
+    """Return a causal or an encoder-decoder model, as its configuration says."""
+    try:
+        from transformers import AutoConfig
+    except ImportError as error:
+        raise ModelError(
+            f"'{name}' needs torch and transformers, which are not installed. "
+            "Install them with: pip install 'tedaudit[models]'."
+        ) from error
+    with quiet_loading(), explained(name):
+        options = {"revision": revision} if revision else {}
+        config = AutoConfig.from_pretrained(resolve(name), **options)
+    task = "seq2seq" if config.is_encoder_decoder else "causal"
+    return load_checkpoint(task, name, revision, device, dtype)
+
+
+def fitting_prompt(writer: Checkpoint, template: str, triples: Sequence[str], room: int) -> Prompt:
+    """Return what the model reads for as many of the triples, from the first on, as there is room for."""
+    whole = _prompt(writer, template, triples)
+    if len(whole) <= room:
+        return whole
+    low, high = 0, len(triples) - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = len(_prompt(writer, template, triples[:middle])) <= room
+        low, high = (middle, high) if fits else (low, middle - 1)
+    return _prompt(writer, template, triples[:low])[:room]
+
+
+def positions(writer: Checkpoint) -> int | None:
+    """Return how many tokens the model can hold; None where nothing bounds them."""
+    found: int | None = getattr(writer.model.config, "max_position_embeddings", None)
+    return found
+
+
+def written(writer: Checkpoint, limits: Mapping[Prompt, int]) -> dict[Prompt, Prompt]:
+    """Return the likeliest next tokens after each prompt, one by one, up to its limit or an end token."""
+    decoder, done = decoder_for(writer), dict[Prompt, Prompt]()
+    by_width: dict[int, list[Prompt]] = {}
+    for prompt in sorted(limits):
+        width = -(-max(1, len(prompt)) // _PADDING_STEP) * _PADDING_STEP
+        by_width.setdefault(width, []).append(prompt)
+    for width, prompts in sorted(by_width.items()):
+        budget = decoder.row_budget(width, max(limits[prompt] for prompt in prompts))
+        for start in range(0, len(prompts), budget):
+            group = prompts[start : start + budget]
+            tokens = _group(decoder, group, [limits[prompt] for prompt in group], width, _ends(writer))
+            done.update(zip(group, tokens, strict=True))
+    return done
+
+
+def decoded(writer: Checkpoint, tokens: Sequence[int]) -> str:
+    """Return tokens as text, white space folded."""
+    known = [token for token in tokens if token < len(writer.tokenizer)]  # models pad their vocabulary
+    return " ".join(str(writer.tokenizer.decode(known, skip_special_tokens=True)).split())
+
+
+def _group(
+    decoder: Decoder, prompts: Sequence[Prompt], limits: Sequence[int], width: int, ends: Sequence[int]
+) -> list[Prompt]:
+    import torch
+
+    device = decoder.device
+    limit, last = torch.tensor(limits, device=device), torch.tensor(ends, device=device)
+    out = torch.full((len(prompts), max(limits)), -1, dtype=torch.long, device=device)
+    live: Any = torch.arange(len(prompts), device=device)
+    logits = decoder.start(prompts, width)
+    for step in range(max(limits)):
+        tokens = logits.argmax(dim=1)
+        out[live, step] = tokens
+        going = ((limit[live] > step + 1) & ~torch.isin(tokens, last)).nonzero()[:, 0]
+        if not len(going):
+            break
+        live = live[going]
+        logits = decoder.step(going, tokens[going])
+    return [tuple(token for token in row if token >= 0) for row in out.tolist()]
+
+
+def _prompt(writer: Checkpoint, template: str, triples: Sequence[str]) -> Prompt:
+    """Return the tokens of the filled template, as a user's turn where the model has a chat template."""
+    text = template.replace("{triples}", "\n".join(triples))
+    tokenizer = writer.tokenizer
+    if not getattr(tokenizer, "chat_template", None):
+        return tuple(tokenizer(text)["input_ids"])
+    turn = [{"role": "user", "content": text}]
+    framed = tokenizer.apply_chat_template(turn, add_generation_prompt=True, tokenize=False, **_CHAT)
+    return tuple(tokenizer(framed, add_special_tokens=False)["input_ids"])
+
+
+def _ends(writer: Checkpoint) -> list[int]:
+    """Return the tokens that end a text: chat models have several."""
+    own = getattr(writer.model.generation_config, "eos_token_id", None)
+    several = own if isinstance(own, list) else [own]
+    return [token for token in {*several, writer.tokenizer.eos_token_id} if token is not None]

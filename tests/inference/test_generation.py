@@ -1,0 +1,153 @@
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from tedaudit.inference.generation import Request, generate, log_likelihood
+from tedaudit.inference.loading import Checkpoint
+from tedaudit.inference.sampling import Clip
+from tedaudit.seeding import derive
+from tiny_models import one_thread
+
+SIZE, END, LONGEST = 8, 1, 3
+CLIP = Clip(-2.0, 2.0)
+PROMPTS = [(2, 3, 4), (5,), (6, 7, 2, 3, 4, 5, 6, 7, 2), (2, 3, 5), tuple([4, 5] * 9)]
+
+
+def tiny(kind, dtype=torch.float32):
+    from transformers import GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
+
+    torch.manual_seed(0)
+    if kind == "decoder-only":
+        config = GPT2Config(
+            vocab_size=SIZE, n_positions=64, n_embd=16, n_layer=2, n_head=2, bos_token_id=1, eos_token_id=1,
+            initializer_range=0.6, attn_implementation="eager",
+        )  # fmt: skip
+        model = GPT2LMHeadModel(config)
+    else:
+        config = T5Config(
+            vocab_size=SIZE, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2, decoder_start_token_id=0,
+            pad_token_id=0, eos_token_id=1, initializer_factor=3.0, attn_implementation="eager",
+        )  # fmt: skip
+        model = T5ForConditionalGeneration(config)
+    return Checkpoint(kind, model.to(dtype).eval(), SimpleNamespace(pad_token_id=0))
+
+
+@pytest.fixture(params=["decoder-only", "encoder-decoder"])
+def kind(request):
+    with one_thread():
+        yield request.param
+
+
+def tempered(checkpoint, prompt, prefix, epsilon):
+    """Compute the distribution of the next token in the plainest way: one text, no cache, no padding."""
+    with torch.no_grad():
+        if checkpoint.name == "decoder-only":
+            logits = checkpoint.model(torch.tensor([[*prompt, *prefix]])).logits[0, -1]
+        else:
+            ids, start = torch.tensor([prompt]), torch.tensor([[0, *prefix]])
+            logits = checkpoint.model(input_ids=ids, decoder_input_ids=start).logits[0, -1]
+    weights = np.exp(logits.double().numpy().clip(-2, 2) * epsilon / (2 * 4.0))
+    return weights / weights.sum()
+
+
+def sequences():
+    """Yield every sequence that a draw can end with."""
+    for length in range(1, LONGEST + 1):
+        for tokens in itertools.product(range(SIZE), repeat=length):
+            ends = tokens[-1] == END or length == LONGEST
+            if ends and END not in tokens[:-1]:
+                yield tokens
+
+
+def test_the_conditional_distribution_after_every_prefix_is_the_tempered_softmax(kind):
+    checkpoint = tiny(kind, torch.float64)
+    for prefix in [(), *((a,) for a in range(SIZE)), *itertools.product((0, 3, 7), repeat=2)]:
+        if END in prefix:
+            continue
+        plain = np.stack([tempered(checkpoint, prompt, prefix, 9.0) for prompt in PROMPTS])
+        before = log_likelihood(checkpoint, CLIP, PROMPTS, prefix, 9.0) if prefix else np.zeros(len(PROMPTS))
+        ours = [log_likelihood(checkpoint, CLIP, PROMPTS, (*prefix, v), 9.0) - before for v in range(SIZE)]
+        assert np.exp(np.stack(ours, axis=1)) == pytest.approx(plain, abs=1e-9)
+
+
+def test_the_likelihoods_of_all_sequences_sum_to_one(kind):
+    checkpoint = tiny(kind)
+    total = sum(np.exp(log_likelihood(checkpoint, CLIP, PROMPTS[:2], tokens, 6.0)) for tokens in sequences())
+    assert total == pytest.approx(1.0, abs=1e-5)
+
+
+def test_the_sampler_follows_the_same_conditionals(kind):
+    checkpoint = tiny(kind, torch.float64)
+    draws = 4000
+    requests = [Request(PROMPTS[0], 9.0, derive(2, i), LONGEST) for i in range(draws)]
+    counts = dict.fromkeys(sequences(), 0)
+    for tokens in generate(checkpoint, CLIP, requests, END):
+        counts[tokens] += 1
+    chance = {t: float(np.exp(log_likelihood(checkpoint, CLIP, PROMPTS[:1], t, 9.0)[0])) for t in counts}
+    frequent = [t for t in counts if draws * chance[t] >= 5]
+    statistic = sum((counts[t] - draws * chance[t]) ** 2 / (draws * chance[t]) for t in frequent)
+    from scipy.stats import chi2
+
+    assert statistic < chi2.ppf(1 - 1e-9, len(frequent))  # fixed keys: passes or fails for good
+
+
+def test_a_draw_gives_the_same_tokens_alone_and_in_any_batch(kind):
+    checkpoint = tiny(kind)
+    requests = [
+        Request(prompt, epsilon, derive(7, i, r), 1 + (i + r) % 9)
+        for i, prompt in enumerate(PROMPTS)
+        for r in range(4)
+        for epsilon in (1.0, 30.0, 800.0)
+    ]
+    together = generate(checkpoint, CLIP, requests, END)
+    alone = [generate(checkpoint, CLIP, [request], END)[0] for request in requests]
+    order = np.random.default_rng(0).permutation(len(requests))
+    mixed = [()] * len(requests)
+    for start in range(0, len(order), 7):
+        some = order[start : start + 7]
+        for i, tokens in zip(some, generate(checkpoint, CLIP, [requests[i] for i in some], END), strict=True):
+            mixed[i] = tokens
+    assert together == alone == mixed
+    assert len(set(together)) > 10
+
+
+def test_draws_that_agree_share_their_rows(kind):
+    checkpoint = tiny(kind)
+    rows = []
+    checkpoint.model.register_forward_pre_hook(
+        lambda _, __, given: rows.append(given.get("input_ids", given.get("decoder_input_ids")).shape[0]),
+        with_kwargs=True,
+    )
+    requests = [Request(PROMPTS[0], 1e6, derive(7, i), 6) for i in range(40)]
+    agreeing = generate(checkpoint, Clip(-200.0, 200.0), requests, None)  # wide: no ties at its ends
+    shared, rows[:] = sum(rows), []
+    generate(checkpoint, CLIP, [Request(PROMPTS[0], 1e-6, derive(7, i), 6) for i in range(40)], None)
+    assert len(set(agreeing)) == 1
+    assert shared == 6 * checkpoint.fixed_rows  # one row of work per token, in batches of a fixed size
+    assert sum(rows) >= 5 * 32
+
+
+def test_a_draw_ends_at_its_own_limit_or_at_the_end_token(kind):
+    checkpoint = tiny(kind)
+    requests = [Request(PROMPTS[i % 5], 2.0, derive(1, i), i % 6) for i in range(60)]
+    for request, tokens in zip(requests, generate(checkpoint, CLIP, requests, END), strict=True):
+        assert len(tokens) <= request.limit
+        assert END not in tokens[:-1]
+        assert len(tokens) == request.limit or tokens[-1] == END
+
+
+def test_an_empty_prompt_is_read_as_padding_alone(kind):
+    assert len(generate(tiny(kind), CLIP, [Request((), 5.0, 3, 4)], None)[0]) == 4
+
+
+def test_more_draws_than_the_row_budget_are_done_in_groups(kind, monkeypatch):
+    import tedaudit.inference.rows as module
+
+    checkpoint = tiny(kind)
+    requests = [Request(PROMPTS[i % 5], 3.0, derive(1, i), 4) for i in range(50)]
+    whole = generate(checkpoint, CLIP, requests, END)
+    monkeypatch.setattr(module, "_CPU_ROWS", 7)
+    assert generate(checkpoint, CLIP, requests, END) == whole

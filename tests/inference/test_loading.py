@@ -1,0 +1,53 @@
+import pytest
+
+from tedaudit.errors import ModelError
+from tedaudit.inference.loading import choose_device, choose_dtype, load_checkpoint, resolve
+from tiny_models import save_gpt2
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return str(save_gpt2(tmp_path_factory.mktemp("gpt2")))
+
+
+def test_a_folder_is_loaded_once_in_float32_on_a_cpu(folder):
+    import torch
+
+    checkpoint = load_checkpoint("causal", folder, device="cpu")
+    assert checkpoint is load_checkpoint("causal", folder, device="cpu")
+    assert checkpoint.model.dtype == torch.float32
+    assert not checkpoint.model.training
+    assert checkpoint.fixed_rows > 0
+
+
+def test_the_checksum_follows_the_weights(folder, tmp_path):
+    other = load_checkpoint("causal", str(save_gpt2(tmp_path, seed=1)), device="cpu")
+    assert load_checkpoint("causal", folder, device="cpu").checksum() != other.checksum()
+
+
+def test_a_model_that_cannot_be_reached_says_both_ways_out():
+    with pytest.raises(ModelError, match=r"nobody/no-such-model.*folder.*zoo"):
+        load_checkpoint("causal", "nobody/no-such-model")
+
+
+def test_a_model_of_the_zoo_that_is_not_installed_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "tedaudit_zoo", None)
+    with pytest.raises(ModelError, match="pip install tedaudit-zoo"):
+        resolve("zoo:mlm")
+
+
+def test_transformers_that_is_not_installed_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "transformers", None)
+    with pytest.raises(ModelError, match=r"tedaudit\[models\]"):
+        load_checkpoint("masked", "somewhere-else")
+
+
+def test_devices_and_number_formats_are_chosen_by_name_or_by_what_is_there():
+    import torch
+
+    assert choose_device("cpu") == "cpu"
+    assert choose_device() in ("cuda", "mps", "cpu")
+    assert choose_dtype("auto", "cuda:0") == torch.bfloat16
+    assert choose_dtype("auto", "cpu") == torch.float32
+    with pytest.raises(ModelError, match="dtype is 'tiny'"):
+        choose_dtype("tiny", "cpu")

@@ -1,0 +1,134 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from tedaudit.errors import SpecError
+from tedaudit.inference.sampling import Clip, log_probabilities, noise_for, sample
+from tedaudit.seeding import derive
+
+NEVER, ALWAYS = 1 - 2.0**-53, 0.0  # coins of the uniform item: never true, true wherever it can be
+
+
+def items(clip, logits, epsilon, noise):
+    """Sample every row of the noise from one row of logits."""
+    noise = torch.as_tensor(noise, dtype=torch.float64)
+    rows = torch.zeros(len(noise), dtype=torch.long)
+    epsilons = torch.full((len(noise),), epsilon, dtype=torch.float64)
+    return sample(clip, logits[None], rows, epsilons, noise).numpy()
+
+
+def first_where(holds, steps=60):
+    """Return the point of [0, 1] where a condition on a uniform begins to fail, by bisection."""
+    low, high = 0.0, 1.0
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def implied(clip, logits, epsilon):
+    """Measure the distribution that the sampler really has, from where its answer changes."""
+    size = len(logits)
+
+    def cell_ends(column, coin):
+        def item(uniform):
+            noise = np.array([[coin, 0.0, 0.0, 0.0]])
+            noise[0, column] = uniform
+            return items(clip, logits, epsilon, noise)[0]
+
+        return [first_where(lambda u, v=v: item(u) <= v) for v in range(size)]
+
+    # where the coin of the uniform item stops being true: an item that only the uniform share can tell
+    rest = np.diff([0.0, *cell_ends(3, NEVER)])
+    best = int(np.argmax(rest))
+    other = (best + 1) % size
+    u3 = np.cumsum(rest)[best] - rest[best] / 2
+    share = first_where(
+        lambda u: items(clip, logits, epsilon, [[u, 0.0, (other + 0.5) / size, u3]])[0] == other
+    )
+    return share / size + (1 - share) * rest
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 3.0, 20.0, 60.0])
+def test_the_sampler_has_the_distribution_of_the_exponential_mechanism(epsilon):
+    logits = torch.tensor([-9.0, -1.0, 0.3, 0.31, 2.0, 1.7, 9.0, -0.2], dtype=torch.float64)
+    clip = Clip(-2.0, 2.0)
+    weights = np.exp(epsilon * np.clip(logits.numpy(), -2, 2) / (2 * 4.0))
+    assert implied(clip, logits, epsilon) == pytest.approx(weights / weights.sum(), abs=1e-9)
+
+
+def test_log_probabilities_are_those_of_the_sampler():
+    logits = torch.tensor([0.5, -0.5, 1.5, -3.0], dtype=torch.float64)
+    expected = implied(Clip(-1.0, 1.0), logits, 7.0)
+    assert np.exp(log_probabilities(Clip(-1.0, 1.0), logits[None], 7.0)[0].numpy()) == pytest.approx(
+        expected, abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("epsilon", [80.0, 500.0, 2500.0])
+def test_no_item_is_ever_impossible(epsilon):
+    logits = torch.full((8,), -5.0, dtype=torch.float64)
+    logits[3] = 5.0
+    noise = [[ALWAYS, 0.0, (v + 0.5) / 8, 0.9] for v in range(8)]
+    assert items(Clip(-1.0, 1.0), logits, epsilon, noise).tolist() == list(range(8))
+
+
+def test_the_share_of_the_uniform_item_is_right_far_below_what_53_bits_reach():
+    logits = torch.full((8,), -5.0, dtype=torch.float64)
+    logits[3] = 5.0
+    share = 8 / (7 + math.exp(90.0 / 2))  # V / Z: 2.3e-19, below 2**-53
+    at = first_where(lambda fine: items(Clip(-1.0, 1.0), logits, 90.0, [[0.0, fine, 0.01, 0.9]])[0] == 0)
+    assert at * 2.0**-53 == pytest.approx(share, rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 5.0, 100.0])
+def test_any_two_rows_of_logits_differ_by_no_more_than_epsilon(epsilon):
+    generator = np.random.default_rng(0)
+    rows = torch.tensor(generator.normal(0, 4, (50, 8)))
+    rows[0], rows[1] = -9.0, 9.0
+    rows[0, 0], rows[1, 0] = 9.0, -9.0  # the worst pair: one item up, all others down, and the reverse
+    table = log_probabilities(Clip(-1.0, 1.0), rows, epsilon).numpy()
+    gap = (table[:, None] - table[None]).max()
+    assert gap <= epsilon * (1 + 1e-12)
+    assert gap > 0.5 * epsilon
+
+
+def test_draws_that_share_row_and_epsilon_are_what_they_are_alone():
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn((5, 40), generator=generator)
+    rows = torch.randint(0, 5, (300,), generator=generator)
+    epsilons = torch.tensor([1.0, 30.0, 900.0], dtype=torch.float64)[
+        torch.randint(0, 3, (300,), generator=generator)
+    ]
+    noise = torch.from_numpy(noise_for([derive(3, i) for i in range(300)], 1)[:, 0])
+    together = sample(Clip(-2.0, 2.0), logits, rows, epsilons, noise)
+    alone = [
+        sample(Clip(-2.0, 2.0), logits, rows[i : i + 1], epsilons[i : i + 1], noise[i : i + 1])
+        for i in range(300)
+    ]
+    assert together.tolist() == torch.cat(alone).tolist()
+
+
+def test_top_k_cuts_the_support_and_zero_does_not():
+    logits = torch.arange(6.0)
+    noise = noise_for([derive(1, i) for i in range(2000)], 1)[:, 0]
+    assert set(items(Clip(-1.0, 6.0, top_k=2), logits, 0.1, noise)) == {4, 5}
+    assert set(items(Clip(-1.0, 6.0), logits, 0.1, noise)) == set(range(6))
+    cut = log_probabilities(Clip(-1.0, 6.0, top_k=2), logits[None], 3.0)[0]
+    assert torch.isinf(cut[:4]).all()
+    assert float(cut.exp().sum()) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_steps_have_noise_of_their_own_and_epsilons_share_it():
+    whole = noise_for([derive(5, "a")], 6)
+    assert np.array_equal(whole[:, 2:4], noise_for([derive(5, "a")], 2, start=2))
+    assert len(np.unique(whole)) == whole.size
+
+
+def test_a_clip_range_must_be_a_range():
+    with pytest.raises(SpecError, match=r"\[3.0, 1.0\]"):
+        Clip(3.0, 1.0)
+    with pytest.raises(SpecError, match="top_k is -1"):
+        Clip(0.0, 1.0, top_k=-1)

@@ -1,0 +1,118 @@
+"""ADePT: the sensitivity of its clip, the error of 2021, and what the release writes."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tedaudit.errors import ModelError
+from tedaudit.inference.adept import greedy_decode, load_adept
+from tedaudit.mechanisms.adept import Adept
+from tedaudit.noise import sigma_for
+from tedaudit.types import Draw
+from tiny_models import SENTENCES, one_thread, save_lstm
+
+DRAWS = [Draw(text, epsilon, key) for text in SENTENCES for epsilon in (1.0, 300.0, 1e4) for key in (1, 2, 3)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    with one_thread():
+        yield str(save_lstm(tmp_path_factory.mktemp("lstm")))
+
+
+def _mechanism(folder, **given):
+    return Adept(**{"model": folder, "device": "cpu", **given})
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "analytic_gaussian"])
+def test_gaussian_noise_covers_twice_the_clip(folder, noise):
+    mechanism = _mechanism(folder, noise=noise)
+    assert mechanism.sensitivity() == 10.0
+    assert mechanism.noise_scale(250.0) == sigma_for(noise, 10.0, 250.0, 1e-5)
+    clean = mechanism.encode(SENTENCES).astype(np.float64)
+    assert clean.shape == (len(SENTENCES), 32)
+    assert np.linalg.norm(clean, axis=1) == pytest.approx([5.0] * len(SENTENCES), rel=1e-6)
+
+
+def test_laplace_noise_covers_the_l1_distance(folder):
+    mechanism = _mechanism(folder, noise="laplace")
+    assert mechanism.noise_scale(10.0) == pytest.approx(2 * 5 * math.sqrt(32) / 10)
+    assert mechanism.claim(10.0).actual == 10.0
+
+
+def test_the_error_of_2021_scales_laplace_noise_by_the_l2_distance(folder):
+    mechanism = _mechanism(folder, noise="laplace", laplace_sensitivity="l2")
+    assert mechanism.noise_scale(10.0) == pytest.approx(2 * 5 / 10)
+    assert mechanism.claim(10.0).epsilon == 10.0
+    assert mechanism.claim(10.0).actual == pytest.approx(10 * math.sqrt(32))
+
+
+def test_the_error_of_2021_can_be_seen_in_the_densities(folder):
+    # Two latents at opposite ends of the diagonal of the ball: their density ratio is the true epsilon.
+    mechanism = _mechanism(folder, noise="laplace", laplace_sensitivity="l2")
+    corner = np.full(32, 5 / math.sqrt(32))
+    ratio = np.ptp(mechanism.log_density(2 * corner, np.stack([corner, -corner]), 10.0))
+    assert ratio == pytest.approx(mechanism.claim(10.0).actual)
+
+
+def test_gaussian_noise_knows_nothing_of_the_laplace_error(folder):
+    one, other = _mechanism(folder), _mechanism(folder, laplace_sensitivity="l2")
+    assert one.noise_scale(3.0) == other.noise_scale(3.0)
+    assert one.claim(3.0) == other.claim(3.0)
+
+
+def test_tokens_are_the_greedy_ones_up_to_the_end(folder):
+    mechanism = _mechanism(folder)
+    rewrites = mechanism.rewrite(DRAWS)
+    whole = greedy_decode(
+        load_adept(folder, device="cpu"), np.stack([r.latent for r in rewrites]), 20
+    ).tolist()
+    for rewrite, tokens in zip(rewrites, whole, strict=True):
+        stop = tokens.index(3) + 1 if 3 in tokens else 20
+        assert rewrite.tokens == tuple(tokens[:stop])
+    assert {len(r.tokens) for r in rewrites} > {20}
+
+
+def test_the_release_keeps_words_after_the_end_and_writes_unk_for_nothing(folder):
+    common = {"noise": "analytic_gaussian", "max_tokens": 20}
+    cut = _mechanism(folder, **common).rewrite(DRAWS)
+    kept = _mechanism(folder, **common, after_end="keep", empty_text="UNK").rewrite(DRAWS)
+    assert all(len(r.tokens) == 20 for r in kept)
+    ended = [(a, b) for a, b in zip(cut, kept, strict=True) if a.tokens[-1] == 3]
+    assert ended
+    assert all(b.tokens[: len(a.tokens)] == a.tokens for a, b in ended)
+    assert any(len(b.text) > len(a.text) for a, b in ended)
+    assert any(a.text == "" for a in cut)
+    empty = _mechanism(folder, **common, empty_text="UNK").rewrite(DRAWS)
+    assert [r.text or "UNK" for r in cut] == [r.text for r in empty]
+
+
+def test_the_published_variant_writes_nineteen_tokens(folder):
+    rewrites = _mechanism(folder, **Adept.variants["published"]).rewrite(DRAWS[:4])
+    assert [len(r.tokens) for r in rewrites] == [19] * 4
+
+
+def test_special_tokens_are_not_written(folder):
+    tokenizer = load_adept(folder, device="cpu").tokenizer
+    words = {token: word for word, token in tokenizer.get_vocab().items()}
+    for rewrite in _mechanism(folder, after_end="keep").rewrite(DRAWS):
+        assert rewrite.text == " ".join(words[token] for token in rewrite.tokens if token > 3)
+
+
+def test_a_window_beyond_the_training_is_refused(folder):
+    with pytest.raises(ModelError, match=r"window is 21, but .* was trained on 20 tokens"):
+        _mechanism(folder, window=21).encode(["keys"])
+    assert _mechanism(folder, window=8).encode(["keys"]).shape == (1, 32)
+
+
+def test_the_fingerprint_follows_the_tokenizer(folder, tmp_path):
+    from tedaudit.inference.adept import save_adept
+    from tiny_models import word_tokenizer
+
+    checkpoint = load_adept(folder, device="cpu")
+    swapped = tuple(text.replace("park", "pub") for text in SENTENCES)
+    save_adept(tmp_path, checkpoint.model, word_tokenizer(swapped))
+    one, other = _mechanism(folder).fingerprint(), _mechanism(str(tmp_path)).fingerprint()
+    assert one["weights"] == other["weights"]
+    assert one["tokenizer"] != other["tokenizer"]

@@ -1,0 +1,235 @@
+"""What DP-Prompt, DP-Paraphrase and DP-MLM must hold alike, on tiny real models."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tedaudit.errors import SpecError
+from tedaudit.registry import Reference, build, determinants
+from tedaudit.seeding import derive
+from tedaudit.types import Draw
+from tiny_models import one_thread, save_gpt2, save_roberta, save_t5
+
+NAMES = ("dp-prompt", "dp-paraphrase", "dp-mlm")
+ODD = (
+    "",
+    "?!...",
+    "word " * 400,
+    "\N{GRINNING FACE}\N{GRINNING FACE} ok",
+    "a\x00b\x1b[31m",
+    "<mask> hi <mask>",
+)
+PLAIN = ("My sister bought a red bicycle.", "she lost her keys in the park", "The doctor called in May!")
+SMALL = {"dp-prompt": {"max_tokens": 5}, "dp-paraphrase": {"max_tokens": 5}, "dp-mlm": {"slots": 6}}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    with one_thread():
+        yield {
+            "dp-prompt": save_t5(tmp_path_factory.mktemp("t5")),
+            "dp-paraphrase": save_gpt2(tmp_path_factory.mktemp("gpt2")),
+            "dp-mlm": save_roberta(tmp_path_factory.mktemp("roberta")),
+        }
+
+
+@pytest.fixture
+def make(folders):
+    def made(name, **params):
+        settings = {
+            "model": str(folders[name]),
+            "low": -2.0,
+            "high": 2.0,
+            "context": 60,
+            **SMALL[name],
+            **params,
+        }
+        return build(Reference("mechanism", name, settings))
+
+    return made
+
+
+def draws_of(texts, epsilons=(2.0, 300.0), replicates=2):
+    return [Draw(t, e, derive(1, t, r)) for t in texts for r in range(replicates) for e in epsilons]
+
+
+@pytest.mark.parametrize("variant", ["sound", "published"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_draw_is_the_same_alone_and_in_any_batch(make, name, variant):
+    mechanism = make(name, variant=variant)
+    draws = draws_of((*PLAIN, *ODD[:2]))
+    together = mechanism.rewrite(draws)
+    assert together == [mechanism.rewrite([draw])[0] for draw in draws]
+    order = np.random.default_rng(0).permutation(len(draws))
+    assert [together[i] for i in order] == mechanism.rewrite([draws[i] for i in order])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sound_variants_answer_every_string_with_an_ordinary_draw(make, name):
+    mechanism = make(name, variant="sound")
+    for text, rewrite in zip(ODD, mechanism.rewrite([Draw(t, 50.0, 3) for t in ODD]), strict=True):
+        assert rewrite.error == "", text
+        assert rewrite.units == len(rewrite.tokens)
+        assert 1 <= rewrite.units <= mechanism.claim(50.0).max_units
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_published_variants_fail_with_a_code_or_answer(make, name):
+    for rewrite in make(name, variant="published").rewrite([Draw(t, 50.0, 3) for t in ODD]):
+        assert rewrite.error in ("", "over-long")
+
+
+TWINS = [
+    ("she lost her keys", "she lost her keys in the park last night"),
+    ("She Lost Her Keys", "she lost her keys"),
+    ("she lost her keys", "she lost, her keys!"),
+    ("she lost her keys", ""),
+    ("the at in on", "doctor bread park keys"),
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_budget_sound_variants_do_not_look_at_the_text(make, name):
+    mechanism = make(name, variant="sound")
+    for left, right in TWINS:
+        for key in range(6):
+            a, b = mechanism.rewrite([Draw(left, 1e-12, key), Draw(right, 1e-12, key)])
+            assert a == b
+
+
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("dp-prompt", "length", "input"),
+        ("dp-paraphrase", "length", "input"),
+        ("dp-mlm", "length", "input"),
+        ("dp-mlm", "keep_stop_words", True),
+        ("dp-mlm", "keep_punctuation", True),
+        ("dp-mlm", "copy_case", True),
+    ],
+)
+def test_without_budget_each_published_flaw_shows_by_its_own_field(make, name, field, value):
+    mechanism = make(name, **{field: value})
+    differing = 0
+    for left, right in TWINS:
+        for key in range(6):
+            a, b = mechanism.rewrite([Draw(left, 1e-12, key), Draw(right, 1e-12, key)])
+            differing += a != b
+    assert differing > 0
+
+
+def test_without_budget_a_cut_support_shows_too(make):
+    mechanism = make("dp-paraphrase", top_k=5)
+    pairs = [mechanism.rewrite([Draw(left, 1e-12, 4), Draw(right, 1e-12, 4)]) for left, right in TWINS]
+    assert any(a != b for a, b in pairs)
+
+
+@pytest.mark.parametrize("name", ["dp-prompt", "dp-paraphrase"])
+def test_a_generator_s_likelihoods_sum_to_one_and_prefer_the_source(make, name):
+    mechanism = make(name, max_tokens=1)
+    size = mechanism._checkpoint().model.config.vocab_size
+    scores = [mechanism.log_likelihood((token,), PLAIN, 8.0) for token in range(size)]
+    assert np.exp(np.stack(scores)).sum(axis=0) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_dp_mlm_s_likelihoods_sum_to_one_over_two_slots(make):
+    mechanism = make("dp-mlm", slots=2)
+    size = mechanism._checkpoint().model.config.vocab_size + 1
+    first = [mechanism.log_likelihood((i, size - 1), PLAIN[:2], 8.0) for i in range(size)]
+    second = [mechanism.log_likelihood((3, i), PLAIN[:2], 8.0) for i in range(size)]
+    # slots are independent: p(i, j) = p(i) p(j), so the sum over all pairs factorises
+    anchor = mechanism.log_likelihood((3, size - 1), PLAIN[:2], 8.0)
+    total = np.exp(np.stack(first)).sum(axis=0) * np.exp(np.stack(second)).sum(axis=0) / np.exp(anchor)
+    assert total == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("variant", ["sound", "published"])
+@pytest.mark.parametrize("name", NAMES)
+def test_what_was_drawn_is_possible_for_its_source(make, name, variant):
+    mechanism = make(name, variant=variant)
+    for draw, rewrite in zip(d := draws_of(PLAIN), mechanism.rewrite(d), strict=True):
+        score = mechanism.log_likelihood(rewrite.tokens, [draw.text], draw.epsilon)[0]
+        assert np.isfinite(score)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sequence_that_a_published_length_rules_out_is_impossible(make, name):
+    mechanism = make(name, length="input")
+    rewrite = mechanism.rewrite([Draw(PLAIN[1], 1.0, 5)])[0]
+    longer = "one two three four five six seven eight nine ten eleven twelve"
+    scores = mechanism.log_likelihood(rewrite.tokens, [PLAIN[1], longer], 1.0)
+    assert np.isfinite(scores[0])
+    assert np.isneginf(scores[1])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_claim_is_per_unit_with_a_public_maximum(make, name):
+    mechanism = make(name)
+    claim = mechanism.claim(3.0)
+    assert claim.total == 3.0 * (SMALL[name].get("max_tokens") or SMALL[name]["slots"])
+    assert make(name, variant="published").claim(3.0).max_units == 60
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_variants_are_sets_of_fields_and_nothing_else(make, name):
+    sound, default = determinants(make(name, variant="sound")), determinants(make(name))
+    published = determinants(make(name, variant="published"))
+    assert sound == default
+    changed = {key for key in sound if sound[key] != published[key]}
+    assert changed <= {"length", "top_k", "overlong", "keep_stop_words", "keep_punctuation", "copy_case"}
+    assert changed
+    assert "device" not in sound
+    assert sound["weights"]
+
+
+def test_an_unknown_variant_is_refused_with_the_list(make):
+    with pytest.raises(SpecError, match=r"no variant 'sond'\. Did you mean 'sound'"):
+        make("dp-prompt", variant="sond")
+
+
+def test_a_prompt_without_a_place_for_the_text_is_refused(make):
+    with pytest.raises(SpecError, match=r"must hold \{text\}"):
+        make("dp-prompt", prompt="Paraphrase this")
+
+
+def test_published_dp_mlm_releases_stop_words_and_punctuation_and_copies_case(make):
+    mechanism = make("dp-mlm", variant="published", copy_case=False)
+    outs = mechanism.rewrite([Draw("the bread of the market .", 1e-9, key) for key in range(5)])
+    for out in outs:
+        assert out.text.split()[0] == "the"
+        assert out.text.endswith(".")
+        assert out.units == 2
+    cased = make("dp-mlm", variant="published").rewrite([Draw("Bread market", 1e-9, key) for key in range(8)])
+    assert all(not out.text[:1].islower() for out in cased)
+
+
+def test_dp_mlm_does_not_run_the_model_again_for_more_draws(make):
+    mechanism = make("dp-mlm")
+    calls = []
+    handle = mechanism._checkpoint().model.base_model.register_forward_pre_hook(lambda *_: calls.append(1))
+    mechanism.rewrite(draws_of(PLAIN, epsilons=(1.0,), replicates=1))
+    once = len(calls)
+    mechanism.rewrite(draws_of(PLAIN, epsilons=(1.0, 10.0, 100.0), replicates=5))
+    handle.remove()
+    assert len(calls) == 2 * once
+
+
+def test_epsilons_of_a_replicate_share_noise_so_that_high_ones_agree(make):
+    mechanism = make("dp-prompt")
+    one, two = mechanism.rewrite([Draw(PLAIN[0], 1e6, 9), Draw(PLAIN[0], 2e6, 9)])
+    assert one == two
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rewrites_resemble_chance_less_as_epsilon_grows(make, name):
+    """At a large budget the draw is the model's favourite, whatever the key; at a small one it is not."""
+    mechanism = make(name, low=-200.0, high=200.0)  # wide, so that no two favourites are clipped to one value
+    favourite = {r.tokens for r in mechanism.rewrite([Draw(PLAIN[0], 1e7, key) for key in range(8)])}
+    random = {r.tokens for r in mechanism.rewrite([Draw(PLAIN[0], 1e-3, key) for key in range(8)])}
+    assert len(favourite) == 1
+    assert len(random) == 8
+
+
+def test_every_pair_of_twins_is_distinct():
+    assert all(left != right for left, right in itertools.chain(TWINS))

@@ -1,0 +1,191 @@
+"""Real models with a handful of random weights, saved to a folder: small enough to make in every test run."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+SENTENCES = (
+    "my sister bought a red bicycle on monday",
+    "the doctor called about the results in may",
+    "nobody paid for the bread at the old market",
+    "she lost her keys in the park last night",
+    "write one short text about what happened",
+)
+CHAT_TEMPLATE = "{% for m in messages %}<user>{{ m['content'] }}<end>{% endfor %}<answer>"
+
+
+def save_tokenizer(folder: Path, chat_template: str = "") -> Any:
+    """Train a byte-level tokenizer, which can read any text, and save it."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    core = Tokenizer(models.BPE())
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    core.decoder = decoders.ByteLevel()
+    special = ["<pad>", "<end>", "<user>", "<answer>"]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=320, special_tokens=special, initial_alphabet=alphabet)
+    core.train_from_iterator(SENTENCES, trainer)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, pad_token="<pad>", eos_token="<end>")
+    if chat_template:
+        tokenizer.chat_template = chat_template
+    tokenizer.save_pretrained(folder)
+    return tokenizer
+
+
+def save_llama(folder: Path, chat_template: str = "", seed: int = 0) -> Path:
+    """Save a decoder-only model with two small layers and 512 positions."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    tokenizer = save_tokenizer(folder, chat_template)
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=512, initializer_range=0.5,
+        pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id, bos_token_id=None,
+    )  # fmt: skip
+    LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
+def save_t5(folder: Path, seed: int = 0) -> Path:
+    """Save an encoder-decoder model with two small layers on either side."""
+    import torch
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    tokenizer = save_tokenizer(folder)
+    torch.manual_seed(seed)
+    config = T5Config(
+        vocab_size=len(tokenizer), d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4,
+        initializer_factor=3.0, pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id,
+        decoder_start_token_id=tokenizer.pad_token_id,
+    )  # fmt: skip
+    T5ForConditionalGeneration(config).save_pretrained(folder)
+    return folder
+
+
+def save_bart_tokenizer(folder: Path) -> Any:
+    """Train a byte-level tokenizer with the special tokens of BART, which it puts around every text."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    core = Tokenizer(models.BPE())
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    core.decoder = decoders.ByteLevel()
+    special = ["<s>", "<pad>", "</s>", "<unk>"]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=320, special_tokens=special, initial_alphabet=alphabet)
+    core.train_from_iterator(SENTENCES, trainer)
+    core.post_processor = processors.TemplateProcessing(
+        "<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=core, bos_token="<s>", pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    )
+    tokenizer.save_pretrained(folder)
+    return tokenizer
+
+
+def bart_config(vocabulary: int) -> Any:
+    """Return the configuration of a BART with two small layers on either side."""
+    from transformers import BartConfig
+
+    return BartConfig(
+        vocab_size=vocabulary, d_model=16, encoder_layers=2, decoder_layers=2, encoder_ffn_dim=32,
+        decoder_ffn_dim=32, encoder_attention_heads=2, decoder_attention_heads=2, init_std=0.4,
+        max_position_embeddings=64, pad_token_id=1, bos_token_id=0, eos_token_id=2,
+        decoder_start_token_id=2, forced_eos_token_id=2,
+    )  # fmt: skip
+
+
+def save_bart(folder: Path, seed: int = 0) -> Path:
+    """Save a small BART whose decoder heeds the encoder, and ends texts sooner or later."""
+    import torch
+    from transformers import BartForConditionalGeneration
+
+    tokenizer = save_bart_tokenizer(folder)
+    torch.manual_seed(seed)
+    model = BartForConditionalGeneration(bart_config(len(tokenizer)))
+    model.final_logits_bias[0, tokenizer.eos_token_id] = 4.0
+    model.save_pretrained(folder)
+    return folder
+
+
+def word_tokenizer(sentences: tuple[str, ...] = SENTENCES) -> Any:
+    """Return a tokenizer by words, lower-cased, with the special tokens of an ADePT model."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    words = ["<pad>", "<unk>", "<s>", "</s>", *sorted({word for text in sentences for word in text.split()})]
+    core = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token="<unk>"))
+    core.normalizer, core.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.WhitespaceSplit()
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core, pad_token="<pad>", unk_token="<unk>", bos_token="<s>", eos_token="</s>"
+    )
+
+
+def save_lstm(folder: Path, seed: int = 0, **config: Any) -> Path:
+    """Save a small ADePT model whose latents differ, and that ends texts sooner or later."""
+    import torch
+
+    from tedaudit.inference.adept import AdeptConfig, AdeptModel, save_adept
+
+    tokenizer = word_tokenizer()
+    torch.manual_seed(seed)
+    model = AdeptModel(AdeptConfig(vocabulary=len(tokenizer), **{"embedding": 12, "hidden": 16, **config}))
+    for weight in model.parameters():
+        weight.data *= 4
+    model.module["output"].bias.data[tokenizer.eos_token_id] += 1.4
+    save_adept(folder, model, tokenizer)
+    return folder
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch use one thread: tiny models gain nothing from more, and lose much on a busy machine."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def save_roberta(folder: Path, seed: int = 0) -> Path:
+    """Save a masked language model with two small layers and 66 positions."""
+    import torch
+    from transformers import RobertaConfig, RobertaForMaskedLM
+
+    tokenizer = save_bart_tokenizer(folder)
+    tokenizer.add_special_tokens({"mask_token": "<mask>"})
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(seed)
+    config = RobertaConfig(
+        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=66, pad_token_id=tokenizer.pad_token_id,
+        initializer_range=0.5,
+    )  # fmt: skip
+    RobertaForMaskedLM(config).save_pretrained(folder)
+    return folder
+
+
+def save_gpt2(folder: Path, seed: int = 0) -> Path:
+    """Save a decoder-only model with learnt positions, as DP-Paraphrase uses."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    tokenizer = save_tokenizer(folder)
+    torch.manual_seed(seed)
+    config = GPT2Config(
+        vocab_size=len(tokenizer), n_positions=128, n_embd=16, n_layer=2, n_head=2, initializer_range=0.5,
+        bos_token_id=tokenizer.eos_token_id, eos_token_id=tokenizer.eos_token_id,
+    )  # fmt: skip
+    GPT2LMHeadModel(config).save_pretrained(folder)
+    return folder
