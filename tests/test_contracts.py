@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import tiny_models
 from tedaudit.registry import Reference, build, cards, names
 from tedaudit.testing import ORDINARY, check_attack, check_mechanism
 
@@ -37,8 +38,42 @@ def _embedding(tmp_path):
     return {"encoder": str(folder)}
 
 
+def _model(save, **fields):
+    """Return what builds a mechanism on a tiny real model."""
+
+    def params(tmp_path):
+        pytest.importorskip("transformers")
+        return {"model": str(save(tmp_path / "model")), **fields}
+
+    return params
+
+
+def _dp_st(tmp_path):
+    pytest.importorskip("spacy")
+    from tiny_triples import save_parser, save_public_table
+
+    return {
+        "model": str(tiny_models.save_llama(tmp_path / "model", tiny_models.CHAT_TEMPLATE)),
+        "extractor": f"spacy:{save_parser(tmp_path / 'parser')}",
+        "table": str(save_public_table(tmp_path / "table")),
+        "max_tokens": 4,
+        "triples": 2,
+        "template": "Say {triples}",
+    }
+
+
 # What a plug-in needs to be built, where its defaults do not do: a function of a folder to put files into.
-NEEDED = {"function": _function, "recorded": _recorded, "embedding": _embedding}
+NEEDED = {
+    "function": _function,
+    "recorded": _recorded,
+    "embedding": _embedding,
+    "dp-prompt": _model(tiny_models.save_t5, max_tokens=4, context=60),
+    "dp-paraphrase": _model(tiny_models.save_gpt2, max_tokens=4, context=60),
+    "dp-mlm": _model(tiny_models.save_roberta, slots=4, context=60),
+    "dp-bart": _model(tiny_models.save_bart),
+    "adept": _model(tiny_models.save_lstm),
+    "dp-st": _dp_st,
+}
 
 
 def made(kind, name, folder):

@@ -195,6 +195,7 @@ def test_claims_travel_with_the_tables(tmp_path):
     assert folder == tmp_path / "guesses" / "k2-lambda0" / "recording" / "2.5" / "lexical"
     assert about["claim"] == {
         "epsilon": 2.5, "unit": "document", "delta": 0.0, "max_units": 1, "neighbours": "any two texts",
+        "actual": None,
     }  # fmt: skip
     assert (about["plan"], about["label"], about["epsilon"], about["attack"]) == (
         "k2-lambda0", "recording", 2.5, "lexical",

@@ -75,8 +75,7 @@ class Planner:
         have = 0 if stored is None else len(stored) // per_trial
         if stored is not None and have >= self._spec.trials:
             return stored
-        if stored is not None:
-            self._seen[name] = len(stored)  # results may have been looked at, finished or not
+        self._note_look(name, stored)
         wanted = range(have, self._spec.trials)
         noise = derive(self._spec.seed, "plan", repr(sampling))
         more = make_plan(self._vectors(sampling), sampling, wanted, noise, both=per_trial == 2)
@@ -95,11 +94,15 @@ class Planner:
         per_trial = 2 if spec.estimator == "baseline" else 1
         if stored is not None and len(stored) >= self._spec.trials * per_trial:
             return stored
-        if stored is not None:
-            self._seen[name] = len(stored)
+        self._note_look(name, stored)
         noise = derive(self._spec.seed, "plan", repr(sampling))
         plan = make_disjoint_plan(self._vectors(sampling), sampling, usable, noise, both=per_trial == 2)
         return plan.rows(0, self._spec.trials * per_trial)
+
+    def _note_look(self, name: str, stored: Plan | None) -> None:
+        """Note that a plan with guesses is lengthened: its results may have been looked at."""
+        if stored is not None and any((self._store.root / "guesses" / name).rglob("part-*")):
+            self._seen[name] = len(stored)
 
     def _vectors(self, sampling: Sampling | None) -> Pool | int:
         """Return the embedded pool, or only its size where distances play no part."""

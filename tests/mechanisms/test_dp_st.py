@@ -186,7 +186,8 @@ def test_published_clusters_have_disjoint_supports(published: DPST) -> None:
 
 def test_published_splits_the_budget_over_the_texts_own_triples(published: DPST) -> None:
     one, two = published.rewrite([Draw(BICYCLE, 3.0, 1), Draw(KEYS, 3.0, 1)])
-    assert (one.units, two.units) == (1, 2)
+    assert (len(one.tokens), len(two.tokens)) == (1, 2)
+    assert one.units == two.units == 1
     assert published.log_likelihood((0,), [BICYCLE, KEYS], 3.0)[1] == -np.inf
     shared = replace(published, triple_count="fixed", triples=2)
     assert published.log_likelihood(two.tokens or (), [KEYS], 3.0) == shared.log_likelihood(
@@ -209,7 +210,7 @@ def test_published_fails_where_exp_overflows_and_sound_does_not(sound: DPST, pub
 def test_every_string_is_an_ordinary_draw_for_sound(both: dict[str, DPST], text: str) -> None:
     for mechanism in both.values():
         (done,) = mechanism.rewrite([Draw(text, 40.0, 9)])
-        assert (done.error, done.units, len(done.tokens or ())) == ("", 2, 2)
+        assert (done.error, done.units, len(done.tokens or ())) == ("", 1, 2)
         assert np.isfinite(mechanism.log_likelihood(done.tokens or (), [text], 40.0)).all()
 
 
@@ -284,7 +285,7 @@ def test_noise_free_work_is_done_once_per_distinct_text(sound: DPST) -> None:
         mechanism = replace(sound, extractor=f"openie:{url}")
         done = mechanism.rewrite([Draw(text, 4.0, key) for key in range(30) for text in ("Ann x", "Bo y")])
         assert sorted(text for text, _ in sent) == ["Ann x", "Bo y"]
-    assert {one.units for one in done} == {2}
+    assert {(one.units, len(one.tokens or ())) for one in done} == {(1, 2)}
 
 
 def test_a_remote_server_needs_leave(sound: DPST) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from tedaudit.errors import CorpusError, ModelError, SpecError
 from tedaudit.triples.build import TableRecipe, build_table
-from tedaudit.triples.extraction import Triple, as_triple
 from tedaudit.triples.table import WHOLE
+from tedaudit.triples.triple import Triple, as_triple
 from tedaudit.triples.vectors import embedded, load_dense_encoder
 from tiny_triples import PARSES, minilm, save_parser
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tedaudit.triples.drawing import OVERFLOW, ClusterChoice, Slots, draw_triples, log_masses, noise_of
-from tedaudit.triples.extraction import Triple
 from tedaudit.triples.table import TripleTable, load_table, save_table
+from tedaudit.triples.triple import Triple
 from tedaudit.triples.vectors import on_grid
 
 SIZE, CLUSTERS, BELOW_ONE = 7, 3, 1 - 2.0**-53

@@ -6,8 +6,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from tedaudit.errors import ModelError
-from tedaudit.triples.extraction import Triple
 from tedaudit.triples.table import ARRAYS, TEXTS, WHOLE, TripleTable, load_table, save_table
+from tedaudit.triples.triple import Triple
 from tedaudit.triples.vectors import cosines, load_dense_encoder, on_grid, rounded
 
 TRIPLES = [Triple(f"subject {i}", "sees", f"object é{i}") for i in range(40)]

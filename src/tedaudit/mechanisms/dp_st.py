@@ -18,9 +18,10 @@ from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.encoders import Encoder
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.triples.drawing import OVERFLOW, ClusterChoice, Slots, draw_triples, log_masses, noise_of
-from tedaudit.triples.extraction import Extractor, Triple, load_extractor
+from tedaudit.triples.extraction import Extractor, load_extractor
 from tedaudit.triples.grouping import Representative, representatives
 from tedaudit.triples.table import TripleTable, load_table
+from tedaudit.triples.triple import Triple
 from tedaudit.triples.vectors import embedded, load_dense_encoder
 from tedaudit.triples.writing import Prompt, decoded, fitting_prompt, load_writer, positions, written
 from tedaudit.types import Card, Claim, Draw, Floats, Rewrite
@@ -138,7 +139,9 @@ class DPST:
         able = [i for i, drawn in enumerate(numbers) if drawn and OVERFLOW not in drawn]
         texts = self._written([draws[i].text for i in able], [numbers[i] for i in able])
         for i, text in zip(able, texts, strict=True):
-            done[i] = Rewrite(text, tokens=numbers[i], units=len(numbers[i]))
+            done[i] = Rewrite(
+                text, tokens=numbers[i], units=1
+            )  # the document's budget, split over its triples
         return done
 
     def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:

@@ -7,7 +7,7 @@ Every argument gives its whole phrase and, where that is longer, its bare noun (
 from collections.abc import Iterator
 from typing import Any
 
-from tedaudit.triples.extraction import Triple, as_triple
+from tedaudit.triples.triple import Triple, as_triple
 
 _SUBJECTS = frozenset({"nsubj", "nsubjpass", "nsubj:pass", "nsubj:outer"})
 _OBJECTS = frozenset({"dobj", "obj", "iobj", "dative", "attr", "acomp", "oprd"})

@@ -12,11 +12,13 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.loading import resolve
+from tedaudit.triples.clauses import triples_of
+from tedaudit.triples.triple import Triple, as_triple
 
 _MAX_CHARACTERS = 100_000
 _ENDLESS = re.compile(r"(\S{100})(?=\S)")
@@ -29,19 +31,6 @@ _OPENIE = {
 }
 
 
-class Triple(NamedTuple):
-    """Who does what to whom; the parts hold no line break and no bar."""
-
-    subject: str
-    verb: str
-    object: str
-
-    @property
-    def text(self) -> str:
-        """The triple as one line."""
-        return " | ".join(self)
-
-
 class Extractor(Protocol):
     """Finds triples; those of a text depend on that text alone."""
 
@@ -52,12 +41,6 @@ class Extractor(Protocol):
     def fingerprint(self) -> Mapping[str, str]:
         """Return what determines the triples."""
         ...
-
-
-def as_triple(subject: str, verb: str, what: str) -> Triple | None:
-    """Return a triple with white space folded and bars replaced; None where a part is empty."""
-    parts = [" ".join(part.replace("|", "/").split()) for part in (subject, verb, what)]
-    return Triple(*parts) if all(parts) else None
 
 
 @lru_cache(maxsize=4)
@@ -93,8 +76,6 @@ class SpacyExtractor:
 
     def extract(self, texts: Sequence[str]) -> list[list[Triple]]:
         """Parse each text by itself: what stands beside it in a batch could change the last bits."""
-        from tedaudit.triples.clauses import triples_of
-
         with self._nlp.memory_zone():  # words of earlier texts are forgotten, so memory stays bounded
             docs = self._nlp.pipe((readable(text, self._limit) for text in texts), batch_size=1)
             return [triples_of(doc) for doc in docs]

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.triples.extraction import Triple
+from tedaudit.triples.triple import Triple
 
 Representative = Literal["longest", "first"]
 _BLOCK = 256  # rows compared with all others at a time

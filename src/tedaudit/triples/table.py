@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tedaudit.errors import ModelError
 from tedaudit.inference.loading import resolve
-from tedaudit.triples.extraction import Triple
+from tedaudit.triples.triple import Triple
 from tedaudit.triples.vectors import cosines, on_grid, rounded
 from tedaudit.types import Array, Floats
 
