@@ -9,12 +9,16 @@ from typing import Annotated, Any, Literal
 import typer
 
 from tedaudit import __version__
+from tedaudit.cli_texts import rewrite, triples
 from tedaudit.errors import SpecError, TedauditError
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
     help="Measure, by attack, how private a text rewriter really is.",
 )  # fmt: skip
+
+app.command()(rewrite)
+app.add_typer(triples, name="triples")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Kinds = Literal["mechanisms", "attacks", "corpora"]

@@ -1,0 +1,145 @@
+"""The commands that take texts in and give texts or tables out: `rewrite` and `triples build`."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tedaudit.errors import CorpusError, SpecError
+
+triples = typer.Typer(no_args_is_help=True, help="Public tables of triples, which DP-ST draws from.")
+
+
+def rewrite(
+    source: Annotated[
+        str, typer.Argument(help="A file of texts (txt, csv, tsv, jsonl, parquet); - for lines")
+    ] = "-",
+    mechanism: Annotated[
+        str, typer.Option("--mechanism", "-m", help="By name, or py:package.module:name.")
+    ] = "",
+    epsilon: Annotated[str, typer.Option("--epsilon", "-e", metavar="NUMBER")] = "",
+    draws: Annotated[int, typer.Option(help="Rewrites of each text; each costs the claim again.")] = 1,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="A new file; standard output without it.")
+    ] = None,
+    form: Annotated[str, typer.Option("--format", help="csv, jsonl or txt; by the file's name.")] = "",
+    column: Annotated[str, typer.Option(help="Which column holds the texts.")] = "",
+    assign: Annotated[
+        list[str] | None, typer.Option("--set", help="KEY=VALUE: a field of the mechanism.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeatable noise: for experiments, never to release.")
+    ] = None,
+    batch_size: Annotated[int, typer.Option(help="Draws per call of the mechanism.")] = 512,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Rewrite texts for release, with secret noise from the system's entropy."""
+    from tedaudit.console import progress_bar
+    from tedaudit.registry import Reference, build
+    from tedaudit.release import Order, format_of, release, write_released
+
+    if not mechanism:
+        raise SpecError("`rewrite` needs a mechanism: --mechanism NAME (`tedaudit ls mechanisms`).")
+    order = Order(_number(epsilon), draws, seed, batch_size)
+    shape = format_of(out, form)
+    if out is not None and out.exists():
+        raise SpecError(f"'{out}' exists already; name another file, or remove it first.")
+    plugin = build(Reference("mechanism", mechanism, dict(_assigned(assign or []))))
+    texts = _texts(source, column)
+    _announce(plugin, order)
+    with progress_bar(quiet=quiet or out is None) as progress:
+        released = release(plugin, texts, order, progress)
+        if out is None:
+            failed = write_released(released, sys.stdout, shape, order.epsilon)
+        else:
+            partial = out.with_name(f".{out.name}.partial")
+            with partial.open("w", encoding="utf-8", errors="replace", newline="") as file:
+                failed = write_released(released, file, shape, order.epsilon)
+            partial.replace(out)
+    if failed:
+        total = len(texts) * draws
+        _tell(f"{failed:,} of {total:,} rewrites failed; their rows are empty and carry an error code.")
+
+
+@triples.command()
+def build(
+    source: Annotated[Path, typer.Argument(help="A file of public texts.")],
+    folder: Annotated[Path, typer.Argument(help="A new folder for the table.")],
+    encoder: Annotated[str, typer.Option(help="A SentenceTransformer: name or folder.")],
+    extractor: Annotated[str, typer.Option(help="spacy:NAME_OR_FOLDER or openie:URL.")] = "zoo:parser",
+    clusters: Annotated[int, typer.Option(help="DP-ST's own: 50000, 100000 or 200000.")] = 50_000,
+    dimensions: Annotated[int, typer.Option(help="Of the embeddings that are kept.")] = 32,
+    column: Annotated[str, typer.Option(help="Which column holds the texts.")] = "",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Make a table from any public corpus: extraction, embedding, mini-batch k-means."""
+    from tedaudit.console import progress_bar
+    from tedaudit.triples.build import TableRecipe, build_table
+
+    texts = _texts(str(source), column)
+    recipe = TableRecipe(extractor, encoder, clusters, dimensions)
+    with progress_bar(quiet=quiet) as progress:
+
+        def advance(read: int, found: int) -> None:
+            if progress is not None:
+                progress(f"{found:,} triples", read, len(texts))
+
+        table = build_table(texts, folder, recipe, advance)
+    typer.echo(f"Wrote {folder}: {len(table):,} triples. Use it with: --set table={folder}")
+
+
+def _texts(source: str, column: str) -> list[str]:
+    """Return the texts of a file, every row of it, or the lines of standard input."""
+    from tedaudit.readers import choose_column, lines_of, read_table, take_text
+
+    if source == "-":
+        try:
+            return lines_of(sys.stdin.read())
+        except UnicodeDecodeError as error:
+            raise CorpusError(
+                f"Standard input is not UTF-8 ({error}). Convert it, or name a file."
+            ) from error
+    table = read_table(source)
+    chosen, note = choose_column(table, column, f"'{source}'")
+    if note:
+        _tell(note)
+    return take_text(table, chosen, source)[0]
+
+
+def _announce(plugin: Any, order: Any) -> None:
+    """Say what each rewrite costs, and whether its noise is secret."""
+    claim = plugin.claim(order.epsilon)
+    promise = "no claim" if claim is None else f"epsilon {claim}, for {claim.neighbours}"
+    again = "" if order.draws == 1 else f"; {order.draws} draws of a text cost {order.draws} times that"
+    _tell(f"{plugin.card.name}: {promise}{again}")
+    if order.seed is not None:
+        _tell("warning: with --seed the noise can be computed by anybody who knows the seed, which voids the "
+              "guarantee. Use it for experiments only.")  # fmt: skip
+
+
+def _assigned(assignments: Sequence[str]) -> list[tuple[str, Any]]:
+    import yaml
+
+    pairs = []
+    for assignment in assignments:
+        key, equals, raw = assignment.partition("=")
+        if not equals or not key:
+            raise SpecError(f"--set takes KEY=VALUE, as in slots=8, not '{assignment}'.")
+        try:
+            pairs.append((key, yaml.safe_load(raw)))
+        except yaml.YAMLError as error:
+            raise SpecError(f"--set {assignment}: the value cannot be read as YAML ({error}).") from error
+    return pairs
+
+
+def _number(value: str) -> float:
+    try:
+        return float(value)
+    except ValueError as error:
+        raise SpecError(f"--epsilon is '{value}'; it must be a number above 0, as in --epsilon 8.") from error
+
+
+def _tell(message: str) -> None:
+    sys.stderr.write(message + "\n")

@@ -1,0 +1,82 @@
+import csv
+import subprocess
+import sys
+
+import pytest
+
+
+def tedaudit(*arguments, lines=""):
+    command = [sys.executable, "-m", "tedaudit.cli", *map(str, arguments)]
+    return subprocess.run(command, input=lines, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_lines_in_lines_out_with_the_claim_on_standard_error():
+    done = tedaudit(
+        "rewrite", "-m", "word-rr", "-e", "8", "--set", "slots=4", lines="the old house\nshe went home\n"
+    )
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 2
+    assert "8 per word x 4 = 32, for any two texts" in done.stderr
+    assert "warning" not in done.stderr
+
+
+def test_a_file_goes_in_and_a_new_file_comes_out(tmp_path):
+    source, target = tmp_path / "texts.csv", tmp_path / "out.csv"
+    source.write_text("id,text\n1,the old house\n2,she went home\n")
+    done = tedaudit("rewrite", source, "-m", "identity", "-e", "1", "--draws", "2", "-o", target, "-q")
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader(target.open()))
+    assert [(row["row"], row["draw"], row["rewrite"]) for row in rows] == [
+        ("0", "0", "the old house"),
+        ("0", "1", "the old house"),
+        ("1", "0", "she went home"),
+        ("1", "1", "she went home"),
+    ]
+    again = tedaudit("rewrite", source, "-m", "identity", "-e", "1", "-o", target)
+    assert again.returncode == 2
+    assert "exists already" in again.stderr
+
+
+def test_a_seed_repeats_the_noise_and_warns():
+    runs = [
+        tedaudit("rewrite", "-m", "word-rr", "-e", "2", "--seed", "5", lines="the old house\n")
+        for _ in range(2)
+    ]
+    assert runs[0].stdout == runs[1].stdout
+    assert "voids the guarantee" in runs[0].stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("-e", "1"), "needs a mechanism"),
+        (("-m", "word-r", "-e", "1"), "Did you mean 'word-rr'"),
+        (("-m", "word-rr", "-e", "abc"), "--epsilon is 'abc'"),
+        (("-m", "word-rr", "-e", "0"), "epsilon is 0.0"),
+        (("-m", "word-rr", "-e", "1", "--set", "slots"), "KEY=VALUE"),
+        (("-m", "word-rr", "-e", "1", "--format", "pdf"), "csv, jsonl, txt"),
+        (("missing.csv", "-m", "word-rr", "-e", "1"), "missing.csv"),
+    ],
+)
+def test_wrong_use_is_told_and_exits_with_2(arguments, told):
+    done = tedaudit("rewrite", *arguments, lines="some text\n")
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_table_of_triples_is_built_and_used(tmp_path, monkeypatch):
+    pytest.importorskip("spacy")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    from tedaudit.triples.table import TripleTable
+    from tiny_triples import minilm, save_parser
+
+    source = tmp_path / "public.txt"
+    source.write_text("my sister bought a red bicycle\nthe doctor called my brother\nshe lost her keys\n")
+    parser = save_parser(tmp_path / "parser")
+    arguments = ("triples", "build", source, tmp_path / "table", "--encoder", minilm())
+    done = tedaudit(*arguments, "--extractor", f"spacy:{parser}", "--clusters", "2")
+    assert done.returncode == 0, done.stderr
+    assert "triples" in done.stdout
+    assert len(TripleTable.load(tmp_path / "table")) >= 2
