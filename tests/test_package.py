@@ -213,8 +213,8 @@ def test_the_ground_floor_stands_on_nothing():
 
 
 def test_plugins_and_mathematics_know_nothing_of_specs_stores_and_screens():
-    above = ("spec", "store", "tables", "setting", "planning", "runner", "results", "reports", "cli", "cli_texts",
-             "console", "api", "replay", "overrides", "example")  # fmt: skip
+    above = ("spec", "store", "tables", "setting", "planning", "runner", "results", "reports", "cli",
+             "cli_texts", "console", "api", "replay", "overrides", "example")  # fmt: skip
     for name in modules():
         if within(name, "mechanisms", "attacks", "inference", "estimators", "worker", "chunks", "registry"):
             assert not {found for found in ours(name) if within(found, *above)}, name
