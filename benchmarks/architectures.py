@@ -24,9 +24,9 @@ class Architecture:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-def loaded(task: Any, folder: str) -> Any:
+def loaded(task: Any, folder: str, dtype: str = "auto") -> Any:
     """Return the checkpoint that the mechanism itself uses."""
-    return load_checkpoint(task, folder, "", "auto", "auto")
+    return load_checkpoint(task, folder, "", "auto", dtype)
 
 
 def save(name: str, texts: Sequence[str], folder: Path, *, peaked: bool) -> None:
@@ -39,7 +39,7 @@ def save(name: str, texts: Sequence[str], folder: Path, *, peaked: bool) -> None
             head.weight = torch.nn.Parameter(head.weight.clone())
             model.config.tie_word_embeddings = False
         with torch.no_grad():
-            head.weight.mul_(40.0)
+            head.weight.mul_(40.0)  # with the wider clip range of PEAKED
     model.save_pretrained(folder)
     _tokenizer(name, texts).save_pretrained(folder)
 
@@ -110,7 +110,7 @@ def _plain_masked(folder: str, texts: Sequence[str], epsilon: float) -> None:
 
 
 def _plain_bart(folder: str, texts: Sequence[str], epsilon: float) -> None:
-    checkpoint = loaded("seq2seq", folder)
+    checkpoint = loaded("seq2seq", folder, "float32")
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     for text in texts:
         read = tokenizer(text, padding="max_length", truncation=True, max_length=20, return_tensors="pt")
@@ -158,6 +158,7 @@ def _bart() -> Any:
 
 
 _PROMPT = "Document : {text}\nParaphrase of the document :"
+PEAKED = {"low": -60.0, "high": 60.0}
 _FLAT = {"low": -2.0, "high": 2.0}  # random weights give logits around 0, far from the published ranges
 
 ARCHITECTURES = {
@@ -173,6 +174,6 @@ ARCHITECTURES = {
         lambda folder: loaded("causal", folder).model, {**_FLAT, "length": "input"},
     ),
     "dp-bart": Architecture(
-        _bart, _plain_bart, lambda folder: loaded("seq2seq", folder).model.get_decoder(), {}
+        _bart, _plain_bart, lambda folder: loaded("seq2seq", folder, "float32").model.get_decoder(), {}
     ),
 }  # fmt: skip

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from architectures import ARCHITECTURES, save
+from architectures import ARCHITECTURES, PEAKED, save
 
 from tedaudit.inference.loading import load_checkpoint
 from tedaudit.registry import Reference, build
@@ -57,7 +57,7 @@ def main() -> None:
 
 def measure(name: str, weights: str, folder: str, texts: list[str], options: Any) -> list[dict[str, Any]]:
     """Return the rows of one mechanism: ours at several epsilons and sizes, and the plain way."""
-    settings = {"model": folder, **ARCHITECTURES[name].settings}
+    settings = {"model": folder, **ARCHITECTURES[name].settings, **(PEAKED if weights == "peaked" else {})}
     mechanism = build(Reference("mechanism", name, settings))
     mechanism.rewrite(_draws(texts, 64, (100.0,)))  # warm up
     few = texts[:: len(texts) // options.plain][: options.plain]

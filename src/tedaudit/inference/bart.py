@@ -24,7 +24,7 @@ Rows = npt.NDArray[np.int64]
 _SHARED = "model.shared.weight"
 _TIED = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight")
 _WRAPPERS = ("model_state_dict", "state_dict")  # under which training scripts save the weights
-_ROWS = {"cpu": 16, "cuda": 256}
+_ROWS = {"cpu": 16, "cuda": 1024}
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,11 +83,19 @@ class Decoder:
 
     def _gather(self, rows: Any) -> list[Any]:
         """Return the caches of these rows, cut into blocks."""
+        if not self._fixed and self._is_all(rows):
+            return self._blocks  # nobody ended and nobody split: nothing to copy
         if len(self._blocks) == 1 and len(self._ranges(len(rows))) == 1:
             self._blocks[0].reorder_cache(rows)
             return self._blocks
         whole = self._joined(self._blocks)
         return [self._selected(whole, rows[start:stop]) for start, stop in self._ranges(len(rows))]
+
+    def _is_all(self, rows: Any) -> bool:
+        import torch
+
+        every = torch.arange(self._count, device=rows.device)
+        return len(rows) == self._count and bool(torch.equal(rows, every))
 
     def _joined(self, blocks: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Return the tensors of all layers, blocks joined."""
