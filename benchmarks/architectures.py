@@ -158,7 +158,7 @@ def _bart() -> Any:
 
 
 _PROMPT = "Document : {text}\nParaphrase of the document :"
-PEAKED = {"low": -60.0, "high": 60.0}
+PEAKED = {"low": -200.0, "high": 200.0}
 _FLAT = {"low": -2.0, "high": 2.0}  # random weights give logits around 0, far from the published ranges
 
 ARCHITECTURES = {

@@ -122,7 +122,7 @@ PLUGIN = ("run", *SMALL, "-m")
 WRONG = {
     "mechanism": (
         ("run", "-m", "word-r", *SMALL),
-        ("no mechanism named 'word-r'", "Did you mean 'word-rr'?", "constant, function, identity", "py:"),
+        ("no mechanism named 'word-r'", "Did you mean 'word-rr'?", "identity, recorded, word-rr", "py:"),
     ),
     "attack": (
         (*IDENTITY, "-a", "lexicla"),

@@ -94,7 +94,7 @@ def show_cards(cards: Sequence[tuple[Card, Sequence[str]]]) -> None:
         details += [("note", departure) for departure in card.departures]
         for name, value in details:
             if value:
-                out.print(f"    {name}: {value}")
+                out.print(f"    {name}: {value}", soft_wrap=True)
 
 
 def show_replay(trials: Sequence[Any]) -> None:

@@ -187,7 +187,10 @@ class AuditSpec(BaseModel):
     def to_yaml(self) -> str:
         """Return the spec as YAML, defaults left out."""
         data = self.model_dump(mode="json", by_alias=True, exclude_defaults=True, fallback=repr)
-        return yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+        readable = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+        if readable.replace("\n", "").isprintable():
+            return readable
+        return yaml.safe_dump(data, sort_keys=False)  # escaped: YAML takes more than \n for a line's end
 
 
 def parse_spec(data: Mapping[str, Any]) -> AuditSpec:

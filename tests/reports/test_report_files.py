@@ -135,7 +135,9 @@ def test_summary_and_estimates_agree(made):
             assert stored.pop(key) == value, key
         assert {key.removeprefix("claim_"): value for key, value in stored.items()} == (
             claim
-            or dict.fromkeys(["epsilon", "unit", "delta", "max_units", "neighbours", "total", "total_delta"])
+            or dict.fromkeys(
+                ["epsilon", "unit", "delta", "max_units", "neighbours", "actual", "total", "total_delta"]
+            )
         )
 
 

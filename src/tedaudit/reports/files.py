@@ -37,6 +37,6 @@ def markdown(result: AuditResult) -> str:
 
 def _flat(row: dict[str, object]) -> dict[str, object]:
     claim = row.pop("claim")
-    keys = ("epsilon", "unit", "delta", "max_units", "neighbours", "total", "total_delta")
+    keys = ("epsilon", "unit", "delta", "max_units", "neighbours", "actual", "total", "total_delta")
     found = claim if isinstance(claim, dict) else dict.fromkeys(keys)
     return {**row, **{f"claim_{key}": found[key] for key in keys}}
