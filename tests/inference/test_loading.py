@@ -1,7 +1,7 @@
 import pytest
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.loading import choose_device, choose_dtype, load_checkpoint, resolve
+from tedaudit.inference.loading import choose_device, choose_dtype, hub_reachable, load_checkpoint, resolve
 from tiny_models import save_gpt2
 
 
@@ -51,3 +51,35 @@ def test_devices_and_number_formats_are_chosen_by_name_or_by_what_is_there():
     assert choose_dtype("auto", "cpu") == torch.float32
     with pytest.raises(ModelError, match="dtype is 'tiny'"):
         choose_dtype("tiny", "cpu")
+
+
+def test_a_hub_that_cannot_be_reached_is_not_waited_for(monkeypatch):
+    import time
+
+    from huggingface_hub import constants
+
+    for key in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.setattr(constants, "ENDPOINT", "https://nowhere.invalid")
+    start = time.monotonic()
+    assert not hub_reachable("somebody/some-model")
+    assert time.monotonic() - start < 30
+
+
+def test_a_hub_that_answers_is_reachable_unless_the_library_is_told_to_stay_offline(monkeypatch):
+    import socket
+
+    from huggingface_hub import constants
+
+    for key in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(key, raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        assert hub_reachable("somebody/some-model")
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+        assert not hub_reachable("somebody/some-model")
+
+
+def test_a_folder_needs_no_hub(tmp_path):
+    assert not hub_reachable(str(tmp_path))

@@ -1,7 +1,6 @@
 """Sentence encoders by name: `lexical`, or any SentenceTransformer model (name or folder)."""
 
 import hashlib
-import logging
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
@@ -10,6 +9,7 @@ import numpy as np
 
 from tedaudit.errors import EncoderError
 from tedaudit.inference.lexical import LexicalEncoder
+from tedaudit.inference.loading import hub_reachable, quiet_loading
 
 _PADDING_STEP = 8
 
@@ -139,11 +139,9 @@ def _load(name: str) -> Any:
             f"Encoder '{name}' needs sentence-transformers, which is not installed. Install it with: "
             "pip install 'tedaudit[models]'; or use the encoder 'lexical', which needs no model."
         ) from error
-    quiet = logging.getLogger("sentence_transformers")
-    level = quiet.level
-    quiet.setLevel(logging.ERROR)
     try:
-        model = SentenceTransformer(name)
+        with quiet_loading():
+            model = SentenceTransformer(name, local_files_only=not hub_reachable(name))
     except Exception as error:  # a damaged file raises whatever its reader raises
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".") + "."
         raise EncoderError(
@@ -151,8 +149,6 @@ def _load(name: str) -> Any:
             "SentenceTransformer model, or a model of the hub that this machine can reach or has in its "
             "cache; 'lexical' needs none."
         ) from error
-    finally:
-        quiet.setLevel(level)
     if hasattr(getattr(model, "tokenizer", None), "padding_side"):
         model.tokenizer.padding_side = "right"  # rows are cut to their own length from the right
     model.eval()

@@ -6,12 +6,15 @@ Weights load from safetensors, or from older files with `weights_only`; remote c
 import hashlib
 import importlib
 import logging
+import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from tedaudit.errors import ModelError
 
@@ -88,6 +91,26 @@ def resolve(name: str) -> str:
     return str(Path(name).expanduser()) if Path(name).expanduser().is_dir() else name
 
 
+def hub_reachable(name: str) -> bool:
+    """Return whether a hub model may be asked for: the libraries would retry for a minute where it cannot.
+
+    A folder needs no hub. Behind a proxy the question is left to the libraries.
+    """
+    if Path(name).expanduser().is_dir():
+        return False
+    if any(os.environ.get(key) for key in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
+        return True
+    from huggingface_hub import constants
+
+    where = urlsplit(constants.ENDPOINT)
+    try:
+        port = where.port or (443 if where.scheme == "https" else 80)
+        socket.create_connection((where.hostname or "", port), timeout=5).close()
+    except OSError:
+        return False
+    return not constants.HF_HUB_OFFLINE
+
+
 @lru_cache(maxsize=4)
 def load_checkpoint(
     task: Task, name: str, revision: str = "", device: str = "auto", dtype: str = "auto"
@@ -102,7 +125,8 @@ def load_checkpoint(
             "Install them with: pip install 'tedaudit[models]'."
         ) from error
     where = resolve(name)
-    options = {"revision": revision} if revision else {}
+    options: dict[str, Any] = {"revision": revision} if revision else {}
+    options["local_files_only"] = not hub_reachable(where)
     with quiet_loading(), explained(name):
         tokenizer = transformers.AutoTokenizer.from_pretrained(where, **options)
         kind = getattr(transformers, _CLASSES[task])
