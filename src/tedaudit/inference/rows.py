@@ -1,5 +1,6 @@
 """Rows of a batch that step together through a decoder, with a cache that follows them as they split."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ def decoder_for(checkpoint: Checkpoint) -> "Decoder":
     )
 
 
-class Decoder:
+class Decoder(ABC):
     """The current rows and their cache; where asked for, forward passes have a fixed number of rows."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
@@ -29,13 +30,13 @@ class Decoder:
         self._count = 0
         self._length = 0
 
+    @abstractmethod
     def start(self, prompts: Sequence[tuple[int, ...]], width: int) -> Any:
         """Read the prompts, padded to the width, and return the logits of the first token to draw."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self, parents: Any, tokens: Any) -> Any:
         """Go on with these rows (by number; some may come twice, some not at all), each with its token."""
-        raise NotImplementedError
 
     def extend(self, token: int) -> Any:
         """Go on with all rows as they are, all with the same token."""

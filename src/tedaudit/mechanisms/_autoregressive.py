@@ -1,6 +1,7 @@
 """What DP-Prompt and DP-Paraphrase share: an exponential mechanism for every token that a model writes."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -15,7 +16,7 @@ from tedaudit.types import Claim, Draw, Floats, Rewrite
 
 
 @dataclass(frozen=True)
-class Autoregressive:
+class Autoregressive(ABC):
     """The model reads a prompt around the private text and draws token by token.
 
     `length` "fixed" allows `max_tokens` new tokens whatever the text; "input" as many as the prompt
@@ -41,11 +42,11 @@ class Autoregressive:
             )
         self._clip()
 
-    def _task(self) -> Task:
-        raise NotImplementedError
+    @abstractmethod
+    def _task(self) -> Task: ...
 
-    def _prompt(self, text: str) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def _prompt(self, text: str) -> str: ...
 
     def claim(self, epsilon: float) -> Claim | None:
         """Promise epsilon per token, each in the whole text; the context bounds an input-sized length."""

@@ -6,6 +6,7 @@ the float32 nearest to the sum.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -26,7 +27,7 @@ _TEXTS = 256  # encoded and clipped at a time
 
 
 @dataclass(frozen=True)
-class Latent:
+class Latent(ABC):
     """A text becomes a vector, the vector is clipped and gets noise, and a decoder writes from it.
 
     `clip` bounds every number of the vector (`clipping` "value") or its L2 norm ("norm").
@@ -53,20 +54,20 @@ class Latent:
                 "more (two of them mark start and end), a rewrite 2 or more."
             )
 
-    def _checkpoint(self) -> Checkpoint:
-        raise NotImplementedError
+    @abstractmethod
+    def _checkpoint(self) -> Checkpoint: ...
 
+    @abstractmethod
     def _size(self) -> int:
         """Return how many numbers a latent has."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _hidden(self, texts: Sequence[str]) -> Array:
         """Return what the encoder makes of each text, flat, before clipping."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _decoded(self, latents: Singles, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """Return the tokens that the decoder writes from each latent; the texts lend at most their mask."""
-        raise NotImplementedError
 
     def _written(self, tokens: Sequence[int]) -> str:
         tokenizer = self._checkpoint().tokenizer
