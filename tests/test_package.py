@@ -312,7 +312,12 @@ def test_every_library_that_is_imported_is_declared(wheel):
         line.split(":")[1].strip() for line in wheel[1].splitlines() if line.startswith("Requires-Dist")
     }
     named = {"".join(c if c.isalnum() or c in "-_" else " " for c in one).split()[0] for one in declared}
-    called = {"yaml": "pyyaml", "sklearn": "scikit-learn", "sentence_transformers": "sentence-transformers"}
+    called = {
+        "yaml": "pyyaml",
+        "sklearn": "scikit-learn",
+        "sentence_transformers": "sentence-transformers",
+        "huggingface_hub": "huggingface-hub",
+    }
     optional = {"pyarrow", "compression"}  # asked for by name where a file needs it
     for name, tree in modules().items():
         others = {found.partition(".")[0] for found in imports(tree)} - {"tedaudit", *sys.stdlib_module_names}
