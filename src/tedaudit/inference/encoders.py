@@ -1,6 +1,5 @@
 """Sentence encoders by name: `lexical`, or any SentenceTransformer model (name or folder)."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
@@ -9,7 +8,7 @@ import numpy as np
 
 from tedaudit.errors import EncoderError
 from tedaudit.inference.lexical import LexicalEncoder
-from tedaudit.inference.loading import hub_reachable, quiet_loading
+from tedaudit.inference.loading import checksum, hub_reachable, quiet_loading
 
 _PADDING_STEP = 8
 
@@ -76,16 +75,13 @@ class SentenceEncoder:
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the weights; damaged ones are refused before anything is computed."""
-        digest = hashlib.sha256()
-        for key, value in sorted(self._model.state_dict().items()):
-            weights = value.detach().cpu().float().numpy()
-            if np.isnan(weights).any():
+        for key, value in self._model.state_dict().items():
+            if bool(value.isnan().any()):
                 raise EncoderError(
                     f"Encoder '{self.name}' has weights that are not numbers (NaN, in '{key}'): its file is "
                     "damaged. Fetch it again, or use another encoder such as 'lexical'."
                 )
-            digest.update(key.encode() + weights.tobytes())
-        return {"encoder weights": digest.hexdigest()[:16]}
+        return {"encoder weights": checksum(self._model)}
 
     def _encode_some(self, texts: list[str]) -> Any:
         import torch

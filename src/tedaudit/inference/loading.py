@@ -51,7 +51,7 @@ class Checkpoint:
 
     def checksum(self) -> str:
         """Return a hash of the weights."""
-        return _checksum(self.model)
+        return checksum(self.model)
 
 
 def choose_device(device: str = "auto") -> str:
@@ -172,7 +172,8 @@ def quiet_loading() -> Iterator[None]:
             transformers_logging.enable_progress_bar()
 
 
-def _checksum(model: Any) -> str:
+def checksum(model: Any) -> str:
+    """Return a hash of a model's weights."""
     digest = hashlib.sha256()
     for key, value in sorted(model.state_dict().items()):
         digest.update(key.encode() + value.detach().cpu().float().contiguous().numpy().tobytes())
