@@ -115,7 +115,14 @@ def list_plugins(kind: Annotated[Kinds, typer.Argument()], as_json: Json = False
     if as_json:
         _print_json([{**asdict(p.card), "parameters": list(parameters(p))} for p in plugins])
     else:
-        show_cards([(p.card, list(parameters(p))) for p in plugins])
+        show_cards([(p.card, [*parameters(p), *_variant_choice(p)]) for p in plugins])
+
+
+def _variant_choice(plugin: type) -> list[str]:
+    """Return how a plug-in's variants stand among what it takes."""
+    from tedaudit.registry import variants
+
+    return [f"variant ({', '.join(variants(plugin))})"] if variants(plugin) else []
 
 
 @app.command()
