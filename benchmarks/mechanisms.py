@@ -31,6 +31,7 @@ from tedaudit.types import Draw
 
 GRID = (0.1, 0.5, 1.0, 10.0, 50.0, 100.0, 250.0, 750.0, 1000.0, 2500.0)
 SHOWN = (10.0, 100.0, 1000.0)
+WEIGHTS = dict.fromkeys(("dp-prompt", "dp-paraphrase"), ("random", "peaked"))
 
 
 def main() -> None:
@@ -41,11 +42,12 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=10_000)
     parser.add_argument("--plain", type=int, default=12, help="texts that the plain way rewrites")
     parser.add_argument("--mechanism", action="append", choices=list(ARCHITECTURES))
+    parser.add_argument("--weights", choices=["random", "peaked"], help="only these; by default all that apply")
     options = parser.parse_args()
     texts = sorted({line.strip() for line in options.texts.read_text().splitlines() if line.strip()})
     result: dict[str, Any] = {"machine": _machine(), "texts": len(texts), "draws": options.draws, "rows": []}
     for name in options.mechanism or list(ARCHITECTURES):
-        for weights in ("random", "peaked") if name in ("dp-prompt", "dp-paraphrase") else ("random",):
+        for weights in [options.weights] if options.weights else WEIGHTS.get(name, ("random",)):
             with tempfile.TemporaryDirectory() as folder:
                 save(name, texts, Path(folder), peaked=weights == "peaked")
                 result["rows"] += measure(name, weights, folder, texts, options)

@@ -42,8 +42,10 @@ class Clip:
 
     def exponents(self, logits: Any, epsilon: Any) -> Any:
         """Return epsilon (clipped - low) / (2 D) in float64: between 0 and epsilon / 2."""
-        clipped = logits.double().clamp(self.low, self.high) - self.low
-        return clipped * (epsilon / (2 * (self.high - self.low)))
+        import torch
+
+        clipped = logits.to(torch.float64, copy=True).clamp_(self.low, self.high).sub_(self.low)
+        return clipped.mul_(epsilon / (2 * (self.high - self.low)))
 
 
 def noise_for(keys: Sequence[int], steps: int, start: int = 0) -> npt.NDArray[np.float64]:
@@ -92,13 +94,16 @@ def log_probabilities(clip: Clip, logits: Any, epsilon: float) -> Any:
 
 
 def _inverse(exponents: Any, pair_of: Any, noise: Any) -> Any:
-    """Return the item that each draw's uniforms point to in the distribution of its pair."""
+    """Return the item that each draw's uniforms point to in the distribution of its pair.
+
+    The exponents are overwritten: this table is what costs memory, and time to read and write.
+    """
     import torch
 
     size = exponents.shape[1]
     largest = exponents.max(dim=1, keepdim=True).values
     floor = torch.exp(-largest[:, 0])
-    rest = torch.exp(exponents - largest).sub_(floor[:, None]).clamp_(min=0.0).cumsum_(dim=1)
+    rest = exponents.sub_(largest).exp_().sub_(floor[:, None]).clamp_(min=0.0).cumsum_(dim=1)
     total = rest[:, -1].contiguous()
     uniform_share = size * floor / (size * floor + total)
     everywhere = _rare(noise[:, 0], noise[:, 1], uniform_share[pair_of])
