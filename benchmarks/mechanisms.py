@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=10_000)
     parser.add_argument("--plain", type=int, default=12, help="texts that the plain way rewrites")
     parser.add_argument("--mechanism", action="append", choices=list(ARCHITECTURES))
-    parser.add_argument("--weights", choices=["random", "peaked"], help="only these; by default all that apply")
+    parser.add_argument("--weights", choices=["random", "peaked"], help="by default all that apply")
     options = parser.parse_args()
     texts = sorted({line.strip() for line in options.texts.read_text().splitlines() if line.strip()})
     result: dict[str, Any] = {"machine": _machine(), "texts": len(texts), "draws": options.draws, "rows": []}
