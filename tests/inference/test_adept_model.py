@@ -16,6 +16,7 @@ from tedaudit.inference.adept import (
     read_tokens,
     save_adept,
 )
+from tedaudit.inference.quantised import WEIGHTS, save_quantised
 from tiny_models import SENTENCES, one_thread, save_lstm, save_tokenizer, word_tokenizer
 
 
@@ -130,6 +131,24 @@ def test_a_folder_brings_back_weights_sizes_and_tokenizer(tmp_path):
     assert set(back.model.state_dict()) == set(model.state_dict())
     assert all(torch.equal(value, model.state_dict()[key]) for key, value in back.model.state_dict().items())
     assert not any(weight.requires_grad for weight in back.model.parameters())
+
+
+def test_weights_stored_as_integers_come_back_close(tmp_path):
+    save_adept(tmp_path, AdeptModel(AdeptConfig(vocabulary=40, embedding=5, hidden=7)), word_tokenizer())
+    exact = load_adept(str(tmp_path), device="cpu").model.state_dict()
+    save_quantised(tmp_path / WEIGHTS, exact)
+    (tmp_path / "model.safetensors").unlink()
+    load_adept.cache_clear()
+    back = load_adept(str(tmp_path), device="cpu").model.state_dict()
+    assert set(back) == set(exact)
+    for name, value in exact.items():
+        assert back[name].numpy() == pytest.approx(value.numpy(), abs=float(value.abs().max()) / 254 + 1e-6)
+
+
+def test_a_folder_without_weights_is_refused(tmp_path):
+    (save_lstm(tmp_path) / "model.safetensors").unlink()
+    with pytest.raises(ModelError, match="could not be loaded"):
+        load_adept(str(tmp_path), device="cpu")
 
 
 def test_sizes_default_to_those_of_the_paper():

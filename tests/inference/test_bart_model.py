@@ -5,7 +5,15 @@ import pytest
 
 from tedaudit.errors import ModelError
 from tedaudit.inference import bart
-from tedaudit.inference.bart import beam_decode, encode, load_bart, prune_order, read_pruned, windows
+from tedaudit.inference.bart import (
+    PRUNED,
+    beam_decode,
+    encode,
+    load_bart,
+    prune_order,
+    read_pruned,
+    windows,
+)
 from tiny_models import SENTENCES, one_thread, save_bart
 
 
@@ -187,6 +195,24 @@ def test_pruned_dimensions_are_read_from_any_of_the_formats(folder, tmp_path):
         assert read_pruned(str(tmp_path / name), 16).tolist() == [1, 4, 9]
     kept = load_bart(folder, pruned=str(tmp_path / "mask.pt"), device="cpu").kept
     assert kept.tolist() == [i for i in range(16) if i not in (1, 4, 9)]
+
+
+def test_a_folder_names_its_own_pruned_dimensions(other, tmp_path):
+    import torch
+    from safetensors.torch import save_file
+
+    folder = str(save_bart(tmp_path / "pruned"))
+    save_file({"pruned": torch.tensor([2, 3], dtype=torch.int16)}, tmp_path / "pruned" / PRUNED)
+    np.save(tmp_path / "given.npy", np.array([5]))
+    torch.save(_release(other), tmp_path / "release.pt")
+    left = {
+        "own": load_bart(folder, device="cpu"),
+        "given": load_bart(folder, pruned=str(tmp_path / "given.npy"), device="cpu"),
+        "none": load_bart(folder, pruned="none", device="cpu"),
+        "other weights": load_bart(folder, weights=str(tmp_path / "release.pt"), device="cpu"),
+    }
+    pruned = {name: sorted({*range(16)} - {*found.kept.tolist()}) for name, found in left.items()}
+    assert pruned == {"own": [2, 3], "given": [5], "none": [], "other weights": []}
 
 
 @pytest.mark.parametrize(

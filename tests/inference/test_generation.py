@@ -5,13 +5,19 @@ import numpy as np
 import pytest
 import torch
 
-from tedaudit.inference.generation import Request, generate, log_likelihood
+from tedaudit.inference.generation import Request, generate, log_likelihoods
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.sampling import Clip
 from tedaudit.seeding import derive
 from tiny_models import one_thread
 
 SIZE, END, LONGEST = 8, 1, 3
+
+
+def log_likelihood(checkpoint, clip, prompts, tokens, epsilon):
+    return log_likelihoods(checkpoint, clip, [(prompt, tokens) for prompt in prompts], epsilon)
+
+
 CLIP = Clip(-2.0, 2.0)
 PROMPTS = [(2, 3, 4), (5,), (6, 7, 2, 3, 4, 5, 6, 7, 2), (2, 3, 5), tuple([4, 5] * 9)]
 
@@ -151,3 +157,11 @@ def test_more_draws_than_the_row_budget_are_done_in_groups(kind, monkeypatch):
     whole = generate(checkpoint, CLIP, requests, END)
     monkeypatch.setattr(module, "_CPU_ROWS", 7)
     assert generate(checkpoint, CLIP, requests, END) == whole
+
+
+def test_likelihoods_of_many_sequences_together_are_those_of_each_alone(kind):
+    checkpoint = tiny(kind, torch.float64)
+    pairs = [(prompt, tokens) for tokens in list(sequences())[::7] for prompt in PROMPTS]
+    alone = np.concatenate([log_likelihoods(checkpoint, CLIP, [pair], 6.0) for pair in pairs])
+    assert log_likelihoods(checkpoint, CLIP, pairs, 6.0) == pytest.approx(alone, abs=1e-12)
+    assert len(log_likelihoods(checkpoint, CLIP, [], 6.0)) == 0

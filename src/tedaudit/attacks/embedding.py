@@ -11,13 +11,14 @@ from typing import ClassVar
 from tedaudit.attacks._similarity import Similarity
 from tedaudit.inference.encoders import load_encoder
 from tedaudit.types import Card, Guess, Observation
+from tedaudit.zoo import zoo_or
 
 
 @dataclass
 class Embedding:
     """Cosine of sentence embeddings; loads its model when first used."""
 
-    encoder: str = "sentence-transformers/all-mpnet-base-v2"
+    encoder: str = zoo_or("encoder", "sentence-transformers/all-mpnet-base-v2")
     card: ClassVar[Card] = Card(
         name="embedding",
         summary="Nearest candidate by cosine of sentence embeddings (external embedding attack).",

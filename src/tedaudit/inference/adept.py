@@ -1,7 +1,8 @@
-"""The LSTM auto-encoder of ADePT, and its folder: config.json, model.safetensors and a tokenizer.
+"""The LSTM auto-encoder of ADePT, and its folder: config.json, weights and a tokenizer.
 
 The encoder's last hidden and cell state, joined, are the latent; the decoder starts from it. Sizes
-follow Krishna et al. 2021 and the release of Igamberdiev and Habernal 2023.
+follow Krishna et al. 2021 and the release of Igamberdiev and Habernal 2023. Weights are in
+model.safetensors, or as 8-bit integers in model.int8.safetensors.
 """
 
 import json
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from tedaudit.errors import ModelError, listed
 from tedaudit.inference.bart import batches
 from tedaudit.inference.loading import Checkpoint, choose_device, choose_dtype, explained, resolve
+from tedaudit.inference.quantised import WEIGHTS, load_quantised
 
 _ROWS = {"cpu": 64, "cuda": 2048}
 
@@ -117,7 +119,9 @@ def load_adept(name: str, device: str = "auto", dtype: str = "float32") -> Check
         config = _config(folder / "config.json")
         with torch.device("meta"):  # weights that are read anyway need no random start
             model = AdeptModel(config)
-        model.module.load_state_dict(load_file(folder / "model.safetensors"), assign=True)
+        integers = folder / WEIGHTS
+        weights = load_quantised(integers) if integers.is_file() else load_file(folder / "model.safetensors")
+        model.module.load_state_dict(weights, assign=True)
         tokenizer = PreTrainedTokenizerFast.from_pretrained(str(folder))
     _check_tokenizer(name, tokenizer, config)
     model.module.eval().requires_grad_(requires_grad=False)

@@ -2,7 +2,8 @@
 
 A release of DP-BART (Igamberdiev and Habernal 2023) is a torch file whose names carry one more
 `model.` than the library's, and a tensor that names the pruned encoder dimensions. Its output
-projection was trained apart from the embeddings, so the two are not tied where they differ.
+projection was trained apart from the embeddings, so the two are not tied where they differ. A folder
+of ours may name its pruned dimensions itself, in `pruned.safetensors`.
 """
 
 import hashlib
@@ -18,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.loading import Checkpoint, load_checkpoint
+from tedaudit.inference.loading import Checkpoint, load_checkpoint, resolve
 
+PRUNED = "pruned.safetensors"
 Rows = npt.NDArray[np.int64]
 _SHARED = "model.shared.weight"
 _TIED = ("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight")
@@ -56,15 +58,26 @@ def load_bart(
     device: str = "auto",
     dtype: str = "auto",
 ) -> Bart:
-    """Return a BART model, with the weights and the pruned dimensions of a release where they are given."""
+    """Return a BART model, with the weights and the pruned dimensions of a release where they are given.
+
+    Without `pruned` the dimensions that the model's own folder names are pruned, unless other weights
+    replace its own; "none" prunes none.
+    """
     if weights:  # a copy of our own, because its weights are replaced
         checkpoint = load_checkpoint.__wrapped__("seq2seq", name, revision, device, dtype)
         replace_weights(checkpoint.model, weights)
     else:
         checkpoint = load_checkpoint("seq2seq", name, revision, device, dtype)
     size = int(checkpoint.model.config.hidden_size)
-    dropped = read_pruned(pruned, size) if pruned else np.zeros(0, dtype=np.int64)
+    file = pruned or ("none" if weights else _own_pruned(name))
+    dropped = np.zeros(0, dtype=np.int64) if file == "none" else read_pruned(file, size)
     return Bart(checkpoint, np.setdiff1d(np.arange(size), dropped))
+
+
+def _own_pruned(name: str) -> str:
+    """Return the file in which a folder names its pruned dimensions, or "none"."""
+    file = Path(resolve(name)) / PRUNED
+    return str(file) if file.is_file() else "none"
 
 
 def replace_weights(model: Any, path: str) -> None:

@@ -1,15 +1,22 @@
-"""Sentence encoders by name: `lexical`, or any SentenceTransformer model (name or folder)."""
+"""Sentence encoders by name: `lexical`, any SentenceTransformer model (name or folder), or `zoo:encoder`.
+
+A folder with a tokenizer and a table of vectors as integers (see `quantised`) is a static encoder: the
+mean of its tokens' vectors.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from tedaudit.errors import EncoderError
 from tedaudit.inference.lexical import LexicalEncoder
-from tedaudit.inference.loading import checksum, hub_reachable, quiet_loading
+from tedaudit.inference.loading import checksum, hub_reachable, quiet_loading, resolve
+from tedaudit.inference.quantised import WEIGHTS, load_quantised
 
+TABLE = "embedding.weight"  # how a static encoder's vectors are called in its file of weights
 _PADDING_STEP = 8
 
 
@@ -135,9 +142,13 @@ def _load(name: str) -> Any:
             f"Encoder '{name}' needs sentence-transformers, which is not installed. Install it with: "
             "pip install 'tedaudit[models]'; or use the encoder 'lexical', which needs no model."
         ) from error
+    where = resolve(name)
     try:
         with quiet_loading():
-            model = SentenceTransformer(name, local_files_only=not hub_reachable(name))
+            if (Path(where) / WEIGHTS).is_file():
+                model = _static(Path(where))
+            else:
+                model = SentenceTransformer(where, local_files_only=not hub_reachable(where))
     except Exception as error:  # a damaged file raises whatever its reader raises
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".") + "."
         raise EncoderError(
@@ -149,3 +160,16 @@ def _load(name: str) -> Any:
         model.tokenizer.padding_side = "right"  # rows are cut to their own length from the right
     model.eval()
     return model
+
+
+def _static(folder: Path) -> Any:
+    """Return a static encoder, on the CPU: adding a few vectors is faster than moving them."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.models import StaticEmbedding
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    table = load_quantised(folder / WEIGHTS)[TABLE]
+    if tokenizer.get_vocab_size() != len(table):
+        raise ValueError(f"it has {tokenizer.get_vocab_size()} tokens and {len(table)} vectors.")
+    return SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=table)], device="cpu")

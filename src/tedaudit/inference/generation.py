@@ -8,13 +8,13 @@ forward pass has a fixed number of rows, so that a draw gives the same tokens in
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.rows import Decoder, decoder_for
 from tedaudit.inference.sampling import Clip, log_probabilities, noise_for, sample
+from tedaudit.types import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +92,52 @@ def _group(
     return [tuple(token for token in row if token >= 0) for row in drawn.tolist()]
 
 
-def log_likelihood(
+def log_likelihoods(
     checkpoint: Checkpoint,
     clip: Clip,
-    prompts: Sequence[tuple[int, ...]],
-    tokens: Sequence[int],
+    pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
     epsilon: float,
-) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the log-probability of drawing these tokens after each prompt."""
-    total = np.zeros(len(prompts))
+) -> Floats:
+    """Return the log-probability of drawing the second tokens of each pair after the first; none is empty."""
+    total = np.zeros(len(pairs))
     decoder = decoder_for(checkpoint)
-    requests = [Request(prompt, epsilon, 0, len(tokens)) for prompt in prompts]
+    requests = [Request(prompt, epsilon, 0, len(tokens)) for prompt, tokens in pairs]
     for width, members in _by_width(requests, checkpoint.padding_step).items():
-        logits = decoder.start([prompts[i] for i in members], width)
-        for step, token in enumerate(tokens):
-            total[members] += log_probabilities(clip, logits, epsilon)[:, token].cpu().numpy()
-            if step + 1 < len(tokens):
-                logits = decoder.extend(token)
+        budget = decoder.row_budget(width, max(requests[i].limit for i in members))
+        for start in range(0, len(members), budget):
+            group = members[start : start + budget]
+            total[group] = _scored(decoder, clip, [pairs[i] for i in group], width, epsilon)
     return total
+
+
+def _scored(
+    decoder: Decoder,
+    clip: Clip,
+    pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
+    width: int,
+    epsilon: float,
+) -> Floats:
+    """Score pairs of one padded length; prefixes that several pairs share run once."""
+    import torch
+
+    device = decoder.device
+    place = {prompt: row for row, prompt in enumerate(dict.fromkeys(prompt for prompt, _ in pairs))}
+    lengths = torch.tensor([len(tokens) for _, tokens in pairs], device=device)
+    table = torch.zeros((len(pairs), int(lengths.max())), dtype=torch.long, device=device)
+    for row, (_, tokens) in enumerate(pairs):
+        table[row, : len(tokens)] = torch.tensor(tokens, device=device)
+    total = torch.zeros(len(pairs), dtype=torch.float64, device=device)
+    rows = torch.tensor([place[prompt] for prompt, _ in pairs], device=device)
+    live = torch.arange(len(pairs), device=device)
+    logits = decoder.start(list(place), width)
+    for step in range(table.shape[1]):
+        tokens = table[live, step]
+        total[live] += log_probabilities(clip, logits, epsilon)[rows, tokens]
+        going = lengths[live] > step + 1
+        live, rows, tokens = live[going], rows[going], tokens[going]
+        if not len(live):
+            break
+        vocabulary = logits.shape[1]
+        prefixes, rows = torch.unique(rows * vocabulary + tokens, return_inverse=True)
+        logits = decoder.step(prefixes // vocabulary, prefixes % vocabulary)
+    return np.asarray(total.cpu().numpy(), dtype=np.float64)

@@ -4,7 +4,7 @@ Weights load from safetensors, or from older files with `weights_only`; remote c
 """
 
 import hashlib
-import importlib
+import json
 import logging
 import os
 import socket
@@ -17,6 +17,8 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from tedaudit.errors import ModelError
+from tedaudit.inference.quantised import WEIGHTS, load_quantised
+from tedaudit.zoo import PREFIX, folder
 
 Task = Literal["causal", "seq2seq", "masked"]
 _CLASSES: dict[Task, str] = {
@@ -24,15 +26,21 @@ _CLASSES: dict[Task, str] = {
     "seq2seq": "AutoModelForSeq2SeqLM",
     "masked": "AutoModelForMaskedLM",
 }
+_OFFSET = ("roberta", "xlm-roberta", "camembert")  # count positions from the padding token's number on
+CLIP = "clip.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A model with its tokenizer, on its device, in evaluation mode."""
+    """A model with its tokenizer, on its device, in evaluation mode.
+
+    `clip` is the range of logits that was measured for it on public text, where its folder has one.
+    """
 
     name: str
     model: Any
     tokenizer: Any
+    clip: tuple[float, float] | None = None
 
     @property
     def device(self) -> Any:
@@ -48,6 +56,14 @@ class Checkpoint:
     def padding_step(self) -> int:
         """To which multiple lengths are padded: on a GPU coarser, since few large batches are faster."""
         return 8 if self.device.type == "cpu" else 32
+
+    @property
+    def positions(self) -> int | None:
+        """How many tokens the model can hold; None where nothing bounds them."""
+        config = self.model.config
+        found: int | None = getattr(config, "max_position_embeddings", None)
+        reserved = config.pad_token_id + 1 if config.model_type in _OFFSET and found else 0
+        return found - reserved if found else None
 
     def checksum(self) -> str:
         """Return a hash of the weights."""
@@ -79,15 +95,8 @@ def choose_dtype(dtype: str, device: str) -> Any:
 
 def resolve(name: str) -> str:
     """Return a folder or hub id for a reference."""
-    if name.startswith("zoo:"):
-        try:
-            zoo = importlib.import_module("tedaudit_zoo")
-        except ImportError as error:
-            raise ModelError(
-                f"'{name}' is a model of the zoo, which is not installed. Install it with: "
-                "pip install tedaudit-zoo; or name another checkpoint: a folder or a hub id."
-            ) from error
-        return str(zoo.path(name.removeprefix("zoo:")))
+    if name.startswith(PREFIX):
+        return str(folder(name))
     return str(Path(name).expanduser()) if Path(name).expanduser().is_dir() else name
 
 
@@ -132,9 +141,46 @@ def load_checkpoint(
         kind = getattr(transformers, _CLASSES[task])
         # Plain attention: rows step one token at a time over padded caches, where fused kernels are slow.
         options["attn_implementation"] = "eager"
-        model = kind.from_pretrained(where, dtype=choose_dtype(dtype, place), **options)
+        options["dtype"] = choose_dtype(dtype, place)
+        if (Path(where) / WEIGHTS).is_file():
+            model = _from_integers(kind, where, options)
+        else:
+            model = kind.from_pretrained(where, **options)
     model.eval().requires_grad_(requires_grad=False)
-    return Checkpoint(name, model.to(place), tokenizer)
+    return Checkpoint(name, model.to(place), tokenizer, _clip_range(Path(where)))
+
+
+def _from_integers(kind: Any, where: str, options: dict[str, Any]) -> Any:
+    """Return a model whose weights are stored as integers; none may be missing."""
+    import torch
+    from transformers import AutoConfig, GenerationConfig
+
+    config = AutoConfig.from_pretrained(where)
+    with torch.device("meta"):  # only its class is wanted
+        exact = type(kind.from_config(config))
+    model, found = exact.from_pretrained(
+        None, config=config, state_dict=load_quantised(Path(where) / WEIGHTS), output_loading_info=True,
+        **options,
+    )  # fmt: skip
+    missing = sorted(found["missing_keys"])
+    if missing:
+        raise ValueError(f"{WEIGHTS} lacks weights, such as {missing[0]}.")
+    if (Path(where) / "generation_config.json").is_file():
+        model.generation_config = GenerationConfig.from_pretrained(where)
+    return model
+
+
+def _clip_range(where: Path) -> tuple[float, float] | None:
+    """Return the range of logits that a folder's `clip.json` gives."""
+    file = where / CLIP
+    if not file.is_file():
+        return None
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+        low, high = float(values["low"]), float(values["high"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelError(f"'{file}' must hold numbers named low and high ({error!r}).") from error
+    return low, high
 
 
 @contextmanager

@@ -38,13 +38,6 @@ class Decoder(ABC):
     def step(self, parents: Any, tokens: Any) -> Any:
         """Go on with these rows (by number; some may come twice, some not at all), each with its token."""
 
-    def extend(self, token: int) -> Any:
-        """Go on with all rows as they are, all with the same token."""
-        import torch
-
-        rows = torch.arange(self._count, device=self.device)
-        return self.step(rows, torch.full_like(rows, token))
-
     def row_budget(self, width: int, steps: int) -> int:
         """Return how many rows fit, by what a row's cache and logits take."""
         import torch

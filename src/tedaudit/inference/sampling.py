@@ -48,6 +48,13 @@ class Clip:
         return clipped.mul_(epsilon / (2 * (self.high - self.low)))
 
 
+def chosen_clip(
+    low: float | None, high: float | None, otherwise: tuple[float, float], top_k: int = 0
+) -> Clip:
+    """Return the range that is given, each missing end taken from the other one."""
+    return Clip(otherwise[0] if low is None else low, otherwise[1] if high is None else high, top_k)
+
+
 def noise_for(keys: Sequence[int], steps: int, start: int = 0) -> npt.NDArray[np.float64]:
     """Return the uniforms of draws for consecutive steps, as an array (draws, steps, 4)."""
     flat = uniforms(keys, steps * UNIFORMS, start * UNIFORMS)

@@ -4,14 +4,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from tedaudit.errors import SpecError
-from tedaudit.inference.generation import Request, generate, log_likelihood
+from tedaudit.inference.generation import Request, generate, log_likelihoods
 from tedaudit.inference.loading import Checkpoint, Task, load_checkpoint
-from tedaudit.inference.sampling import Clip
+from tedaudit.inference.sampling import Clip, chosen_clip
 from tedaudit.types import Claim, Draw, Floats, Rewrite
 
 
@@ -21,12 +21,14 @@ class Autoregressive(ABC):
 
     `length` "fixed" allows `max_tokens` new tokens whatever the text; "input" as many as the prompt
     has, which tells its length. `overlong` says what becomes of a prompt that the model cannot hold.
+    `low` and `high` clip the logits; where they are not given, the range that was measured on public
+    text and is stored with the model, or else the one of the release.
     """
 
     model: str = ""
     revision: str = ""
-    low: float = 0.0
-    high: float = 1.0
+    low: float | None = None
+    high: float | None = None
     top_k: int = 0
     length: Literal["fixed", "input"] = "fixed"
     max_tokens: int = 32
@@ -34,13 +36,14 @@ class Autoregressive(ABC):
     context: int = 512
     dtype: str = "auto"
     device: str = field(default="auto", metadata={"incidental": True})
+    released_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1 or self.context < 1:
             raise SpecError(
                 f"max_tokens is {self.max_tokens} and context is {self.context}; both must be 1 or more."
             )
-        self._clip()
+        chosen_clip(self.low, self.high, self.released_range, self.top_k)
 
     @abstractmethod
     def _task(self) -> Task: ...
@@ -54,9 +57,13 @@ class Autoregressive(ABC):
         return Claim(epsilon, "token", max_units=units)
 
     def fingerprint(self) -> Mapping[str, str]:
-        """Return a checksum of the weights and their number format."""
-        checkpoint = self._checkpoint()
-        return {"weights": checkpoint.checksum(), "number format": str(checkpoint.model.dtype)}
+        """Return a checksum of the weights, their number format and the range of logits."""
+        checkpoint, clip = self._checkpoint(), self._clip()
+        return {
+            "weights": checkpoint.checksum(),
+            "number format": str(checkpoint.model.dtype),
+            "clip range": f"{clip.low!r} to {clip.high!r}",
+        }
 
     def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
         """Draw the tokens of all rewrites together, so that those that agree share the model's work."""
@@ -72,12 +79,26 @@ class Autoregressive(ABC):
 
     def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
         """Return the log-probability of drawing these tokens from each candidate; -inf where it cannot be."""
-        prompts = self._prompts(candidates)
-        scores = np.full(len(candidates), -math.inf)
-        able = [i for i, text in enumerate(candidates) if self._can_end(tokens, prompts[text])]
-        if able:
-            some = [prompts[candidates[i]] or () for i in able]
-            scores[able] = log_likelihood(self._checkpoint(), self._clip(), some, tokens, epsilon)
+        return self.log_likelihoods([tokens], [candidates], epsilon)[0]
+
+    def log_likelihoods(
+        self, released: Sequence[Sequence[int]], candidates: Sequence[Sequence[str]], epsilon: float
+    ) -> list[Floats]:
+        """Do the same for many releases, each with its candidates, together."""
+        prompts = self._prompts([text for some in candidates for text in some])
+        scores = [np.full(len(some), -math.inf) for some in candidates]
+        able = [
+            (number, place, (prompts[text] or (), tuple(tokens)))
+            for number, (tokens, some) in enumerate(zip(released, candidates, strict=True))
+            for place, text in enumerate(some)
+            if self._can_end(tokens, prompts[text])
+        ]
+        pairs = list(dict.fromkeys(pair for _, _, pair in able))
+        found = dict(
+            zip(pairs, log_likelihoods(self._checkpoint(), self._clip(), pairs, epsilon), strict=True)
+        )
+        for number, place, pair in able:
+            scores[number][place] = found[pair]
         return scores
 
     def _can_end(self, tokens: Sequence[int], prompt: tuple[int, ...] | None) -> bool:
@@ -99,23 +120,24 @@ class Autoregressive(ABC):
         distinct = list(dict.fromkeys(texts))
         encoded = tokenizer([self._prompt(text) for text in distinct])["input_ids"] if distinct else []
         found: dict[str, tuple[int, ...] | None] = {}
+        room = self._room()
         for text, ids in zip(distinct, encoded, strict=True):
-            if len(ids) <= self.context:
+            if len(ids) <= room:
                 found[text] = tuple(ids)
             else:
-                found[text] = self._cut(text, len(ids) - self.context) if self.overlong == "cut" else None
+                found[text] = self._cut(text, len(ids) - room) if self.overlong == "cut" else None
         return found
 
     def _cut(self, text: str, excess: int) -> tuple[int, ...]:
         """Return the prompt of as much of the text's beginning as fits."""
-        tokenizer = self._checkpoint().tokenizer
+        tokenizer, room = self._checkpoint().tokenizer, self._room()
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
         while True:
             ids = ids[: max(0, len(ids) - excess)]
             shorter = tokenizer(self._prompt(tokenizer.decode(ids, skip_special_tokens=True)))["input_ids"]
-            excess = len(shorter) - self.context
+            excess = len(shorter) - room
             if excess <= 0 or not ids:
-                return tuple(shorter[: self.context])
+                return tuple(shorter[:room])
 
     def _decoded(self, tokens: Sequence[int]) -> str:
         tokenizer = self._checkpoint().tokenizer
@@ -127,7 +149,15 @@ class Autoregressive(ABC):
         return end
 
     def _clip(self) -> Clip:
-        return Clip(self.low, self.high, self.top_k)
+        measured = self._checkpoint().clip or self.released_range
+        return chosen_clip(self.low, self.high, measured, self.top_k)
+
+    def _room(self) -> int:
+        """Return how many tokens a prompt may have: what is asked for, as far as the model can hold it."""
+        bound = self._checkpoint().positions
+        if bound is None:
+            return self.context
+        return max(1, min(self.context, bound - self.max_tokens if self.length == "fixed" else bound // 2))
 
     def _checkpoint(self) -> Checkpoint:
         return load_checkpoint(self._task(), self.model, self.revision, self.device, self.dtype)

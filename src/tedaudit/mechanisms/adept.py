@@ -20,6 +20,7 @@ from tedaudit.inference.adept import encode, greedy_decode, load_adept, read_tok
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.mechanisms._latent import Latent, Singles
 from tedaudit.types import Array, Card
+from tedaudit.zoo import zoo_or
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Adept(Latent):
     two latents of n numbers reaches 2 C sqrt(n).
     """
 
-    model: str = "zoo:adept"
+    model: str = zoo_or("adept", "zoo:adept")
     clip: float = 5.0
     laplace_sensitivity: Literal["l1", "l2"] = "l1"
     after_end: Literal["cut", "keep"] = "cut"

@@ -20,6 +20,7 @@ from tedaudit.inference.bart import Bart, beam_decode, encode, load_bart, window
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.mechanisms._latent import Latent, Singles
 from tedaudit.types import Array, Card, Claim
+from tedaudit.zoo import zoo_or
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class DPBart(Latent):
     clipped to that bound, whatever the clipping really is; 0 is for the clipping in use.
     """
 
-    model: str = "facebook/bart-base"
+    model: str = zoo_or("bart-pruned", "facebook/bart-base")
     revision: str = ""
     weights: str = ""
     pruned: str = ""

@@ -21,24 +21,28 @@ import numpy as np
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.loading import Checkpoint, load_checkpoint
 from tedaudit.inference.masked import MaskedRow, masked_logits
-from tedaudit.inference.sampling import Clip, log_probabilities, noise_for, sample
+from tedaudit.inference.sampling import Clip, chosen_clip, log_probabilities, noise_for, sample
 from tedaudit.types import Card, Claim, Draw, Floats, Rewrite
+from tedaudit.zoo import zoo_or
 
+_SLOTS = 4096  # beyond the end of a text, drawn at a time
 _KEPT = -1  # stands for the item of a word that is released as it is
 
 
 @dataclass(frozen=True)
 class DPMLM:
-    """RoBERTa by default; any masked language model by `model`.
+    """RoBERTa, or the zoo's where it is installed; any masked language model by `model`.
 
     For each word the model sees the original and the same with that word masked, as a pair, and one
-    word is drawn from the logits at the mask.
+    word is drawn from the logits at the mask. `low` and `high` clip the logits; where they are not
+    given, the range that was measured on public text and is stored with the model, or else the one
+    of the release.
     """
 
-    model: str = "FacebookAI/roberta-base"
+    model: str = zoo_or("mlm", "FacebookAI/roberta-base")
     revision: str = ""
-    low: float = -3.2093127
-    high: float = 16.304797887802124
+    low: float | None = None
+    high: float | None = None
     length: Literal["fixed", "input"] = "fixed"
     slots: int = 32
     keep_stop_words: bool = False
@@ -48,6 +52,7 @@ class DPMLM:
     context: int = 512
     dtype: str = "auto"
     device: str = field(default="auto", metadata={"incidental": True})
+    released_range: ClassVar[tuple[float, float]] = (-3.2093127, 16.304797887802124)
     card: ClassVar[Card] = Card(
         name="dp-mlm",
         summary="Word by word from a masked language model, every word by the exponential mechanism.",
@@ -71,16 +76,20 @@ class DPMLM:
     def __post_init__(self) -> None:
         if self.slots < 1:
             raise SpecError(f"'dp-mlm': slots is {self.slots}; it must be 1 or more.")
-        self._clip()
+        chosen_clip(self.low, self.high, self.released_range)
 
     def claim(self, epsilon: float) -> Claim | None:
         """Promise epsilon per word; a text's own number of words is bounded by the context only."""
         return Claim(epsilon, "word", max_units=self.slots if self.length == "fixed" else self.context)
 
     def fingerprint(self) -> Mapping[str, str]:
-        """Return a checksum of the weights and their number format."""
-        checkpoint = self._checkpoint()
-        return {"weights": checkpoint.checksum(), "number format": str(checkpoint.model.dtype)}
+        """Return a checksum of the weights, their number format and the range of logits."""
+        checkpoint, clip = self._checkpoint(), self._clip()
+        return {
+            "weights": checkpoint.checksum(),
+            "number format": str(checkpoint.model.dtype),
+            "clip range": f"{clip.low!r} to {clip.high!r}",
+        }
 
     def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
         """Run the model once per distinct text and word; every draw at every epsilon is then a look-up."""
@@ -93,14 +102,30 @@ class DPMLM:
 
     def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
         """Return the log-probability of drawing these items from each candidate; -inf where it cannot be."""
-        words = {text: self._words(text) for text in candidates}
+        return self.log_likelihoods([tokens], [candidates], epsilon)[0]
+
+    def log_likelihoods(
+        self, released: Sequence[Sequence[int]], candidates: Sequence[Sequence[str]], epsilon: float
+    ) -> list[Floats]:
+        """Do the same for many releases, each with its candidates; the model sees every text once."""
+        words = {text: self._words(text) for some in candidates for text in some}
         charged = {text: [i for i, word in enumerate(words[text]) if self._is_drawn(word)] for text in words}
-        scores = {text: 0.0 if len(charged[text]) == len(tokens) else -math.inf for text in words}
-        for where, logits in self._logits({t: w for t, w in words.items() if scores[t] == 0.0}):
+        scores = [
+            np.array([0.0 if len(charged[text]) == len(tokens) else -math.inf for text in some])
+            for tokens, some in zip(released, candidates, strict=True)
+        ]
+        asked: dict[str, list[tuple[int, int]]] = {}  # which release and candidate a text stands for
+        for number, some in enumerate(candidates):
+            for place, text in enumerate(some):
+                if scores[number][place] == 0.0:
+                    asked.setdefault(text, []).append((number, place))
+        for where, rows, logits in self._logits({text: words[text] for text in asked}):
             table = log_probabilities(self._clip(), logits, epsilon).cpu().numpy()
-            for row, (text, slot) in enumerate(where):
-                scores[text] += float(table[row, tokens[charged[text].index(slot)]])
-        return np.array([scores[text] for text in candidates])
+            for row, (text, slot) in zip(rows, where, strict=True):
+                item = charged[text].index(slot)
+                for number, place in asked[text]:
+                    scores[number][place] += table[row, released[number][item]]
+        return scores
 
     def _draw(self, draws: Sequence[Draw], words: Mapping[str, list[str | None]]) -> list[list[int]]:
         """Return the items drawn for the slots of each draw; -1 in slots whose word is released."""
@@ -111,11 +136,11 @@ class DPMLM:
             of_text.setdefault(draw.text, []).append(number)
         noise = self._noise(draws, of_text, words)
         items = {t: np.full((len(of_text[t]), len(words[t])), _KEPT, dtype=np.int64) for t in of_text}
-        for where, logits in self._logits(words):
+        for where, of_slot, logits in self._logits(words):
             counts = [len(of_text[text]) for text, _ in where]
             level = [draws[n].epsilon for text, _ in where for n in of_text[text]]
             coins = np.concatenate([noise[text][:, slot] for text, slot in where])
-            rows = np.repeat(np.arange(len(where)), counts)
+            rows = np.repeat(of_slot, counts)
             tensors = [torch.from_numpy(part).to(logits.device) for part in (rows, np.array(level), coins)]
             found = sample(self._clip(), logits, *tensors).cpu().numpy()
             for (text, slot), some in zip(where, np.split(found, np.cumsum(counts)[:-1]), strict=True):
@@ -141,14 +166,14 @@ class DPMLM:
         return found
 
     def _logits(self, words: Mapping[str, list[str | None]]) -> Any:
-        """Yield (text, slot) pairs and their logits over vocabulary and the empty item.
+        """Yield (text, slot) pairs, the row of each, and rows of logits over vocabulary and the empty item.
 
         A word's slot gives the empty item the lowest utility; a slot beyond the text's end gives it the
-        highest and all words the lowest, whatever the text: no pass of the model is needed.
+        highest and all words the lowest, whatever the text: one row does for all of them.
         """
         import torch
 
-        checkpoint = self._checkpoint()
+        checkpoint, clip = self._checkpoint(), self._clip()
         charged = [
             (text, slot)
             for text, some in words.items()
@@ -159,23 +184,23 @@ class DPMLM:
         for numbers, logits in masked_logits(checkpoint, self._rows([(words[t], s) for t, s in charged])):
             vocabulary = logits.shape[1]
             where = [charged[number] for number in numbers]
-            lowest = torch.full((len(numbers), 1), self.low, device=logits.device)
-            yield where, torch.cat([logits, lowest], dim=1)
+            lowest = torch.full((len(numbers), 1), clip.low, device=logits.device)
+            yield where, np.arange(len(where)), torch.cat([logits, lowest], dim=1)
         beyond = [(text, slot) for text, some in words.items() for slot, w in enumerate(some) if w is None]
         vocabulary = vocabulary or int(checkpoint.model.config.vocab_size)
-        nothing = torch.full((1, vocabulary + 1), self.low, device=checkpoint.device)
-        nothing[0, -1] = self.high
-        for start in range(0, len(beyond), 256):
-            some_slots = beyond[start : start + 256]
-            yield some_slots, nothing.expand(len(some_slots), -1)
+        nothing = torch.full((1, vocabulary + 1), clip.low, device=checkpoint.device)
+        nothing[0, -1] = clip.high
+        for start in range(0, len(beyond), _SLOTS):
+            some_slots = beyond[start : start + _SLOTS]
+            yield some_slots, np.zeros(len(some_slots), dtype=np.int64), nothing
 
     def _rows(self, places: Sequence[tuple[Sequence[str | None], int]]) -> list[MaskedRow]:
         """Return what the model reads for each (words, slot): in one call, the long ones cut one by one."""
-        tokenizer = self._checkpoint().tokenizer
-        short = [i for i, (words, _) in enumerate(places) if 2 * _present(words) <= self.context]
-        pairs = [self._pair(*places[i], self.context) for i in short]
+        tokenizer, room = self._checkpoint().tokenizer, self._room()
+        short = [i for i, (words, _) in enumerate(places) if 2 * _present(words) <= room]
+        pairs = [self._pair(*places[i], room) for i in short]
         encoded = tokenizer(*map(list, zip(*pairs, strict=True)))["input_ids"] if pairs else []
-        found = {i: ids for i, ids in zip(short, encoded, strict=True) if len(ids) <= self.context}
+        found = {i: ids for i, ids in zip(short, encoded, strict=True) if len(ids) <= room}
         return [self._masked(found[i] if i in found else self._cut(*place)) for i, place in enumerate(places)]
 
     def _pair(self, words: Sequence[str | None], slot: int, radius: int) -> tuple[str, str]:
@@ -194,7 +219,7 @@ class DPMLM:
         tokenizer = self._checkpoint().tokenizer
         for radius in (64, 16, 4, 1):
             ids: list[int] = tokenizer(*self._pair(words, slot, radius))["input_ids"]
-            if len(ids) <= self.context:
+            if len(ids) <= self._room():
                 return ids
         bare: list[int] = tokenizer(tokenizer.mask_token)["input_ids"]
         return bare
@@ -240,7 +265,12 @@ class DPMLM:
         return str(tokenizer.decode([item], skip_special_tokens=True)).strip()
 
     def _clip(self) -> Clip:
-        return Clip(self.low, self.high)
+        return chosen_clip(self.low, self.high, self._checkpoint().clip or self.released_range)
+
+    def _room(self) -> int:
+        """Return how many tokens the model reads: what is asked for, as far as it can hold it."""
+        bound = self._checkpoint().positions
+        return self.context if bound is None else min(self.context, bound)
 
     def _checkpoint(self) -> Checkpoint:
         checkpoint = load_checkpoint("masked", self.model, self.revision, self.device, self.dtype)

@@ -15,16 +15,16 @@ from typing import Any, ClassVar
 from tedaudit.inference.loading import Task
 from tedaudit.mechanisms._autoregressive import Autoregressive
 from tedaudit.types import Card
+from tedaudit.zoo import zoo_or
 
 
 @dataclass(frozen=True)
 class DPParaphrase(Autoregressive):
-    """GPT-2; give a checkpoint fine-tuned to write a paraphrase after the separator."""
+    """GPT-2, fine-tuned to write a paraphrase after the separator; the zoo's by default."""
 
-    model: str = "gpt2"
-    low: float = -96.85249956065758
-    high: float = -8.747697966442914
+    model: str = zoo_or("paraphraser", "gpt2")
     separator: str = " >>>>> "
+    released_range: ClassVar[tuple[float, float]] = (-96.85249956065758, -8.747697966442914)
     card: ClassVar[Card] = Card(
         name="dp-paraphrase",
         summary="Paraphrase by a GPT-2 tuned on entailment pairs, every token by the exponential mechanism.",

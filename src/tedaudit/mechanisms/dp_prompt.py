@@ -15,16 +15,16 @@ from tedaudit.errors import SpecError
 from tedaudit.inference.loading import Task
 from tedaudit.mechanisms._autoregressive import Autoregressive
 from tedaudit.types import Card
+from tedaudit.zoo import zoo_or
 
 
 @dataclass(frozen=True)
 class DPPrompt(Autoregressive):
-    """FLAN-T5 by default; any encoder-decoder checkpoint by `model`."""
+    """FLAN-T5, or the zoo's T5 where it is installed; any encoder-decoder checkpoint by `model`."""
 
-    model: str = "google/flan-t5-base"
-    low: float = -19.22705113016047
-    high: float = 7.48324937989716
+    model: str = zoo_or("seq2seq", "google/flan-t5-base")
     prompt: str = "Document : {text}\nParaphrase of the document :"
+    released_range: ClassVar[tuple[float, float]] = (-19.22705113016047, 7.48324937989716)
     card: ClassVar[Card] = Card(
         name="dp-prompt",
         summary="Prompted paraphrase by FLAN-T5, every token by the exponential mechanism.",

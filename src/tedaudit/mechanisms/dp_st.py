@@ -23,8 +23,9 @@ from tedaudit.triples.grouping import Representative, representatives
 from tedaudit.triples.table import TripleTable, load_table
 from tedaudit.triples.triple import Triple
 from tedaudit.triples.vectors import embedded, load_dense_encoder
-from tedaudit.triples.writing import Prompt, decoded, fitting_prompt, load_writer, positions, written
+from tedaudit.triples.writing import Prompt, decoded, fitting_prompt, load_writer, written
 from tedaudit.types import Card, Claim, Draw, Floats, Rewrite
+from tedaudit.zoo import zoo_or
 
 Value = TypeVar("Value")
 _MOST_KNOWN = 20_000
@@ -50,11 +51,11 @@ class DPST:
     `encoder` is the sentence encoder that the table was made with: "" for the one that it names.
     """
 
-    model: str = "meta-llama/Llama-3.2-1B-Instruct"
+    model: str = zoo_or("seq2seq", "meta-llama/Llama-3.2-1B-Instruct")
     revision: str = ""
-    extractor: str = "zoo:parser"
+    extractor: str = zoo_or("parser", "zoo:parser")
     allow_remote: bool = False
-    table: str = "zoo:triples"
+    table: str = zoo_or("triples", "zoo:triples")
     encoder: str = ""
     dimensions: int = 32
     duplicate_similarity: float = 0.4
@@ -218,7 +219,7 @@ class DPST:
     def _written(self, texts: Sequence[str], numbers: Sequence[tuple[int, ...]]) -> list[str]:
         """Return the drawn triples as text; prompts that several draws share are continued once."""
         writer, table = self._writer(), self._public()[0]
-        bound = positions(writer)
+        bound = writer.positions
         room = self.context if bound is None else max(1, min(self.context, bound - self.max_tokens))
         prompts = {
             drawn: fitting_prompt(writer, self.template, [table.text(number) for number in drawn], room)

@@ -44,12 +44,6 @@ def fitting_prompt(writer: Checkpoint, template: str, triples: Sequence[str], ro
     return _prompt(writer, template, triples[:low])[:room]
 
 
-def positions(writer: Checkpoint) -> int | None:
-    """Return how many tokens the model can hold; None where nothing bounds them."""
-    found: int | None = getattr(writer.model.config, "max_position_embeddings", None)
-    return found
-
-
 def written(writer: Checkpoint, limits: Mapping[Prompt, int]) -> dict[Prompt, Prompt]:
     """Return the likeliest next tokens after each prompt, one by one, up to its limit or an end token."""
     decoder, done = decoder_for(writer), dict[Prompt, Prompt]()

@@ -1,0 +1,65 @@
+"""The small trained models of the package tedaudit-zoo: what is installed, and which fields default to it.
+
+A field made by `zoo_or` is `zoo:NAME` where the zoo is installed, and another checkpoint elsewhere.
+TEDAUDIT_ZOO=off in the environment keeps the zoo out of the defaults; it can still be named.
+"""
+
+import importlib
+import importlib.util
+import os
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from tedaudit.errors import ModelError
+
+PREFIX = "zoo:"
+_PACKAGE = "tedaudit_zoo"
+
+
+def is_installed() -> bool:
+    """Return whether the zoo's models can be used: the package is there, and torch to run them."""
+    return all(importlib.util.find_spec(name) is not None for name in (_PACKAGE, "torch", "transformers"))
+
+
+def is_default() -> bool:
+    """Return whether fields that nobody sets take the zoo's models."""
+    return os.environ.get("TEDAUDIT_ZOO", "").lower() not in ("off", "0", "no") and is_installed()
+
+
+def default(name: str, otherwise: str) -> str:
+    """Return the zoo's model where it is the default, the other checkpoint elsewhere."""
+    return PREFIX + name if is_default() else otherwise
+
+
+def zoo_or(name: str, otherwise: str) -> Any:
+    """Return a dataclass field whose default is the zoo's model, or another checkpoint without the zoo."""
+    return field(default_factory=lambda: default(name, otherwise), metadata={"zoo": name})
+
+
+def folder(reference: str) -> Path:
+    """Return the folder of `zoo:NAME`, its files checked against their hashes."""
+    package = _package(reference)
+    try:
+        found: Path = package.path(reference.removeprefix(PREFIX))
+    except package.ZooError as error:
+        raise ModelError(f"'{reference}': {error}") from error
+    return found
+
+
+def models() -> dict[str, Path]:
+    """Return the installed models by name; none without the zoo."""
+    if importlib.util.find_spec(_PACKAGE) is None:
+        return {}
+    found: dict[str, Path] = _package(PREFIX).folders()
+    return found
+
+
+def _package(reference: str) -> Any:
+    try:
+        return importlib.import_module(_PACKAGE)
+    except ImportError as error:
+        raise ModelError(
+            f"'{reference}' is a model of the zoo, which is not installed. Install it with: "
+            "pip install tedaudit-zoo; or name another checkpoint: a folder or a hub id."
+        ) from error
