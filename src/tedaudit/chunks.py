@@ -5,6 +5,7 @@ it can run in this process, in another one or on another machine with the same r
 """
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -31,13 +32,18 @@ class RewriteChunk:
 
 @dataclass(frozen=True)
 class GuessChunk:
-    """Outputs for one attack; candidates are positions in the pool, or None for all of it."""
+    """Outputs for one attack; candidates are positions in the pool, or None for all of it.
+
+    `mechanism` and `epsilon` say what made the outputs, for attacks that use it.
+    """
 
     plugin: Reference
     pool: Sequence[str]
     outputs: Sequence[Rewrite]
     candidates: npt.NDArray[np.int32] | None
     tie_keys: Sequence[int]
+    mechanism: Reference | None = None
+    epsilon: float = math.inf
 
     def __len__(self) -> int:
         return len(self.outputs)
@@ -60,18 +66,15 @@ Chunk = RewriteChunk | GuessChunk
 
 def write_chunk(path: Path, chunk: Chunk) -> None:
     """Write a chunk as JSON lines, with an npz file beside it where there are arrays."""
-    if chunk.plugin.live is not None or any(callable(value) for value in chunk.plugin.params.values()):
-        raise PluginError(
-            f"'{chunk.plugin.name}' is an object of this process and cannot travel to another one; "
-            "name it as py:package.module:name instead."
-        )
-    plugin = {"kind": chunk.plugin.kind, "name": chunk.plugin.name, "params": dict(chunk.plugin.params)}
+    plugin = _travelling(chunk.plugin)
     if isinstance(chunk, RewriteChunk):
         _write_lines(path, [{"work": "rewrite", "plugin": plugin}, *map(asdict, chunk.draws)])
         return
     positions = None if chunk.candidates is None else chunk.candidates.tolist()
     header: dict[str, Any] = {"work": "guess", "plugin": plugin, "pool": list(chunk.pool)}
     header |= {"tie_keys": list(chunk.tie_keys), "candidates": positions}
+    header["mechanism"] = None if chunk.mechanism is None else _travelling(chunk.mechanism)
+    header["epsilon"] = None if math.isinf(chunk.epsilon) else chunk.epsilon
     _write_lines(path, [header, *_without_latents(path, chunk.outputs)])
 
 
@@ -83,8 +86,11 @@ def read_chunk(path: Path) -> Chunk:
         return RewriteChunk(plugin, [Draw(**row) for row in rows])
     positions = header["candidates"]
     candidates = None if positions is None else np.asarray(positions, dtype=np.int32)
+    mechanism = None if header["mechanism"] is None else Reference(**header["mechanism"])
+    epsilon = math.inf if header["epsilon"] is None else float(header["epsilon"])
+    outputs = _with_latents(path, rows)
     return GuessChunk(
-        plugin, tuple(header["pool"]), _with_latents(path, rows), candidates, header["tie_keys"]
+        plugin, tuple(header["pool"]), outputs, candidates, header["tie_keys"], mechanism, epsilon
     )
 
 
@@ -108,6 +114,16 @@ def read_result(path: Path, chunk: Chunk) -> list[Rewrite] | list[Guess]:
     with np.load(path) as stored:
         usable = stored["usable"].tolist()
         return [Guess(stored[f"scores{i}"], usable[i]) for i in range(len(usable))]
+
+
+def _travelling(plugin: Reference) -> dict[str, Any]:
+    """Return a reference as plain values; an object of this process has none."""
+    if plugin.live is not None or any(callable(value) for value in plugin.params.values()):
+        raise PluginError(
+            f"'{plugin.name}' is an object of this process and cannot travel to another one; "
+            "name it as py:package.module:name instead."
+        )
+    return {"kind": plugin.kind, "name": plugin.name, "params": dict(plugin.params)}
 
 
 def _without_latents(path: Path, rewrites: Sequence[Rewrite]) -> list[dict[str, Any]]:

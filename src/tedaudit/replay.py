@@ -13,7 +13,7 @@ from tedaudit.spec import parse_spec
 from tedaudit.stages import make_draws, stripped, tie_keys
 from tedaudit.store import RunDirectory, check_table
 from tedaudit.tables import GuessTable, RewriteTable
-from tedaudit.types import Observation, Prepares, Rewrite
+from tedaudit.types import KnowsMechanism, Observation, Prepares, Rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +108,14 @@ def _one(job: Job, epsilon: float, attack: str, row: int, setting: Setting) -> R
     plan = job.plan.rows(row, row + 1)
     stored = RewriteTable(folder, check_table(folder, what)).fetch(plan.source, plan.replicate)[0]
     wanted = [(int(plan.source[0]), int(plan.replicate[0]), epsilon)]
-    again = build(job.reference).rewrite(make_draws(texts, wanted, seed))[0]
+    mechanism = build(job.reference)
+    again = mechanism.rewrite(make_draws(texts, wanted, seed))[0]
     positions = tuple(range(len(texts))) if plan.candidates is None else tuple(plan.candidates[0].tolist())
     guesser = build(job.attacks[attack].reference)
     if isinstance(guesser, Prepares):
         guesser.prepare(texts)
+    if isinstance(guesser, KnowsMechanism):
+        guesser.meet(mechanism, epsilon)
     key = tie_keys(seed, job.plan_name, attack, range(row, row + 1))[0]
     seen = Observation(stripped(stored, job.attacks[attack].sees), tuple(texts[i] for i in positions), key)
     guess = guesser.guess([seen])[0]

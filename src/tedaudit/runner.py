@@ -111,14 +111,16 @@ class _Runner:
         for rows, where in sorted(gaps, key=lambda gap: (gap[0].start, gap[1])):
             while ready < rows.stop:
                 ready = next(blocks)
-            epsilon, name = where
             some = job.plan.rows(rows.start, rows.stop)
-            outputs = rewrites[epsilon].fetch(some.source, some.replicate)
+            outputs = rewrites[where[0]].fetch(some.source, some.replicate)
             failed = [bool(output.error) for output in outputs]
-            yield (where, rows, failed), self._chunk(job, name, some, rows, outputs)
+            yield (where, rows, failed), self._chunk(job, where, some, rows, outputs)
 
-    def _chunk(self, job: Job, name: str, plan: Plan, rows: range, outputs: Sequence[Rewrite]) -> GuessChunk:
+    def _chunk(
+        self, job: Job, where: tuple[float, str], plan: Plan, rows: range, outputs: Sequence[Rewrite]
+    ) -> GuessChunk:
         """Return the work for the rows whose rewriting did not fail, cut down to what the attack may see."""
+        epsilon, name = where
         attack = job.attacks[name]
         kept = [i for i, output in enumerate(outputs) if not output.error]
         keys = tie_keys(self._setting.spec.seed, job.plan_name, name, rows)
@@ -128,6 +130,8 @@ class _Runner:
             [stripped(outputs[i], attack.sees) for i in kept],
             None if plan.candidates is None else plan.candidates[kept],
             [keys[i] for i in kept],
+            job.reference if attack.knows_mechanism else None,
+            epsilon,
         )
 
     def _advance(self, what: str, amount: int) -> None:

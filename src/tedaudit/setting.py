@@ -18,7 +18,17 @@ from tedaudit.planning import Planner
 from tedaudit.registry import Reference, build, determinants, written
 from tedaudit.spec import AuditSpec, MechanismSpec
 from tedaudit.store import RunDirectory, check_table
-from tedaudit.types import BringsTexts, Claim, Corpus, HasOwnEpsilons, Mechanism, Plan, Seen, Split
+from tedaudit.types import (
+    BringsTexts,
+    Claim,
+    Corpus,
+    HasOwnEpsilons,
+    KnowsMechanism,
+    Mechanism,
+    Plan,
+    Seen,
+    Split,
+)
 
 
 def epsilon_name(epsilon: float) -> str:
@@ -33,6 +43,7 @@ class Adversary:
     reference: Reference
     sees: tuple[Seen, ...]
     determinants: Mapping[str, Any]
+    knows_mechanism: bool
 
 
 @dataclass(frozen=True)
@@ -130,10 +141,15 @@ class Setting:
 def prepare(spec: AuditSpec) -> Setting:
     """Return the audit with all its parts, or say what is wrong; writes nothing."""
     mechanisms = {m.title: build(m.reference("mechanism")) for m in spec.mechanisms}
+    attackers = {a.title: build(a.reference("attack")) for a in spec.attacks}
+    fitting = _fitting(mechanisms, attackers)
     attacks = {
-        a.title: Adversary(a.reference("attack"), plugin.card.sees, determinants(plugin))
-        for a, plugin in ((a, build(a.reference("attack"))) for a in spec.attacks)
-    }
+        a.title: Adversary(
+            a.reference("attack"), attackers[a.title].card.sees, determinants(attackers[a.title]),
+            isinstance(attackers[a.title], KnowsMechanism),
+        )
+        for a in spec.attacks
+    }  # fmt: skip
     grids = {m.title: _epsilons(m, mechanisms[m.title], spec) for m in spec.mechanisms}
     corpus = load(spec, mechanisms)
     store = RunDirectory(spec.folder)
@@ -153,7 +169,8 @@ def prepare(spec: AuditSpec) -> Setting:
             name, key, plan = planner.plan(plan_spec, plugin, title, grids[title])
             jobs.append(
                 Job(store.root, title, mechanism.reference("mechanism"), about, claims, name, key, plan,
-                    len(corpus.texts) if plan_spec.k == "all" else plan_spec.k, attacks, common)
+                    len(corpus.texts) if plan_spec.k == "all" else plan_spec.k,
+                    {name: attacks[name] for name in fitting[title]}, common)
             )  # fmt: skip
     for job in jobs:
         for epsilon in job.epsilons:
@@ -161,6 +178,23 @@ def prepare(spec: AuditSpec) -> Setting:
             for attack in job.attacks:
                 check_table(*job.guesses_at(epsilon, attack)[:2])
     return Setting(spec, store, corpus, seen, planner.infos, jobs)
+
+
+def _fitting(mechanisms: Mapping[str, Mechanism], attackers: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return which attacks can be used on each mechanism; one that fits none is refused."""
+    unfit = {
+        (title, name): attack.unfit(mechanism) if isinstance(attack, KnowsMechanism) else ""
+        for title, mechanism in mechanisms.items()
+        for name, attack in attackers.items()
+    }
+    for name in attackers:
+        reasons = [unfit[title, name] for title in mechanisms]
+        if all(reasons):
+            raise SpecError(
+                f"The attack '{name}' fits no mechanism of this audit: {reasons[0]} Leave it out, or add a "
+                "mechanism that it fits."
+            )
+    return {title: [name for name in attackers if not unfit[title, name]] for title in mechanisms}
 
 
 def load(spec: AuditSpec, mechanisms: Mapping[str, Mechanism]) -> Corpus:

@@ -244,6 +244,45 @@ class Prepares(Protocol):
 
 
 @runtime_checkable
+class KnowsMechanism(Protocol):
+    """An attack that uses the mechanism itself, as anybody can who knows how it works.
+
+    The mechanism is public and its noise is secret: the attack may encode texts with it, ask it for
+    likelihoods and draw rewrites with keys of its own, but no key of an audited draw reaches it.
+    """
+
+    def unfit(self, mechanism: Any) -> str:
+        """Return why the attack cannot be used on this mechanism; nothing where it can."""
+        ...
+
+    def meet(self, mechanism: Any, epsilon: float) -> None:
+        """Take in the mechanism and its epsilon. Called before every batch of guesses on its outputs."""
+        ...
+
+
+@runtime_checkable
+class HasLatent(Protocol):
+    """A mechanism that adds noise to a vector and releases what a decoder makes of it."""
+
+    def encode(self, texts: Sequence[str]) -> Array:
+        """Return the vector of each text before noise, as flat as a released one."""
+        ...
+
+    def log_density(self, latent: Array, latents: Array, epsilon: float) -> Floats:
+        """Return the log density of a released vector around each of these."""
+        ...
+
+
+@runtime_checkable
+class HasLikelihood(Protocol):
+    """A mechanism that knows how probable the tokens that it draws are."""
+
+    def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
+        """Return the log-probability of drawing these tokens from each candidate."""
+        ...
+
+
+@runtime_checkable
 class HasFingerprint(Protocol):
     """A plug-in whose results depend on more than its fields: files, weights, source code."""
 

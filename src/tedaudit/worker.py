@@ -16,7 +16,7 @@ import numpy as np
 from tedaudit.chunks import Chunk, GuessChunk, RewriteChunk, read_chunk, write_result
 from tedaudit.errors import ContractError, TedauditError
 from tedaudit.registry import Reference, build
-from tedaudit.types import Guess, Prepares, Rewrite
+from tedaudit.types import Guess, KnowsMechanism, Prepares, Rewrite
 
 Tag = TypeVar("Tag")
 Result = list[Rewrite] | list[Guess]
@@ -75,6 +75,9 @@ class Bench:
         if isinstance(attack, Prepares) and self._prepared.get(name) is not chunk.pool:
             attack.prepare(chunk.pool)
             self._prepared[name] = chunk.pool
+        if isinstance(attack, KnowsMechanism) and chunk.mechanism is not None:
+            with _blamed(chunk.plugin.name):
+                attack.meet(self._plugin(chunk.mechanism), chunk.epsilon)
         done: list[Guess] = []
         for start in range(0, len(chunk), self._batch_size):
             seen = chunk.observations(start, start + self._batch_size)
