@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from tedaudit.errors import SpecError
-from tedaudit.overrides import EMBEDDED, k_value, merged
+from tedaudit.overrides import SIX, SMALL, embedded, k_value, merged
 from tedaudit.registry import build
 from tedaudit.spec import parse_spec
 
@@ -132,7 +132,7 @@ def test_a_value_that_is_no_yaml_is_said_in_one_line():
 
 
 def test_the_settings_that_are_changed_are_a_copy():
-    for base in (BASE, EMBEDDED):
+    for base in (BASE, SMALL):
         before = copy.deepcopy(base)
         label = "short" if base is BASE else "word-rr"
         flags = {"k": 3, "trials": 1, "mechanism": None}
@@ -141,9 +141,17 @@ def test_the_settings_that_are_changed_are_a_copy():
 
 
 def test_the_embedded_audit_needs_no_model():
-    spec = parse_spec(EMBEDDED)
+    spec = parse_spec(SMALL)
     assert spec.encoder == "lexical"
     for mechanism in spec.mechanisms:
         build(mechanism.reference("mechanism"))
     assert [a.name for a in spec.attacks] == ["lexical"]
     assert spec.corpus.name == "demo"
+
+
+def test_what_runs_where_nothing_is_said_depends_on_the_zoo(monkeypatch):
+    assert embedded() is SMALL
+    monkeypatch.delenv("TEDAUDIT_ZOO")
+    monkeypatch.setattr("tedaudit.zoo.is_installed", lambda: True)
+    assert embedded() is SIX
+    assert len(parse_spec(SIX).mechanisms) == 6

@@ -21,7 +21,7 @@ app.command()(rewrite)
 app.add_typer(triples, name="triples")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Kinds = Literal["mechanisms", "attacks", "corpora"]
+Kinds = Literal["mechanisms", "attacks", "corpora", "models"]
 _KIND = {"mechanisms": "mechanism", "attacks": "attack", "corpora": "corpus"}
 
 
@@ -57,8 +57,9 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run an audit, or go on with one: the same command resumes it."""
-    from tedaudit.console import progress_bar, show_result
-    from tedaudit.overrides import EMBEDDED, k_value, merged
+    from tedaudit.console import progress_bar, show_defaults, show_result
+    from tedaudit.installed import defaults_taken
+    from tedaudit.overrides import embedded, k_value, merged
     from tedaudit.runner import run as run_audit
     from tedaudit.spec import parse_spec, read_spec
 
@@ -68,10 +69,12 @@ def run(
         "estimator": estimator, "encoder": encoder, "alpha": alpha, "delta": delta, "seed": seed,
         "batch_size": batch_size, "name": name, "out": out,
     }  # fmt: skip
-    base = read_spec(spec) if spec else EMBEDDED
+    base = read_spec(spec) if spec else embedded()
     if spec is None and mechanism:
         base = {"name": "audit"}
     settings = parse_spec(merged(base, flags, assign or []))
+    if not quiet:
+        show_defaults(defaults_taken(settings))
     with progress_bar(quiet=quiet) as progress:
         result = run_audit(settings, progress)
     _print_json(result.to_dict()) if as_json else show_result(result)
@@ -104,12 +107,17 @@ def init(
 
 @app.command("ls")
 def list_plugins(kind: Annotated[Kinds, typer.Argument()], as_json: Json = False) -> None:
-    """List what can be named in a spec: mechanisms, attacks or corpora."""
+    """List what can be named in a spec: mechanisms, attacks, corpora or installed models."""
     from dataclasses import asdict
 
-    from tedaudit.console import show_cards
+    from tedaudit.console import show_cards, show_models
+    from tedaudit.installed import installed_models
     from tedaudit.registry import find, names, parameters
 
+    if kind == "models":
+        models = installed_models()
+        _print_json([asdict(model) for model in models]) if as_json else show_models(models)
+        return
     wanted: Any = _KIND[kind]
     plugins = [find(wanted, name) for name in names(wanted)]
     if as_json:

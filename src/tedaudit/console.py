@@ -1,7 +1,7 @@
 """What the command line shows: tables, cards, bounds, and progress with rate and time left."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tedaudit.estimators import Bound
+from tedaudit.installed import InstalledModel
 from tedaudit.reports.table import number, reading, rich_tables
 from tedaudit.results import AuditResult
 from tedaudit.runner import Progress
@@ -95,6 +96,28 @@ def show_cards(cards: Sequence[tuple[Card, Sequence[str]]]) -> None:
         for name, value in details:
             if value:
                 out.print(f"    {name}: {value}", soft_wrap=True)
+
+
+def show_models(models: Sequence[InstalledModel]) -> None:
+    """Print the installed models, or how to get them."""
+    out = console()
+    if not models:
+        out.print(
+            "No model is installed. The zoo has small ones for every mechanism: pip install tedaudit-zoo. "
+            "Any checkpoint can be named as well: a folder, or an id of the hub.",
+            soft_wrap=True,
+        )
+    for model in models:
+        used = ", ".join(model.used_by) or "nothing by default"
+        out.print(Text.assemble((model.name, "bold"), f"  {model.bytes / 1e6:.1f} MB, used by: {used}"))
+        out.print(f"    {model.folder}", soft_wrap=True)
+
+
+def show_defaults(taken: Mapping[str, str]) -> None:
+    """Say on standard error which models of the zoo are used because no other was named."""
+    if taken:
+        some = "; ".join(f"{user} {model}" for user, model in taken.items())
+        console(error=True).print(f"From the zoo, since nothing else is named: {some}.", soft_wrap=True)
 
 
 def show_replay(trials: Sequence[Any]) -> None:

@@ -9,8 +9,9 @@ import yaml
 from tedaudit.errors import SpecError, did_you_mean, listed
 from tedaudit.readers import table_format
 from tedaudit.spec import PluginSpec
+from tedaudit.zoo import is_default
 
-EMBEDDED: dict[str, Any] = {
+SMALL: dict[str, Any] = {
     "name": "demo",
     "corpus": {"name": "demo"},
     "mechanisms": [{"name": "identity"}, {"name": "constant"}, {"name": "word-rr"}],
@@ -18,10 +19,27 @@ EMBEDDED: dict[str, Any] = {
     "attacks": [{"name": "lexical"}],
     "trials": 10_000,
 }
-"""What `tedaudit run` does where nothing is said: it needs no model and no download."""
+"""The embedded audit without the zoo: it needs no model."""
+
+SIX: dict[str, Any] = {
+    "name": "demo",
+    "corpus": {"name": "demo"},
+    "mechanisms": [
+        {"name": name} for name in ("adept", "dp-bart", "dp-paraphrase", "dp-prompt", "dp-mlm", "dp-st")
+    ],
+    "epsilons": [1, 10, 100, 1000],
+    "attacks": [{"name": "embedding"}, {"name": "lexical"}],
+    "trials": 200,
+}
+"""The embedded audit with the zoo: the six mechanisms of the paper, on models that need no download."""
 
 _PLAN_FLAGS = {"k": "k", "lambda_": "lambda", "strategy": "strategy", "top": "top", "estimator": "estimator"}
 _LISTS = {"mechanism": "mechanisms", "epsilon": "epsilons", "attack": "attacks"}
+
+
+def embedded() -> dict[str, Any]:
+    """Return what `tedaudit run` does where nothing is said."""
+    return SIX if is_default() else SMALL
 
 
 def merged(base: Mapping[str, Any], flags: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:

@@ -109,6 +109,12 @@ def variants(plugin: type) -> Mapping[str, Mapping[str, Any]]:
     return found
 
 
+def zoo_fields(plugin: Any) -> dict[str, str]:
+    """Return the fields of a plug-in that default to a model of the zoo, and which one."""
+    parts = fields(plugin) if is_dataclass(plugin) else ()
+    return {part.name: part.metadata["zoo"] for part in parts if "zoo" in part.metadata}
+
+
 def determinants(plugin: Any) -> dict[str, Any]:
     """Return what determines a plug-in's results: name, version, fields, and files or weights behind it.
 

@@ -19,6 +19,7 @@ from pydantic import (
 from tedaudit.errors import SpecError, did_you_mean, listed
 from tedaudit.registry import Kind, Reference
 from tedaudit.types import Card
+from tedaudit.zoo import default
 
 _LIMITS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 _LISTS = {"mechanisms": "mechanisms", "attacks": "attacks", "corpus": "corpora"}  # for `tedaudit ls`
@@ -137,7 +138,10 @@ class AuditSpec(BaseModel):
     attacks: list[PluginSpec] = Field(default_factory=lambda: [PluginSpec(name="lexical")])
     plans: list[PlanSpec] = Field(default_factory=lambda: [PlanSpec()], min_length=1)
     trials: int = Field(default=1000, ge=1, le=100_000_000)
-    encoder: str = Field(default="lexical", description="Whose distances the candidate sampling uses.")
+    encoder: str = Field(
+        default_factory=lambda: default("encoder", "lexical"),
+        description="Whose distances the candidate sampling uses; zoo:encoder where the zoo is installed.",
+    )
     alpha: float = Field(default=0.01, gt=0, lt=1)
     delta: float | None = Field(default=None, ge=0, lt=1, description="Instead of the claim's delta.")
     seed: int = 0
