@@ -1,0 +1,1 @@
+"""What the recipes share: public text, the shared vocabulary, the training loop, saving with a card."""
