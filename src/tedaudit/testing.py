@@ -22,7 +22,18 @@ from tedaudit.errors import ContractError, SpecError, listed
 from tedaudit.registry import Reference
 from tedaudit.seeding import derive
 from tedaudit.stages import make_draws, make_plan, stripped, tie_keys
-from tedaudit.types import Attack, Card, Claim, Draw, Guess, HasOwnEpsilons, Mechanism, Rewrite, Seen
+from tedaudit.types import (
+    Attack,
+    Card,
+    Claim,
+    Draw,
+    Guess,
+    HasOwnEpsilons,
+    KnowsMechanism,
+    Mechanism,
+    Rewrite,
+    Seen,
+)
 from tedaudit.watching import (
     PRECISION,
     SEEN_PARTS,
@@ -109,10 +120,12 @@ def check_attack(
 ) -> Checked:
     """Check an attack, or a class that needs no parameters, on outputs made of these texts.
 
-    An attack that sees tokens or latents needs a mechanism that releases them; any other is shown
+    An attack that sees tokens or latents, or that knows the mechanism, needs one; any other is shown
     the texts with words left out, and odd outputs besides.
     """
     plugin, name = _made(attack, "guess")
+    if isinstance(plugin, KnowsMechanism) and (mechanism is None or plugin.unfit(mechanism)):
+        raise SpecError(f"'{name}' knows the mechanism: give check_attack one that it fits, as `mechanism`.")
     pool = tuple(dict.fromkeys(texts or ORDINARY))
     if len(pool) < 3:
         raise SpecError(f"check_attack needs 3 texts or more that differ; it was given {len(pool)}.")
@@ -204,7 +217,9 @@ def _observations(
     reference = Reference("attack", name, live=plugin)
     shown = [stripped(output, sees) for output in outputs]
     keys = tie_keys(0, "testing", name, range(trials))
-    return whats, WatchedChunk(reference, pool, shown, plan.candidates, keys).rows(usable)
+    known = Reference("mechanism", mechanism.card.name, live=mechanism) if mechanism is not None else None
+    chunk = WatchedChunk(reference, pool, shown, plan.candidates, keys, known, epsilon)
+    return whats, chunk.rows(usable)
 
 
 def _check_rewrite(start: str, rewrite: Rewrite, claim: Claim | None) -> None:
