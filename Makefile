@@ -1,4 +1,4 @@
-# make demo   the embedded audit: needs no model and no download beyond the packages
+# make demo   the embedded audit: six mechanisms on the zoo's models, no download beyond the packages
 # make test   everything that is tested, with real models
 # make lint   ruff and mypy
 
@@ -9,7 +9,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 
 .PHONY: demo test lint clean
 
-demo: $(VENV)/.core
+demo: $(VENV)/.models
 	$(BIN)/tedaudit run --out runs/demo
 
 test: $(VENV)/.test
@@ -26,7 +26,11 @@ $(VENV)/.core: pyproject.toml constraints.txt
 	$(PIP) --editable .
 	touch $@
 
-$(VENV)/.test: $(VENV)/.core
+$(VENV)/.models: $(VENV)/.core zoo/pyproject.toml
+	$(PIP) --editable '.[models,triples]' --editable ./zoo
+	touch $@
+
+$(VENV)/.test: $(VENV)/.models
 	$(PIP) --editable '.[models,hub,triples]' --group test
 	touch $@
 

@@ -21,6 +21,7 @@ class Architecture:
     make: Callable[[], Any]
     plain: Callable[[str, Sequence[str], float], None]
     counted: Callable[[str], Any]
+    zoo: str
     settings: dict[str, Any] = field(default_factory=dict)
 
 
@@ -163,17 +164,17 @@ _FLAT = {"low": -2.0, "high": 2.0}  # random weights give logits around 0, far f
 
 ARCHITECTURES = {
     "dp-mlm": Architecture(
-        _roberta, _plain_masked, lambda folder: loaded("masked", folder).model.base_model
+        _roberta, _plain_masked, lambda folder: loaded("masked", folder).model.base_model, "mlm"
     ),
     "dp-prompt": Architecture(
         _t5, _plain_sampling("seq2seq", _PROMPT, -2.0, 2.0),
-        lambda folder: loaded("seq2seq", folder).model, {**_FLAT, "variant": "sound"},
+        lambda folder: loaded("seq2seq", folder).model, "seq2seq", {**_FLAT, "variant": "sound"},
     ),
     "dp-paraphrase": Architecture(
         _gpt2, _plain_sampling("causal", "{text} >>>>> ", -2.0, 2.0),
-        lambda folder: loaded("causal", folder).model, {**_FLAT, "length": "input"},
+        lambda folder: loaded("causal", folder).model, "paraphraser", {**_FLAT, "length": "input"},
     ),
     "dp-bart": Architecture(
-        _bart, _plain_bart, lambda folder: loaded("seq2seq", folder, "float32").model.get_decoder(), {}
+        _bart, _plain_bart, lambda folder: loaded("seq2seq", folder, "float32").model.get_decoder(), "bart-pruned"
     ),
 }  # fmt: skip

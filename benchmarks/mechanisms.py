@@ -5,7 +5,8 @@
 Architectures are the real ones (FLAN-T5-base, GPT-2, RoBERTa-base, BART-base) with random weights and a
 small tokenizer trained on the texts. Random logits are flat, so prefixes hardly ever agree: that is the
 cost *without* sharing. The rows marked "peaked" have the output layer scaled up until the clip range is
-filled, so that draws at high epsilon agree, as a trained model's do.
+filled, so that draws at high epsilon agree, as a trained model's do. `--weights zoo` takes the trained models
+of tedaudit-zoo instead.
 
 The plain way is one text at a time with the library's own `generate` (clip, then temperature, then sample;
 beam search for BART), and for DP-MLM one masked pass per word, as the public implementations do.
@@ -28,6 +29,7 @@ from tedaudit.inference.loading import load_checkpoint
 from tedaudit.registry import Reference, build
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Draw
+from tedaudit.zoo import folder as folder_of
 
 GRID = (0.1, 0.5, 1.0, 10.0, 50.0, 100.0, 250.0, 750.0, 1000.0, 2500.0)
 SHOWN = (10.0, 100.0, 1000.0)
@@ -42,14 +44,13 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=10_000)
     parser.add_argument("--plain", type=int, default=12, help="texts that the plain way rewrites")
     parser.add_argument("--mechanism", action="append", choices=list(ARCHITECTURES))
-    parser.add_argument("--weights", choices=["random", "peaked"], help="by default all that apply")
+    parser.add_argument("--weights", choices=["random", "peaked", "zoo"], help="by default all that apply")
     options = parser.parse_args()
     texts = sorted({line.strip() for line in options.texts.read_text().splitlines() if line.strip()})
     result: dict[str, Any] = {"machine": _machine(), "texts": len(texts), "draws": options.draws, "rows": []}
     for name in options.mechanism or list(ARCHITECTURES):
         for weights in [options.weights] if options.weights else WEIGHTS.get(name, ("random",)):
-            with tempfile.TemporaryDirectory() as folder:
-                save(name, texts, Path(folder), peaked=weights == "peaked")
+            with _saved(name, weights, texts) as folder:
                 result["rows"] += measure(name, weights, folder, texts, options)
             load_checkpoint.cache_clear()
             torch.cuda.empty_cache()
@@ -60,6 +61,8 @@ def main() -> None:
 def measure(name: str, weights: str, folder: str, texts: list[str], options: Any) -> list[dict[str, Any]]:
     """Return the rows of one mechanism: ours at several epsilons and sizes, and the plain way."""
     settings = {"model": folder, **ARCHITECTURES[name].settings, **(PEAKED if weights == "peaked" else {})}
+    if weights == "zoo":  # which has a clip range of its own
+        settings = {key: value for key, value in settings.items() if key not in ("low", "high")}
     mechanism = build(Reference("mechanism", name, settings))
     mechanism.rewrite(_draws(texts, 64, (100.0,)))  # warm up
     few = texts[:: len(texts) // options.plain][: options.plain]
@@ -90,6 +93,17 @@ def measure(name: str, weights: str, folder: str, texts: list[str], options: Any
     )
     print(json.dumps(rows[-1]), flush=True)
     return rows
+
+
+@contextmanager
+def _saved(name: str, weights: str, texts: list[str]) -> Iterator[str]:
+    """Give the folder of a model: a trained one, or one that is made and thrown away."""
+    if weights == "zoo":
+        yield str(folder_of(f"zoo:{ARCHITECTURES[name].zoo}"))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        save(name, texts, Path(folder), peaked=weights == "peaked")
+        yield folder
 
 
 def _draws(texts: list[str], trials: int, epsilons: tuple[float, ...]) -> list[Draw]:

@@ -35,7 +35,6 @@ LATE = 0.1  # share of rows that start at a later position
 # Rows of each kind in every step.
 ROWS = {"copies": 448, "reworded": 96, "shortened": 160, "paraphrases": 160, "snli": 48, "sentences": 112}
 PLAIN = 0.3  # share of pairs in lower case
-SENTENCES = 1_000_000  # of the mix that are copied
 CHANGED = 400_000  # of the mix that a change is tried on
 SHORT = 12  # words of the sentences that are rewritten for the figures
 
@@ -53,11 +52,10 @@ class Loss(torch.nn.Module):
         return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
 
     def logits(self, ids: Any, positions: Any, first: Any, count: int) -> Any:
-        """Return the logits of so many places from the first one on; padding comes last and is not seen."""
-        width = ids.shape[1]
-        before = torch.ones((width, width), dtype=torch.bool, device=ids.device).tril()[None, None]
+        """Return the logits of so many places from the first one on."""
+        mask = (ids != PAD).long()
         hidden = self.model.transformer(
-            input_ids=ids, attention_mask=before, position_ids=positions, use_cache=False
+            input_ids=ids, attention_mask=mask, position_ids=positions, use_cache=False
         ).last_hidden_state
         places = first[:, None] + torch.arange(count, device=ids.device)
         return self.model.lm_head(hidden.gather(1, places[:, :, None].expand(-1, -1, hidden.shape[2])))
@@ -100,7 +98,7 @@ def new_model(vocabulary: int) -> Any:
 def training_tables(tokenizer: Any, texts: list[str], chosen: Options) -> dict[str, Tables]:
     """Return the tables of all kinds of rows."""
     place, seed, most = device(), chosen.seed, 500 if chosen.dry_run else None
-    ids = encoded(tokenizer, texts[:SENTENCES], SOURCE)
+    ids = encoded(tokenizer, texts, SOURCE)
     known = {
         kind: partly_plain(split(pairs(chosen.data, kind))[0][:most], PLAIN, seed)
         for kind in ("paraphrases", "snli")
@@ -136,7 +134,7 @@ def trained(model: Any, batches: Batches, chosen: Options) -> int:
     spent = first_call(whole, loss_at)
     seconds = max(1.0, chosen.seconds - spent) if chosen.seconds else 0.0
     steps = 20 if chosen.dry_run else 12_000
-    return train(whole, loss_at, Plan(steps, sum(ROWS.values()), rate=1.5e-3, warm_up=400, seconds=seconds))
+    return train(whole, loss_at, Plan(steps, sum(ROWS.values()), rate=1e-3, warm_up=300, seconds=seconds))
 
 
 def predicted(folder: Path, batches: Batches) -> str:

@@ -3,11 +3,10 @@
 python recipes/vocabulary.py --data DIR --out zoo/src/tedaudit_zoo/models/vocabulary
 """
 
-import json
 from pathlib import Path
 
 from common.options import options
-from common.saving import Card, write_card
+from common.saving import Card, compact, write_card
 from common.text import LICENCES, SHARES, mix
 from common.vocabulary import PAD, SPECIAL, encoded, tokenizer_for
 
@@ -48,7 +47,8 @@ def build(texts: list[str], file: Path) -> None:
         vocab_size=SIZE, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
     )
     tokenizer.train_from_iterator(texts, trainer, length=len(texts))
-    file.write_text(json.dumps(json.loads(tokenizer.to_str()), ensure_ascii=False, separators=(",", ":")))
+    file.write_text(tokenizer.to_str(), encoding="utf-8")
+    compact(file)
 
 
 if __name__ == "__main__":

@@ -133,3 +133,20 @@ def test_an_object_of_this_process_cannot_travel_and_the_error_says_what_can(tmp
     with pytest.raises(PluginError, match=rf"'{plugin.name}' is an object.*py:package\.module:name"):
         write_chunk(tmp_path / "c", RewriteChunk(plugin, [Draw("a", 1.0, 1)]))
     assert not (tmp_path / "c").exists()
+
+
+def test_the_mechanism_travels_with_the_guesses_of_an_attack_that_knows_it(tmp_path):
+    chunk = GuessChunk(
+        reference("attack", "likelihood"), ("a", "b"), [Rewrite("a", tokens=(1, 0))], None, [1],
+        reference("mechanism", "word-rr", slots=2), 3.5,
+    )  # fmt: skip
+    write_chunk(tmp_path / "c", chunk)
+    back = read_chunk(tmp_path / "c")
+    assert back.mechanism == chunk.mechanism
+    assert back.epsilon == 3.5
+    write_chunk(
+        tmp_path / "c", GuessChunk(reference("attack", "lexical"), ("a", "b"), [Rewrite("a")], None, [1])
+    )
+    plain = read_chunk(tmp_path / "c")
+    assert plain.mechanism is None
+    assert plain.epsilon == float("inf")

@@ -42,10 +42,17 @@ def save_model(folder: Path, model: Any, tokenizer: Any) -> None:
 
 
 def save_tokenizer(folder: Path, tokenizer: Any) -> None:
-    """Write a tokenizer, its file without white space."""
+    """Write a tokenizer, its file as small as can be."""
     tokenizer.save_pretrained(str(folder))
-    file = folder / "tokenizer.json"
+    compact(folder / "tokenizer.json")
+
+
+def compact(file: Path) -> None:
+    """Write a tokenizer's file again without white space, merges as one string each."""
     whole = json.loads(file.read_text(encoding="utf-8"))
+    merges = whole["model"].get("merges", [])
+    if merges and all(isinstance(pair, list) for pair in merges):
+        whole["model"]["merges"] = [" ".join(pair) for pair in merges]
     file.write_text(json.dumps(whole, ensure_ascii=False, separators=(",", ":")), encoding="utf-8")
 
 

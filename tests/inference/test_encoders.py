@@ -218,7 +218,7 @@ def test_a_window_that_is_no_multiple_of_the_padding_is_not_exceeded(copy):
 
 def test_a_model_of_static_embeddings_works_and_takes_more_than_a_thousand_texts(folder, tmp_path):
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import StaticEmbedding
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Tokenizer
 
     table = np.random.default_rng(0).normal(size=(30_522, 16)).astype(np.float32)

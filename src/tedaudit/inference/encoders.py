@@ -165,7 +165,7 @@ def _load(name: str) -> Any:
 def _static(folder: Path) -> Any:
     """Return a static encoder, on the CPU: adding a few vectors is faster than moving them."""
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import StaticEmbedding
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))

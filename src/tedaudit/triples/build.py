@@ -72,7 +72,7 @@ def build_table(
         used, cluster = np.unique(cluster, return_inverse=True)  # clusters that nothing is nearest to go
         arrays = {
             "vectors": vectors,
-            "cluster": cluster.astype(np.int32),
+            "cluster": cluster.astype(np.int16 if len(used) < 1 << 15 else np.int32),
             "centroids": centroids[used].astype(np.float32),
         }
         about = {"encoder": recipe.encoder, **encoder.fingerprint(), "seed": str(recipe.seed)}

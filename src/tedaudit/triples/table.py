@@ -1,7 +1,7 @@
 """Public triples as a table: one folder with the triples' text, their vectors and their clusters.
 
 `triples.txt.xz` has one triple a line; `triples.safetensors` has `vectors` (n x d, float16 or
-float32), `cluster` (int32, of each triple) and `centroids` (k x d), and says in its metadata which
+float32), `cluster` (a whole number, of each triple) and `centroids` (k x d), and says in its metadata which
 encoder made the vectors. The triples must be public: never take them from the texts to be protected.
 """
 
