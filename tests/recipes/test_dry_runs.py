@@ -22,7 +22,8 @@ pytestmark = pytest.mark.skipif(not Path(DATA, "text").is_dir(), reason="TEDAUDI
 def test_a_recipe_runs_dry(name, tmp_path):
     out = tmp_path / name
     command = [sys.executable, f"recipes/{name}.py", "--data", DATA, "--out", str(out), "--dry-run"]
-    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    alone = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, cwd=PROJECT, env=alone, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert (out / RECIPES[name]).is_file()
     card = (out / "card.md").read_text("utf-8")
