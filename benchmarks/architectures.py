@@ -175,6 +175,7 @@ ARCHITECTURES = {
         lambda folder: loaded("causal", folder).model, "paraphraser", {**_FLAT, "length": "input"},
     ),
     "dp-bart": Architecture(
-        _bart, _plain_bart, lambda folder: loaded("seq2seq", folder, "float32").model.get_decoder(), "bart-pruned"
+        _bart, _plain_bart,
+        lambda folder: loaded("seq2seq", folder, "float32").model.get_decoder(), "bart-pruned",
     ),
 }  # fmt: skip
