@@ -2,16 +2,18 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
+
+import numpy as np
 
 from tedaudit.estimators import Bound, baseline, reduced_form, sequential
 from tedaudit.estimators.sequential import confidence_sequence
 from tedaudit.stages import Tally, tally
 from tedaudit.store import RunDirectory, table_info
 from tedaudit.tables import GuessTable
-from tedaudit.types import Claim
+from tedaudit.types import Array, Claim
 
 Verdict = Literal["violated", "not refuted", "no claim"]
 
@@ -29,6 +31,7 @@ class Finding:
     planned: int
     bound: Bound
     verdict: Verdict
+    attainable: float | None = None  # the success that no attack can be expected to exceed on these trials
 
     @property
     def complete(self) -> bool:
@@ -52,6 +55,7 @@ class Finding:
             "unusable": self.tally.unusable,
             "failed": self.tally.failed,
             **self.bound.to_dict(),
+            "attainable": self.attainable,
             "verdict": self.verdict,
         }
 
@@ -98,6 +102,12 @@ class _Counted:
     tally: Tally
     planned: int
     looked_before: bool
+    attainable: float | None
+
+    @property
+    def where(self) -> tuple[str, str, float | None]:
+        """The outputs that were attacked: plan, mechanism and epsilon."""
+        return self.about["plan"], self.about["label"], self.about["epsilon"]
 
 
 def read_result(run: RunDirectory, alpha: float | None = None, delta: float | None = None) -> AuditResult:
@@ -112,7 +122,10 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
         delta = manifest["spec"].get("delta")
     counted = [one for one in _counted(run, manifest) if one.tally.trials]
     tests = max(1, sum(one.about["claim"] is not None for one in counted))
-    findings = tuple(_finding(one, alpha, delta, tests) for one in counted)
+    attainable = {one.where: one.attainable for one in counted if one.attainable is not None}
+    findings = tuple(
+        replace(_finding(one, alpha, delta, tests), attainable=attainable.get(one.where)) for one in counted
+    )
     notes = [*manifest["corpus"]["notes"], *_plan_notes(manifest)]
     notes += _remarks(findings, extended=any(one.looked_before for one in counted))
     return AuditResult(manifest["name"], run.root, findings, tuple(notes), alpha)
@@ -128,13 +141,28 @@ def _counted(run: RunDirectory, manifest: dict[str, Any]) -> Iterator[_Counted]:
         plan = run.plan(about["plan"], plan_info["key"])
         if plan is None:
             continue
-        columns = GuessTable(folder, info["key"]).read(["choice", "usable", "failed"])
+        table = GuessTable(folder, info["key"])
+        columns = table.read(["choice", "usable", "failed"])
         rows = len(columns["choice"])
         looks = [look for look in plan_info["looks"] if look < len(plan)]
         counts = tally(plan.rows(0, rows), columns, plan_info["estimator"])
         per_trial = 2 if plan_info["estimator"] == "baseline" else 1
         about = {**about, "estimator": plan_info["estimator"], "k": plan_info["k"]}
-        yield _Counted(about, counts, len(plan) // per_trial, bool(looks))
+        knows = info["determinants"]["attack"].get("name") == "likelihood"
+        attainable = mean_posterior(table.read(["scores"])["scores"], plan_info["k"]) if knows else None
+        yield _Counted(about, counts, len(plan) // per_trial, bool(looks), attainable)
+
+
+def mean_posterior(log_likelihoods: Array, k: int) -> float | None:
+    """Return how probable the best candidate is on average, given its output and a uniform secret.
+
+    No attack can be expected to be right more often on these trials. None where not all scores are kept.
+    """
+    if log_likelihoods.ndim != 2 or log_likelihoods.shape[1] != k:
+        return None
+    scores = np.asarray(log_likelihoods, dtype=np.float64)
+    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return float((1 / odds.sum(axis=1)).mean())
 
 
 def _order(run: RunDirectory) -> Any:
@@ -178,6 +206,11 @@ def _plan_notes(manifest: dict[str, Any]) -> list[str]:
 def _remarks(findings: Sequence[Finding], *, extended: bool) -> list[str]:
     """Return what a reader must know before believing a number."""
     remarks = []
+    if any(finding.attainable is not None for finding in findings):
+        remarks.append(
+            "attainable is the mean posterior of the likeliest source: the success that no attack can be "
+            "expected to exceed on these trials"
+        )
     if any(not finding.complete for finding in findings):
         remarks.append("the run is not finished: bounds come from complete blocks and hold at every look")
     elif extended:

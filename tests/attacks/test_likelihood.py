@@ -8,6 +8,7 @@ import tedaudit
 from tedaudit.attacks.likelihood import Likelihood
 from tedaudit.mechanisms.identity import Identity
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.results import mean_posterior
 from tedaudit.testing import check_attack
 from tedaudit.types import Observation, Rewrite
 
@@ -49,6 +50,25 @@ def test_no_attack_on_the_text_is_right_more_often():
     rows = tedaudit.audit(WordRR(slots=8), "demo", epsilon=7.0, attack=["likelihood", "lexical"], trials=1500)
     right = {row.attack: row.tally.correct for row in rows}
     assert right["likelihood"] >= right["lexical"] - 40
+    attainable = {row.attainable for row in rows}  # of the outputs, whatever the attack
+    assert len(attainable) == 1
+    assert right["likelihood"] / 1500 == pytest.approx(attainable.pop(), abs=0.05)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_what_is_attainable_on_one_slot_is_known(k):
+    found = next(iter(tedaudit.audit(one_slot(), WORDS, epsilon=2.0, attack="likelihood", trials=3000, k=k)))
+    size = len(WORDS) + 1
+    expected = (math.exp(2.0) + (size - k) / k) / (math.exp(2.0) + size - 1)
+    assert found.attainable == pytest.approx(expected, abs=0.03)
+    assert found.to_dict()["attainable"] == found.attainable
+
+
+def test_a_posterior_needs_all_scores():
+    scores = np.array([[0.0, 0.0], [0.0, -1e30], [np.log(3.0), 0.0]])
+    assert mean_posterior(scores, 2) == pytest.approx((0.5 + 1.0 + 0.75) / 3)
+    assert mean_posterior(scores, 100) is None
+    assert mean_posterior(np.zeros(0), 2) is None
 
 
 def test_what_cannot_have_been_drawn_has_a_number_all_the_same():

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 HEADINGS = (
-    "mechanism", "epsilon", "claim", "attack", "right / trials", "eps_emp", "interval", "ceiling",
-    "unusable", "failed", "verdict",
+    "mechanism", "epsilon", "claim", "attack", "right / trials", "attainable", "eps_emp", "interval",
+    "ceiling", "unusable", "failed", "verdict",
 )  # fmt: skip
-_RIGHT = {"epsilon", "right / trials", "eps_emp", "ceiling", "unusable", "failed"}
+_RIGHT = {"epsilon", "right / trials", "attainable", "eps_emp", "ceiling", "unusable", "failed"}
 _MARKS = frozenset("&<>|`*[]\\")
 
 
@@ -26,6 +26,7 @@ def cells(finding: Finding) -> tuple[str, ...]:
         "none" if finding.claim is None else str(finding.claim),
         finding.attack,
         f"{bound.correct:,} / {bound.guesses:,}",
+        "" if finding.attainable is None else f"{finding.attainable:.4f}",
         f"{bound.lower:.2f}",
         f"{number(bound.point)} (to {number(bound.upper)})",
         f"{bound.ceiling:.2f}",
