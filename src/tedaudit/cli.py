@@ -53,6 +53,10 @@ def run(
         list[str] | None, typer.Option("--set", help="LABEL.KEY=VALUE: a plug-in's field.")
     ] = None,
     fail_on: Annotated[Literal["violated"] | None, typer.Option(help="Exit with 1 on this verdict.")] = None,
+    work: Annotated[
+        Path | None,
+        typer.Option(help="Rewrite elsewhere: work is written to this folder, results are taken from it."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -75,8 +79,9 @@ def run(
     settings = parse_spec(merged(base, flags, assign or []))
     if not quiet:
         show_defaults(defaults_taken(settings))
+    executor = None if work is None else _handed_over(settings, work)
     with progress_bar(quiet=quiet) as progress:
-        result = run_audit(settings, progress)
+        result = run_audit(settings, progress, executor)
     _print_json(result.to_dict()) if as_json else show_result(result)
     if fail_on == "violated" and result.violated:
         raise typer.Exit(1)
@@ -103,6 +108,21 @@ def init(
     except OSError as error:
         raise SpecError(f"'{path}' cannot be written ({error.strerror}); name a file elsewhere.") from error
     typer.echo(f"Wrote {path}. Edit it, then: tedaudit run {path}")
+
+
+def _handed_over(settings: Any, folder: Path) -> Any:
+    """Return what takes results from a folder; where some are missing, say how to get them, and end."""
+    from tedaudit.handover import FolderExecutor, write_work
+    from tedaudit.worker import SerialExecutor
+
+    blocks, left = write_work(settings, folder)
+    if left:
+        typer.echo(
+            f"{left} of {blocks} blocks of rewriting have no result yet. On a machine that has tedaudit and "
+            f"the models, run: python -m tedaudit.worker {folder}\nThen run this same command again."
+        )
+        raise typer.Exit
+    return FolderExecutor(folder, SerialExecutor(settings.batch_size))
 
 
 @app.command("ls")

@@ -74,16 +74,7 @@ class _Runner:
 
     def _rewrite(self, job: Job, tables: dict[float, RewriteTable]) -> Iterator[int]:
         """Rewrite what is missing; yield after each block up to which row everything is there."""
-        texts, seed = self._setting.corpus.texts, self._setting.spec.seed
-
-        def chunks() -> Iterator[tuple[tuple[range, list[Wanted]], RewriteChunk]]:
-            size = self._setting.spec.block_size
-            for start in range(0, len(job.plan), size):
-                rows = range(start, min(start + size, len(job.plan)))
-                wanted = _wanted(job.plan.rows(rows.start, rows.stop), tables)
-                yield (rows, wanted), RewriteChunk(job.reference, make_draws(texts, wanted, seed))
-
-        for (rows, wanted), found in self._executor.run(chunks()):
+        for (rows, wanted), found in self._executor.run(rewrite_chunks(job, tables, self._setting)):
             for epsilon, table in tables.items():
                 mine = [i for i, (_, _, e) in enumerate(wanted) if e == epsilon]
                 if mine:
@@ -137,6 +128,18 @@ class _Runner:
     def _advance(self, what: str, amount: int) -> None:
         self._done += amount
         self._progress(what, self._done, self._total)
+
+
+def rewrite_chunks(
+    job: Job, tables: dict[float, RewriteTable], setting: Setting
+) -> Iterator[tuple[tuple[range, list[Wanted]], RewriteChunk]]:
+    """Yield the rewriting that is missing, block by block, with the rows of the block and what it lacks."""
+    size = setting.spec.block_size
+    for start in range(0, len(job.plan), size):
+        rows = range(start, min(start + size, len(job.plan)))
+        wanted = _wanted(job.plan.rows(rows.start, rows.stop), tables)
+        draws = make_draws(setting.corpus.texts, wanted, setting.spec.seed)
+        yield (rows, wanted), RewriteChunk(job.reference, draws)
 
 
 def _wanted(plan: Plan, tables: dict[float, RewriteTable]) -> list[Wanted]:

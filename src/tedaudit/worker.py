@@ -1,8 +1,10 @@
 """Does one chunk of model work; needs no more than numpy, scipy and what the plug-in itself uses.
 
     python -m tedaudit.worker CHUNK RESULT
+    python -m tedaudit.worker FOLDER
 
-`SerialExecutor` calls it in this process; other executors send chunks elsewhere.
+The second form does every chunk of a folder that has no result yet. `SerialExecutor` calls the work in
+this process; other executors send chunks elsewhere.
 """
 
 import sys
@@ -19,6 +21,8 @@ from tedaudit.registry import Reference, build
 from tedaudit.types import Guess, KnowsMechanism, Prepares, Rewrite
 
 Tag = TypeVar("Tag")
+CHUNK, RESULT = ".chunk", ".result"
+_FOLDER_BATCH = 20_000  # draws per call on a machine that was lent for the work
 Result = list[Rewrite] | list[Guess]
 
 
@@ -141,9 +145,22 @@ def _check_scores(name: str, guess: Guess, candidates: int) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Read a chunk, do it, write the result."""
-    source, target = map(Path, arguments)
-    write_result(target, Bench().perform(read_chunk(source)))
+    """Read a chunk, do it, write the result; or do so for all chunks of a folder."""
+    first, *rest = map(Path, arguments)
+    if rest:
+        write_result(rest[0], Bench().perform(read_chunk(first)))
+        return
+    bench = Bench(_FOLDER_BATCH)
+    left = [path for path in sorted(first.glob(f"*{CHUNK}")) if not path.with_suffix(RESULT).exists()]
+    for number, path in enumerate(left, 1):
+        chunk = read_chunk(path)
+        scratch = path.with_suffix(".part")
+        write_result(scratch, bench.perform(chunk))
+        beside = Path(f"{scratch}.npz")
+        if beside.exists():  # the arrays first: a result is complete once it has its name
+            beside.rename(f"{path.with_suffix(RESULT)}.npz")
+        scratch.rename(path.with_suffix(RESULT))
+        print(f"{number} of {len(left)}: {chunk.plugin.name}, {len(chunk):,} items", flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":
