@@ -25,8 +25,10 @@ from tedaudit.zoo import zoo_or
 
 @dataclass(frozen=True)
 class DPBart(Latent):
-    """BART-base by default; a release by `weights` (a torch file) and `pruned` (a tensor of dimensions).
+    """BART-base, or the zoo's pruned BART where it is installed.
 
+    A release is given by `weights` (a torch file) and `pruned` (a tensor of dimensions). A folder may
+    bring the dimensions that it was pruned of; `pruned` "none" keeps all.
     `mask` "full" lets the decoder attend to all positions of the window; "text" to those of the
     text, which tells its length without noise. `noised_for_clip` plants a flaw: noise for values
     clipped to that bound, whatever the clipping really is; 0 is for the clipping in use.
