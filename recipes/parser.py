@@ -203,6 +203,7 @@ def train(nlp: Language, sentences: dict[str, list[Sentence]], plan: tuple[int, 
 
 def save(nlp: Language, averages: Averages, folder: Path) -> None:
     """Write the pipeline; of the words seen in training only the labels stay, since words are hashed."""
+    folder.mkdir(parents=True, exist_ok=True)
     with nlp.use_params(averages):
         nlp.to_disk(folder, exclude=["vocab"])
     words = StringStore([*nlp.get_pipe("tagger").labels, *nlp.get_pipe("parser").labels])
