@@ -62,6 +62,12 @@ def _dp_st(tmp_path):
     }
 
 
+def _llm(tmp_path):
+    pytest.importorskip("transformers")
+    folder = tiny_models.save_llama(tmp_path / "judge", tiny_models.CHAT_TEMPLATE, room=4096)
+    return {"judge": f"hf:{folder}", "longest": 60}
+
+
 # What a plug-in needs to be built, where its defaults do not do: a function of a folder to put files into.
 NEEDED = {
     "function": _function,
@@ -73,11 +79,12 @@ NEEDED = {
     "dp-bart": _model(tiny_models.save_bart),
     "adept": _model(tiny_models.save_lstm),
     "dp-st": _dp_st,
+    "llm": _llm,
 }
 
 
 # The mechanism that an attack is shown, where it knows the mechanism.
-KNOWN = {"internal": "adept", "likelihood": "word-rr"}
+KNOWN = {"internal": "adept", "likelihood": "word-rr", "llm": "word-rr"}
 
 
 def made(kind, name, folder):

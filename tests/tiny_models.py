@@ -37,8 +37,8 @@ def save_tokenizer(folder: Path, chat_template: str = "") -> Any:
     return tokenizer
 
 
-def save_llama(folder: Path, chat_template: str = "", seed: int = 0) -> Path:
-    """Save a decoder-only model with two small layers and 512 positions."""
+def save_llama(folder: Path, chat_template: str = "", seed: int = 0, room: int = 512) -> Path:
+    """Save a decoder-only model with two small layers."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -46,7 +46,7 @@ def save_llama(folder: Path, chat_template: str = "", seed: int = 0) -> Path:
     torch.manual_seed(seed)
     config = LlamaConfig(
         vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
-        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=512, initializer_range=0.5,
+        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=room, initializer_range=0.5,
         pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id, bos_token_id=None,
     )  # fmt: skip
     LlamaForCausalLM(config).save_pretrained(folder)

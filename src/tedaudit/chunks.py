@@ -34,7 +34,8 @@ class RewriteChunk:
 class GuessChunk:
     """Outputs for one attack; candidates are positions in the pool, or None for all of it.
 
-    `mechanism` and `epsilon` say what made the outputs, for attacks that use it.
+    `mechanism` and `epsilon` say what made the outputs, for attacks that use it; `practice` holds texts
+    for those that try it themselves.
     """
 
     plugin: Reference
@@ -44,6 +45,7 @@ class GuessChunk:
     tie_keys: Sequence[int]
     mechanism: Reference | None = None
     epsilon: float = math.inf
+    practice: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.outputs)
@@ -75,6 +77,7 @@ def write_chunk(path: Path, chunk: Chunk) -> None:
     header |= {"tie_keys": list(chunk.tie_keys), "candidates": positions}
     header["mechanism"] = None if chunk.mechanism is None else _travelling(chunk.mechanism)
     header["epsilon"] = None if math.isinf(chunk.epsilon) else chunk.epsilon
+    header["practice"] = list(chunk.practice)
     _write_lines(path, [header, *_without_latents(path, chunk.outputs)])
 
 
@@ -90,17 +93,23 @@ def read_chunk(path: Path) -> Chunk:
     epsilon = math.inf if header["epsilon"] is None else float(header["epsilon"])
     outputs = _with_latents(path, rows)
     return GuessChunk(
-        plugin, tuple(header["pool"]), outputs, candidates, header["tie_keys"], mechanism, epsilon
-    )
+        plugin, tuple(header["pool"]), outputs, candidates, header["tie_keys"], mechanism, epsilon,
+        tuple(header["practice"]),
+    )  # fmt: skip
 
 
 def write_result(path: Path, result: Sequence[Rewrite] | Sequence[Guess]) -> None:
     """Write the outcome of a chunk."""
     if result and isinstance(result[0], Guess):
         scores = {f"scores{i}": np.asarray(g.scores) for i, g in enumerate(result) if isinstance(g, Guess)}
+        shown = {
+            f"shown{i}": np.asarray(g.shown)
+            for i, g in enumerate(result)
+            if isinstance(g, Guess) and g.shown is not None
+        }
         usable = np.array([g.usable for g in result if isinstance(g, Guess)])
         with path.open("wb") as file:
-            np.savez(file, usable=usable, **scores)  # type: ignore[arg-type]
+            np.savez(file, usable=usable, **scores, **shown)  # type: ignore[arg-type]
         return
     _write_lines(path, _without_latents(path, [r for r in result if isinstance(r, Rewrite)]))
 
@@ -113,7 +122,7 @@ def read_result(path: Path, chunk: Chunk) -> list[Rewrite] | list[Guess]:
         return []
     with np.load(path) as stored:
         usable = stored["usable"].tolist()
-        return [Guess(stored[f"scores{i}"], usable[i]) for i in range(len(usable))]
+        return [Guess(stored[f"scores{i}"], usable[i], stored.get(f"shown{i}")) for i in range(len(usable))]
 
 
 def _travelling(plugin: Reference) -> dict[str, Any]:

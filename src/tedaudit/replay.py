@@ -13,7 +13,7 @@ from tedaudit.spec import parse_spec
 from tedaudit.stages import make_draws, stripped, tie_keys
 from tedaudit.store import RunDirectory, check_table
 from tedaudit.tables import GuessTable, RewriteTable
-from tedaudit.types import KnowsMechanism, Observation, Prepares, Rewrite
+from tedaudit.types import KnowsMechanism, Observation, Practises, Prepares, Rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +114,8 @@ def _one(job: Job, epsilon: float, attack: str, row: int, setting: Setting) -> R
     guesser = build(job.attacks[attack].reference)
     if isinstance(guesser, Prepares):
         guesser.prepare(texts)
+    if isinstance(guesser, Practises):
+        guesser.practise_on(setting.practice)
     if isinstance(guesser, KnowsMechanism):
         guesser.meet(mechanism, epsilon)
     key = tie_keys(seed, job.plan_name, attack, range(row, row + 1))[0]

@@ -123,6 +123,7 @@ class _Runner:
             [keys[i] for i in kept],
             job.reference if attack.knows_mechanism else None,
             epsilon,
+            self._setting.practice if attack.own_rewrites else (),
         )
 
     def _advance(self, what: str, amount: int) -> None:

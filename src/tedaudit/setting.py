@@ -26,9 +26,12 @@ from tedaudit.types import (
     KnowsMechanism,
     Mechanism,
     Plan,
+    Practises,
     Seen,
     Split,
 )
+
+_LEAST_PRACTICE, _MOST_PRACTICE = 50, 5_000  # texts
 
 
 def epsilon_name(epsilon: float) -> str:
@@ -44,6 +47,7 @@ class Adversary:
     sees: tuple[Seen, ...]
     determinants: Mapping[str, Any]
     knows_mechanism: bool
+    own_rewrites: int = 0
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,7 @@ class Job:
     candidates: int
     attacks: Mapping[str, Adversary]
     common: Mapping[str, Any]  # corpus and seed
+    practice: str = ""  # a hash of the texts that attacks practise on
 
     @property
     def epsilons(self) -> list[float]:
@@ -77,8 +82,13 @@ class Job:
         """Return folder, determinants and description of a table of guesses."""
         folder = self.root / "guesses" / self.plan_name / self.label / epsilon_name(epsilon) / attack
         _, rewrites, about = self.rewrites_at(epsilon)
-        what = {"plan": self.plan_key, "rewrites": rewrites, "attack": self.attacks[attack].determinants}
-        return folder, what, {**about, "plan": self.plan_name, "attack": attack}
+        adversary = self.attacks[attack]
+        what = {"plan": self.plan_key, "rewrites": rewrites, "attack": adversary.determinants}
+        about = {**about, "plan": self.plan_name, "attack": attack}
+        if adversary.own_rewrites:
+            what["practice"] = self.practice
+            about["own_rewrites"] = adversary.own_rewrites
+        return folder, what, about
 
     def _about(self, epsilon: float) -> dict[str, Any]:
         claim = self.claims[epsilon]
@@ -99,6 +109,7 @@ class Setting:
     seen: bytes  # the manifest that this was checked against
     plans: Mapping[str, dict[str, Any]]  # what the manifest says of each plan
     jobs: Sequence[Job]
+    practice: Sequence[str] = ()  # texts for attacks that try the mechanism themselves
 
     def write(self) -> None:
         """Write corpus, plans and manifest."""
@@ -146,7 +157,7 @@ def prepare(spec: AuditSpec) -> Setting:
     attacks = {
         a.title: Adversary(
             a.reference("attack"), attackers[a.title].card.sees, determinants(attackers[a.title]),
-            isinstance(attackers[a.title], KnowsMechanism),
+            isinstance(attackers[a.title], KnowsMechanism), _own_rewrites(attackers[a.title]),
         )
         for a in spec.attacks
     }  # fmt: skip
@@ -158,6 +169,7 @@ def prepare(spec: AuditSpec) -> Setting:
     if old is not None:
         _same_corpus(old, corpus, spec)
     planner = Planner(spec, corpus, store, old)
+    practice = practice_texts(corpus)
     jobs = []
     for mechanism in spec.mechanisms:
         title = mechanism.title
@@ -170,14 +182,30 @@ def prepare(spec: AuditSpec) -> Setting:
             jobs.append(
                 Job(store.root, title, mechanism.reference("mechanism"), about, claims, name, key, plan,
                     len(corpus.texts) if plan_spec.k == "all" else plan_spec.k,
-                    {name: attacks[name] for name in fitting[title]}, common)
+                    {name: attacks[name] for name in fitting[title]}, common, _hash(practice))
             )  # fmt: skip
     for job in jobs:
         for epsilon in job.epsilons:
             check_table(*job.rewrites_at(epsilon)[:2])
             for attack in job.attacks:
                 check_table(*job.guesses_at(epsilon, attack)[:2])
-    return Setting(spec, store, corpus, seen, planner.infos, jobs)
+    return Setting(spec, store, corpus, seen, planner.infos, jobs, practice)
+
+
+def practice_texts(corpus: Corpus) -> tuple[str, ...]:
+    """Return texts for an adversary to practise on: those of the other splits, or else the pool's own."""
+    pool = set(corpus.texts)
+    others = [text for split in corpus.splits.values() for text in split.texts if text not in pool]
+    distinct = tuple(dict.fromkeys(others))
+    return distinct[:_MOST_PRACTICE] if len(distinct) >= _LEAST_PRACTICE else corpus.texts[:_MOST_PRACTICE]
+
+
+def _own_rewrites(attack: Any) -> int:
+    return attack.own_rewrites if isinstance(attack, Practises) else 0
+
+
+def _hash(texts: Sequence[str]) -> str:
+    return Corpus("practice", {"train": Split(tuple(texts))}).fingerprint[:16]
 
 
 def _fitting(mechanisms: Mapping[str, Mechanism], attackers: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -119,6 +119,7 @@ class Judged:
     failed: npt.NDArray[np.bool_]
     scores: npt.NDArray[np.float32]  # every candidate's, or the best five's
     best: npt.NDArray[np.int32] | None  # which candidates those are, where not all
+    place: npt.NDArray[np.int32] | None = None  # where the chosen one was shown; -1 for none
 
     def __len__(self) -> int:
         return len(self.choice)
@@ -147,7 +148,19 @@ def judge(guesses: Sequence[Guess], failed: Sequence[bool], plan: Plan, keys: Se
         np.asarray(failed, dtype=np.bool_),
         kept.astype(np.float32),
         which,
+        _places(guesses, np.where(usable, choice, -1)),
     )
+
+
+def _places(guesses: Sequence[Guess], choice: npt.NDArray[Any]) -> npt.NDArray[np.int32] | None:
+    """Return at which place the chosen candidate was shown, where the attack reads them in an order."""
+    if all(guess.shown is None for guess in guesses):
+        return None
+    places = [
+        -1 if guess.shown is None or chosen < 0 else int(guess.shown[chosen])
+        for guess, chosen in zip(guesses, choice.tolist(), strict=True)
+    ]
+    return np.asarray(places, dtype=np.int32)
 
 
 @dataclass(frozen=True)

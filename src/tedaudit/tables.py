@@ -142,6 +142,8 @@ class GuessTable:
         }
         if judged.best is not None:
             columns["best"] = judged.best
+        places = judged.place if judged.place is not None else np.full(len(judged), -1, dtype=np.int32)
+        columns["place"] = places
         path = self._folder / f"part-{rows.start:09d}-{rows.stop:09d}.parquet"
         write_frame(path, pl.DataFrame(columns), self._key)
         self._parts = sorted([*self._parts, (path, (rows.start, rows.stop))], key=lambda item: item[1])

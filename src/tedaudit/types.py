@@ -54,10 +54,14 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """One score per candidate, higher for the likelier source. Ties are broken by the auditor."""
+    """One score per candidate, higher for the likelier source. Ties are broken by the auditor.
+
+    `shown` says at which place each candidate was shown, where the attack reads them in an order.
+    """
 
     scores: Floats
     usable: bool = True
+    shown: npt.NDArray[np.int32] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +261,20 @@ class KnowsMechanism(Protocol):
 
     def meet(self, mechanism: Any, epsilon: float) -> None:
         """Take in the mechanism and its epsilon. Called before every batch of guesses on its outputs."""
+        ...
+
+
+@runtime_checkable
+class Practises(Protocol):
+    """An attack that tries the mechanism on texts of its own before it guesses."""
+
+    @property
+    def own_rewrites(self) -> int:
+        """How many rewrites of its own it makes for each mechanism and epsilon; 0 where none."""
+        ...
+
+    def practise_on(self, texts: Sequence[str]) -> None:
+        """Take in the texts: others than the audited ones where the corpus has any. Called before `meet`."""
         ...
 
 

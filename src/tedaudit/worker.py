@@ -18,7 +18,7 @@ import numpy as np
 from tedaudit.chunks import Chunk, GuessChunk, RewriteChunk, read_chunk, write_result
 from tedaudit.errors import ContractError, TedauditError
 from tedaudit.registry import Reference, build
-from tedaudit.types import Guess, KnowsMechanism, Prepares, Rewrite
+from tedaudit.types import Guess, KnowsMechanism, Practises, Prepares, Rewrite
 
 Tag = TypeVar("Tag")
 CHUNK, RESULT = ".chunk", ".result"
@@ -53,6 +53,7 @@ class Bench:
         self._batch_size = batch_size
         self._plugins: dict[str, Any] = {}
         self._prepared: dict[str, Sequence[str]] = {}
+        self._practising: dict[str, Sequence[str]] = {}
 
     def perform(self, chunk: Chunk) -> Result:
         """Return one rewrite per draw or one guess per observation, checked."""
@@ -79,6 +80,9 @@ class Bench:
         if isinstance(attack, Prepares) and self._prepared.get(name) is not chunk.pool:
             attack.prepare(chunk.pool)
             self._prepared[name] = chunk.pool
+        if isinstance(attack, Practises) and self._practising.get(name) is not chunk.practice:
+            attack.practise_on(chunk.practice or chunk.pool)
+            self._practising[name] = chunk.practice
         if isinstance(attack, KnowsMechanism) and chunk.mechanism is not None:
             with _blamed(chunk.plugin.name):
                 attack.meet(self._plugin(chunk.mechanism), chunk.epsilon)

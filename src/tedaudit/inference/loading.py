@@ -122,9 +122,18 @@ def hub_reachable(name: str) -> bool:
 
 @lru_cache(maxsize=4)
 def load_checkpoint(
-    task: Task, name: str, revision: str = "", device: str = "auto", dtype: str = "auto"
+    task: Task,
+    name: str,
+    revision: str = "",
+    device: str = "auto",
+    dtype: str = "auto",
+    attention: str = "eager",
 ) -> Checkpoint:
-    """Return a model of a task; the last few stay loaded."""
+    """Return a model of a task; the last few stay loaded.
+
+    Attention is plain by default: mechanisms step one token at a time over padded caches, where fused
+    kernels are slow.
+    """
     place = choose_device(device)
     try:
         import transformers
@@ -139,8 +148,7 @@ def load_checkpoint(
     with quiet_loading(), explained(name):
         tokenizer = transformers.AutoTokenizer.from_pretrained(where, **options)
         kind = getattr(transformers, _CLASSES[task])
-        # Plain attention: rows step one token at a time over padded caches, where fused kernels are slow.
-        options["attn_implementation"] = "eager"
+        options["attn_implementation"] = attention
         options["dtype"] = choose_dtype(dtype, place)
         if (Path(where) / WEIGHTS).is_file():
             model = _from_integers(kind, where, options)

@@ -1,0 +1,178 @@
+"""Ask a language model which candidate a rewrite was made of (LLM attack).
+
+Paper:   TeDA, "text-based attribution": Qwen3-8B with the prompt of the appendix, answer `[[N]]`.
+Departs: texts are delimited; `choice` compares the probabilities of the answers instead of generating one;
+         `likelihood` compares how probable the rewrite itself is as the model's own rewrite of a candidate.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from tedaudit.attacks._practice import own_rewrites, unfit_for_practice
+from tedaudit.attacks._questions import ANSWER, Style, read_answer, shown_order
+from tedaudit.errors import SpecError
+from tedaudit.inference.judges import Judge, Prompt, Service, check_backend, load_judge
+from tedaudit.types import Card, Guess, Observation
+
+_REMEMBERED = 200_000  # answers kept, so that no question is asked twice
+_MOST = 64  # candidates that are shown at a time
+_INCIDENTAL = {"incidental": True}
+Question = tuple[Prompt, tuple[str, ...]]
+
+
+@dataclass
+class LLM:
+    """One question per trial, or two (`both_orders`); distinct questions are asked once."""
+
+    judge: str = "hf:Qwen/Qwen3-8B"
+    reading: Literal["choice", "generate", "likelihood"] = "choice"
+    both_orders: bool = False
+    shots: int = 0
+    normalise: bool = False
+    longest: int = 2000
+    max_tokens: int = 32
+    allow_remote: bool = False
+    dtype: str = "auto"
+    device: str = field(default="auto", metadata=_INCIDENTAL)
+    concurrency: int = field(default=8, metadata=_INCIDENTAL)
+    timeout: float = field(default=60.0, metadata=_INCIDENTAL)
+    attempts: int = field(default=6, metadata=_INCIDENTAL)
+    card: ClassVar[Card] = Card(
+        name="llm",
+        summary="A language model reads the rewrite and the candidates and names the source.",
+        paper="TeDA: Beyond Theoretical Bounds (Li et al.), section 3.1 and the prompt of its appendix",
+        departures=(
+            "texts are delimited and the judge is told not to follow instructions in them",
+            "`choice` (default) compares the probabilities of `1]]`, `2]]`, ...; `generate` is the paper's",
+            "`likelihood` is ours: how probable the rewrite is as a rewrite of each candidate",
+        ),
+    )
+    _loaded: Judge | None = field(default=None, init=False, repr=False, compare=False)
+    _style: Style = field(default_factory=Style, init=False, repr=False, compare=False)
+    _texts: Sequence[str] = field(default=(), init=False, repr=False, compare=False)
+    _met: tuple[Any, float] | None = field(default=None, init=False, repr=False, compare=False)
+    _known: "OrderedDict[Question, Any]" = field(
+        default_factory=OrderedDict, init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        if self.reading not in ("choice", "generate", "likelihood"):
+            raise SpecError(f"reading is '{self.reading}'; it is one of: choice, generate, likelihood.")
+        check_backend(self.judge, allow_remote=self.allow_remote)
+        self._style = Style(self.longest)
+
+    @property
+    def own_rewrites(self) -> int:
+        """How many rewrites of its own the attack has made for each mechanism and epsilon."""
+        return self.shots
+
+    def prepare(self, pool: Sequence[str]) -> None:
+        """Keep the pool to take examples from, where there are no other texts."""
+        self._texts = self._texts or pool
+
+    def practise_on(self, texts: Sequence[str]) -> None:
+        """Take examples from these texts."""
+        self._texts = texts
+
+    def unfit(self, mechanism: Any) -> str:
+        """Return why no examples can be made with a mechanism, where some are asked for."""
+        return unfit_for_practice(mechanism) if self.shots else ""
+
+    def meet(self, mechanism: Any, epsilon: float) -> None:
+        """Make examples of what the mechanism does, where some are asked for."""
+        if self.shots and (mechanism, epsilon) != self._met:
+            made = own_rewrites(mechanism, epsilon, self._texts, self.shots)
+            self._style = Style(self.longest, tuple((text, rewrite.text) for text, rewrite in made))
+            self._met = (mechanism, epsilon)
+
+    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+        """Ask about every observation and turn the answers into scores."""
+        if any(len(observation.candidates) > _MOST for observation in seen):
+            raise SpecError(
+                f"The llm attack reads up to {_MOST} candidates in one question; use a k of at most {_MOST}, "
+                "or the embedding attack for `k: all`."
+            )
+        if self.reading == "likelihood":
+            return self._by_likelihood(seen)
+        orders = [shown_order(observation) for observation in seen]
+        rounds = [orders] + ([[order[::-1] for order in orders]] if self.both_orders else [])
+        asked = [
+            self._question(observation, order)
+            for some in rounds
+            for observation, order in zip(seen, some, strict=True)
+        ]
+        answers = self._answers(asked)
+        return [
+            self._combined(observation, [some[i] for some in rounds], answers[i :: len(seen)])
+            for i, observation in enumerate(seen)
+        ]
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return what determines the answers: weights, or a model's name on a server."""
+        return self._judge().fingerprint()
+
+    def _question(self, observation: Observation, order: Sequence[int]) -> Question:
+        shown = [observation.candidates[i] for i in order]
+        prompt = self._style.choice(observation.output.text, shown)
+        if self.reading == "generate":
+            return prompt, ()
+        numbers = tuple(f"{number}]]" for number in range(1, len(shown) + 1))
+        return Prompt(prompt.head, prompt.body, ANSWER), numbers
+
+    def _combined(
+        self, observation: Observation, orders: Sequence[Sequence[int]], answers: Sequence[Any]
+    ) -> Guess:
+        """Return a trial's scores: summed over the orders that it was shown in."""
+        k = len(observation.candidates)
+        scores, usable = np.zeros(k), True
+        for order, answer in zip(orders, answers, strict=True):
+            if self.reading == "generate":
+                named = read_answer(answer, k)
+                usable = usable and named is not None
+                if named is not None:
+                    scores[order[named]] += 1.0
+            else:
+                scores[list(order)] += answer - np.logaddexp.reduce(answer)
+        shown = np.empty(k, dtype=np.int32)
+        shown[list(orders[0])] = np.arange(k)
+        return Guess(scores if usable else np.zeros(k), usable, None if self.both_orders else shown)
+
+    def _by_likelihood(self, seen: Sequence[Observation]) -> list[Guess]:
+        """Score candidates by how probable the rewrite is as the reply to a request to rewrite them."""
+        asked = [
+            (self._style.source(text), (self._style.cut(observation.output.text),))
+            for observation in seen
+            for text in observation.candidates
+        ]
+        found = iter(self._answers(asked))
+        return [Guess(np.array([next(found)[0] for _ in observation.candidates])) for observation in seen]
+
+    def _answers(self, asked: Sequence[Question]) -> list[Any]:
+        """Return an answer per question; questions that were asked before are not asked again."""
+        new = [question for question in dict.fromkeys(asked) if question not in self._known]
+        found = dict(zip(new, self._ask(new), strict=True)) if new else {}
+        answers = [found[q] if q in found else self._known[q] for q in asked]
+        self._known.update(found)
+        while len(self._known) > _REMEMBERED:
+            self._known.popitem(last=False)
+        return answers
+
+    def _ask(self, questions: Sequence[Question]) -> list[Any]:
+        judge = self._judge()
+        prompts = [prompt for prompt, _ in questions]
+        if self.reading == "generate":
+            return list(judge.answer(prompts, self.max_tokens))
+        scored = judge.score(prompts, [endings for _, endings in questions])
+        if self.reading == "likelihood" and self.normalise:
+            return [one.log_probabilities / np.maximum(one.tokens, 1) for one in scored]
+        return [one.log_probabilities for one in scored]
+
+    def _judge(self) -> Judge:
+        if self._loaded is None:
+            service = Service(self.allow_remote, self.concurrency, self.timeout, self.attempts)
+            self._loaded = load_judge(self.judge, service, self.device, self.dtype)
+        return self._loaded

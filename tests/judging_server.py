@@ -1,0 +1,92 @@
+"""A real HTTP server that judges, well or badly on purpose, and counts what it is asked."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Judging:
+    """What the server does: `faults` holds what goes wrong with the next requests, then it behaves."""
+
+    def __init__(self, faults=(), answer="answer: [[1]]", logprobs=True):
+        self.faults, self.answer, self.logprobs = list(faults), answer, logprobs
+        self.bodies, self.headers, self.lock = [], [], threading.Lock()
+        self.url = ""
+
+    @property
+    def backend(self):
+        return f"openai:tiny@{self.url}/v1"
+
+    def next_fault(self):
+        with self.lock:
+            return self.faults.pop(0) if self.faults else ""
+
+
+def reply(judging, body):
+    """Answer as an OpenAI-compatible server does: "1" is likelier than "2"."""
+    choice = {"message": {"role": "assistant", "content": judging.answer}}
+    if body.get("logprobs") and judging.logprobs:
+        begun = body["messages"][-1]["content"] if body["messages"][-1]["role"] == "assistant" else ""
+        tops = (
+            [("]]", -0.1), ("0", -3.0)] if begun[-1:].isdigit() else [("1", -0.5), ("2", -1.5), ("x", -4.0)]
+        )
+        told = [{"token": token, "logprob": value} for token, value in tops]
+        choice["logprobs"] = {"content": [{**told[0], "top_logprobs": told}]}
+    return json.dumps({"choices": [choice]}).encode()
+
+
+def handler_for(judging):
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *arguments):
+            pass
+
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if not self.path.endswith("/chat/completions"):
+                return self.send(404, b"{}")
+            with judging.lock:
+                judging.bodies.append(body)
+                judging.headers.append(dict(self.headers))
+            fault = judging.next_fault()
+            if fault == "close":
+                self.close_connection = True
+                return None
+            if fault == "hang":
+                time.sleep(3)
+            if fault == "garbage":
+                return self.send(200, b"<html>not what you asked for</html>")
+            if fault == "empty":
+                return self.send(200, b"{}")
+            if fault.isdigit():
+                return self.send(int(fault), b'{"error": "no"}')
+            return self.send(200, reply(judging, body))
+
+        def send(self, status, content):
+            try:
+                self.send_response(status)
+                self.send_header("Retry-After", "0")
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+            except OSError:  # who asked has gone
+                pass
+
+    return Handler
+
+
+@contextmanager
+def running(*arguments, **options) -> Iterator[Judging]:
+    judging = Judging(*arguments, **options)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler_for(judging))
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    judging.url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield judging
+    finally:
+        server.shutdown()
+        server.server_close()
