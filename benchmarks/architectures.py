@@ -42,10 +42,10 @@ def save(name: str, texts: Sequence[str], folder: Path, *, peaked: bool) -> None
         with torch.no_grad():
             head.weight.mul_(40.0)  # with the wider clip range of PEAKED
     model.save_pretrained(folder)
-    _tokenizer(name, texts).save_pretrained(folder)
+    tokenizer_for(name, texts).save_pretrained(folder)
 
 
-def _tokenizer(name: str, texts: Sequence[str]) -> Any:
+def tokenizer_for(name: str, texts: Sequence[str]) -> Any:
     """Return a small byte-level tokenizer of these texts, with the special tokens that the model expects."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -30,9 +30,9 @@ def reply(judging, body):
     choice = {"message": {"role": "assistant", "content": judging.answer}}
     if body.get("logprobs") and judging.logprobs:
         begun = body["messages"][-1]["content"] if body["messages"][-1]["role"] == "assistant" else ""
-        tops = (
-            [("]]", -0.1), ("0", -3.0)] if begun[-1:].isdigit() else [("1", -0.5), ("2", -1.5), ("x", -4.0)]
-        )
+        tops = [("1", -0.5), ("2", -1.5), ("x", -4.0)]
+        if begun[-1:].isdigit():
+            tops = [("]]", -0.1), ("0", -3.0)]
         told = [{"token": token, "logprob": value} for token, value in tops]
         choice["logprobs"] = {"content": [{**told[0], "top_logprobs": told}]}
     return json.dumps({"choices": [choice]}).encode()
@@ -56,13 +56,10 @@ def handler_for(judging):
                 return None
             if fault == "hang":
                 time.sleep(3)
-            if fault == "garbage":
-                return self.send(200, b"<html>not what you asked for</html>")
-            if fault == "empty":
-                return self.send(200, b"{}")
             if fault.isdigit():
                 return self.send(int(fault), b'{"error": "no"}')
-            return self.send(200, reply(judging, body))
+            garbage = b"<html>not what you asked for</html>"
+            return self.send(200, garbage if fault == "garbage" else reply(judging, body))
 
         def send(self, status, content):
             try:

@@ -36,9 +36,9 @@ class Embedding:
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the weights."""
-        return load_encoder(self.encoder).fingerprint()
+        return load_encoder(self.encoder, half=True).fingerprint()
 
     def _loaded(self) -> Similarity:
         if self._similarity is None:
-            self._similarity = Similarity(load_encoder(self.encoder))
+            self._similarity = Similarity(load_encoder(self.encoder, half=True))
         return self._similarity

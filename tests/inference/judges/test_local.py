@@ -59,7 +59,7 @@ def test_all_tokens_of_a_distribution_are_scored_to_one(judge):
     vocabulary = [(-1, token) for token in range(len(judge._tokenizer))]
     prompt = PROMPTS[0]
     before = judge._encoded(judge._before) + judge._plain(prompt.head)
-    tree = _Row(judge._rest(prompt), (), tuple((step,) for step in vocabulary))
+    tree = _Row(judge._rests([prompt])[0], (), tuple((step,) for step in vocabulary))
     values = judge._together([tree], tree.width, before, judge._read(before))[0]
     assert np.exp(values).sum() == pytest.approx(1.0, abs=1e-5)
 

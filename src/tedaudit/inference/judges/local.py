@@ -17,6 +17,7 @@ from tedaudit.inference.loading import Checkpoint, load_checkpoint
 
 Tokens = tuple[int, ...]
 _MARK = "\u2402here\u2402"
+_STEP = 8  # lengths are padded to multiples of this
 _GPU_TOKENS = 32_768  # per forward pass
 _LOGIT_ROWS = 1_024  # positions whose logits are held at a time
 _SCALED = ("final_logit_softcapping", "logits_scaling", "logit_scale")
@@ -59,8 +60,9 @@ class LocalJudge:
 
     def score(self, prompts: Sequence[Prompt], endings: Sequence[Sequence[str]]) -> list[Scored]:
         """Return how probable each ending of each prompt is."""
-        pairs = zip(prompts, endings, strict=True)
-        rows = [_row(self._rest(prompt), [self._plain(ending) for ending in some]) for prompt, some in pairs]
+        plain = self._all_plain([text for some in endings for text in some])
+        pairs = zip(self._rests(prompts), endings, strict=True)
+        rows = [_row(rest, [plain[ending] for ending in some]) for rest, some in pairs]
         found: list[Any] = [None] * len(rows)
         by_head: dict[str, list[int]] = {}
         for i, prompt in enumerate(prompts):
@@ -81,9 +83,10 @@ class LocalJudge:
 
     def answer(self, prompts: Sequence[Prompt], max_tokens: int) -> list[str]:
         """Return the likeliest reply to each prompt."""
-        rows = [
-            _Row(self._encoded(self._before) + self._plain(p.head) + self._rest(p), (), ()) for p in prompts
-        ]
+        heads = self._all_plain([prompt.head for prompt in prompts])
+        before = self._encoded(self._before)
+        pairs = zip(prompts, self._rests(prompts), strict=True)
+        rows = [_Row(before + heads[prompt.head] + rest, (), ()) for prompt, rest in pairs]
         replies = [""] * len(rows)
         for group, width in self._groups(rows, range(len(rows)), max_tokens):
             texts = self._generated([rows[i] for i in group], width, max_tokens)
@@ -170,15 +173,11 @@ class LocalJudge:
         import torch
 
         last = self._model.get_output_embeddings()
-        bias = None if last.bias is None else last.bias.float()
-        return torch.nn.functional.linear(states.float(), self._weights(last), bias)
-
-    def _weights(self, last: Any) -> Any:
-        if last.weight.dtype.itemsize >= 4:
-            return last.weight
-        if not hasattr(self, "_wide"):
-            self._wide = last.weight.float()
-        return self._wide
+        if states.is_cuda and states.dtype == last.weight.dtype and states.dtype.itemsize == 2:
+            found = torch.mm(states, last.weight.T, out_dtype=torch.float32)  # exact products, wide sums
+        else:
+            found = states.float() @ last.weight.float().T
+        return found if last.bias is None else found + last.bias.float()
 
     def _read(self, tokens: Tokens) -> Any:
         """Return the cache of what all prompts begin with."""
@@ -195,7 +194,7 @@ class LocalJudge:
         self, rows: Sequence[_Row], members: Sequence[int], extra: int
     ) -> Iterator[tuple[list[int], int]]:
         """Yield rows of one padded width, as many as a forward pass takes."""
-        step, fixed = self._checkpoint.padding_step, self._checkpoint.fixed_rows
+        step, fixed = _STEP, self._checkpoint.fixed_rows
         by_width: dict[int, list[int]] = {}
         for i in members:
             by_width.setdefault(-(-max(1, rows[i].width) // step) * step, []).append(i)
@@ -218,15 +217,24 @@ class LocalJudge:
         found = self._tokenizer.pad_token_id
         return int(found if found is not None else self._tokenizer.eos_token_id or 0)
 
-    def _rest(self, prompt: Prompt) -> Tokens:
-        return self._plain(prompt.body) + self._encoded(self._after) + self._plain(prompt.reply)
+    def _rests(self, prompts: Sequence[Prompt]) -> list[Tokens]:
+        """Return the tokens of prompts from the end of their heads on."""
+        plain = self._all_plain([text for prompt in prompts for text in (prompt.body, prompt.reply)])
+        after = self._encoded(self._after)
+        return [plain[prompt.body] + after + plain[prompt.reply] for prompt in prompts]
+
+    def _all_plain(self, texts: Sequence[str]) -> dict[str, Tokens]:
+        """Return the tokens of each text; what looks like a control token in it is only a text."""
+        distinct = list(dict.fromkeys(texts))
+        options = {"add_special_tokens": False, "split_special_tokens": True, "return_attention_mask": False}
+        found = self._tokenizer(distinct, **options)["input_ids"] if distinct else []
+        return {text: tuple(tokens) for text, tokens in zip(distinct, found, strict=True)}
 
     def _plain(self, text: str) -> Tokens:
-        """Return a text's tokens; what looks like a control token in it is only a text."""
-        return self._encoded(text, split_special_tokens=True)
+        return self._all_plain([text])[text]
 
-    def _encoded(self, text: str, **options: Any) -> Tokens:
-        return tuple(self._tokenizer(text, add_special_tokens=False, **options)["input_ids"]) if text else ()
+    def _encoded(self, text: str) -> Tokens:
+        return tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"]) if text else ()
 
 
 def _frame(tokenizer: Any) -> tuple[str, str]:
