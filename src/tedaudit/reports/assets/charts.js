@@ -1,0 +1,150 @@
+"use strict";
+// The two charts. Plotly reads a little markup in labels, so every name is escaped for it.
+
+const SYMBOLS = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x", "star"];
+const MARKS = ["●", "■", "▲", "◆", "▼", "✚", "✖", "★"];
+const DASHES = ["solid", "dash", "dot", "dashdot"];
+const DASH_WORDS = ["solid", "dashed", "dotted", "dash and dot"];
+const SUCCESSES = [0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
+
+const mechanisms = distinct(data.findings.map((finding) => finding.mechanism));
+const attacks = distinct(data.findings.map((finding) => finding.attack));
+const series = (mechanism) => mechanisms.indexOf(mechanism) % SYMBOLS.length;
+const forPlotly = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+const variable = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const narrow = matchMedia("(max-width: 600px)");
+
+function worstAttack() {
+  const worst = data.findings.reduce((best, one) => (best === null || one.lower > best.lower ? one : best), null);
+  return worst === null ? "" : worst.attack;
+}
+
+function layout(more) {
+  const ink = variable("--ink");
+  const axis = { color: ink, gridcolor: variable("--line"), zerolinecolor: variable("--line"), fixedrange: true };
+  const made = {
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, dragmode: false,
+    font: { family: "system-ui, sans-serif", size: 13, color: ink }, hovermode: "closest",
+    hoverlabel: { bgcolor: variable("--card"), bordercolor: variable("--quiet"), align: "left",
+      font: { color: ink, family: "system-ui, sans-serif", size: 13 } },
+    margin: narrow.matches ? { l: 46, r: 50, t: 12, b: 52 } : { l: 64, r: 76, t: 16, b: 56 },
+    height: narrow.matches ? 340 : 460, ...more,
+  };
+  for (const name of ["xaxis", "yaxis", "yaxis2"]) if (made[name]) made[name] = { ...axis, ...made[name] };
+  return made;
+}
+
+function draw(id, traces, more) {
+  const config = { responsive: true, displaylogo: false, modeBarButtons: [["toImage"]] };
+  return Plotly.react(byId(id), traces, layout(more), config);
+}
+
+function hover(finding) {
+  const epsilon = finding.epsilon === null ? "takes no epsilon" : `epsilon ${epsilonName(finding.epsilon)}`;
+  const lines = [
+    `${finding.mechanism}, ${epsilon}`, `attack: ${finding.attack}`, `claim: ${finding.claim}`,
+    `right: ${counted(finding.correct)} of ${counted(finding.guesses)} (${(100 * finding.success).toFixed(1)}%)`,
+    `eps_emp: ${shown(finding.lower)}, ceiling ${shown(finding.ceiling)}`,
+    `this attack's success: ${shown(finding.point)} (to ${shown(finding.upper)})`,
+    `verdict: ${finding.verdict}${finding.complete ? "" : ", not finished"}`,
+  ];
+  return lines.map(forPlotly).join("<br>");
+}
+
+function line(findings, epsilons, dash) {
+  const points = findings.flatMap((finding) =>
+    (finding.epsilon === null ? epsilons : [finding.epsilon]).map((x) => ({ x, finding })));
+  points.sort((a, b) => a.x - b.x);
+  const n = series(findings[0].mechanism);
+  const beside = 1.02 ** (mechanisms.indexOf(findings[0].mechanism) - (mechanisms.length - 1) / 2);
+  const colour = variable(`--series-${n}`);
+  const broken = variable("--bad");
+  return {
+    type: "scatter", mode: "lines+markers", name: forPlotly(findings[0].mechanism), cliponaxis: false,
+    x: points.map((point) => point.x * beside), y: points.map((point) => point.finding.lower),
+    text: points.map((point) => hover(point.finding)), hovertemplate: "%{text}<extra></extra>",
+    line: { color: colour, width: 2, dash: findings[0].epsilon === null ? "dot" : dash },
+    marker: {
+      symbol: SYMBOLS[n], size: 9, color: colour,
+      line: {
+        color: points.map((point) => (point.finding.verdict === "violated" ? broken : colour)),
+        width: points.map((point) => (point.finding.verdict === "violated" ? 3 : 0)),
+      },
+    },
+    error_y: {
+      type: "data", symmetric: false, thickness: 1, width: 3, color: colour,
+      array: points.map(({ finding }) =>
+        (finding.upper === null ? 10 * finding.ceiling + 10 : finding.upper) - finding.lower),
+      arrayminus: points.map(() => 0),
+    },
+  };
+}
+
+function successTicks(k, top) {
+  const marks = [[1 / k, 0]];
+  for (const success of SUCCESSES) {
+    const at = Math.log(((k - 1) * success) / (1 - success));
+    if (at > 0.07 * top && at <= top) marks.push([success, at]);
+  }
+  return { tickvals: marks.map((mark) => mark[1]), ticktext: marks.map((mark) => String(Number(mark[0].toPrecision(6)))) };
+}
+
+function calibration({ plan, attack, visible }) {
+  const inPlan = data.findings.filter((finding) => finding.plan === plan);
+  const used = attack === "" ? attacks : [attack];
+  const findings = inPlan.filter((finding) => used.includes(finding.attack));
+  if (!findings.length) return;
+  const grid = distinct(findings.map((finding) => finding.epsilon).filter((epsilon) => epsilon !== null)).sort((a, b) => a - b);
+  const epsilons = grid.length ? grid : [1];
+  const ceiling = Math.max(...findings.map((finding) => finding.ceiling));
+  const top = ceiling * 1.12 + 0.3;
+  const traces = used.flatMap((name, number) => visible.flatMap((mechanism) => {
+    const mine = findings.filter((finding) => finding.attack === name && finding.mechanism === mechanism);
+    return mine.length ? [line(mine, epsilons, DASHES[number % DASHES.length])] : [];
+  }));
+  traces.push({ type: "scatter", x: [epsilons[0]], y: [0], yaxis: "y2", opacity: 0, hoverinfo: "skip" });
+  const range = [-0.04 * top, top];
+  const quiet = variable("--quiet");
+  draw("calibration-chart", traces, {
+    xaxis: {
+      type: "log", title: { text: "nominal epsilon, per the mechanism's own unit" }, tickvals: epsilons,
+      ticktext: epsilons.map(String), showticklabels: grid.length > 0, showgrid: false, tickangle: 0,
+      range: [Math.log10(epsilons[0]) - 0.12, Math.log10(epsilons[epsilons.length - 1]) + 0.12],
+    },
+    yaxis: { title: { text: "eps_emp (lower bound)" }, range },
+    yaxis2: { title: { text: "success rate" }, overlaying: "y", side: "right", range, showgrid: false, zeroline: false,
+      ...successTicks(findings[0].candidates, top) },
+    shapes: [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: ceiling, y1: ceiling, line: { color: quiet, dash: "dash", width: 1.5 } }],
+    annotations: [{ xref: "paper", x: 0, y: ceiling, yanchor: "bottom", xanchor: "left", showarrow: false,
+      text: `ceiling ${shown(ceiling)}`, font: { color: quiet, size: 12 } }],
+  });
+  const dashes = used.length > 1 ? ` Lines: ${used.map((name, n) => `${name} ${DASH_WORDS[n % DASHES.length]}`).join(", ")}.` : "";
+  byId("calibration-caption").textContent = "A marker stands at the proven lower bound; the thin bar above it ends "
+    + `at the upper end of this attack's success, which is no bound on the mechanism. A ring marks a violated claim.${dashes}`;
+  byId("calibration-chart").setAttribute("aria-label",
+    `eps_emp against nominal epsilon, ${used.join(" and ")} attack, ceiling ${shown(ceiling)}. The table of findings holds the same numbers.`);
+}
+
+function tradeoff({ task, plan }) {
+  const rows = data.utility.filter((row) => row.task === task);
+  const leak = (row) => Math.max(0, ...data.findings.filter((finding) => finding.plan === plan
+    && finding.mechanism === row.mechanism && (finding.epsilon === null || finding.epsilon === row.epsilon))
+    .map((finding) => finding.lower));
+  const traces = distinct(rows.map((row) => row.mechanism)).map((mechanism) => {
+    const mine = rows.filter((row) => row.mechanism === mechanism).sort((a, b) => (a.epsilon ?? 0) - (b.epsilon ?? 0));
+    const n = Math.max(0, series(mechanism));
+    return {
+      type: "scatter", mode: "lines+markers", x: mine.map(leak), y: mine.map((row) => row.score), cliponaxis: false,
+      text: mine.map((row) => [`${mechanism}, epsilon ${epsilonName(row.epsilon)}`, `${task}: ${row.score} ± ${row.spread ?? 0}`,
+        `eps_emp: ${shown(leak(row))}`].map(forPlotly).join("<br>")),
+      hovertemplate: "%{text}<extra></extra>", error_y: { type: "data", array: mine.map((row) => row.spread ?? 0), thickness: 1 },
+      line: { color: variable(`--series-${n}`), width: 1.5 }, marker: { symbol: SYMBOLS[n], size: 9, color: variable(`--series-${n}`) },
+    };
+  });
+  draw("utility-chart", traces, {
+    xaxis: { title: { text: "eps_emp, the largest over attacks" }, rangemode: "tozero" },
+    yaxis: { title: { text: forPlotly(task) } },
+  });
+  byId("utility-chart").setAttribute("aria-label", `${task} against eps_emp. The table below holds the scores.`);
+}
