@@ -87,7 +87,7 @@ class RewriteTable:
         return [rewrite for rewrite in found if rewrite is not None]
 
     def outputs(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> list[tuple[str, str]]:
-        """Return released text and error code of a few rewrites: latents are left on disk, nothing is kept."""
+        """Return released text and error code of a few rewrites; latents stay on disk, nothing is cached."""
         where = self._find(_key(text, replicate))
         if (where < 0).any():
             raise RunDirectoryError(f"'{self._folder}' lacks rewrites that it should hold; run again.")

@@ -5,6 +5,7 @@ success rate that corresponds to it on the other side, the ceiling dashed. A mar
 lower bound; the bar above it ends at the upper end of this attack's success.
 """
 
+import importlib.util
 import io
 import math
 from collections.abc import Sequence
@@ -21,13 +22,24 @@ STYLES = (
     ("#56B4E9", "P"), ("#000000", "X"), ("#882255", "*"),
 )  # fmt: skip
 """Okabe and Ito's colours, which are told apart with any colour vision, and shapes for print in grey."""
-SUCCESSES = (0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)
+_SUCCESSES = (
+    0.5, 0.99, 0.9, 0.999, 0.9999, 0.99999, 0.1, 0.01, 0.95, 0.8, 0.7, 0.3, 0.6, 0.001,
+)  # fmt: skip
 _GREY = "#666666"
 _METADATA: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
 
 
+def figures_missing() -> str:
+    """Return how to get figures where they cannot be drawn, or nothing."""
+    if importlib.util.find_spec("matplotlib") is not None:
+        return ""
+    return "No figures were drawn: matplotlib is not installed. pip install 'tedaudit[reports]'"
+
+
 def write_figures(result: AuditResult) -> list[Path]:
-    """Draw every plan of a run into its folder `figures`, and return the files."""
+    """Draw every plan of a run into its folder `figures`, and return the files; none without matplotlib."""
+    if figures_missing():
+        return []
     written = []
     for plan in plans(result):
         drawn = figure([finding for finding in result if finding.plan == plan])
@@ -69,19 +81,25 @@ def _panel(axes: Any, findings: Sequence[Finding], labels: Sequence[str]) -> Non
     """Draw one attack."""
     epsilons = grid(findings)
     ceiling = max(finding.bound.ceiling for finding in findings)
-    top = ceiling * 1.12 + 0.3
+    top = height(ceiling)
     for number, label in enumerate(labels):
         beside = 1.03 ** (number - (len(labels) - 1) / 2)  # lines that coincide stay visible
         _line(axes, [f for f in findings if f.label == label], epsilons, beside, number)
     axes.axhline(ceiling, linestyle="--", color=_GREY, linewidth=1)
     axes.annotate(f"ceiling {ceiling:.2f}", (0.01, ceiling), (0, 3), xycoords=("axes fraction", "data"),
                   textcoords="offset points", color=_GREY, fontsize=8)  # fmt: skip
-    axes.set(xscale="log", ylim=(-0.04 * top, top), xlabel="nominal $\\epsilon$, per the mechanism's own unit")
-    axes.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
-    axes.set_xlim(epsilons[0] / 1.4, epsilons[-1] * 1.4)
+    axes.set(
+        xscale="log", ylim=(-0.04 * top, top), xlabel="nominal $\\epsilon$, per the mechanism's own unit"
+    )
+    labelled = room_for(epsilons)
+    axes.set_xticks(epsilons, [f"{epsilon:g}" if epsilon in labelled else "" for epsilon in epsilons])
+    room = max(1.4, (epsilons[-1] / epsilons[0]) ** 0.22)  # for the word at the ceiling
+    axes.set_xlim(epsilons[0] / room, epsilons[-1] * 1.4)
     axes.minorticks_off()
     bound = findings[0].bound
-    axes.set_title(_plain(f"{findings[0].attack}, k = {bound.candidates}, {bound.trials:,} trials"), fontsize=9)
+    axes.set_title(
+        _plain(f"{findings[0].attack}, k = {bound.candidates}, {bound.trials:,} trials"), fontsize=9
+    )
     axes.grid(axis="y", color="#dddddd", linewidth=0.5)
     axes.spines["top"].set_visible(False)
 
@@ -105,12 +123,38 @@ def _line(axes: Any, findings: Sequence[Finding], epsilons: Sequence[float], bes
 
 def _success_axis(axes: Any, candidates: int) -> None:
     """Write the success rate that corresponds to eps_emp on the right-hand side."""
-    top = axes.get_ylim()[1]
-    marks = {1 / candidates: 0.0}
-    marks |= {p: at for p in SUCCESSES if 0.08 * top < (at := epsilon_from_success(p, candidates)) <= top}
+    marks = success_marks(candidates, axes.get_ylim()[1])
     other = axes.secondary_yaxis("right")
-    other.set_yticks(list(marks.values()), [f"{success:.4g}" for success in marks])
+    other.set_yticks([at for _, at in marks], [name for name, _ in marks])
     other.set_ylabel("success rate")
+
+
+def success_marks(candidates: int, top: float) -> list[tuple[str, float]]:
+    """Return success rates and the eps_emp that each stands beside, with room for every label.
+
+    Blind guessing stands at 0; the others are tried in the order in which they help a reader.
+    """
+    marks = [(f"{1 / candidates:.2g}", 0.0)]
+    for success in _SUCCESSES:
+        at = epsilon_from_success(success, candidates)
+        if at <= top and all(abs(at - other) > 0.065 * top for _, other in marks):
+            marks.append((f"{success:g}", at))
+    return sorted(marks, key=lambda mark: mark[1])
+
+
+def room_for(epsilons: Sequence[float], share: float = 0.05) -> list[float]:
+    """Return the epsilons whose labels have room on a logarithmic axis; the last one always has."""
+    width = math.log(epsilons[-1] / epsilons[0])
+    kept = [epsilons[-1]]
+    for epsilon in epsilons[:-1]:
+        if all(abs(math.log(epsilon / other)) > share * width for other in kept):
+            kept.append(epsilon)
+    return sorted(kept)
+
+
+def height(ceiling: float) -> float:
+    """Return where the axis of eps_emp ends: a little above the ceiling."""
+    return ceiling * 1.12 + 0.3
 
 
 def grid(findings: Sequence[Finding]) -> list[float]:

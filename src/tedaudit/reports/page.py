@@ -7,6 +7,7 @@ texts here or in the scripts, and a content security policy lets only these very
 import base64
 import hashlib
 import importlib.util
+import math
 import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -17,7 +18,7 @@ import yaml
 
 from tedaudit import __version__
 from tedaudit.reports.cards import cards_of
-from tedaudit.reports.figures import STYLES
+from tedaudit.reports.figures import grid, height, room_for, success_marks
 from tedaudit.reports.safe import redacted_spec, renamed, safe_json
 from tedaudit.reports.sample import Sample, take_sample
 from tedaudit.reports.summary import headline, paragraphs, tiles
@@ -60,8 +61,8 @@ def page_data(
         "headline": headline(result), "violated": result.violated, "tiles": tiles(result),
         "paragraphs": paragraphs(result, manifest), "notes": list(result.notes),
         "reading": reading(result.findings) if result.findings else "",
-        "plans": [{"name": name, "words": plan_words(name, manifest)} for name in plans(result)],
-        "headings": HEADINGS, "right": sorted(RIGHT), "styles": STYLES,
+        "plans": _plans(result, manifest),
+        "headings": HEADINGS, "right": sorted(RIGHT),
         "findings": [_finding(finding) for finding in result],
         "sample": {
             "texts": sample.texts, "trials": sample.trials, "of": sample.of,
@@ -75,9 +76,9 @@ def html(data: Mapping[str, Any]) -> str:
     """Return the page around its data."""
     scripts = [_plotly(), *(_asset(name) for name in SCRIPTS)]
     allowed = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
+    nothing_else = "default-src 'none'; base-uri 'none'; form-action 'none'"
     parts = {
-        "policy": f"default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; script-src {allowed}; "
-        "base-uri 'none'; form-action 'none'",
+        "policy": f"{nothing_else}; style-src 'unsafe-inline'; img-src data: blob:; script-src {allowed}",
         "style": _asset("style.css"),
         "data": safe_json(data),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
@@ -94,6 +95,22 @@ def plan_words(name: str, manifest: Mapping[str, Any]) -> str:
     how = "every text a candidate" if name == "k-all" else how
     estimator = "baseline" if info["estimator"] == "baseline" else "reduced form"
     return f"k = {info['k']:,}, {how}, {estimator}"
+
+
+def _plans(result: AuditResult, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the plans in the order in which they were asked for, with what their charts need."""
+    found = []
+    for name in (name for name in manifest["plans"] if name in plans(result)):
+        mine = [finding for finding in result if finding.plan == name]
+        ceiling = max(finding.bound.ceiling for finding in mine)
+        epsilons, top = grid(mine), height(ceiling)
+        found.append({
+            "name": name, "words": plan_words(name, manifest), "ceiling": ceiling, "top": top,
+            "successes": success_marks(mine[0].bound.candidates, top), "epsilons": epsilons,
+            "labelled": room_for(epsilons), "labelled_narrow": room_for(epsilons, 0.11),
+            "takes_epsilon": any(not math.isinf(finding.epsilon) for finding in mine),
+        })  # fmt: skip
+    return found
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

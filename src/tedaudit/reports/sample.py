@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.results import Finding
 from tedaudit.reports.safe import safe_json
+from tedaudit.results import Finding
 from tedaudit.seeding import derive, uniforms
 from tedaudit.setting import epsilon_name
 from tedaudit.store import RunDirectory, table_info

@@ -44,7 +44,11 @@ def tiles(result: AuditResult) -> list[dict[str, str]]:
             "name": "claims violated",
             "remark": "one claim per mechanism, epsilon, attack and plan",
         },
-        {"value": f"{worst.bound.ceiling:.2f}", "name": "ceiling", "remark": "the most these trials can show"},
+        {
+            "value": f"{worst.bound.ceiling:.2f}",
+            "name": "ceiling",
+            "remark": "the most these trials can show",
+        },
         {
             "value": f"{trials:,}",
             "name": "trials",
@@ -62,9 +66,9 @@ def _audited(result: AuditResult, manifest: Mapping[str, Any]) -> str:
     many = f"{trials[0]:,}" if len(trials) == 1 else f"{trials[0]:,} to {trials[-1]:,}"
     return (
         f"{_counted(len(mechanisms), 'mechanism')} ({_some(mechanisms)}) rewrote texts of the corpus "
-        f"{corpus['name']} ({corpus['texts']:,} texts). {_counted(len(attacks), 'attack')} ({_some(attacks)}) "
-        f"saw each rewrite next to {_either(sizes)} candidate texts and named the one that it came "
-        f"from, in {many} trials at each setting."
+        f"{corpus['name']} ({corpus['texts']:,} texts). "
+        f"{_counted(len(attacks), 'attack')} ({_some(attacks)}) saw each rewrite next to {_either(sizes)} "
+        f"candidate texts and named the one that it came from, in {many} trials at each setting."
     )
 
 
@@ -72,12 +76,11 @@ def _largest(worst: Finding) -> str:
     bound = worst.bound
     if bound.lower < _NONE:
         return "No attack did provably better than chance: every bound is 0. This does not prove privacy."
-    chance = 1 / bound.candidates
     text = (
         f"The largest bound is eps_emp = {bound.lower:.2f}, for {_where(worst)}: the attack was right in "
-        f"{bound.success:.1%} of trials, where blind guessing is right in {chance:.1%}. So for some pair of "
-        f"texts, some outputs are at least {_factor(bound.lower)} times likelier from one text than from the "
-        f"other; this is wrong with probability at most {bound.error:g}."
+        f"{bound.success:.1%} of trials, and blind guessing is right 1 time in {bound.candidates:,}. So for "
+        f"some pair of texts, some outputs are at least {_factor(bound.lower)} times likelier from one text "
+        f"than from the other; this is wrong with probability at most {bound.error:g}."
     )
     if math.isclose(bound.lower, bound.ceiling, abs_tol=_NONE):
         text += " This is the ceiling: more trials or more candidates could show a larger loss."
@@ -95,16 +98,17 @@ def _verdicts(findings: Sequence[Finding]) -> list[str]:
     if not claims:
         return []
     if not broken:
-        return [
-            f"None of the {len(claims)} claims tested was refuted. A claim that stands has survived these "
-            "attacks; a stronger attack may still refute it."
-        ]
-    worst = sorted(broken, key=lambda finding: finding.bound.lower - _total(finding), reverse=True)
-    some = "; ".join(
-        f"{_where(f)} claims {f.claim} and leaks at least {number(f.bound.lower)}" for f in worst[:3]
-    )
-    more = f"; and {len(worst) - 3} more in the table" if len(worst) > 3 else ""
-    return [f"{len(broken)} of {len(claims)} claims tested are violated: {some}{more}."]
+        none = f"None of the {len(claims)} claims tested was refuted."
+        return [f"{none} What stands has survived these attacks; a stronger one may still refute it."]
+    worst: dict[str, Finding] = {}
+    for finding in sorted(broken, key=lambda finding: finding.bound.lower - _total(finding), reverse=True):
+        worst.setdefault(finding.label, finding)
+    some = "; ".join(f"{_where(f)} claims {f.claim} and leaks at least {number(f.bound.lower)}"
+                     for f in list(worst.values())[:4])  # fmt: skip
+    more = f"; and {len(worst) - 4} more mechanisms in the table" if len(worst) > 4 else ""
+    return [
+        f"{len(broken)} of {len(claims)} claims tested are violated. The worst by mechanism: {some}{more}."
+    ]
 
 
 def _total(finding: Finding) -> float:

@@ -5,7 +5,6 @@ const SYMBOLS = ["circle", "square", "triangle-up", "diamond", "triangle-down", 
 const MARKS = ["●", "■", "▲", "◆", "▼", "✚", "✖", "★"];
 const DASHES = ["solid", "dash", "dot", "dashdot"];
 const DASH_WORDS = ["solid", "dashed", "dotted", "dash and dot"];
-const SUCCESSES = [0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999];
 
 const mechanisms = distinct(data.findings.map((finding) => finding.mechanism));
 const attacks = distinct(data.findings.map((finding) => finding.attack));
@@ -15,9 +14,11 @@ const variable = (name) => getComputedStyle(document.documentElement).getPropert
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const narrow = matchMedia("(max-width: 600px)");
 
-function worstAttack() {
-  const worst = data.findings.reduce((best, one) => (best === null || one.lower > best.lower ? one : best), null);
-  return worst === null ? "" : worst.attack;
+// Where a reader should look first: at a violated claim, then at a mechanism that takes an epsilon, then at the largest bound.
+function worstFinding() {
+  const weight = (one) => [one.verdict === "violated" ? 1 : 0, one.epsilon === null ? 0 : 1, one.lower];
+  const worse = (a, b) => weight(a).map((value, at) => value - weight(b)[at]).find((difference) => difference !== 0) ?? 0;
+  return data.findings.reduce((best, one) => (best === null || worse(one, best) > 0 ? one : best), null);
 }
 
 function layout(more) {
@@ -81,40 +82,30 @@ function line(findings, epsilons, dash) {
   };
 }
 
-function successTicks(k, top) {
-  const marks = [[1 / k, 0]];
-  for (const success of SUCCESSES) {
-    const at = Math.log(((k - 1) * success) / (1 - success));
-    if (at > 0.07 * top && at <= top) marks.push([success, at]);
-  }
-  return { tickvals: marks.map((mark) => mark[1]), ticktext: marks.map((mark) => String(Number(mark[0].toPrecision(6)))) };
-}
-
-function calibration({ plan, attack, visible }) {
-  const inPlan = data.findings.filter((finding) => finding.plan === plan);
+function calibration({ plan: name, attack, visible }) {
+  const plan = data.plans.find((one) => one.name === name);
   const used = attack === "" ? attacks : [attack];
-  const findings = inPlan.filter((finding) => used.includes(finding.attack));
-  if (!findings.length) return;
-  const grid = distinct(findings.map((finding) => finding.epsilon).filter((epsilon) => epsilon !== null)).sort((a, b) => a - b);
-  const epsilons = grid.length ? grid : [1];
-  const ceiling = Math.max(...findings.map((finding) => finding.ceiling));
-  const top = ceiling * 1.12 + 0.3;
-  const traces = used.flatMap((name, number) => visible.flatMap((mechanism) => {
-    const mine = findings.filter((finding) => finding.attack === name && finding.mechanism === mechanism);
+  const findings = data.findings.filter((finding) => finding.plan === name && used.includes(finding.attack));
+  const { epsilons, ceiling, top } = plan;
+  const labelled = narrow.matches ? plan.labelled_narrow : plan.labelled;
+  const traces = used.flatMap((by, number) => visible.flatMap((mechanism) => {
+    const mine = findings.filter((finding) => finding.attack === by && finding.mechanism === mechanism);
     return mine.length ? [line(mine, epsilons, DASHES[number % DASHES.length])] : [];
   }));
-  traces.push({ type: "scatter", x: [epsilons[0]], y: [0], yaxis: "y2", opacity: 0, hoverinfo: "skip" });
+  traces.push({ type: "scatter", mode: "lines", x: [epsilons[0]], y: [0], yaxis: "y2", opacity: 0, hoverinfo: "skip" });
   const range = [-0.04 * top, top];
+  const [from, to] = [Math.log10(epsilons[0]), Math.log10(epsilons[epsilons.length - 1])];
   const quiet = variable("--quiet");
   draw("calibration-chart", traces, {
     xaxis: {
-      type: "log", title: { text: "nominal epsilon, per the mechanism's own unit" }, tickvals: epsilons,
-      ticktext: epsilons.map(String), showticklabels: grid.length > 0, showgrid: false, tickangle: 0,
-      range: [Math.log10(epsilons[0]) - 0.12, Math.log10(epsilons[epsilons.length - 1]) + 0.12],
+      type: "log", title: { text: narrow.matches ? "nominal epsilon, own unit" : "nominal epsilon, per the mechanism's own unit" },
+      tickvals: epsilons, ticktext: epsilons.map((epsilon) => (labelled.includes(epsilon) ? String(epsilon) : "")),
+      showticklabels: plan.takes_epsilon, showgrid: false, tickangle: 0,
+      range: [from - Math.max(0.12, (narrow.matches ? 0.25 : 0.1) * (to - from)), to + 0.12],
     },
     yaxis: { title: { text: "eps_emp (lower bound)" }, range },
     yaxis2: { title: { text: "success rate" }, overlaying: "y", side: "right", range, showgrid: false, zeroline: false,
-      ...successTicks(findings[0].candidates, top) },
+      tickvals: plan.successes.map((mark) => mark[1]), ticktext: plan.successes.map((mark) => mark[0]) },
     shapes: [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: ceiling, y1: ceiling, line: { color: quiet, dash: "dash", width: 1.5 } }],
     annotations: [{ xref: "paper", x: 0, y: ceiling, yanchor: "bottom", xanchor: "left", showarrow: false,
       text: `ceiling ${shown(ceiling)}`, font: { color: quiet, size: 12 } }],
@@ -142,8 +133,9 @@ function tradeoff({ task, plan }) {
       line: { color: variable(`--series-${n}`), width: 1.5 }, marker: { symbol: SYMBOLS[n], size: 9, color: variable(`--series-${n}`) },
     };
   });
+  const most = Math.max(1, ...rows.map(leak));
   draw("utility-chart", traces, {
-    xaxis: { title: { text: "eps_emp, the largest over attacks" }, rangemode: "tozero" },
+    xaxis: { title: { text: "eps_emp, the largest over attacks" }, range: [-0.04 * most, 1.05 * most], zeroline: false },
     yaxis: { title: { text: forPlotly(task) } },
   });
   byId("utility-chart").setAttribute("aria-label", `${task} against eps_emp. The table below holds the scores.`);

@@ -48,9 +48,9 @@ function table(caption, headings, rows, { right = [], marked = () => "" } = {}) 
     make("th", { scope: "col", class: right.includes(heading) ? "number" : null }, heading));
   const body = rows.map((cells, at) => make("tr", { class: marked(at) || null }, cells.map((cell, i) =>
     make(i === 0 ? "th" : "td", { scope: i === 0 ? "row" : null, class: right.includes(headings[i]) ? "number" : null }, cell))));
-  const made = make("table", {}, make("caption", {}, caption),
-    make("thead", {}, make("tr", {}, head)), make("tbody", {}, body));
-  return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made);
+  const made = make("table", { "aria-label": caption }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body));
+  return make("div", {}, make("h3", {}, caption), // outside, so that it does not scroll away
+    make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made));
 }
 
 function pairs(entries) {

@@ -8,7 +8,13 @@ const outcome = (trial) => (trial.right ? "right" : trial.usable ? "wrong" : "un
 
 function explorer() {
   const { sample } = data;
-  const state = { plan: "", mechanism: "", epsilon: "", attack: worstAttack(), outcome: "", order: "leak", words: "", limit: PAGE };
+  const worst = worstFinding();
+  if (worst === null) {
+    byId("trials").hidden = true;
+    return;
+  }
+  const state = { plan: worst.plan, mechanism: worst.mechanism, epsilon: epsilonName(worst.epsilon), attack: worst.attack,
+    outcome: "", order: "leak", words: "", limit: PAGE };
   byId("sampled").textContent = sampledWords(sample);
   const findings = sample.trials.map((trial) => data.findings[trial.finding]);
   const update = () => show(state, findings);
@@ -19,8 +25,8 @@ function explorer() {
   const form = byId("filters");
   if (data.plans.length > 1) form.append(selection("Plan", all("all plans").concat(data.plans.map((plan) => [plan.name, plan.words])), state.plan, set("plan")));
   form.append(
-    selection("Mechanism", all("all mechanisms").concat(named(mechanisms)), "", set("mechanism")),
-    selection("Epsilon", all("all epsilons").concat(named(epsilons)), "", set("epsilon")),
+    selection("Mechanism", all("all mechanisms").concat(named(mechanisms)), state.mechanism, set("mechanism")),
+    selection("Epsilon", all("all epsilons").concat(named(epsilons)), state.epsilon, set("epsilon")),
     selection("Attack", all("all attacks").concat(named(attacks)), state.attack, set("attack")),
     selection("Guess", all("right and wrong").concat(Object.entries(OUTCOMES)), "", set("outcome")),
     selection("Order", [["leak", "worst leaks first"], ["row", "by number of trial"]], "leak", set("order")),
@@ -44,8 +50,9 @@ function sampledWords(sample) {
   const how = `${counted(sample.trials.length)} of ${counted(sample.of)} guesses, a sample: of every mechanism, epsilon, attack and plan `
     + `at most ${counted(sample.per_table)}, half of them the right guesses with the largest margin (the worst leaks), the rest by chance from all others.`;
   const whole = `All ${counted(sample.of)} guesses of this run.`;
+  const first = "The list opens at the finding to look at first; choose others below.";
   const few = sample.trials.length === sample.of ? whole : how;
-  return `${few} A right guess alone proves nothing, since some are right by luck; the table says what they prove together.`
+  return `${few} ${first} A right guess alone proves nothing, since some are right by luck; the table says what they prove together.`
     + (sample.cut ? " Long texts are cut to their beginning." : "")
     + (data.redacted ? " Texts are left out." : "");
 }

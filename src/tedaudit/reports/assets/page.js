@@ -6,7 +6,7 @@ const SECTIONS = [["summary", "Summary"], ["calibration", "Chart"], ["utility", 
 
 function opening() {
   document.title = `Audit ${data.name}`;
-  byId("title").textContent = `Audit ${data.name}`;
+  byId("title").textContent = data.name;
   byId("made").textContent = `Run last written ${data.written.replace("T", " ").replace("Z", " UTC")}, tedaudit ${data.version}`;
   const notice = byId("private");
   notice.hidden = false;
@@ -27,8 +27,9 @@ function opening() {
 function tables() {
   for (const plan of data.plans) {
     const mine = data.findings.filter((finding) => finding.plan === plan.name);
-    byId("tables").append(table(`Plan ${plan.name}: ${plan.words}`, data.headings, mine.map((finding) => finding.cells),
-      { right: data.right, marked: (at) => (mine[at].verdict === "violated" ? "violated" : "") }));
+    const told = data.headings.map((heading, at) => at).filter((at) => mine.some((finding) => finding.cells[at] !== ""));
+    byId("tables").append(table(`Plan ${plan.name}: ${plan.words}`, told.map((at) => data.headings[at]),
+      mine.map((finding) => told.map((at) => finding.cells[at])), { right: data.right, marked: (at) => (mine[at].verdict === "violated" ? "violated" : "") }));
   }
 }
 
@@ -43,14 +44,19 @@ function charts() {
   if (data.utility.length) {
     byId("utility").hidden = false;
     if (redraws.length) redraws.push(utilityControls());
-    byId("utility-table").append(table("Utility", ["mechanism", "epsilon", "task", "score", "spread"],
-      data.utility.map((row) => [row.mechanism, epsilonName(row.epsilon), row.task, row.score, row.spread ?? ""]), { right: ["epsilon", "score", "spread"] }));
+    byId("utility-table").append(make("details", {}, make("summary", {}, "All scores"), table("Scores by task", ["mechanism", "epsilon", "task", "score", "spread"],
+      data.utility.map((row) => [row.mechanism, epsilonName(row.epsilon), row.task, row.score, row.spread ?? ""]), { right: ["epsilon", "score", "spread"] })));
   }
   const again = () => redraws.forEach((redraw) => redraw());
   dark.addEventListener("change", again);
   narrow.addEventListener("change", again);
-  addEventListener("beforeprint", () => { document.documentElement.classList.add("printing"); again(); });
-  addEventListener("afterprint", () => { document.documentElement.classList.remove("printing"); again(); });
+  const printing = (now) => {
+    document.documentElement.classList.toggle("printing", now);
+    document.querySelectorAll("details").forEach((part) => { part.open = now; });
+    again();
+  };
+  addEventListener("beforeprint", () => printing(true));
+  addEventListener("afterprint", () => printing(false));
 }
 
 function planChoice(state, redraw) {
@@ -59,7 +65,7 @@ function planChoice(state, redraw) {
 }
 
 function calibrationControls() {
-  const state = { plan: data.plans[0].name, attack: worstAttack(), visible: mechanisms };
+  const state = { plan: data.plans[0].name, attack: worstFinding().attack, visible: mechanisms };
   const redraw = () => calibration(state);
   const controls = byId("calibration-controls");
   if (data.plans.length > 1) controls.append(planChoice(state, redraw));
