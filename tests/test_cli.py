@@ -690,6 +690,26 @@ def test_estimates_and_reports_load_no_model_and_no_code_of_the_user(made, verb,
     assert done.returncode == 0, done.stderr
 
 
+def test_a_report_says_where_page_and_figures_lie(made, command):
+    pytest.importorskip("matplotlib")
+    code, out, _ = command("report", "made", "--no-figures")
+    assert code == 0
+    assert f"To read in a browser: {Path('made', 'report.html')}\n" in out
+    assert not (made / "figures").exists()
+    code, out, _ = command("report", "made")
+    drawn = {path.suffix for path in (made / "figures").iterdir()}
+    assert drawn == {".pdf", ".png"}
+    assert f"Figures: {Path('made', 'figures')} (" in out
+
+
+def test_a_redacted_report_leaves_texts_out(made, command):
+    (trial, *_) = strict(command("replay", "made", "0", "--json")[1])
+    page = made / "report.html"
+    assert json.dumps(trial["candidates"][0]) in page.read_text(encoding="utf-8")
+    assert command("report", "made", "--redact", "--no-figures")[0] == 0
+    assert not any(text in page.read_text(encoding="utf-8") for text in trial["candidates"])
+
+
 def test_the_table_shows_findings_reading_and_notes(made, command):
     code, out, _ = command("report", "made")
     flat = " ".join(out.split())

@@ -93,12 +93,12 @@ def _panel(axes: Any, findings: Sequence[Finding], labels: Sequence[str]) -> Non
     )
     labelled = room_for(epsilons)
     axes.set_xticks(epsilons, [f"{epsilon:g}" if epsilon in labelled else "" for epsilon in epsilons])
-    room = max(1.4, (epsilons[-1] / epsilons[0]) ** 0.22)  # for the word at the ceiling
+    room = max(1.4, (epsilons[-1] / epsilons[0]) ** 0.28)  # for the word at the ceiling
     axes.set_xlim(epsilons[0] / room, epsilons[-1] * 1.4)
     axes.minorticks_off()
     bound = findings[0].bound
     axes.set_title(
-        _plain(f"{findings[0].attack}, k = {bound.candidates}, {bound.trials:,} trials"), fontsize=9
+        _plain(f"{findings[0].attack}, k = {bound.candidates:,}, {bound.trials:,} trials"), fontsize=9
     )
     axes.grid(axis="y", color="#dddddd", linewidth=0.5)
     axes.spines["top"].set_visible(False)
@@ -142,7 +142,7 @@ def success_marks(candidates: int, top: float) -> list[tuple[str, float]]:
     return sorted(marks, key=lambda mark: mark[1])
 
 
-def room_for(epsilons: Sequence[float], share: float = 0.05) -> list[float]:
+def room_for(epsilons: Sequence[float], share: float = 0.065) -> list[float]:
     """Return the epsilons whose labels have room on a logarithmic axis; the last one always has."""
     width = math.log(epsilons[-1] / epsilons[0])
     kept = [epsilons[-1]]

@@ -32,6 +32,8 @@ function layout(more) {
     margin: narrow.matches ? { l: 46, r: 50, t: 12, b: 52 } : { l: 64, r: 76, t: 16, b: 56 },
     height: narrow.matches ? 340 : 460, ...more,
   };
+  // what a sheet has between its margins
+  if (document.documentElement.classList.contains("printing")) Object.assign(made, { width: 680, height: 340 });
   for (const name of ["xaxis", "yaxis", "yaxis2"]) if (made[name]) made[name] = { ...axis, ...made[name] };
   return made;
 }
