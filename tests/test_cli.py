@@ -669,20 +669,45 @@ def test_a_run_whose_mechanism_is_gone_is_still_estimated_and_reported(made, com
     assert "cannot import plugins" in err
 
 
-def test_estimates_and_reports_load_no_plugin_and_no_model(made):
+@pytest.mark.parametrize(
+    ("verb", "more"),
+    [
+        ("estimate", {"tedaudit.mechanisms.identity", "tedaudit.attacks.lexical", "matplotlib"}),
+        ("report", set()),
+    ],
+)
+def test_estimates_and_reports_load_no_model_and_no_code_of_the_user(made, verb, more):
     script = (
         "import sys, tedaudit.cli as cli\n"
-        "for verb in ('estimate', 'report'):\n"
-        "    try:\n"
-        f"        sys.argv = ['tedaudit', verb, {str(made)!r}]; cli.main()\n"
-        "    except SystemExit as stop:\n"
-        "        assert not stop.code\n"
-        "heavy = {'torch', 'sklearn', 'transformers', 'plugins', 'tedaudit.mechanisms.identity',\n"
-        "         'tedaudit.attacks.lexical'}\n"
+        "try:\n"
+        f"    sys.argv = ['tedaudit', {verb!r}, {str(made)!r}]; cli.main()\n"
+        "except SystemExit as stop:\n"
+        "    assert not stop.code\n"
+        f"heavy = {{'torch', 'sklearn', 'transformers', 'plugins', *{sorted(more)!r}}}\n"
         "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_report_says_where_page_and_figures_lie(made, command):
+    pytest.importorskip("matplotlib")
+    code, out, _ = command("report", "made", "--no-figures")
+    assert code == 0
+    assert f"To read in a browser: {Path('made', 'report.html')}\n" in out
+    assert not (made / "figures").exists()
+    code, out, _ = command("report", "made")
+    drawn = {path.suffix for path in (made / "figures").iterdir()}
+    assert drawn == {".pdf", ".png"}
+    assert f"Figures: {Path('made', 'figures')} (" in out
+
+
+def test_a_redacted_report_leaves_texts_out(made, command):
+    (trial, *_) = strict(command("replay", "made", "0", "--json")[1])
+    page = made / "report.html"
+    assert json.dumps(trial["candidates"][0]) in page.read_text(encoding="utf-8")
+    assert command("report", "made", "--redact", "--no-figures")[0] == 0
+    assert not any(text in page.read_text(encoding="utf-8") for text in trial["candidates"])
 
 
 def test_the_table_shows_findings_reading_and_notes(made, command):

@@ -65,8 +65,8 @@ def _summary(root):
     return json.loads((root / "summary.json").read_text())
 
 
-def _hashes(root, leave_out=("manifest.json",)):
-    """Return the content of every file but the manifest, which holds the time."""
+def _hashes(root, leave_out=("manifest.json", "report.html")):
+    """Return the content of every file but the manifest, which holds the time, and the page that shows it."""
     return {name: content for name, (content, _) in snapshot(root).items() if name not in leave_out}
 
 
@@ -96,6 +96,7 @@ def test_after_a_kill_at_any_file_the_same_command_gives_the_files_of_an_uninter
         assert len(moment["left"]) == 1  # the file that it was about to rename
         assert (moment["looked"], moment["resumed"]) == (0, 0), done.stderr
         assert _hashes(tmp_path / "runs" / moment["folder"][-3:]) == whole
+        assert (tmp_path / "runs" / moment["folder"][-3:] / "report.html").is_file()
 
 
 @pytest.mark.timeout(300)

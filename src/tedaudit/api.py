@@ -52,8 +52,9 @@ def audit(
         given = {"name": "given", "live": Given(corpus)}
     settings |= {"mechanisms": [mechanism], "corpus": given, "attacks": attack, "trials": trials}
     with tempfile.TemporaryDirectory(prefix="tedaudit-") as temporary:
+        kept = bool(settings.get("out"))
         settings.setdefault("out", str(Path(temporary) / "run"))
-        return run(parse_spec({**settings, "epsilons": epsilon}), progress)
+        return run(parse_spec({**settings, "epsilons": epsilon}), progress, page=kept)
 
 
 def load_corpus(name: str, **options: Any) -> Corpus:

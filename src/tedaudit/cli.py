@@ -229,16 +229,29 @@ def replay(
 
 
 @app.command()
-def report(run_directory: Annotated[Path, typer.Argument()], as_json: Json = False) -> None:
-    """Write report.md and summary.json of a run again, from its tables."""
-    from tedaudit.console import show_result
+def report(
+    run_directory: Annotated[Path, typer.Argument()],
+    redact: Annotated[bool, typer.Option("--redact", help="Leave every text out.")] = False,
+    figures: Annotated[
+        bool, typer.Option("--figures/--no-figures", help="Draw figures for a paper: PDF and PNG.")
+    ] = True,
+    as_json: Json = False,
+) -> None:
+    """Write report.html, report.md and summary.json of a run again, and its figures, from its tables."""
+    from tedaudit.console import show_figures, show_result
+    from tedaudit.reports.figures import write_figures
     from tedaudit.reports.files import write_reports
     from tedaudit.results import read_result
     from tedaudit.store import RunDirectory
 
-    result = read_result(RunDirectory(run_directory))
-    write_reports(result)
-    _print_json(result.to_dict()) if as_json else show_result(result)
+    result = write_reports(read_result(RunDirectory(run_directory)), redact=redact)
+    drawn = write_figures(result) if figures else []
+    if as_json:
+        _print_json(result.to_dict())
+        return
+    show_result(result)
+    if figures:
+        show_figures(drawn)
 
 
 @app.callback(invoke_without_command=True)

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -10,6 +11,8 @@ from rich.text import Text
 
 from tedaudit.estimators import Bound
 from tedaudit.installed import InstalledModel
+from tedaudit.reports.figures import figures_missing
+from tedaudit.reports.page import charts_missing
 from tedaudit.reports.table import number, reading, rich_tables
 from tedaudit.results import AuditResult
 from tedaudit.runner import Progress
@@ -64,7 +67,25 @@ def show_result(result: AuditResult) -> None:
         out.print(reading(result.findings), style="dim")
     for note in result.notes:
         out.print(f"- {shown(note)}")
-    out.print(f"Everything is in {result.folder} (report.md, summary.json).")
+    out.print(f"Everything is in {result.folder} (report.md, summary.json).", soft_wrap=True)
+    page = result.folder / "report.html"
+    if page.is_file():
+        show_page(page)
+
+
+def show_page(page: Path) -> None:
+    """Print where the page lies, and what it lacks."""
+    out = console()
+    out.print(f"To read in a browser: {page}", soft_wrap=True)
+    if charts_missing():
+        out.print(charts_missing(), soft_wrap=True)
+
+
+def show_figures(drawn: Sequence[Path]) -> None:
+    """Print where the figures lie, or how to get them."""
+    told = f"Figures: {drawn[0].parent} ({len(drawn)} files)" if drawn else figures_missing()
+    if told:
+        console().print(told, soft_wrap=True)
 
 
 def show_bound(bound: Bound) -> None:

@@ -20,8 +20,14 @@ Progress = Callable[[str, int, int], None]  # what is done, how much of it, out 
 _CELLS = 4_000_000  # scores held at a time
 
 
-def run(spec: AuditSpec, progress: Progress | None = None, executor: Executor | None = None) -> AuditResult:
-    """Run an audit, or go on with it, and return what it found.
+def run(
+    spec: AuditSpec,
+    progress: Progress | None = None,
+    executor: Executor | None = None,
+    *,
+    page: bool = True,
+) -> AuditResult:
+    """Run an audit, or go on with it, and return what it found; `page` says whether to write report.html.
 
     Nothing is written before every setting has been checked against what lies in the directory.
     """
@@ -38,7 +44,7 @@ def run(spec: AuditSpec, progress: Progress | None = None, executor: Executor | 
         from tedaudit.reports.files import write_reports
 
         result = read_result(store)
-        write_reports(result)
+        write_reports(result, page=page)
     return result
 
 

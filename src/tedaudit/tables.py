@@ -86,6 +86,20 @@ class RewriteTable:
                 found[row] = _rewrite(values)
         return [rewrite for rewrite in found if rewrite is not None]
 
+    def outputs(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> list[tuple[str, str]]:
+        """Return released text and error code of a few rewrites; latents stay on disk, nothing is cached."""
+        where = self._find(_key(text, replicate))
+        if (where < 0).any():
+            raise RunDirectoryError(f"'{self._folder}' lacks rewrites that it should hold; run again.")
+        found = [("", "")] * len(where)
+        for number in np.unique(where >> 32):
+            rows = np.flatnonzero(where >> 32 == number)
+            frame = read_frame(self._paths[int(number)], self._key, ["output", "error"])
+            some = frame[(where[rows] & 0xFFFFFFFF).tolist()]
+            for row, values in zip(rows.tolist(), some.iter_rows(), strict=True):
+                found[row] = values
+        return found
+
     def _part(self, number: int) -> pl.DataFrame:
         if number not in self._cache:
             self._remember(number, read_frame(self._paths[number], self._key))
@@ -172,6 +186,15 @@ class GuessTable:
             return {column: np.zeros(0, dtype=np.bool_) for column in columns}
         whole = pl.concat(frames)
         return {column: whole[column].to_numpy() for column in columns}
+
+    def fetch(self, rows: npt.NDArray[Any]) -> list[dict[str, Any]]:
+        """Return everything of a few rows, in order of row, one part in memory at a time."""
+        ordered, found = np.sort(rows), []
+        for path, (start, stop) in self._parts:
+            here = ordered[(ordered >= start) & (ordered < stop)]
+            if len(here):
+                found += read_frame(path, self._key)[(here - start).tolist()].to_dicts()
+        return found
 
 
 def _key(text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> Keys:

@@ -1,23 +1,35 @@
-"""The files that every run ends with: summary.json, report.md, estimates.parquet."""
+"""The files that every run ends with: summary.json, report.md, estimates.parquet, report.html."""
 
 import json
 
 import polars as pl
 
+from tedaudit.reports.page import Utility, write_page
+from tedaudit.reports.safe import redacted
 from tedaudit.reports.table import markdown_tables, markdown_text, reading
 from tedaudit.results import AuditResult
-from tedaudit.store import write_atomically, write_frame
+from tedaudit.store import RunDirectory, write_atomically, write_frame
 
 
-def write_reports(result: AuditResult) -> None:
-    """Write all of them into the run directory; they hold no text of the corpus."""
-    summary = json.dumps(result.to_dict(), indent=2, ensure_ascii=False)
+def write_reports(
+    result: AuditResult, *, redact: bool = False, utility: Utility = (), page: bool = True
+) -> AuditResult:
+    """Write all of them into the run directory, and return the result as they show it.
+
+    Only report.html holds texts of the corpus, and none where it is redacted. `utility` holds rows of
+    mechanism, epsilon, task, score and spread.
+    """
+    shown = redacted(result, RunDirectory(result.folder).manifest()) if redact else result
+    summary = json.dumps(shown.to_dict(), indent=2, ensure_ascii=False)
     write_atomically(result.folder / "summary.json", summary.encode())
-    write_atomically(result.folder / "report.md", markdown(result).encode())
-    if result.findings:
-        rows = [_flat(finding.to_dict()) for finding in result]
+    write_atomically(result.folder / "report.md", markdown(shown).encode())
+    if shown.findings:
+        rows = [_flat(finding.to_dict()) for finding in shown]
         frame = pl.DataFrame(rows, infer_schema_length=None)
         write_frame(result.folder / "estimates.parquet", frame, "estimates")
+    if page:
+        write_page(result, shown, redact=redact, utility=utility)
+    return shown
 
 
 def markdown(result: AuditResult) -> str:

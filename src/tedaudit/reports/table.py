@@ -13,7 +13,7 @@ HEADINGS = (
     "mechanism", "epsilon", "claim", "attack", "right / trials", "attainable", "eps_emp", "interval",
     "ceiling", "unusable", "failed", "verdict",
 )  # fmt: skip
-_RIGHT = {"epsilon", "right / trials", "attainable", "eps_emp", "ceiling", "unusable", "failed"}
+RIGHT = {"epsilon", "right / trials", "attainable", "eps_emp", "ceiling", "unusable", "failed"}
 _MARKS = frozenset("&<>|`*[]\\")
 
 
@@ -72,7 +72,7 @@ def rich_tables(result: AuditResult) -> list["Table"]:
     for plan in plans(result):
         table = Table(title=Text(f"{result.name}: {plan}"), title_justify="left", header_style="bold")
         for heading in HEADINGS:
-            table.add_column(heading, justify="right" if heading in _RIGHT else "left", overflow="fold")
+            table.add_column(heading, justify="right" if heading in RIGHT else "left", overflow="fold")
         for finding in (finding for finding in result if finding.plan == plan):
             style = "red" if finding.verdict == "violated" else ""
             table.add_row(*map(Text, cells(finding)), style=style)  # Text: a label is no markup

@@ -1,0 +1,144 @@
+"use strict";
+// The two charts. Plotly reads a little markup in labels, so every name is escaped for it.
+
+const SYMBOLS = ["circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x", "star"];
+const MARKS = ["●", "■", "▲", "◆", "▼", "✚", "✖", "★"];
+const DASHES = ["solid", "dash", "dot", "dashdot"];
+const DASH_WORDS = ["solid", "dashed", "dotted", "dash and dot"];
+
+const mechanisms = distinct(data.findings.map((finding) => finding.mechanism));
+const attacks = distinct(data.findings.map((finding) => finding.attack));
+const series = (mechanism) => mechanisms.indexOf(mechanism) % SYMBOLS.length;
+const forPlotly = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+const variable = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const narrow = matchMedia("(max-width: 600px)");
+
+// Where a reader should look first: at a violated claim, then at a mechanism that takes an epsilon, then at the largest bound.
+function worstFinding() {
+  const weight = (one) => [one.verdict === "violated" ? 1 : 0, one.epsilon === null ? 0 : 1, one.lower];
+  const worse = (a, b) => weight(a).map((value, at) => value - weight(b)[at]).find((difference) => difference !== 0) ?? 0;
+  return data.findings.reduce((best, one) => (best === null || worse(one, best) > 0 ? one : best), null);
+}
+
+function layout(more) {
+  const ink = variable("--ink");
+  const axis = { color: ink, gridcolor: variable("--line"), zerolinecolor: variable("--line"), fixedrange: true };
+  const made = {
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", showlegend: false, dragmode: false,
+    font: { family: "system-ui, sans-serif", size: 13, color: ink }, hovermode: "closest",
+    hoverlabel: { bgcolor: variable("--card"), bordercolor: variable("--quiet"), align: "left",
+      font: { color: ink, family: "system-ui, sans-serif", size: 13 } },
+    margin: narrow.matches ? { l: 46, r: 50, t: 12, b: 52 } : { l: 64, r: 76, t: 16, b: 56 },
+    height: narrow.matches ? 340 : 460, ...more,
+  };
+  // what a sheet has between its margins
+  if (document.documentElement.classList.contains("printing")) Object.assign(made, { width: 680, height: 340 });
+  for (const name of ["xaxis", "yaxis", "yaxis2"]) if (made[name]) made[name] = { ...axis, ...made[name] };
+  return made;
+}
+
+function draw(id, traces, more) {
+  const config = { responsive: true, displaylogo: false, modeBarButtons: [["toImage"]] };
+  return Plotly.react(byId(id), traces, layout(more), config);
+}
+
+function hover(finding) {
+  const epsilon = finding.epsilon === null ? "takes no epsilon" : `epsilon ${epsilonName(finding.epsilon)}`;
+  const lines = [
+    `${finding.mechanism}, ${epsilon}`, `attack: ${finding.attack}`, `claim: ${finding.claim}`,
+    `right: ${counted(finding.correct)} of ${counted(finding.guesses)} (${(100 * finding.success).toFixed(1)}%)`,
+    `eps_emp: ${shown(finding.lower)}, ceiling ${shown(finding.ceiling)}`,
+    `this attack's success: ${shown(finding.point)} (to ${shown(finding.upper)})`,
+    `verdict: ${finding.verdict}${finding.complete ? "" : ", not finished"}`,
+  ];
+  return lines.map(forPlotly).join("<br>");
+}
+
+function line(findings, epsilons, dash) {
+  const points = findings.flatMap((finding) =>
+    (finding.epsilon === null ? epsilons : [finding.epsilon]).map((x) => ({ x, finding })));
+  points.sort((a, b) => a.x - b.x);
+  const n = series(findings[0].mechanism);
+  const beside = 1.02 ** (mechanisms.indexOf(findings[0].mechanism) - (mechanisms.length - 1) / 2);
+  const colour = variable(`--series-${n}`);
+  const broken = variable("--bad");
+  return {
+    type: "scatter", mode: "lines+markers", name: forPlotly(findings[0].mechanism), cliponaxis: false,
+    x: points.map((point) => point.x * beside), y: points.map((point) => point.finding.lower),
+    text: points.map((point) => hover(point.finding)), hovertemplate: "%{text}<extra></extra>",
+    line: { color: colour, width: 2, dash: findings[0].epsilon === null ? "dot" : dash },
+    marker: {
+      symbol: SYMBOLS[n], size: 9, color: colour,
+      line: {
+        color: points.map((point) => (point.finding.verdict === "violated" ? broken : colour)),
+        width: points.map((point) => (point.finding.verdict === "violated" ? 3 : 0)),
+      },
+    },
+    error_y: {
+      type: "data", symmetric: false, thickness: 1, width: 3, color: colour,
+      array: points.map(({ finding }) =>
+        (finding.upper === null ? 10 * finding.ceiling + 10 : finding.upper) - finding.lower),
+      arrayminus: points.map(() => 0),
+    },
+  };
+}
+
+function calibration({ plan: name, attack, visible }) {
+  const plan = data.plans.find((one) => one.name === name);
+  const used = attack === "" ? attacks : [attack];
+  const findings = data.findings.filter((finding) => finding.plan === name && used.includes(finding.attack));
+  const { epsilons, ceiling, top } = plan;
+  const labelled = narrow.matches ? plan.labelled_narrow : plan.labelled;
+  const traces = used.flatMap((by, number) => visible.flatMap((mechanism) => {
+    const mine = findings.filter((finding) => finding.attack === by && finding.mechanism === mechanism);
+    return mine.length ? [line(mine, epsilons, DASHES[number % DASHES.length])] : [];
+  }));
+  traces.push({ type: "scatter", mode: "lines", x: [epsilons[0]], y: [0], yaxis: "y2", opacity: 0, hoverinfo: "skip" });
+  const range = [-0.04 * top, top];
+  const [from, to] = [Math.log10(epsilons[0]), Math.log10(epsilons[epsilons.length - 1])];
+  const quiet = variable("--quiet");
+  draw("calibration-chart", traces, {
+    xaxis: {
+      type: "log", title: { text: narrow.matches ? "nominal epsilon, own unit" : "nominal epsilon, per the mechanism's own unit" },
+      tickvals: epsilons, ticktext: epsilons.map((epsilon) => (labelled.includes(epsilon) ? String(epsilon) : "")),
+      showticklabels: plan.takes_epsilon, showgrid: false, tickangle: 0,
+      range: [from - Math.max(0.12, (narrow.matches ? 0.25 : 0.1) * (to - from)), to + 0.12],
+    },
+    yaxis: { title: { text: "eps_emp (lower bound)" }, range },
+    yaxis2: { title: { text: "success rate" }, overlaying: "y", side: "right", range, showgrid: false, zeroline: false,
+      tickvals: plan.successes.map((mark) => mark[1]), ticktext: plan.successes.map((mark) => mark[0]) },
+    shapes: [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: ceiling, y1: ceiling, line: { color: quiet, dash: "dash", width: 1.5 } }],
+    annotations: [{ xref: "paper", x: 0, y: ceiling, yanchor: "bottom", xanchor: "left", showarrow: false,
+      text: `ceiling ${shown(ceiling)}`, font: { color: quiet, size: 12 } }],
+  });
+  const dashes = used.length > 1 ? ` Lines: ${used.map((name, n) => `${name} ${DASH_WORDS[n % DASHES.length]}`).join(", ")}.` : "";
+  byId("calibration-caption").textContent = "A marker stands at the proven lower bound; the thin bar above it ends "
+    + `at the upper end of this attack's success, which is no bound on the mechanism. A ring marks a violated claim.${dashes}`;
+  byId("calibration-chart").setAttribute("aria-label",
+    `eps_emp against nominal epsilon, ${used.join(" and ")} attack, ceiling ${shown(ceiling)}. The table of findings holds the same numbers.`);
+}
+
+function tradeoff({ task, plan }) {
+  const rows = data.utility.filter((row) => row.task === task);
+  const leak = (row) => Math.max(0, ...data.findings.filter((finding) => finding.plan === plan
+    && finding.mechanism === row.mechanism && (finding.epsilon === null || finding.epsilon === row.epsilon))
+    .map((finding) => finding.lower));
+  const traces = distinct(rows.map((row) => row.mechanism)).map((mechanism) => {
+    const mine = rows.filter((row) => row.mechanism === mechanism).sort((a, b) => (a.epsilon ?? 0) - (b.epsilon ?? 0));
+    const n = Math.max(0, series(mechanism));
+    return {
+      type: "scatter", mode: "lines+markers", x: mine.map(leak), y: mine.map((row) => row.score), cliponaxis: false,
+      text: mine.map((row) => [`${mechanism}, epsilon ${epsilonName(row.epsilon)}`, `${task}: ${row.score} ± ${row.spread ?? 0}`,
+        `eps_emp: ${shown(leak(row))}`].map(forPlotly).join("<br>")),
+      hovertemplate: "%{text}<extra></extra>", error_y: { type: "data", array: mine.map((row) => row.spread ?? 0), thickness: 1 },
+      line: { color: variable(`--series-${n}`), width: 1.5 }, marker: { symbol: SYMBOLS[n], size: 9, color: variable(`--series-${n}`) },
+    };
+  });
+  const most = Math.max(1, ...rows.map(leak));
+  draw("utility-chart", traces, {
+    xaxis: { title: { text: "eps_emp, the largest over attacks" }, range: [-0.04 * most, 1.05 * most], zeroline: false },
+    yaxis: { title: { text: forPlotly(task) } },
+  });
+  byId("utility-chart").setAttribute("aria-label", `${task} against eps_emp. The table below holds the scores.`);
+}

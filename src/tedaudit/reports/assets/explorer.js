@@ -1,0 +1,123 @@
+"use strict";
+// The trial explorer: a sample of trials, filtered, the worst leaks first.
+
+const PAGE = 20;
+const OUTCOMES = { right: "right", wrong: "wrong", unusable: "no usable answer" };
+const textAt = (place) => (place === null || place === undefined ? null : data.sample.texts[place]);
+const outcome = (trial) => (trial.right ? "right" : trial.usable ? "wrong" : "unusable");
+
+function explorer() {
+  const { sample } = data;
+  const worst = worstFinding();
+  if (worst === null) {
+    byId("trials").hidden = true;
+    return;
+  }
+  const state = { plan: worst.plan, mechanism: worst.mechanism, epsilon: epsilonName(worst.epsilon), attack: worst.attack,
+    outcome: "", order: "leak", words: "", limit: PAGE };
+  byId("sampled").textContent = sampledWords(sample);
+  const findings = sample.trials.map((trial) => data.findings[trial.finding]);
+  const update = () => show(state, findings);
+  const set = (key) => (value) => { state[key] = value; state.limit = PAGE; update(); };
+  const all = (what) => [["", what]];
+  const named = (values) => values.map((value) => [value, value]);
+  const epsilons = distinct(data.findings.map((finding) => finding.epsilon)).sort((a, b) => (a ?? Infinity) - (b ?? Infinity)).map(epsilonName);
+  const form = byId("filters");
+  if (data.plans.length > 1) form.append(selection("Plan", all("all plans").concat(data.plans.map((plan) => [plan.name, plan.words])), state.plan, set("plan")));
+  form.append(
+    selection("Mechanism", all("all mechanisms").concat(named(mechanisms)), state.mechanism, set("mechanism")),
+    selection("Epsilon", all("all epsilons").concat(named(epsilons)), state.epsilon, set("epsilon")),
+    selection("Attack", all("all attacks").concat(named(attacks)), state.attack, set("attack")),
+    selection("Guess", all("right and wrong").concat(Object.entries(OUTCOMES)), "", set("outcome")),
+    selection("Order", [["leak", "worst leaks first"], ["row", "by number of trial"]], "leak", set("order")),
+  );
+  if (!data.redacted) {
+    const search = make("input", { type: "search", id: "words", autocomplete: "off" });
+    search.addEventListener("input", () => set("words")(search.value.toLowerCase()));
+    form.append(make("label", {}, make("span", {}, "Containing"), search));
+  }
+  form.addEventListener("submit", (event) => event.preventDefault());
+  byId("more").addEventListener("click", () => {
+    const before = state.limit;
+    state.limit += PAGE;
+    update();
+    byId("list").children[before]?.focus();
+  });
+  update();
+}
+
+function sampledWords(sample) {
+  const how = `${counted(sample.trials.length)} of ${counted(sample.of)} guesses, a sample: of every mechanism, epsilon, attack and plan `
+    + `at most ${counted(sample.per_table)}, half of them the right guesses with the largest margin (the worst leaks), the rest by chance from all others.`;
+  const whole = `All ${counted(sample.of)} guesses of this run.`;
+  const first = "The list opens at the finding to look at first; choose others below.";
+  const few = sample.trials.length === sample.of ? whole : how;
+  return `${few} ${first} A right guess alone proves nothing, since some are right by luck; the table says what they prove together.`
+    + (sample.cut ? " Long texts are cut to their beginning." : "")
+    + (data.redacted ? " Texts are left out." : "");
+}
+
+function selection(label, options, chosen, changed) {
+  const select = make("select", { "data-filter": label.toLowerCase() }, options.map(([value, words]) => make("option", { value }, words)));
+  select.value = chosen;
+  select.addEventListener("change", () => changed(select.value));
+  return make("label", {}, make("span", {}, label), select);
+}
+
+function wanted(state, trial, finding) {
+  return (!state.plan || finding.plan === state.plan)
+    && (!state.mechanism || finding.mechanism === state.mechanism)
+    && (!state.epsilon || epsilonName(finding.epsilon) === state.epsilon)
+    && (!state.attack || finding.attack === state.attack)
+    && (!state.outcome || outcome(trial) === state.outcome)
+    && (!state.words || [trial.output, ...trial.candidates.map((one) => one.text)]
+      .some((place) => (textAt(place) ?? "").toLowerCase().includes(state.words)));
+}
+
+function show(state, findings) {
+  const { trials } = data.sample;
+  const found = trials.map((trial, at) => at).filter((at) => wanted(state, trials[at], findings[at]));
+  const leak = (trial) => (trial.right ? trial.margin ?? Infinity : -1);
+  if (state.order === "leak") found.sort((a, b) => leak(trials[b]) - leak(trials[a]) || a - b);
+  else found.sort((a, b) => trials[a].row - trials[b].row || a - b);
+  const few = found.slice(0, state.limit);
+  byId("found").textContent = found.length ? `${counted(few.length)} of ${counted(found.length)} trials shown` : "No trial of the sample fits.";
+  byId("list").replaceChildren(...few.map((at) => article(trials[at], findings[at])));
+  byId("more").hidden = few.length === found.length;
+}
+
+function article(trial, finding) {
+  const result = outcome(trial);
+  const number = finding.method === "baseline" || finding.guesses === 2 * finding.trials ? Math.floor(trial.row / 2) : trial.row;
+  const facts = [`epsilon ${epsilonName(finding.epsilon)}`, finding.attack, `trial ${number}`];
+  if (trial.margin !== null && trial.usable) facts.push(`margin ${trial.margin}`);
+  const head = make("header", {}, make("h3", {}, finding.mechanism),
+    make("span", { class: `badge ${result}` }, OUTCOMES[result]), make("span", { class: "quiet" }, facts.join(" · ")));
+  const made = make("article", { class: "trial", tabindex: "-1" }, head);
+  const output = textAt(trial.output);
+  if (trial.error) made.append(make("p", { class: "quiet" }, `The rewriting failed (${trial.error}): it counts as a wrong guess.`));
+  else if (output !== null) {
+    made.append(make("p", { class: "label" }, "Rewrite"),
+      output ? make("blockquote", { class: "text" }, output) : make("p", { class: "quiet" }, "(empty)"));
+  }
+  const more = finding.candidates - trial.candidates.length;
+  made.append(make("p", { class: "label" }, more > 0 ? `Candidates (${trial.candidates.length} of ${counted(finding.candidates)}; the source has rank ${counted(trial.rank)})` : "Candidates"),
+    make("ol", { class: "candidates" }, trial.candidates.map(candidate)),
+    make("p", { class: "replay quiet" }, "Again: ", make("code", {}, replay(number, finding))));
+  return made;
+}
+
+function candidate(one) {
+  const text = textAt(one.text);
+  const tags = [one.source ? "source" : "", one.guess ? "guess" : ""].filter(Boolean);
+  return make("li", { class: tags.join(" ") || null },
+    make("span", { class: "score" }, one.score === null ? "–" : one.score.toFixed(4)),
+    make("span", { class: "text" }, text === null ? `text ${one.at} of the corpus` : text),
+    make("span", { class: "tags" }, tags.map((tag) => make("span", { class: `tag ${tag}` }, tag))));
+}
+
+function replay(number, finding) {
+  const quoted = (text) => (/^[\w.@%+=:,/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+  return ["tedaudit", "replay", data.folder, number, "--plan", finding.plan, "-m", finding.mechanism,
+    "-e", epsilonName(finding.epsilon), "-a", finding.attack].map((part) => quoted(String(part))).join(" ");
+}

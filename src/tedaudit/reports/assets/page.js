@@ -1,0 +1,125 @@
+"use strict";
+// Fills the page and wires its controls.
+
+const SECTIONS = [["summary", "Summary"], ["calibration", "Chart"], ["utility", "Utility"], ["findings", "Findings"],
+  ["trials", "Trials"], ["cards", "Cards"], ["how", "How to read"], ["manifest", "How made"]];
+
+function opening() {
+  document.title = `Audit ${data.name}`;
+  byId("title").textContent = data.name;
+  byId("made").textContent = `Run last written ${data.written.replace("T", " ").replace("Z", " UTC")}, tedaudit ${data.version}`;
+  const notice = byId("private");
+  notice.hidden = false;
+  notice.textContent = data.redacted
+    ? "Texts, file names and labels of several words are left out of this page."
+    : "This page holds texts of the audited corpus. Before it leaves your hands: tedaudit report RUN --redact";
+  byId("headline").textContent = data.headline;
+  byId("headline").classList.add(data.violated ? "violated" : "unbroken");
+  byId("tiles").append(...data.tiles.map((tile) => make("div", {},
+    make("dt", {}, tile.name), make("dd", { class: "value" }, tile.value), make("dd", { class: "quiet" }, tile.remark))));
+  byId("paragraphs").append(...data.paragraphs.map((text) => make("p", {}, text)));
+  byId("reading").textContent = data.reading;
+  byId("notes").append(...data.notes.map((text) => make("li", {}, text)));
+  const present = SECTIONS.filter(([id]) => !byId(id).hidden);
+  byId("sections").append(...present.map(([id, words]) => make("li", {}, make("a", { href: `#${id}` }, words))));
+}
+
+function tables() {
+  for (const plan of data.plans) {
+    const mine = data.findings.filter((finding) => finding.plan === plan.name);
+    const told = data.headings.map((heading, at) => at).filter((at) => mine.some((finding) => finding.cells[at] !== ""));
+    byId("tables").append(table(`Plan ${plan.name}: ${plan.words}`, told.map((at) => data.headings[at]),
+      mine.map((finding) => told.map((at) => finding.cells[at])), { right: data.right, marked: (at) => (mine[at].verdict === "violated" ? "violated" : "") }));
+  }
+}
+
+function charts() {
+  const redraws = [];
+  if (data.missing || typeof Plotly === "undefined") {
+    for (const id of ["calibration-chart", "utility-chart"]) {
+      byId(id).replaceWith(make("p", { class: "notice", id }, data.missing || "The charts could not be loaded."));
+    }
+  } else if (data.findings.length) redraws.push(calibrationControls());
+  else byId("calibration").hidden = true;
+  if (data.utility.length) {
+    byId("utility").hidden = false;
+    if (redraws.length) redraws.push(utilityControls());
+    byId("utility-table").append(make("details", {}, make("summary", {}, "All scores"), table("Scores by task", ["mechanism", "epsilon", "task", "score", "spread"],
+      data.utility.map((row) => [row.mechanism, epsilonName(row.epsilon), row.task, row.score, row.spread ?? ""]), { right: ["epsilon", "score", "spread"] })));
+  }
+  const again = () => redraws.forEach((redraw) => redraw());
+  dark.addEventListener("change", again);
+  narrow.addEventListener("change", again);
+  const printing = (now) => {
+    document.documentElement.classList.toggle("printing", now);
+    document.querySelectorAll("details").forEach((part) => { part.open = now; });
+    again();
+  };
+  addEventListener("beforeprint", () => printing(true));
+  addEventListener("afterprint", () => printing(false));
+}
+
+function planChoice(state, redraw) {
+  const options = data.plans.map((plan) => ({ value: plan.name, label: plan.words }));
+  return choices("Plan", options, { chosen: state.plan, changed: (value) => { state.plan = value; redraw(); } });
+}
+
+function calibrationControls() {
+  const state = { plan: data.plans[0].name, attack: worstFinding().attack, visible: mechanisms };
+  const redraw = () => calibration(state);
+  const controls = byId("calibration-controls");
+  if (data.plans.length > 1) controls.append(planChoice(state, redraw));
+  if (attacks.length > 1) {
+    const options = [...attacks.map((value) => ({ value, label: value })), { value: "", label: "all attacks" }];
+    controls.append(choices("Attack", options, { chosen: state.attack, changed: (value) => { state.attack = value; redraw(); } }));
+  }
+  const options = mechanisms.map((value) => ({ value, label: value, mark: MARKS[series(value)], series: series(value) }));
+  controls.append(choices("Mechanisms", options, { many: true, changed: (values) => { state.visible = values; redraw(); } }));
+  redraw();
+  return redraw;
+}
+
+function utilityControls() {
+  const tasks = distinct(data.utility.map((row) => row.task));
+  const state = { plan: data.plans[0].name, task: tasks[0] };
+  const redraw = () => tradeoff(state);
+  const controls = byId("utility-controls");
+  if (data.plans.length > 1) controls.append(planChoice(state, redraw));
+  if (tasks.length > 1) {
+    controls.append(choices("Task", tasks.map((value) => ({ value, label: value })),
+      { chosen: state.task, changed: (value) => { state.task = value; redraw(); } }));
+  }
+  redraw();
+  return redraw;
+}
+
+function card(kind, one) {
+  const made = make("article", { class: "card" }, make("p", { class: "label" }, kind), make("h3", {}, one.label || one.name));
+  if (one.label && one.label !== one.name) made.append(make("p", { class: "quiet" }, `plug-in ${one.name}`));
+  if (one.missing) made.append(make("p", { class: "quiet" }, one.missing));
+  const facts = Object.entries({ Paper: one.paper, Claim: one.claim, Sees: (one.sees ?? []).join(", "),
+    Settings: Object.entries(one.settings).map(([key, value]) => `${key}: ${value}`).join(", ") }).filter(([, value]) => value);
+  if (one.summary) made.append(make("p", {}, one.summary));
+  if (facts.length) made.append(pairs(Object.fromEntries(facts)));
+  if (one.departures?.length) {
+    made.append(make("p", { class: "label" }, "Departs from the paper, or worth knowing"),
+      make("ul", {}, one.departures.map((text) => make("li", {}, text))));
+  }
+  return made;
+}
+
+function manifest() {
+  const { spec, versions, machine, corpus, alpha } = data.manifest;
+  const part = (title, content) => make("details", {}, make("summary", {}, title), content);
+  byId("manifest-parts").append(
+    part("Corpus and statistics", pairs({ ...corpus, alpha })),
+    part("Versions and machine", pairs({ ...versions, ...machine })),
+    part("Spec", make("pre", { tabindex: "0" }, spec)));
+}
+
+charts();
+opening();
+tables();
+explorer();
+byId("card-list").append(...data.cards.mechanisms.map((one) => card("Mechanism", one)), ...data.cards.attacks.map((one) => card("Attack", one)));
+manifest();

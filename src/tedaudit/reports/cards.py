@@ -1,0 +1,50 @@
+"""The cards of the plug-ins that a run used, as far as they are still installed."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from tedaudit.errors import TedauditError
+from tedaudit.registry import Kind, find
+from tedaudit.reports.safe import LEFT_OUT
+from tedaudit.types import Card
+
+_KINDS: dict[str, Kind] = {"mechanisms": "mechanism", "attacks": "attack"}
+_NOT_SETTINGS = {"name", "label", "epsilons"}
+
+
+def cards_of(spec: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Return what the mechanisms and attacks of a spec say of themselves, with the settings they had."""
+    return {kinds: [_told(kind, one) for one in spec.get(kinds, [])] for kinds, kind in _KINDS.items()}
+
+
+def _told(kind: Kind, one: Mapping[str, Any]) -> dict[str, Any]:
+    settings = {
+        key: value
+        for key, value in one.items()
+        if key not in _NOT_SETTINGS and value not in (None, "", LEFT_OUT)
+    }
+    said: dict[str, Any] = {
+        "name": one["name"], "label": one.get("label") or "",
+        "settings": {key: str(value) for key, value in settings.items()},
+    }  # fmt: skip
+    card = _card(kind, one["name"])
+    if card is None:
+        missing = f"This {kind} is not installed here, or was handed over in Python: its card is not at hand."
+        return {**said, "missing": missing}
+    return {
+        **said, "summary": card.summary, "paper": card.paper, "claim": card.claim,
+        "departures": list(card.departures), "sees": list(card.sees) if kind == "attack" else [],
+        "version": card.version,
+    }  # fmt: skip
+
+
+def _card(kind: Kind, name: str) -> Card | None:
+    """Return a card; code that a spec names by `py:` is looked at where it is loaded, never run for it."""
+    if name.startswith("py:") and name.removeprefix("py:").partition(":")[0] not in sys.modules:
+        return None
+    try:
+        card = getattr(find(kind, name), "card", None)
+    except (TedauditError, ImportError):
+        return None
+    return card if isinstance(card, Card) else None

@@ -1,0 +1,152 @@
+"""The report as one page: works offline, sends nothing, and shows every text as text.
+
+The page is a template with a style sheet, scripts and the data as JSON. Nothing is put together from
+texts here or in the scripts, and a content security policy lets only these very scripts run.
+"""
+
+import base64
+import hashlib
+import importlib.util
+import math
+import re
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tedaudit import __version__
+from tedaudit.reports.cards import cards_of
+from tedaudit.reports.figures import grid, height, room_for, success_marks
+from tedaudit.reports.safe import redacted_spec, renamed, safe_json
+from tedaudit.reports.sample import Sample, take_sample
+from tedaudit.reports.summary import headline, paragraphs, tiles
+from tedaudit.reports.table import HEADINGS, RIGHT, cells, plans, reading
+from tedaudit.results import AuditResult, Finding
+from tedaudit.store import RunDirectory, write_atomically
+
+SCRIPTS = ("elements.js", "charts.js", "explorer.js", "page.js")
+Utility = Sequence[Mapping[str, Any]]  # rows of mechanism, epsilon, task, score, spread
+
+
+def write_page(original: AuditResult, shown: AuditResult, *, redact: bool, utility: Utility = ()) -> Path:
+    """Write report.html; `shown` is the result as it may be shown, the same findings in the same order."""
+    run = RunDirectory(original.folder)
+    manifest = run.manifest()
+    sample = take_sample(run, original.findings, redacted=redact)
+    data = page_data(shown, manifest, sample, redact=redact)
+    names = renamed("mechanism", [finding.label for finding in original]) if redact else {}
+    data["utility"] = [{**row, "mechanism": names.get(row["mechanism"], row["mechanism"])} for row in utility]
+    path = original.folder / "report.html"
+    write_atomically(path, html(data).encode())
+    return path
+
+
+def charts_missing() -> str:
+    """Return how to get charts where they cannot be drawn, or nothing."""
+    if importlib.util.find_spec("plotly") is not None:
+        return ""
+    return "report.html has no charts: Plotly is not installed. pip install 'tedaudit[reports]'"
+
+
+def page_data(
+    result: AuditResult, manifest: Mapping[str, Any], sample: Sample, *, redact: bool
+) -> dict[str, Any]:
+    """Return everything that the page shows, as plain data."""
+    spec = redacted_spec(manifest["spec"]) if redact else manifest["spec"]
+    return {
+        "name": result.name, "written": manifest.get("written", ""), "version": __version__,
+        "folder": "RUN" if redact else str(result.folder), "redacted": redact,
+        "headline": headline(result), "violated": result.violated, "tiles": tiles(result),
+        "paragraphs": paragraphs(result, manifest), "notes": list(result.notes),
+        "reading": reading(result.findings) if result.findings else "",
+        "plans": _plans(result, manifest),
+        "headings": HEADINGS, "right": sorted(RIGHT),
+        "findings": [_finding(finding) for finding in result],
+        "sample": {
+            "texts": sample.texts, "trials": sample.trials, "of": sample.of,
+            "per_table": sample.per_table, "cut": sample.cut,
+        },
+        "cards": cards_of(spec), "manifest": _manifest(manifest, spec, result), "missing": charts_missing(),
+    }  # fmt: skip
+
+
+def html(data: Mapping[str, Any]) -> str:
+    """Return the page around its data."""
+    scripts = [_plotly(), *(_asset(name) for name in SCRIPTS)]
+    allowed = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
+    nothing_else = "default-src 'none'; base-uri 'none'; form-action 'none'"
+    parts = {
+        "policy": f"{nothing_else}; style-src 'unsafe-inline'; img-src data: blob:; script-src {allowed}",
+        "style": _asset("style.css"),
+        "data": safe_json(data),
+        "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match.group(1)], _asset("template.html"))
+
+
+def plan_words(name: str, manifest: Mapping[str, Any]) -> str:
+    """Return a plan as a reader would say it: candidates, how they were drawn, estimator."""
+    info = manifest["plans"][name]
+    how = name.removesuffix("-baseline").partition("-")[2]
+    how = re.sub(r"^lambda", "lambda = ", how)
+    how = re.sub(r"^(nearest|furthest)(\d+)$", r"\1 \2", how)
+    how = "every text a candidate" if name == "k-all" else how
+    estimator = "baseline" if info["estimator"] == "baseline" else "reduced form"
+    return f"k = {info['k']:,}, {how}, {estimator}"
+
+
+def _plans(result: AuditResult, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the plans in the order in which they were asked for, with what their charts need."""
+    found = []
+    for name in (name for name in manifest["plans"] if name in plans(result)):
+        mine = [finding for finding in result if finding.plan == name]
+        ceiling = max(finding.bound.ceiling for finding in mine)
+        epsilons, top = grid(mine), height(ceiling)
+        found.append({
+            "name": name, "words": plan_words(name, manifest), "ceiling": ceiling, "top": top,
+            "successes": success_marks(mine[0].bound.candidates, top), "epsilons": epsilons,
+            "labelled": room_for(epsilons), "labelled_narrow": room_for(epsilons, 0.11),
+            "takes_epsilon": any(not math.isinf(finding.epsilon) for finding in mine),
+        })  # fmt: skip
+    return found
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    claim = "none" if finding.claim is None else str(finding.claim)
+    return {**finding.to_dict(), "claim": claim, "cells": cells(finding), "complete": finding.complete}
+
+
+def _manifest(manifest: Mapping[str, Any], spec: Mapping[str, Any], result: AuditResult) -> dict[str, Any]:
+    corpus, machine = manifest["corpus"], manifest.get("machine", {})
+    about = {key: machine[key] for key in ("system", "cores", "device") if key in machine}
+    return {
+        "spec": yaml.safe_dump(dict(spec), sort_keys=False, allow_unicode=True),
+        "versions": machine.get("versions", {}),
+        "machine": {key: str(value) for key, value in about.items()},
+        "corpus": {
+            "name": corpus["name"], "texts": f"{corpus['texts']:,}", "splits": ", ".join(corpus["splits"]),
+            "fingerprint": corpus["fingerprint"],
+        },
+        "alpha": f"{result.alpha:g}",
+    }  # fmt: skip
+
+
+def _asset(name: str) -> str:
+    return resources.files("tedaudit.reports").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _plotly() -> str:
+    """Return the library that draws the charts, or nothing where it is not installed."""
+    if charts_missing():
+        return ""
+    from plotly.offline import get_plotlyjs
+
+    # a parser turns \r\n into \n before it checks the script against the policy
+    script: str = get_plotlyjs().replace("\r\n", "\n").replace("\r", "\n")
+    return re.sub(r"</(?=script)", r"<\\/", script, flags=re.IGNORECASE)
+
+
+def _hash(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

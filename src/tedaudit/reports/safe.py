@@ -1,0 +1,68 @@
+"""What may leave the run directory: JSON that cannot end its script element, and results without texts."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tedaudit.results import AuditResult
+
+LEFT_OUT = "(left out)"
+_PLAIN_LABEL = re.compile(r"[\w.:+=@-]{1,40}")  # one word: it names a thing and tells no story
+_COUNTS = re.compile(r"[\w.-]+: [\d,]+ distinct texts of .*|[\d,]+ texts of other splits .*")
+_ESCAPED = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
+
+
+def safe_json(data: Any) -> str:
+    """Return JSON in which no tag, comment or entity can begin, so that it can stand in a page."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace").decode("utf-8").translate(_ESCAPED)
+
+
+def redacted(result: AuditResult, manifest: Mapping[str, Any]) -> AuditResult:
+    """Return the result without what a person may have typed or a file may have brought in.
+
+    A label of several words could be a text, and a note on how a file was read may quote it.
+    """
+    mechanisms = renamed("mechanism", [finding.label for finding in result])
+    attacks = renamed("attack", [finding.attack for finding in result])
+    findings = tuple(replace(f, label=mechanisms[f.label], attack=attacks[f.attack]) for f in result)
+    read = set(manifest["corpus"]["notes"])
+    notes = [note for note in result.notes if note not in read or _COUNTS.fullmatch(note)]
+    for old, new in {**mechanisms, **attacks}.items():
+        if old != new:
+            notes = [note.replace(old, new) for note in notes]
+    if len(notes) < len(result.notes):
+        notes.append("notes on how the corpus was read are left out")
+    return replace(result, findings=findings, notes=tuple(notes))
+
+
+def renamed(kind: str, labels: Sequence[str]) -> dict[str, str]:
+    """Return how each label is shown: as it is where it is one word, else by its number."""
+    distinct = list(dict.fromkeys(labels))
+    return {
+        label: label if _PLAIN_LABEL.fullmatch(label) else f"{kind} {number}"
+        for number, label in enumerate(distinct, 1)
+    }
+
+
+def redacted_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the spec without strings that a plug-in or a person could have filled with a text."""
+    plain = {**spec, "out": LEFT_OUT}
+    plain["mechanisms"] = [_plugin(one) for one in spec["mechanisms"]]
+    plain["attacks"] = [_plugin(one) for one in spec["attacks"]]
+    plain["corpus"] = _plugin(spec["corpus"]) if spec.get("corpus") else None
+    return plain
+
+
+def _plugin(one: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: value if _harmless(value) else LEFT_OUT for key, value in one.items()}
+    label = str(one.get("label", ""))
+    return {**kept, "name": one["name"], "label": label if _PLAIN_LABEL.fullmatch(label) else ""}
+
+
+def _harmless(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(_harmless(item) for item in value)
+    return isinstance(value, bool | int | float | None)

@@ -1,0 +1,161 @@
+"""A sample of trials that a page can hold: the worst leaks of every table first, then trials by chance.
+
+A run may have millions of trials; a page has room for some thousands. Every table of guesses gets
+the same share. Half of it are right guesses with the largest margin, half are drawn evenly from
+the rest. Where long texts would still make the page too large, every table gives up its last ones.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.reports.safe import safe_json
+from tedaudit.results import Finding
+from tedaudit.seeding import derive, uniforms
+from tedaudit.setting import epsilon_name
+from tedaudit.store import RunDirectory, table_info
+from tedaudit.tables import GuessTable, RewriteTable
+from tedaudit.types import Plan
+
+PER_TABLE = 200
+TOTAL = 6_000
+BYTES = 3_000_000
+_LONGEST = 600  # characters of a text that are shown
+_SHOWN = 10  # candidates of a trial that are shown
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Trials for the page; a trial names its texts by their place in `texts`."""
+
+    texts: list[str]
+    trials: list[dict[str, Any]]
+    of: int  # guesses in the run
+    per_table: int
+    cut: bool  # whether a text was cut to its beginning
+
+
+def take_sample(run: RunDirectory, findings: Sequence[Finding], *, redacted: bool = False) -> Sample:
+    """Return a sample of the trials behind these findings; without any text where it is redacted."""
+    per_table = max(2, min(PER_TABLE, TOTAL // max(1, len(findings))))
+    plans = run.manifest()["plans"]
+    stored = {name: run.plan(name, plans[name]["key"]) for name in {f.plan for f in findings}}
+    texts = () if redacted else run.corpus().texts
+    tables = [
+        _table(run, number, finding, plan, per_table)
+        for number, finding in enumerate(findings)
+        if (plan := stored[finding.plan]) is not None
+    ]
+    keeper = _Keeper(texts, redacted=redacted)
+    for trial in (trial for round_ in zip_longest(*tables) for trial in round_ if trial is not None):
+        if not keeper.keep(trial):
+            break
+    of = sum(finding.bound.guesses for finding in findings)
+    return Sample(list(keeper.places), keeper.trials, of, per_table, keeper.cut)
+
+
+def choose(right: npt.NDArray[np.bool_], margin: npt.NDArray[Any], size: int, key: int) -> tuple[Rows, Rows]:
+    """Return the rows of the worst leaks, worst first, and an even draw of the others, in order of chance."""
+    rows = np.flatnonzero(right)
+    order = np.argsort(-np.nan_to_num(margin[rows].astype(np.float64), nan=-1.0), kind="stable")
+    worst = rows[order[: size // 2]]
+    others = np.setdiff1d(np.arange(len(right)), worst, assume_unique=True)
+    coins = uniforms([key], max(1, len(others)))[0][: len(others)]
+    return worst, others[np.argsort(coins, kind="stable")[: size - len(worst)]]
+
+
+def _table(
+    run: RunDirectory, number: int, finding: Finding, plan: Plan, size: int
+) -> Iterator[dict[str, Any]]:
+    """Yield a table's share, leaks and chance in turn, so that a cut at any point keeps some of both."""
+    where = (finding.label, epsilon_name(finding.epsilon))
+    folder = run.root.joinpath("guesses", finding.plan, *where, finding.attack)
+    guesses = GuessTable(folder, table_info(folder)["key"])
+    columns = guesses.read(["choice", "margin"])
+    right = columns["choice"] == plan.secret[: len(columns["choice"])]
+    key = derive(0, "report", finding.plan, *where, finding.attack)
+    worst, chance = choose(right, columns["margin"], size, key)
+    rows = np.sort(np.concatenate([worst, chance]))
+    folder = run.root.joinpath("rewrites", *where)
+    rewrites = RewriteTable(folder, table_info(folder)["key"])
+    outputs = rewrites.outputs(plan.source[rows], plan.replicate[rows])
+    found = {
+        int(row): _trial(number, int(row), plan, guess, output)
+        for row, guess, output in zip(rows, guesses.fetch(rows), outputs, strict=True)
+    }
+    pairs = zip_longest(worst.tolist(), chance.tolist())
+    return (found[row] for pair in pairs for row in pair if row is not None)
+
+
+def _trial(
+    number: int, row: int, plan: Plan, guess: dict[str, Any], output: tuple[str, str]
+) -> dict[str, Any]:
+    """Return one trial; of many candidates those that matter: the best, the source and the guess."""
+    secret, choice = int(plan.secret[row]), int(guess["choice"])
+    best = guess.get("best")
+    scores = dict(zip(range(len(guess["scores"])) if best is None else best, guess["scores"], strict=True))
+    ranked = sorted(scores, key=lambda i: -scores[i])[:_SHOWN]
+    shown = sorted({*ranked, secret, *([choice] if choice >= 0 else [])})
+    return {
+        "finding": number,
+        "row": row,
+        "right": choice == secret,
+        "usable": bool(guess["usable"]),
+        "margin": finite(guess["margin"]),
+        "rank": int(guess["rank"]),
+        "output": output[0],
+        "error": output[1],
+        "candidates": [
+            {
+                "at": i if plan.candidates is None else int(plan.candidates[row, i]),
+                "score": finite(scores.get(i)),
+                "source": i == secret,
+                "guess": i == choice,
+            }
+            for i in shown
+        ],
+    }
+
+
+def finite(value: float | None) -> float | None:
+    """Return a number that JSON can hold, at the precision at which scores count."""
+    return round(float(value), 5) if value is not None and np.isfinite(value) else None
+
+
+class _Keeper:
+    """Keeps trials, each text once, until the page is full."""
+
+    def __init__(self, texts: Sequence[str], *, redacted: bool) -> None:
+        self._texts, self._redacted = texts, redacted
+        self.places: dict[str, int] = {}
+        self.trials: list[dict[str, Any]] = []
+        self.cut = False
+        self._bytes = 0
+
+    def keep(self, trial: dict[str, Any]) -> bool:
+        """Take in a trial, or say that there is no room."""
+        self._bytes += 140 + 60 * len(trial["candidates"])
+        if self._redacted:
+            trial["output"] = None
+        else:
+            trial["output"] = self._place(trial["output"])
+            for candidate in trial["candidates"]:
+                candidate["text"] = self._place(self._texts[candidate["at"]])
+        if self._bytes > BYTES:
+            return False
+        self.trials.append(trial)
+        return True
+
+    def _place(self, text: str) -> int:
+        if len(text) > _LONGEST:
+            text, self.cut = f"{text[:_LONGEST]} …", True
+        if text not in self.places:
+            self.places[text] = len(self.places)
+            self._bytes += len(safe_json(text).encode()) + 4
+        return self.places[text]

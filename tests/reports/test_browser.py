@@ -1,0 +1,314 @@
+"""The page in a real browser: it draws, filters and tells on hover, and asks the network for nothing."""
+
+import os
+import shutil
+
+import pytest
+
+from tedaudit.corpora._given import Given
+from tedaudit.overrides import SMALL
+from tedaudit.reports.files import write_reports
+from tedaudit.results import read_result
+from tedaudit.runner import run
+from tedaudit.spec import parse_spec
+from tedaudit.store import RunDirectory
+
+playwright = pytest.importorskip("playwright.sync_api")
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+if BROWSER is None:
+    pytest.skip("chromium is not installed", allow_module_level=True)
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+         "--disable-background-networking", "--disable-component-update"]  # fmt: skip
+NASTY = "<script>alert(1)</script> <img src=x onerror=alert(2)> \"quoted\" & 'so' &lt;b&gt;"
+TEXTS = [NASTY, *(f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")
+                  for did in ("lost", "sold") for what in ("ring", "boat", "lamp"))]  # fmt: skip
+UTILITY = [{"mechanism": "word-rr", "epsilon": float(e), "task": task, "score": 0.5 + e / 50, "spread": 0.01}
+           for task in ("intent F1", "sentiment F1") for e in (1, 4, 8, 12)]  # fmt: skip
+ODD = '<b>odd "label"'
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The embedded audit that needs no model, with fewer trials."""
+    out = tmp_path_factory.mktemp("runs") / "demo"
+    run(parse_spec({**SMALL, "trials": 400, "out": str(out)}))
+    return out / "report.html"
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory):
+    """A run with violated claims, several plans and attacks, a nasty text and label, and utility."""
+    out = tmp_path_factory.mktemp("runs") / "odd"
+    run(
+        parse_spec({
+            "corpus": {"name": "given", "live": Given(TEXTS)},
+            "mechanisms": [{"name": "function", "function": str.strip, "label": ODD}, "word-rr", "constant"],
+            "attacks": ["lexical", {"name": "lexical", "label": "again"}], "epsilons": [1, 4, 8, 12],
+            "trials": 300, "out": str(out),
+            "plans": [{"k": 2, "lambda": 0}, {"k": 4, "lambda": 0},
+                      {"k": 2, "lambda": 0, "estimator": "baseline"}],
+        })
+    )  # fmt: skip
+    write_reports(read_result(RunDirectory(out)), utility=UTILITY)
+    return out / "report.html"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as started:
+        found = started.chromium.launch(executable_path=BROWSER, args=FLAGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open a page; in the end there was no complaint, no dialog and no request but for the file."""
+    opened, trouble = [], []
+
+    def go(path, width=1440, **more):
+        tab = browser.new_page(viewport={"width": width, "height": 900}, **more)
+        tab.on("console", lambda message: trouble.append(f"console: {message.text}"))
+        tab.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+        tab.on("dialog", lambda dialog: (trouble.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        asked = []
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.goto(path.as_uri())
+        tab.set_default_timeout(10_000)
+        tab.wait_for_selector("#calibration-chart .main-svg")
+        opened.append((tab, asked, path.as_uri()))
+        return tab
+
+    yield go
+    for tab, asked, uri in opened:
+        assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [uri]
+        tab.close()
+    assert trouble == []
+
+
+def chosen(tab, name, value):
+    tab.select_option(f"select[data-filter={name}]", value)
+
+
+def everything(tab):
+    """Lift every filter of the explorer."""
+    for name in ("mechanism", "epsilon", "attack"):
+        chosen(tab, name, "")
+
+
+def names(tab):
+    return tab.locator(".trial h3").all_text_contents()
+
+
+def drawn(tab, chart="calibration-chart"):
+    """Return how many lines with points are drawn."""
+    return tab.locator(f"#{chart} .scatterlayer .trace .points:has(path)").count()
+
+
+def test_the_chart_draws_every_mechanism_with_ceiling_and_second_axis(demo, visit):
+    tab = visit(demo)
+    assert tab.title() == "Audit demo"
+    assert tab.locator("#calibration-chart .errorbars").count() >= 3
+    texts = " ".join(tab.locator("#calibration-chart svg text").all_text_contents())
+    for told in ("eps_emp (lower bound)", "success rate", "nominal epsilon", "ceiling", "0.5", "12"):
+        assert told in texts
+
+
+def test_hovering_over_a_point_tells_counts_and_claim(demo, visit):
+    tab = visit(demo)
+    point = tab.locator("#calibration-chart .scatterlayer .trace .point").last
+    point.scroll_into_view_if_needed()
+    box = point.bounding_box()
+    tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tab.wait_for_selector("#calibration-chart .hoverlayer .hovertext")
+    told = " ".join(tab.locator(".hoverlayer .hovertext tspan").all_text_contents())
+    for part in ("attack: lexical", "claim:", "of 400", "eps_emp:", "ceiling", "verdict:"):
+        assert part in told
+
+
+def test_mechanisms_can_be_taken_off_the_chart_by_keyboard(demo, visit):
+    tab = visit(demo)
+    before, points = drawn(tab), tab.locator("#calibration-chart .point").count()
+    box = tab.get_by_role("checkbox", name="word-rr")
+    box.focus()
+    tab.keyboard.press("Space")
+    tab.wait_for_function(
+        "before => document.querySelectorAll('#calibration-chart .point').length < before", arg=points
+    )
+    assert not box.is_checked()
+    assert drawn(tab) == before - 1
+
+
+def test_plans_and_attacks_are_switched(odd, visit):
+    tab = visit(odd)
+    section = tab.locator("#calibration-controls")
+    first = tab.locator("#calibration-chart .annotation").text_content()
+    section.get_by_label("k = 4, lambda = 0, reduced form").check()
+    tab.wait_for_function(
+        "old => document.querySelector('#calibration-chart .annotation').textContent !== old", arg=first
+    )
+    section.get_by_label("all attacks").check()
+    assert "Lines: again solid, lexical dashed" in tab.locator("#calibration-caption").text_content()
+
+
+def test_the_table_holds_every_column_and_marks_what_is_violated(odd, visit):
+    tab = visit(odd)
+    headings = tab.locator("#tables table").first.locator("thead th").all_text_contents()
+    assert headings[0] == "mechanism"
+    assert headings[-1] == "verdict"
+    assert tab.locator("#tables table").count() == 3
+    marked = tab.locator("#tables tr.violated")
+    assert marked.count() > 0
+    assert marked.first.locator("td").last.text_content() == "violated"
+    assert "At least one privacy claim is violated." in tab.locator("#headline").text_content()
+
+
+def test_the_explorer_filters_by_mechanism_epsilon_attack_and_outcome(demo, visit):
+    tab = visit(demo)
+    everything(tab)
+    all_of_them = tab.locator("#found").text_content()
+    chosen(tab, "mechanism", "word-rr")
+    assert set(names(tab)) == {"word-rr"}
+    assert tab.locator("#found").text_content() != all_of_them
+    chosen(tab, "epsilon", "8")
+    assert all("epsilon 8 " in told for told in tab.locator(".trial header").all_text_contents())
+    for outcome in ("wrong", "right"):
+        chosen(tab, "guess", outcome)
+        assert set(tab.locator(".trial .badge").all_text_contents()) == {outcome}
+    chosen(tab, "mechanism", "identity")
+    assert tab.locator("#found").text_content() == "No trial of the sample fits."
+
+
+def test_the_worst_leaks_come_first_and_more_can_be_shown(demo, visit):
+    tab = visit(demo)
+    everything(tab)
+    margins = [
+        float(told.rpartition("margin ")[2]) for told in tab.locator(".trial header").all_text_contents()
+    ]
+    assert len(margins) == 20
+    assert margins == sorted(margins, reverse=True)
+    assert set(tab.locator(".trial .badge").all_text_contents()) == {"right"}
+    tab.get_by_role("button", name="Show more").click()
+    assert tab.locator(".trial").count() == 40
+    assert "a sample: of every mechanism" in tab.locator("#sampled").text_content()
+
+
+def test_a_text_and_a_label_with_markup_show_as_text(odd, visit):
+    tab = visit(odd)
+    assert tab.locator(".choices").get_by_text(ODD).count() == 1
+    everything(tab)
+    chosen(tab, "plan", "")
+    chosen(tab, "mechanism", ODD)
+    tab.fill("#words", "alert(1)")
+    shown = tab.locator(".trial .text").all_text_contents()
+    assert NASTY in shown
+    assert tab.locator(".trial img, .trial script, .trial b").count() == 0
+    assert f"'{ODD}'" in tab.locator(".trial code").first.text_content()
+
+
+def test_utility_is_drawn_where_it_is_given_and_hidden_where_not(odd, demo, visit):
+    tab = visit(odd)
+    assert tab.locator("#utility-chart .point").count() == 4
+    tab.locator("#utility-controls").get_by_label("sentiment F1").check()
+    assert "sentiment F1" in " ".join(tab.locator("#utility-chart svg text").all_text_contents())
+    assert visit(demo).locator("#utility").is_hidden()
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_nothing_scrolls_sideways_but_the_tables(odd, demo, visit, width):
+    for path in (odd, demo):
+        tab = visit(path, width)
+        tab.locator("details").evaluate_all("parts => parts.forEach((part) => { part.open = true; })")
+        assert tab.evaluate("document.documentElement.scrollWidth") == width
+        assert tab.evaluate("document.body.scrollWidth") <= width
+
+
+def luminance(colour):
+    """Return the relative luminance of an rgb(...) colour, as contrast is defined."""
+    parts = [float(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_contrast_in_light_and_dark(odd, visit, scheme):
+    tab = visit(odd, color_scheme=scheme)
+    colours = tab.evaluate("""() => {
+      const style = (selector) => getComputedStyle(document.querySelector(selector));
+      const within = (selector) => { for (let e = document.querySelector(selector); e; e = e.parentElement) {
+        const colour = getComputedStyle(e).backgroundColor;
+        if (colour !== 'rgba(0, 0, 0, 0)') return colour; } };
+      return ['body', '.quiet', '#headline', 'a[href="#trials"]', '.badge.right', '.tag.source', '.tag.guess',
+              '#tables td', 'tr.violated td:last-child', '#private', '.card .label', 'select']
+        .map((selector) => [selector, style(selector).color, within(selector)]);
+    }""")
+    for selector, ink, paper in colours:
+        light, dark = sorted((luminance(ink), luminance(paper)), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5, (selector, ink, paper)
+    assert (luminance(colours[0][2]) < 0.1) == (scheme == "dark")
+    axis = tab.locator("#calibration-chart .xtick text").first.evaluate("tick => getComputedStyle(tick).fill")
+    assert (luminance(axis) > 0.5) == (scheme == "dark")
+
+
+def test_charts_follow_when_the_scheme_changes_and_print_in_light(demo, visit, tmp_path):
+    tab = visit(demo)
+    tick = tab.locator("#calibration-chart .xtick text").first
+    light = tick.evaluate("tick => getComputedStyle(tick).fill")
+    tab.emulate_media(color_scheme="dark")
+    tab.wait_for_function(
+        "old => getComputedStyle(document.querySelector('#calibration-chart .xtick text')).fill !== old",
+        arg=light,
+    )
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert tick.evaluate("tick => getComputedStyle(tick).fill") == light
+    assert tab.locator("#calibration-chart .main-svg").first.bounding_box()["width"] == 680
+    assert tab.locator("details[open]").count() == tab.locator("details").count()
+    tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    tab.pdf(path=tmp_path / "report.pdf", format="A4")
+    assert (tmp_path / "report.pdf").stat().st_size > 10_000
+
+
+def test_every_control_is_reached_by_keyboard_and_shows_it(demo, visit):
+    tab = visit(demo)
+    reached = set()
+    for _ in range(60):
+        tab.keyboard.press("Tab")
+        reached.add(
+            tab.evaluate("""() => { const e = document.activeElement;
+          return e.dataset.filter || e.id || e.className || e.value || e.tagName; }""")
+        )
+        unseen = tab.evaluate("""() => document.activeElement !== document.body
+          && getComputedStyle(document.activeElement).outlineStyle === 'none'""")
+        assert not unseen
+    assert {"skip", "mechanism", "epsilon", "attack", "guess", "order", "words", "more", "scroll"} <= reached
+    assert {"word-rr", "constant", "identity"} <= reached
+
+
+def test_every_control_has_a_name(odd, visit):
+    tab = visit(odd)
+    unnamed = tab.evaluate("""() => [...document.querySelectorAll('input, select, button')]
+      .filter((e) => !e.labels?.[0]?.textContent.trim() && !(e.ariaLabel || e.textContent).trim()).length""")
+    assert unnamed == 0
+    assert tab.locator("#calibration-chart").get_attribute("aria-label").startswith("eps_emp against nominal")
+
+
+@pytest.mark.skipif("TEDAUDIT_QUICK" in os.environ, reason="TEDAUDIT_QUICK is set: times are not looked at")
+def test_the_page_opens_within_three_seconds(demo, visit):
+    took = [
+        visit(demo).evaluate("performance.getEntriesByType('navigation')[0].domComplete") for _ in range(3)
+    ]
+    assert min(took) < 3000
+
+
+def test_a_redacted_page_works_and_shows_no_text(odd, visit, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(odd.parent, copy)
+    write_reports(read_result(RunDirectory(copy)), redact=True)
+    tab = visit(copy / "report.html")
+    assert "Texts" in tab.locator("#private").text_content()
+    assert tab.locator(".trial").count() == 20
+    assert "of the corpus" in tab.locator(".trial .candidates").first.text_content()
+    assert tab.locator("#words").count() == 0
+    told = tab.locator("body").inner_text()
+    assert not any(text in told for text in TEXTS)
