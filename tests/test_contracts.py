@@ -80,11 +80,19 @@ NEEDED = {
     "adept": _model(tiny_models.save_lstm),
     "dp-st": _dp_st,
     "llm": _llm,
+    "trained": lambda _: {"encoder": "lexical", "rewrites": 40},
+    "ensemble": lambda _: {"members": ("lexical", "likelihood"), "rewrites": 40},
 }
 
 
 # The mechanism that an attack is shown, where it knows the mechanism.
-KNOWN = {"internal": "adept", "likelihood": "word-rr", "llm": "word-rr"}
+KNOWN = {
+    "internal": "adept",
+    "likelihood": "word-rr",
+    "llm": "word-rr",
+    "trained": "word-rr",
+    "ensemble": "word-rr",
+}
 
 
 def made(kind, name, folder):

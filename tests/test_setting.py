@@ -10,8 +10,8 @@ from tedaudit.corpora._given import Given
 from tedaudit.errors import CorpusError, PluginError, RunDirectoryError, SpecError
 from tedaudit.replay import replay
 from tedaudit.runner import run
-from tedaudit.setting import epsilon_name, prepare
-from tedaudit.store import RunDirectory
+from tedaudit.setting import prepare
+from tedaudit.store import RunDirectory, epsilon_name
 from tedaudit.types import Card, Claim, Corpus, Rewrite, Split
 
 

@@ -163,3 +163,29 @@ def show_replay(trials: Sequence[Any]) -> None:
         if not trial.same:
             again = trial.again.error or trial.again.text
             out.print(f"  rewritten again it differs: {shown(again)}", style="yellow")
+
+
+def show_disagreements(found: Sequence[Any]) -> None:
+    """Print how two attacks agree, and trials where one of them alone was right."""
+    from rich.table import Table
+
+    first, second = found[0].attacks
+    table = Table(header_style="bold")
+    counted = ("both right", f"only {first}", f"only {second}", "neither")
+    for heading in ("plan", "mechanism", "epsilon", *counted):
+        table.add_column(shown(heading), overflow="fold")
+    for one in found:
+        counts = (one.both, one.only_first, one.only_second, one.neither)
+        names = (one.plan, one.mechanism, one.to_dict()["epsilon"])
+        table.add_row(*map(Text, [*map(shown, names), *(f"{count:,}" for count in counts)]))
+    console().print(table)
+    for one in found:
+        where = f"{one.mechanism} at epsilon {one.to_dict()['epsilon']}"
+        for example in one.examples:
+            lines = (
+                f"row {example.row} of {where}: only {example.right} was right",
+                f"  rewrite  {example.output}",
+                f"  source   {example.source}",
+                f"  mistaken {example.mistaken or '(no answer)'}",
+            )
+            console().print(Text("\n".join(map(shown, lines)) + "\n"))

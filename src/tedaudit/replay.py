@@ -8,10 +8,10 @@ from typing import Any
 from tedaudit.corpora._given import Given
 from tedaudit.errors import PluginError, RunDirectoryError, SpecError, listed
 from tedaudit.registry import build
-from tedaudit.setting import Job, Setting, epsilon_name, prepare
+from tedaudit.setting import Job, Setting, prepare
 from tedaudit.spec import parse_spec
 from tedaudit.stages import make_draws, stripped, tie_keys
-from tedaudit.store import RunDirectory, check_table
+from tedaudit.store import RunDirectory, check_table, epsilon_name
 from tedaudit.tables import GuessTable, RewriteTable
 from tedaudit.types import KnowsMechanism, Observation, Practises, Prepares, Rewrite
 

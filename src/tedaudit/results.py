@@ -1,19 +1,18 @@
 """What an audit found: one finding per plan, mechanism, epsilon and attack, read from the run directory."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from tedaudit.estimators import Bound, baseline, reduced_form, sequential
 from tedaudit.estimators.sequential import confidence_sequence
+from tedaudit.measures import SIMILARITIES, Measures, Outputs, attack_measures, released
 from tedaudit.stages import Tally, tally
-from tedaudit.store import RunDirectory, table_info
+from tedaudit.store import RunDirectory, epsilon_name, table_info
 from tedaudit.tables import GuessTable
-from tedaudit.types import Array, Claim
+from tedaudit.types import Claim
 
 Verdict = Literal["violated", "not refuted", "no claim"]
 
@@ -31,7 +30,18 @@ class Finding:
     planned: int
     bound: Bound
     verdict: Verdict
-    attainable: float | None = None  # the success that no attack can be expected to exceed on these trials
+    kind: str = ""  # which plug-in the attack is, whatever it is called here
+    measures: Measures = field(default_factory=Measures)
+
+    @property
+    def strength(self) -> float | None:
+        """Which share of the attainable advantage over chance the attack took; None where unknown."""
+        return self.measures.strength(self.bound.success, self.bound.candidates)
+
+    @property
+    def saturated(self) -> bool:
+        """Whether the attack and the strongest there is are both at the ceiling of these trials."""
+        return self.measures.saturated(self.bound.success)
 
     @property
     def complete(self) -> bool:
@@ -55,7 +65,9 @@ class Finding:
             "unusable": self.tally.unusable,
             "failed": self.tally.failed,
             **self.bound.to_dict(),
-            "attainable": self.attainable,
+            **asdict(self.measures),
+            "strength": self.strength,
+            "saturated": self.saturated,
             "verdict": self.verdict,
         }
 
@@ -91,6 +103,7 @@ class AuditResult:
             "violated": self.violated,
             "notes": list(self.notes),
             "findings": [finding.to_dict() for finding in self.findings],
+            "post_processing": post_processing(self),
         }
 
 
@@ -102,7 +115,7 @@ class _Counted:
     tally: Tally
     planned: int
     looked_before: bool
-    attainable: float | None
+    told: dict[str, Any]
 
     @property
     def where(self) -> tuple[str, str, float | None]:
@@ -122,9 +135,10 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
         delta = manifest["spec"].get("delta")
     counted = [one for one in _counted(run, manifest) if one.tally.trials]
     tests = max(1, sum(one.about["claim"] is not None for one in counted))
-    attainable = {one.where: one.attainable for one in counted if one.attainable is not None}
+    outputs = dict(released(run)) if counted else {}
     findings = tuple(
-        replace(_finding(one, alpha, delta, tests), attainable=attainable.get(one.where)) for one in counted
+        replace(_finding(one, alpha, delta, tests), measures=_measures(one, counted, outputs))
+        for one in counted
     )
     notes = [*manifest["corpus"]["notes"], *_plan_notes(manifest)]
     notes += _remarks(findings, extended=any(one.looked_before for one in counted))
@@ -147,22 +161,53 @@ def _counted(run: RunDirectory, manifest: dict[str, Any]) -> Iterator[_Counted]:
         looks = [look for look in plan_info["looks"] if look < len(plan)]
         counts = tally(plan.rows(0, rows), columns, plan_info["estimator"])
         per_trial = 2 if plan_info["estimator"] == "baseline" else 1
-        about = {**about, "estimator": plan_info["estimator"], "k": plan_info["k"]}
-        knows = info["determinants"]["attack"].get("name") == "likelihood"
-        attainable = mean_posterior(table.read(["scores"])["scores"], plan_info["k"]) if knows else None
-        yield _Counted(about, counts, len(plan) // per_trial, bool(looks), attainable)
+        kind = info["determinants"]["attack"].get("name", "")
+        about = {**about, "estimator": plan_info["estimator"], "k": plan_info["k"], "kind": kind}
+        told = attack_measures(folder, info, plan, plan_info["k"])
+        yield _Counted(about, counts, len(plan) // per_trial, bool(looks), told)
 
 
-def mean_posterior(log_likelihoods: Array, k: int) -> float | None:
-    """Return how probable the best candidate is on average, given its output and a uniform secret.
+def _measures(
+    one: _Counted, every: Sequence[_Counted], outputs: Mapping[tuple[str, str], Outputs]
+) -> Measures:
+    """Return what is told beside a bound: some of it belongs to the outputs, whatever the attack."""
+    shared: dict[str, Any] = {}
+    for other in every:
+        if other.where == one.where:
+            shared.update(other.told)
+    cosines = [shared.get(f"cosine by {name}") for name in SIMILARITIES]
+    epsilon = math.inf if one.about["epsilon"] is None else one.about["epsilon"]
+    made = outputs.get((one.about["label"], epsilon_name(epsilon)))
+    return Measures(
+        attainable=shared.get("attainable"),
+        cosine=next((value for value in cosines if value is not None), None),
+        copied=made.copied if made else None,
+        empty=made.empty if made else None,
+        first=one.told.get("first"),
+        own_rewrites=one.told["own_rewrites"],
+    )
 
-    No attack can be expected to be right more often on these trials. None where not all scores are kept.
+
+def post_processing(result: AuditResult) -> list[dict[str, Any]]:
+    """Return what the decoder hides: eps_emp on the latent less eps_emp on the text, per plan and epsilon.
+
+    The internal attack that found most is compared with the external embedding attack.
     """
-    if log_likelihoods.ndim != 2 or log_likelihoods.shape[1] != k:
-        return None
-    scores = np.asarray(log_likelihoods, dtype=np.float64)
-    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return float((1 / odds.sum(axis=1)).mean())
+    rows = []
+    for where in dict.fromkeys((f.plan, f.label, f.epsilon) for f in result):
+        some = [f for f in result if (f.plan, f.label, f.epsilon) == where]
+        inner = [f for f in some if f.kind == "internal"]
+        outer = [f for f in some if f.kind == "embedding"]
+        if inner and outer:
+            best = max(inner, key=lambda f: f.bound.lower)
+            rows.append(
+                {
+                    "plan": where[0], "mechanism": where[1], "epsilon": where[2],
+                    "internal": best.bound.lower, "external": outer[0].bound.lower,
+                    "effect": best.bound.lower - outer[0].bound.lower, "empty": best.measures.empty,
+                }
+            )  # fmt: skip
+    return rows
 
 
 def _order(run: RunDirectory) -> Any:
@@ -185,7 +230,16 @@ def _finding(one: _Counted, alpha: float, delta: float | None, tests: int) -> Fi
         verdict = "violated" if strict.lower > claim.total else "not refuted"
     epsilon = math.inf if about["epsilon"] is None else about["epsilon"]
     return Finding(
-        about["plan"], about["label"], epsilon, claim, about["attack"], one.tally, one.planned, bound, verdict
+        about["plan"],
+        about["label"],
+        epsilon,
+        claim,
+        about["attack"],
+        one.tally,
+        one.planned,
+        bound,
+        verdict,
+        about["kind"],
     )
 
 
@@ -206,10 +260,11 @@ def _plan_notes(manifest: dict[str, Any]) -> list[str]:
 def _remarks(findings: Sequence[Finding], *, extended: bool) -> list[str]:
     """Return what a reader must know before believing a number."""
     remarks = []
-    if any(finding.attainable is not None for finding in findings):
+    if any(finding.measures.attainable is not None for finding in findings):
         remarks.append(
             "attainable is the mean posterior of the likeliest source: the success that no attack can be "
-            "expected to exceed on these trials"
+            "expected to exceed on these trials; the share of its advantage over chance that an attack took "
+            "is its strength"
         )
     if any(not finding.complete for finding in findings):
         remarks.append("the run is not finished: bounds come from complete blocks and hold at every look")

@@ -17,7 +17,7 @@ from tedaudit.errors import CorpusError, RunDirectoryError, SpecError
 from tedaudit.planning import Planner
 from tedaudit.registry import Reference, build, determinants, written
 from tedaudit.spec import AuditSpec, MechanismSpec
-from tedaudit.store import RunDirectory, check_table
+from tedaudit.store import RunDirectory, check_table, epsilon_name
 from tedaudit.types import (
     BringsTexts,
     Claim,
@@ -32,11 +32,6 @@ from tedaudit.types import (
 )
 
 _LEAST_PRACTICE, _MOST_PRACTICE = 50, 5_000  # texts
-
-
-def epsilon_name(epsilon: float) -> str:
-    """Return how an epsilon is called in folders and tables."""
-    return "any" if math.isinf(epsilon) else f"{epsilon:.12g}"
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ difference shown.
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -70,6 +71,11 @@ def read_frame(path: Path, key: str, columns: Sequence[str] | None = None) -> pl
             "Move it away and run the same command again."
         )
     return frame
+
+
+def epsilon_name(epsilon: float) -> str:
+    """Return how an epsilon is called in folders and tables."""
+    return "any" if math.isinf(epsilon) else f"{epsilon:.12g}"
 
 
 class RunDirectory:

@@ -100,6 +100,12 @@ class RewriteTable:
                 found[row] = values
         return found
 
+    def released(self) -> Iterator[tuple[npt.NDArray[np.int32], list[str]]]:
+        """Yield position of the source and released text, part by part; failed rewrites are left out."""
+        for path in self._paths.values():
+            frame = read_frame(path, self._key, ["text", "output", "error"]).filter(pl.col("error") == "")
+            yield frame["text"].to_numpy(), frame["output"].to_list()
+
     def _part(self, number: int) -> pl.DataFrame:
         if number not in self._cache:
             self._remember(number, read_frame(self._paths[number], self._key))

@@ -6,9 +6,9 @@ import pytest
 
 import tedaudit
 from tedaudit.attacks.likelihood import Likelihood
+from tedaudit.measures import mean_posterior
 from tedaudit.mechanisms.identity import Identity
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.results import mean_posterior
 from tedaudit.testing import check_attack
 from tedaudit.types import Observation, Rewrite
 
@@ -50,7 +50,7 @@ def test_no_attack_on_the_text_is_right_more_often():
     rows = tedaudit.audit(WordRR(slots=8), "demo", epsilon=7.0, attack=["likelihood", "lexical"], trials=1500)
     right = {row.attack: row.tally.correct for row in rows}
     assert right["likelihood"] >= right["lexical"] - 40
-    attainable = {row.attainable for row in rows}  # of the outputs, whatever the attack
+    attainable = {row.measures.attainable for row in rows}  # of the outputs, whatever the attack
     assert len(attainable) == 1
     assert right["likelihood"] / 1500 == pytest.approx(attainable.pop(), abs=0.05)
 
@@ -60,8 +60,8 @@ def test_what_is_attainable_on_one_slot_is_known(k):
     found = next(iter(tedaudit.audit(one_slot(), WORDS, epsilon=2.0, attack="likelihood", trials=3000, k=k)))
     size = len(WORDS) + 1
     expected = (math.exp(2.0) + (size - k) / k) / (math.exp(2.0) + size - 1)
-    assert found.attainable == pytest.approx(expected, abs=0.03)
-    assert found.to_dict()["attainable"] == found.attainable
+    assert found.measures.attainable == pytest.approx(expected, abs=0.03)
+    assert found.to_dict()["attainable"] == found.measures.attainable
 
 
 def test_a_posterior_needs_all_scores():

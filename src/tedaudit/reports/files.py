@@ -6,7 +6,7 @@ import polars as pl
 
 from tedaudit.reports.page import Utility, write_page
 from tedaudit.reports.safe import redacted
-from tedaudit.reports.table import markdown_tables, markdown_text, reading
+from tedaudit.reports.table import markdown_tables, markdown_text, post_processing_table, reading
 from tedaudit.results import AuditResult
 from tedaudit.store import RunDirectory, write_atomically, write_frame
 
@@ -38,9 +38,10 @@ def markdown(result: AuditResult) -> str:
         "At least one claim is **violated**." if result.violated else "No claim was refuted by these attacks."
     )
     notes = "\n".join(f"- {markdown_text(note)}" for note in result.notes)
+    effect = post_processing_table(result)
     found = (
         f"{verdict} The largest lower bound found is {result.epsilon:.2f}.\n\n"
-        f"{reading(result.findings)}\n\n{markdown_tables(result)}"
+        f"{reading(result.findings)}\n\n{markdown_tables(result)}{effect}"
     )
     if not result.findings:
         found = "No attack has finished a block yet: there is nothing to estimate from."

@@ -16,8 +16,7 @@ import numpy.typing as npt
 from tedaudit.reports.safe import safe_json
 from tedaudit.results import Finding
 from tedaudit.seeding import derive, uniforms
-from tedaudit.setting import epsilon_name
-from tedaudit.store import RunDirectory, table_info
+from tedaudit.store import RunDirectory, epsilon_name, table_info
 from tedaudit.tables import GuessTable, RewriteTable
 from tedaudit.types import Plan
 

@@ -4,16 +4,16 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tedaudit.results import AuditResult, Finding
+from tedaudit.results import AuditResult, Finding, post_processing
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 HEADINGS = (
     "mechanism", "epsilon", "claim", "attack", "right / trials", "attainable", "eps_emp", "interval",
-    "ceiling", "unusable", "failed", "verdict",
+    "ceiling", "cosine", "copied", "empty", "names first", "own rewrites", "unusable", "failed", "verdict",
 )  # fmt: skip
-RIGHT = {"epsilon", "right / trials", "attainable", "eps_emp", "ceiling", "unusable", "failed"}
+RIGHT = set(HEADINGS) - {"mechanism", "claim", "attack", "interval", "verdict"}
 _MARKS = frozenset("&<>|`*[]\\")
 
 
@@ -26,14 +26,37 @@ def cells(finding: Finding) -> tuple[str, ...]:
         "none" if finding.claim is None else str(finding.claim),
         finding.attack,
         f"{bound.correct:,} / {bound.guesses:,}",
-        "" if finding.attainable is None else f"{finding.attainable:.4f}",
+        _attainable(finding),
         f"{bound.lower:.2f}",
         f"{number(bound.point)} (to {number(bound.upper)})",
         f"{bound.ceiling:.2f}",
+        _share(finding.measures.cosine),
+        _share(finding.measures.copied),
+        _share(finding.measures.empty),
+        _share(finding.measures.first),
+        f"{finding.measures.own_rewrites:,}" if finding.measures.own_rewrites else "",
         f"{finding.tally.unusable:,}",
         f"{finding.tally.failed:,}",
         finding.verdict,
     )
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _attainable(finding: Finding) -> str:
+    """Return the success within reach, and which share of its advantage over chance this attack took."""
+    if finding.measures.attainable is None:
+        return ""
+    taken = "" if finding.strength is None else f" ({max(0.0, finding.strength):.0%})"
+    return f"{finding.measures.attainable:.4f}{' saturated' if finding.saturated else taken}"
+
+
+def shown_columns(findings: Sequence[Finding]) -> list[int]:
+    """Return which columns have anything in them."""
+    rows = [cells(finding) for finding in findings]
+    return [i for i in range(len(HEADINGS)) if any(row[i] for row in rows)]
 
 
 def number(value: float) -> str:
@@ -71,22 +94,40 @@ def rich_tables(result: AuditResult) -> list["Table"]:
     made = []
     for plan in plans(result):
         table = Table(title=Text(f"{result.name}: {plan}"), title_justify="left", header_style="bold")
-        for heading in HEADINGS:
+        some = [finding for finding in result if finding.plan == plan]
+        columns = shown_columns(some)
+        for heading in (HEADINGS[i] for i in columns):
             table.add_column(heading, justify="right" if heading in RIGHT else "left", overflow="fold")
-        for finding in (finding for finding in result if finding.plan == plan):
+        for finding in some:
             style = "red" if finding.verdict == "violated" else ""
-            table.add_row(*map(Text, cells(finding)), style=style)  # Text: a label is no markup
+            told = cells(finding)
+            table.add_row(*(Text(told[i]) for i in columns), style=style)  # Text: a label is no markup
         made.append(table)
     return made
+
+
+def post_processing_table(result: AuditResult) -> str:
+    """Return, as Markdown, what a decoder hides of its latent; nothing where no latent was attacked."""
+    rows = post_processing(result)
+    if not rows:
+        return ""
+    lines = ["| plan | mechanism | epsilon | internal | external | effect |", "|---|---|---|---|---|---|"]
+    for row in rows:
+        figures = " | ".join(f"{row[key]:.2f}" for key in ("internal", "external", "effect"))
+        names = " | ".join(markdown_text(row[key]) for key in ("plan", "mechanism"))
+        lines.append(f"| {names} | {row['epsilon']:g} | {figures} |")
+    title = "Post-processing effect: eps_emp on the latent less that on the text"
+    return f"\n\n### {title}\n\n" + "\n".join(lines)
 
 
 def markdown_tables(result: AuditResult) -> str:
     """Return one Markdown table per plan."""
     parts = []
     for plan in plans(result):
-        rows = [
-            [markdown_text(cell) for cell in cells(finding)] for finding in result if finding.plan == plan
-        ]
-        lines = ["| " + " | ".join(row) + " |" for row in (HEADINGS, ["---"] * len(HEADINGS), *rows)]
+        some = [finding for finding in result if finding.plan == plan]
+        columns = shown_columns(some)
+        rows = [[markdown_text(cells(finding)[i]) for i in columns] for finding in some]
+        headings = [HEADINGS[i] for i in columns]
+        lines = ["| " + " | ".join(row) + " |" for row in (headings, ["---"] * len(columns), *rows)]
         parts.append(f"### Plan {markdown_text(plan)}\n\n" + "\n".join(lines))
     return "\n\n".join(parts)

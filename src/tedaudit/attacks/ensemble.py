@@ -1,0 +1,135 @@
+"""Add up the scores of several attacks, each weighed by what it is worth on this mechanism.
+
+Not in the paper. The weights are fitted on trials of the adversary's own making, disjoint from the
+audited ones, so that the sum is calibrated: its softmax is a probability.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tedaudit.attacks._fitting import Weights, fit
+from tedaudit.attacks._practice import exercises, unfit_for_practice
+from tedaudit.errors import SpecError
+from tedaudit.registry import Reference, build, determinants
+from tedaudit.types import (
+    Card,
+    Floats,
+    Guess,
+    KnowsMechanism,
+    Observation,
+    Practises,
+    Prepares,
+    Rewrite,
+    Seen,
+)
+
+
+@dataclass
+class Ensemble:
+    """A calibrated sum of other attacks, named as in a spec: a name, or a mapping with its fields."""
+
+    members: tuple[Any, ...] = ("embedding", "lexical")
+    rewrites: int = 400
+    card: ClassVar[Card] = Card(
+        name="ensemble",
+        summary="The scores of several attacks, weighed by what each is worth on this mechanism.",
+        departures=("not in the paper: weights are fitted on the adversary's own rewrites of other texts",),
+        sees=("text", "tokens", "latent"),
+    )
+    _built: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
+    _texts: Sequence[str] = field(default=(), init=False, repr=False, compare=False)
+    _learnt: dict[tuple[int, float], tuple[Any, Weights]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _weights: Weights | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if len(self.members) < 2:
+            raise SpecError("An ensemble needs two members or more, such as [embedding, lexical].")
+        if self.rewrites < 20:
+            raise SpecError(f"rewrites is {self.rewrites}; an ensemble needs 20 or more.")
+        self._built = [_member(one) for one in self.members]
+
+    @property
+    def own_rewrites(self) -> int:
+        """How many rewrites are made for each mechanism and epsilon, those of the members included."""
+        return self.rewrites + sum(m.own_rewrites for m in self._built if isinstance(m, Practises))
+
+    def prepare(self, pool: Sequence[str]) -> None:
+        """Prepare every member that uses the pool."""
+        for member in self._built:
+            if isinstance(member, Prepares):
+                member.prepare(pool)
+        self._texts = self._texts or pool
+
+    def practise_on(self, texts: Sequence[str]) -> None:
+        """Take in the texts to rewrite."""
+        self._texts, self._learnt = texts, {}
+        for member in self._built:
+            if isinstance(member, Practises):
+                member.practise_on(texts)
+
+    def unfit(self, mechanism: Any) -> str:
+        """Return why a member cannot be used on a mechanism, or nothing can be learnt from it."""
+        reasons = [m.unfit(mechanism) for m in self._built if isinstance(m, KnowsMechanism)]
+        return next((reason for reason in [unfit_for_practice(mechanism), *reasons] if reason), "")
+
+    def meet(self, mechanism: Any, epsilon: float) -> None:
+        """Let the members meet the mechanism, and weigh them by how they do on trials of our own."""
+        for member in self._built:
+            if isinstance(member, KnowsMechanism):
+                member.meet(mechanism, epsilon)
+        known = (id(mechanism), epsilon)
+        if known not in self._learnt:
+            own = exercises(mechanism, epsilon, self._texts, self.rewrites)
+            trials = self._scores([exercise.seen for exercise in own])
+            learnt = fit(trials, [exercise.secret for exercise in own]) if own else self._even()
+            self._learnt[known] = (mechanism, learnt)  # the mechanism is kept, so that its id stays its own
+        self._weights = self._learnt[known][1]
+
+    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+        """Return the weighed sum of the members' scores."""
+        weights = self._weights or self._even()
+        return [Guess(weights.scores(scores)) for scores in self._scores(seen)]
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return what determines the members' scores."""
+        found = [determinants(member) for member in self._built]
+        return {"members": json.dumps(found, sort_keys=True, default=str)}
+
+    def _even(self) -> Weights:
+        return Weights(np.ones(len(self._built)), np.ones(len(self._built)))
+
+    def _scores(self, seen: Sequence[Observation]) -> list[Floats]:
+        """Return a column of scores per member, for each observation; who has no answer tells nothing."""
+        by_member = [
+            member.guess([_for(member.card.sees, observation) for observation in seen])
+            for member in self._built
+        ]
+        return [
+            np.column_stack([g[i].scores if g[i].usable else np.zeros(len(o.candidates)) for g in by_member])
+            for i, o in enumerate(seen)
+        ]
+
+
+def _member(given: Any) -> Any:
+    fields = dict(given) if isinstance(given, Mapping) else {"name": given}
+    name = str(fields.pop("name", ""))
+    if name == Ensemble.card.name:
+        raise SpecError("An ensemble cannot be a member of an ensemble.")
+    return build(Reference("attack", name, fields))
+
+
+def _for(sees: Sequence[Seen], observation: Observation) -> Observation:
+    """Return an observation with only what a member's card says that it sees."""
+    whole = observation.output
+    output = Rewrite(
+        whole.text if "text" in sees else "",
+        whole.tokens if "tokens" in sees else None,
+        whole.latent if "latent" in sees else None,
+    )
+    return Observation(output, observation.candidates, observation.tie_key)

@@ -1,0 +1,120 @@
+"""Learn from rewrites of other texts how this mechanism changes a text, then compare candidates by that.
+
+Not in the paper. The mechanism is public, so the adversary rewrites texts of its own at the audited
+epsilon and fits a pair scorer on them: similarity by embedding and by words, and lengths.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tedaudit.attacks._fitting import Weights, fit
+from tedaudit.attacks._practice import exercises, unfit_for_practice
+from tedaudit.attacks._similarity import Similarity
+from tedaudit.errors import SpecError
+from tedaudit.inference.encoders import load_encoder
+from tedaudit.inference.lexical import LexicalEncoder
+from tedaudit.types import Card, Floats, Guess, Observation
+from tedaudit.zoo import zoo_or
+
+_WORD = re.compile(r"\w+")
+
+
+@dataclass
+class Trained:
+    """A pair scorer over embedding, lexical and length features; one per mechanism and epsilon."""
+
+    encoder: str = zoo_or("encoder", "lexical")
+    rewrites: int = 500
+    card: ClassVar[Card] = Card(
+        name="trained",
+        summary="A pair scorer fitted on the adversary's own rewrites of other texts.",
+        departures=("not in the paper: the adversary practises on the mechanism before it guesses",),
+    )
+    _similarities: tuple[Similarity, ...] = field(default=(), init=False, repr=False, compare=False)
+    _texts: Sequence[str] = field(default=(), init=False, repr=False, compare=False)
+    _learnt: dict[tuple[int, float], tuple[Any, Weights]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _weights: Weights | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.rewrites < 20:
+            raise SpecError(f"rewrites is {self.rewrites}; the attack needs 20 or more to learn from.")
+
+    @property
+    def own_rewrites(self) -> int:
+        """How many rewrites of its own it makes for each mechanism and epsilon."""
+        return self.rewrites
+
+    def prepare(self, pool: Sequence[str]) -> None:
+        """Encode the pool once."""
+        encoders = [LexicalEncoder()] if self.encoder == "lexical" else [
+            load_encoder(self.encoder, half=True), LexicalEncoder()
+        ]  # fmt: skip
+        self._similarities = tuple(Similarity(encoder) for encoder in encoders)
+        for similarity in self._similarities:
+            similarity.prepare(pool)
+        self._texts = self._texts or pool
+
+    def practise_on(self, texts: Sequence[str]) -> None:
+        """Take in the texts to rewrite."""
+        self._texts, self._learnt = texts, {}
+
+    def unfit(self, mechanism: Any) -> str:
+        """Return why nothing can be learnt from trying this mechanism."""
+        return unfit_for_practice(mechanism)
+
+    def meet(self, mechanism: Any, epsilon: float) -> None:
+        """Rewrite texts at this epsilon and learn from them, once."""
+        known = (id(mechanism), epsilon)
+        if known not in self._learnt:
+            own = exercises(mechanism, epsilon, self._texts, self.rewrites)
+            trials = self._features([exercise.seen for exercise in own])
+            learnt = fit(trials, [exercise.secret for exercise in own]) if own else _indifferent(self._width)
+            self._learnt[known] = (mechanism, learnt)  # the mechanism is kept, so that its id stays its own
+        self._weights = self._learnt[known][1]
+
+    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+        """Score candidates by what was learnt."""
+        weights = self._weights or _indifferent(self._width)
+        return [Guess(weights.scores(features)) for features in self._features(seen)]
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return a checksum of the encoder's weights."""
+        return {} if self.encoder == "lexical" else load_encoder(self.encoder, half=True).fingerprint()
+
+    @property
+    def _width(self) -> int:
+        return len(self._similarities) + 5
+
+    def _features(self, seen: Sequence[Observation]) -> list[Floats]:
+        """Return a row of features per candidate, for each observation."""
+        cosines = [similarity.guess(seen) for similarity in self._similarities]
+        return [
+            np.column_stack(
+                [*(guesses[i].scores for guesses in cosines), _lengths_and_words(observation)]
+            )
+            for i, observation in enumerate(seen)
+        ]  # fmt: skip
+
+
+def _lengths_and_words(observation: Observation) -> Floats:
+    """Return how lengths relate, how many words are shared, and whether the text is there unchanged."""
+    text = observation.output.text
+    words = set(_WORD.findall(text.lower()))
+    rows = []
+    for candidate in observation.candidates:
+        own = set(_WORD.findall(candidate.lower()))
+        ratio = np.log((1 + len(text)) / (1 + len(candidate)))
+        shared = len(words & own)
+        rows.append([ratio, -(ratio**2), shared / max(1, len(words | own)), shared / max(1, len(own)),
+                     float(text == candidate)])  # fmt: skip
+    return np.asarray(rows)
+
+
+def _indifferent(width: int) -> Weights:
+    return Weights(np.zeros(width), np.ones(width))

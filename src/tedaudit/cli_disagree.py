@@ -1,0 +1,32 @@
+"""The command that shows where two attacks of a run disagree."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def disagree(
+    run_directory: Annotated[Path, typer.Argument()],
+    first: Annotated[str, typer.Argument(help="An attack of the run.")],
+    second: Annotated[str, typer.Argument(help="Another one.")],
+    plan: Annotated[str | None, typer.Option()] = None,
+    mechanism: Annotated[str | None, typer.Option("--mechanism", "-m")] = None,
+    epsilon: Annotated[str | None, typer.Option("--epsilon", "-e")] = None,
+    examples: Annotated[int, typer.Option(min=0, help="Trials shown for each of the two.")] = 3,
+    redact: Annotated[bool, typer.Option("--redact", help="Counts only, no texts.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Show the trials that one attack got right and another one wrong, with their texts."""
+    from tedaudit.console import show_disagreements
+    from tedaudit.disagreement import disagreements
+    from tedaudit.store import RunDirectory
+
+    given = {"plan": plan, "mechanism": mechanism, "epsilon": epsilon}
+    only = {key: value for key, value in given.items() if value is not None}
+    found = disagreements(RunDirectory(run_directory), (first, second), only, 0 if redact else examples)
+    if as_json:
+        typer.echo(json.dumps([one.to_dict() for one in found], indent=2, ensure_ascii=False))
+    else:
+        show_disagreements(found)

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from tedaudit.attacks._fitting import fit
+
+
+def trials_with(weights, count, seed=0):
+    """Return trials of four candidates whose secret follows a softmax with these weights."""
+    rng = np.random.default_rng(seed)
+    trials = [rng.normal(size=(4, len(weights))) for _ in range(count)]
+    secrets = [int(rng.choice(4, p=softmax(one @ np.asarray(weights)))) for one in trials]
+    return trials, secrets
+
+
+def test_known_weights_are_found_again():
+    learnt = fit(*trials_with([2.0, -1.0, 0.0], 4000))
+    assert learnt.values / learnt.spread == pytest.approx([2.0, -1.0, 0.0], abs=0.2)
+
+
+def test_scores_are_calibrated():
+    learnt = fit(*trials_with([1.5, 0.5], 3000))
+    trials, secrets = trials_with([1.5, 0.5], 3000, seed=1)
+    chances = np.array([softmax(learnt.scores(one)) for one in trials])
+    said = chances.max(axis=1).mean()
+    right = np.mean([int(c.argmax()) == s for c, s in zip(chances, secrets, strict=True)])
+    assert said == pytest.approx(right, abs=0.03)
+
+
+def test_features_of_any_size_are_weighed_alike():
+    trials, secrets = trials_with([2.0, 1.0], 800)
+    scaled = [one * [1e6, 1e-6] for one in trials]
+    same = [fit(trials, secrets).scores(one) for one in trials]
+    other = fit(scaled, secrets)
+    assert np.allclose(same, [other.scores(one) for one in scaled], atol=1e-3)
+
+
+def test_a_score_that_stands_for_impossible_does_not_drown_the_others():
+    trials, secrets = trials_with([2.0, 1.0], 800)
+    for one, secret in zip(trials, secrets, strict=True):
+        one[(secret + 1) % 4, 1] = -1e30
+    learnt = fit(trials, secrets)
+    assert np.isfinite(learnt.values).all()
+    assert learnt.values[0] > 0.5
+
+
+def test_a_feature_that_never_differs_is_worth_nothing():
+    trials, secrets = trials_with([2.0], 200)
+    learnt = fit([np.column_stack([one, np.ones(4)]) for one in trials], secrets)
+    assert learnt.values[1] == pytest.approx(0.0, abs=1e-6)
