@@ -1,0 +1,79 @@
+"""What an experiment is: read from a YAML file, cut to a scale.
+
+The file itself is the experiment as the paper made it (`full`); `zoo` and `smoke` override what they
+name: corpora and models that are at hand, fewer trials and epsilons.
+"""
+
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any, Literal, get_args
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tedaudit.errors import SpecError, did_you_mean, listed
+
+Scale = Literal["full", "zoo", "smoke"]
+Kind = Literal[
+    "calibration", "ablation", "convention", "complementarity", "examples", "variance", "tokenization",
+    "noise", "first-token", "downstream",
+]  # fmt: skip
+GRID = (0.1, 0.5, 1.0, 10.0, 50.0, 100.0, 250.0, 750.0, 1000.0, 2500.0)
+"""The epsilons of the paper."""
+
+
+class Experiment(BaseModel):
+    """One row of the paper's list of experiments, at one scale."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    title: str
+    paper: str = Field(description="Where the paper shows it.")
+    claim: str = Field(default="", description="What the paper says that one should see.")
+    kind: Kind
+    corpora: list[Any] = Field(default_factory=list)
+    mechanisms: list[Any] = Field(default_factory=list)
+    epsilons: list[float] = Field(default_factory=lambda: list(GRID))
+    attacks: list[Any] = Field(default_factory=list)
+    plans: list[dict[str, Any]] = Field(default_factory=lambda: [{"k": 2, "lambda": -10_000}])
+    trials: int = 10_000
+    options: dict[str, Any] = Field(default_factory=dict, description="What only this kind knows.")
+    scale: Scale = "full"
+
+    @property
+    def rewrites(self) -> int:
+        """About how many rewrites it takes, where none is there yet: an upper bound for audits."""
+        rows = sum(2 if plan.get("estimator") == "baseline" else 1 for plan in self.plans)
+        return len(self.corpora) * len(self.mechanisms) * len(self.epsilons) * self.trials * max(1, rows)
+
+    @property
+    def guesses(self) -> int:
+        """About how many guesses it takes."""
+        return self.rewrites * len(self.attacks)
+
+
+def names() -> list[str]:
+    """Return the experiments there are."""
+    folder = resources.files("tedaudit.experiments") / "definitions"
+    return sorted(file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml"))
+
+
+def load(name: str, scale: str = "full", changes: Mapping[str, Any] | None = None) -> Experiment:
+    """Return an experiment at a scale, with changes of one's own on top."""
+    if name not in names():
+        raise SpecError(
+            f"There is no experiment '{name}'.{did_you_mean(name, names())} There are: {listed(names())}."
+        )
+    if scale not in get_args(Scale):
+        raise SpecError(f"The scale is '{scale}'; it is one of: {listed(get_args(Scale))}.")
+    file = resources.files("tedaudit.experiments") / "definitions" / f"{name}.yaml"
+    whole = yaml.safe_load(file.read_text(encoding="utf-8"))
+    scales = whole.pop("scales", {})
+    given = {key: value for key, value in (changes or {}).items() if value not in (None, [], ())}
+    try:
+        return Experiment(**{**whole, **scales.get(scale, {}), **given, "id": name, "scale": scale})
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(str(part) for part in problem["loc"])
+        raise SpecError(f"Experiment '{name}', {place}: {problem['msg']}.") from error

@@ -1,0 +1,91 @@
+"""What an experiment ends in: tables and figures, written as Markdown, JSON, PDF and PNG."""
+
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tedaudit.experiments.definition import Experiment
+from tedaudit.reports.table import markdown_text
+from tedaudit.store import write_atomically
+
+Cell = str | float | int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under headings. `texts` says that cells hold texts of a corpus, which a redacted one leaves out."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    texts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Everything that an experiment found; figures are matplotlib's, by name."""
+
+    tables: tuple[Table, ...]
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def write_outcome(outcome: Outcome, experiment: Experiment, folder: Path, *, redact: bool) -> list[Path]:
+    """Write an outcome into a folder and return the files; without texts where it is redacted."""
+    written = [folder / f"{experiment.id}.md", folder / f"{experiment.id}.json"]
+    shown = [table for table in outcome.tables if not (redact and table.texts)]
+    write_atomically(written[0], markdown(outcome, experiment, shown).encode())
+    told = {
+        "experiment": experiment.id, "scale": experiment.scale, "title": experiment.title,
+        "settings": experiment.model_dump(mode="json"), "notes": list(outcome.notes),
+        "tables": [
+            {"title": table.title, "headings": table.headings, "rows": [list(map(_plain, row)) for row in table.rows]}
+            for table in shown
+        ],
+    }  # fmt: skip
+    write_atomically(written[1], json.dumps(told, indent=1, ensure_ascii=False).encode())
+    for name, figure in outcome.figures.items():
+        for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format=kind, dpi=160, metadata=metadata)
+            path = folder / f"{experiment.id}-{name}.{kind}"
+            write_atomically(path, buffer.getvalue())
+            written.append(path)
+    return written
+
+
+def markdown(outcome: Outcome, experiment: Experiment, tables: Sequence[Table]) -> str:
+    """Return an outcome as Markdown, with the command that made it."""
+    parts = [
+        f"# {experiment.id}: {experiment.title}",
+        f"`tedaudit reproduce {experiment.id} --scale {experiment.scale}` ({experiment.paper})",
+    ]
+    if experiment.claim:
+        parts.append(f"The paper: {experiment.claim}")
+    parts += [_markdown_table(table) for table in tables]
+    names = [f"![{name}]({experiment.id}-{name}.png)" for name in outcome.figures]
+    notes = "\n".join(f"- {markdown_text(note)}" for note in outcome.notes)
+    return "\n\n".join([*parts, *names, *([notes] if notes else [])]) + "\n"
+
+
+def _markdown_table(table: Table) -> str:
+    rows = [[markdown_text(shown(cell)) for cell in row] for row in table.rows]
+    lines = ["| " + " | ".join(row) + " |" for row in (table.headings, ["---"] * len(table.headings), *rows)]
+    return f"### {markdown_text(table.title)}\n\n" + "\n".join(lines)
+
+
+def shown(cell: Cell) -> str:
+    """Return a cell as text: numbers short, nothing for None."""
+    if cell is None:
+        return ""
+    if isinstance(cell, float):
+        return f"{cell:g}" if cell == round(cell) and abs(cell) < 1e6 else f"{cell:.2f}"
+    return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def _plain(cell: Cell) -> Cell:
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
