@@ -10,7 +10,8 @@ import pytest
 from tedaudit.attacks.llm import LLM
 from tedaudit.corpora.demo import Demo
 from tedaudit.errors import ModelError
-from tedaudit.inference.judges import Prompt, Service, load_judge
+from tedaudit.inference.judges.base import Prompt, Service
+from tedaudit.inference.judges.loading import load_judge
 from tedaudit.seeding import derive, uniforms
 from tedaudit.serving import packaged_model, serve
 from tedaudit.types import Observation, Rewrite

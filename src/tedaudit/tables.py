@@ -106,6 +106,15 @@ class RewriteTable:
             frame = read_frame(path, self._key, ["text", "output", "error"]).filter(pl.col("error") == "")
             yield frame["text"].to_numpy(), frame["output"].to_list()
 
+    def mean_units(self) -> float | None:
+        """Return how many charged draws a rewrite took on average; None where rewrites do not say."""
+        frames = [
+            read_frame(path, self._key, ["units"])["units"].drop_nulls() for path in self._paths.values()
+        ]
+        counts = [len(frame) for frame in frames]
+        total = sum(int(frame.sum()) for frame in frames if len(frame))
+        return total / sum(counts) if sum(counts) else None
+
     def _part(self, number: int) -> pl.DataFrame:
         if number not in self._cache:
             self._remember(number, read_frame(self._paths[number], self._key))

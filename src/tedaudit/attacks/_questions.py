@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from tedaudit.inference.judges import Prompt
+from tedaudit.inference.judges.base import Prompt
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Observation
 
@@ -43,6 +43,7 @@ class Style:
 
     longest: int = 2000
     examples: tuple[tuple[str, str], ...] = ()
+    template: str = ""  # for a model that was trained to rewrite: what it reads, {text} for the source
 
     def quoted(self, text: str) -> str:
         """Return a text between delimiters that it cannot close, without control tokens, cut to size."""
@@ -63,6 +64,9 @@ class Style:
 
     def source(self, text: str) -> Prompt:
         """Return the request to rewrite a text: the reply's probability says how well a source fits."""
+        if self.template:
+            before, _, after = self.template.partition("{text}")
+            return Prompt(before, self.cut(text) + after, raw=True)
         return Prompt(_head(_LIKELIHOOD, 1, self), self.quoted(text))
 
 

@@ -15,7 +15,8 @@ import numpy as np
 from tedaudit.attacks._practice import own_rewrites, unfit_for_practice
 from tedaudit.attacks._questions import ANSWER, Style, read_answer, shown_order
 from tedaudit.errors import SpecError
-from tedaudit.inference.judges import Judge, Prompt, Service, check_backend, load_judge
+from tedaudit.inference.judges.base import Judge, Prompt, Service
+from tedaudit.inference.judges.loading import check_backend, load_judge
 from tedaudit.types import Card, Guess, Observation
 
 _REMEMBERED = 200_000  # answers kept, so that no question is asked twice
@@ -34,6 +35,7 @@ class LLM:
     shots: int = 0
     normalise: bool = False
     longest: int = 2000
+    template: str = ""
     max_tokens: int = 32
     allow_remote: bool = False
     dtype: str = "auto"
@@ -62,8 +64,13 @@ class LLM:
     def __post_init__(self) -> None:
         if self.reading not in ("choice", "generate", "likelihood"):
             raise SpecError(f"reading is '{self.reading}'; it is one of: choice, generate, likelihood.")
+        if self.template and ("{text}" not in self.template or self.reading != "likelihood"):
+            raise SpecError(
+                "template is for the reading `likelihood`, and {text} in it stands for a candidate, as in "
+                "'{text} >>>>> '."
+            )
         check_backend(self.judge, allow_remote=self.allow_remote)
-        self._style = Style(self.longest)
+        self._style = Style(self.longest, template=self.template)
 
     @property
     def own_rewrites(self) -> int:
@@ -86,7 +93,8 @@ class LLM:
         """Make examples of what the mechanism does, where some are asked for."""
         if self.shots and (mechanism, epsilon) != self._met:
             made = own_rewrites(mechanism, epsilon, self._texts, self.shots)
-            self._style = Style(self.longest, tuple((text, rewrite.text) for text, rewrite in made))
+            pairs = tuple((text, rewrite.text) for text, rewrite in made)
+            self._style = Style(self.longest, pairs, self.template)
             self._met = (mechanism, epsilon)
 
     def guess(self, seen: Sequence[Observation]) -> list[Guess]:

@@ -17,7 +17,7 @@ Cell = str | float | int | None
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under headings. `texts` says that cells hold texts of a corpus, which a redacted one leaves out."""
+    """Rows under headings. `texts`: cells hold texts of a corpus, which a redacted outcome leaves out."""
 
     title: str
     headings: tuple[str, ...]
@@ -43,8 +43,8 @@ def write_outcome(outcome: Outcome, experiment: Experiment, folder: Path, *, red
         "experiment": experiment.id, "scale": experiment.scale, "title": experiment.title,
         "settings": experiment.model_dump(mode="json"), "notes": list(outcome.notes),
         "tables": [
-            {"title": table.title, "headings": table.headings, "rows": [list(map(_plain, row)) for row in table.rows]}
-            for table in shown
+            {"title": one.title, "headings": one.headings, "rows": [[_plain(c) for c in r] for r in one.rows]}
+            for one in shown
         ],
     }  # fmt: skip
     write_atomically(written[1], json.dumps(told, indent=1, ensure_ascii=False).encode())

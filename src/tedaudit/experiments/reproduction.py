@@ -24,8 +24,8 @@ class Place:
     def audit(self, experiment: Experiment, corpus: Any, **changes: Any) -> AuditResult:
         """Run an experiment's audit on a corpus, or go on with it, and return its own findings."""
         wanted = {
-            "mechanisms": experiment.mechanisms, "epsilons": experiment.epsilons, "attacks": experiment.attacks,
-            "plans": experiment.plans, "trials": experiment.trials, **changes,
+            "mechanisms": experiment.mechanisms, "epsilons": experiment.epsilons, "plans": experiment.plans,
+            "attacks": experiment.attacks, "trials": experiment.trials, **changes,
         }  # fmt: skip
         name = corpus_name(corpus)
         folder = self.root / "runs" / f"{name}-{wanted['trials']}"

@@ -3,7 +3,7 @@ import pytest
 
 import tiny_models
 from tedaudit.errors import ModelError
-from tedaudit.inference.judges import Prompt, without_thoughts
+from tedaudit.inference.judges.base import Prompt, without_thoughts
 from tedaudit.inference.judges.local import LocalJudge, _Row
 from tedaudit.inference.loading import load_checkpoint
 
@@ -90,3 +90,11 @@ def test_a_prompt_that_does_not_fit_says_what_to_do(judge):
 )
 def test_thoughts_are_left_out(text, left):
     assert without_thoughts(text) == left
+
+
+def test_a_raw_prompt_is_read_without_a_frame(judge):
+    prompts = [Prompt("", "my sister bought", raw=True), Prompt("she said ", "nothing", raw=True)]
+    endings = [[" a red bicycle", "x"], ["ab"]]
+    for one, other in zip(judge.score(prompts, endings), plainly(judge, prompts, endings), strict=True):
+        assert one.log_probabilities == pytest.approx(other.log_probabilities, abs=1e-4)
+    assert judge._rests(prompts)[0] == judge._plain("my sister bought")

@@ -4,8 +4,9 @@ import pytest
 
 from judging_server import running
 from tedaudit.errors import ModelError, SpecError
-from tedaudit.inference.judges import Prompt, Service, load_judge
+from tedaudit.inference.judges.base import Prompt, Service
 from tedaudit.inference.judges.calls import is_loopback
+from tedaudit.inference.judges.loading import load_judge
 
 pytest.importorskip("httpx")
 PROMPT = Prompt("Which one? ", "1. << a >> 2. << b >>", "answer: [[")

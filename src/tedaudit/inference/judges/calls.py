@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from tedaudit.errors import ModelError, SpecError
-from tedaudit.inference.judges import Service
+from tedaudit.inference.judges.base import Service
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.judges import Prompt, Scored, without_thoughts
+from tedaudit.inference.judges.base import Prompt, Scored, without_thoughts
 from tedaudit.inference.loading import Checkpoint, load_checkpoint
 
 Tokens = tuple[int, ...]
@@ -49,6 +49,7 @@ class LocalJudge:
         self._checkpoint, self._model = checkpoint, checkpoint.model
         self._tokenizer = checkpoint.tokenizer
         self._before, self._after = _frame(self._tokenizer)
+        self._begin = str(self._tokenizer.bos_token or self._tokenizer.eos_token or "")  # of a raw prompt
         config = self._model.config
         plain = set(getattr(config, "layer_types", None) or ["full_attention"]) == {"full_attention"}
         scaled = any(getattr(config, name, None) not in (None, 1, 1.0) for name in _SCALED)
@@ -64,11 +65,11 @@ class LocalJudge:
         pairs = zip(self._rests(prompts), endings, strict=True)
         rows = [_row(rest, [plain[ending] for ending in some]) for rest, some in pairs]
         found: list[Any] = [None] * len(rows)
-        by_head: dict[str, list[int]] = {}
+        by_head: dict[tuple[str, bool], list[int]] = {}
         for i, prompt in enumerate(prompts):
-            by_head.setdefault(prompt.head, []).append(i)
-        for head, members in by_head.items():
-            before = self._encoded(self._before) + self._plain(head)
+            by_head.setdefault((prompt.head, prompt.raw), []).append(i)
+        for (head, raw), members in by_head.items():
+            before = self._encoded(self._begin if raw else self._before) + self._plain(head)
             shared = self._read(before) if self.shares else None
             for group, width in self._groups(rows, members, len(before)):
                 some = [rows[i] for i in group]
@@ -84,9 +85,9 @@ class LocalJudge:
     def answer(self, prompts: Sequence[Prompt], max_tokens: int) -> list[str]:
         """Return the likeliest reply to each prompt."""
         heads = self._all_plain([prompt.head for prompt in prompts])
-        before = self._encoded(self._before)
+        before = {False: self._encoded(self._before), True: self._encoded(self._begin)}
         pairs = zip(prompts, self._rests(prompts), strict=True)
-        rows = [_Row(before + heads[prompt.head] + rest, (), ()) for prompt, rest in pairs]
+        rows = [_Row(before[prompt.raw] + heads[prompt.head] + rest, (), ()) for prompt, rest in pairs]
         replies = [""] * len(rows)
         for group, width in self._groups(rows, range(len(rows)), max_tokens):
             texts = self._generated([rows[i] for i in group], width, max_tokens)
@@ -184,9 +185,11 @@ class LocalJudge:
         import torch
         from transformers import DynamicCache
 
+        cache = DynamicCache()
+        if not tokens:
+            return cache
         ids = torch.tensor([tokens], device=self._model.device)
         with torch.inference_mode():
-            cache = DynamicCache()
             self._model.base_model(input_ids=ids, past_key_values=cache, use_cache=True)
         return cache
 
@@ -221,7 +224,7 @@ class LocalJudge:
         """Return the tokens of prompts from the end of their heads on."""
         plain = self._all_plain([text for prompt in prompts for text in (prompt.body, prompt.reply)])
         after = self._encoded(self._after)
-        return [plain[prompt.body] + after + plain[prompt.reply] for prompt in prompts]
+        return [plain[p.body] + (() if p.raw else after) + plain[p.reply] for p in prompts]
 
     def _all_plain(self, texts: Sequence[str]) -> dict[str, Tokens]:
         """Return the tokens of each text; what looks like a control token in it is only a text."""
@@ -288,6 +291,7 @@ def _tables(rows: Sequence[_Row], width: int, head: int, pad: int) -> tuple[Any,
         ids[number, start:] = [*row.tokens, *(token for token, _ in row.nodes)]
         places[number, start:end] = head + np.arange(end - start)
         own = sees[number, :, head:]
+        np.fill_diagonal(own, val=True)  # padding sees itself: what saw nothing would be no number
         own[start:end, start:end] = causal[: end - start, : end - start]
         for node, (_, parent) in enumerate(row.nodes):
             at = end + node

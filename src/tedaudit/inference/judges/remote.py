@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.judges import Prompt, Scored, Service, without_thoughts
+from tedaudit.inference.judges.base import Prompt, Scored, Service, without_thoughts
 from tedaudit.inference.judges.calls import Caller
 
 _SHORT = 8  # characters: endings up to this long are walked

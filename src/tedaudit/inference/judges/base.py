@@ -1,0 +1,62 @@
+"""What a judge is asked and what it answers; the values that pass between attacks and judges."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tedaudit.types import Floats
+
+_THOUGHT = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A user's turn in two parts, of which many prompts share the first, and how the reply begins.
+
+    A raw one is no turn: a model in this process reads it without its chat template.
+    """
+
+    head: str
+    body: str
+    reply: str = ""
+    raw: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The log-probability of every ending of a prompt, and how many tokens each has."""
+
+    log_probabilities: Floats
+    tokens: tuple[int, ...]
+
+
+class Judge(Protocol):
+    """A language model with the two abilities that attacks need."""
+
+    def score(self, prompts: Sequence[Prompt], endings: Sequence[Sequence[str]]) -> list[Scored]:
+        """Return how probable each ending of each prompt is; nothing is generated."""
+        ...
+
+    def answer(self, prompts: Sequence[Prompt], max_tokens: int) -> list[str]:
+        """Return the likeliest reply to each prompt, thoughts left out."""
+        ...
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return what determines the answers."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """How a server is called; none of it changes an answer."""
+
+    allow_remote: bool = False
+    concurrency: int = 8
+    timeout: float = 60.0
+    attempts: int = 6
+
+
+def without_thoughts(text: str) -> str:
+    """Return a reply without its think blocks; one that never ends takes the rest with it."""
+    return _THOUGHT.sub("", text).strip()

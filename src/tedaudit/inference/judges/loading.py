@@ -1,0 +1,30 @@
+"""Judges by one string: `hf:ID_OR_PATH`, in this process, or `openai:MODEL@URL`, behind a server."""
+
+from tedaudit.errors import SpecError
+from tedaudit.inference.judges.base import Judge, Service
+from tedaudit.inference.judges.calls import check_address
+
+
+def check_backend(backend: str, *, allow_remote: bool) -> None:
+    """Refuse a backend that does not exist, and a server elsewhere that nobody allowed."""
+    kind, _, name = backend.partition(":")
+    if kind not in ("hf", "openai") or not name:
+        raise SpecError(
+            f"The judge is '{backend}'; it must be hf:ID_OR_PATH, a model in this process, or "
+            "openai:MODEL@URL, a model behind an OpenAI-compatible server."
+        )
+    if kind == "openai":
+        check_address(backend, allow_remote=allow_remote)
+
+
+def load_judge(backend: str, service: Service, device: str = "auto", dtype: str = "auto") -> Judge:
+    """Return the judge of a backend."""
+    check_backend(backend, allow_remote=service.allow_remote)
+    kind, _, name = backend.partition(":")
+    if kind == "hf":
+        from tedaudit.inference.judges.local import load_local
+
+        return load_local(name, device, dtype)
+    from tedaudit.inference.judges.remote import RemoteJudge
+
+    return RemoteJudge(backend, service)
