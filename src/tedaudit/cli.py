@@ -11,6 +11,7 @@ import typer
 from tedaudit import __version__
 from tedaudit.cli_judge import judge
 from tedaudit.cli_texts import rewrite, triples
+from tedaudit.cli_utility import utility
 from tedaudit.errors import SpecError, TedauditError
 
 app = typer.Typer(
@@ -20,6 +21,7 @@ app = typer.Typer(
 
 app.command()(rewrite)
 app.command()(judge)
+app.command()(utility)
 app.add_typer(triples, name="triples")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
