@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.errors import ModelError
 from tedaudit.inference.loading import Checkpoint, choose_dtype, load_checkpoint
 from tedaudit.seeding import derive, uniforms
 
@@ -39,9 +40,9 @@ def tuned_predictions(
     name: str, tuning: Tuning, lesson: tuple[Sequence[str], Sequence[int]], unseen: Sequence[str], key: int
 ) -> list[int]:
     """Train on texts with the numbers of their classes; return the class of each unseen text."""
+    checkpoint = _body(name, tuning.device)
     import torch
 
-    checkpoint = _body(name, tuning.device)
     texts, targets = lesson
     cuda = [checkpoint.device] if checkpoint.device.type == "cuda" else []
     with torch.random.fork_rng(devices=cuda):
@@ -57,8 +58,16 @@ def body_checksum(name: str, device: str) -> str:
 
 
 def _body(name: str, device: str) -> Checkpoint:
-    # float32: small steps would be lost in shorter numbers; the work itself may use those
-    return load_checkpoint("body", name, "", device, "float32", "sdpa")
+    try:
+        import torch
+    except ImportError as error:
+        raise ModelError(
+            f"The classifier '{name}' needs torch and transformers: pip install 'tedaudit[models]'. "
+            "Without them there is: tfidf."
+        ) from error
+    with torch.random.fork_rng(devices=[]):  # a model is drawn at random before its weights are read
+        # float32: small steps would be lost in shorter numbers; the work itself may use those
+        return load_checkpoint("body", name, "", device, "float32", "sdpa")
 
 
 class _Model:
