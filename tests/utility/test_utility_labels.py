@@ -5,6 +5,7 @@ import pytest
 from tedaudit.errors import CorpusError, SpecError
 from tedaudit.types import Corpus, Split
 from tedaudit.utility.labels import take_labels
+from tedaudit.utility.settings import parse_utility
 from tiny_study import make_study
 
 
@@ -82,3 +83,11 @@ def test_a_column_cannot_be_both_task_and_private():
 def test_an_unknown_setting_is_refused():
     with pytest.raises(SpecError, match=r"There is no setting 'clasifier'. Did you mean 'classifier'"):
         make_study("unused", clasifier="tfidf")
+
+
+def test_the_classifier_is_the_zoos_where_the_zoo_is_installed(monkeypatch):
+    bare = {"mechanisms": "identity", "tasks": "topic"}
+    assert parse_utility(bare).classifier == "tfidf"  # the zoo is switched off for the tests
+    pytest.importorskip("tedaudit_zoo")
+    monkeypatch.delenv("TEDAUDIT_ZOO")
+    assert parse_utility(bare).classifier == "zoo:mlm"

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from helpers import Failing, Recording, given, sentences, snapshot
+from tedaudit import load_corpus
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.seeding import derive
 from tedaudit.utility.study import run_study
@@ -68,6 +69,16 @@ def test_a_failed_rewrite_is_trained_on_as_the_empty_text_and_counted(tmp_path):
     assert scores(none, "failing")[0].mean == none.task("topic").lower
     some = run_study(make_study(tmp_path / "some", mechanisms=[Failing(share=0.5)], limit=100))
     assert 0 < some.measured[0].failed < 200
+
+
+def test_a_table_of_rewrites_is_used_for_every_seed_and_what_it_lacks_has_failed(tmp_path):
+    texts = load_corpus("demo", size=300).texts[:-10]
+    rows = ["original,rewrite", *(f'"{text}","{text}"' for text in texts if '"' not in text)]
+    (tmp_path / "pairs.csv").write_text("\n".join(rows), encoding="utf-8")
+    recorded = {"name": "recorded", "path": str(tmp_path / "pairs.csv")}
+    (found,) = run_study(make_study(tmp_path / "s", mechanisms=[recorded]))
+    assert (found.failed, found.rewrites) == (300 - (len(rows) - 1), 300)
+    assert len(set(found.scores.values)) == 1
 
 
 def test_the_same_command_does_nothing_again(tmp_path):
