@@ -12,6 +12,7 @@ from tedaudit import __version__
 from tedaudit.cli_disagree import disagree
 from tedaudit.cli_judge import judge
 from tedaudit.cli_texts import rewrite, triples
+from tedaudit.cli_utility import utility
 from tedaudit.errors import SpecError, TedauditError
 
 app = typer.Typer(
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command()(rewrite)
 app.command()(judge)
 app.command()(disagree)
+app.command()(utility)
 app.add_typer(triples, name="triples")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]

@@ -17,6 +17,7 @@ from tedaudit.reports.table import number, reading, rich_tables
 from tedaudit.results import AuditResult
 from tedaudit.runner import Progress
 from tedaudit.types import Card
+from tedaudit.utility.results import HEADINGS, RIGHT, UtilityResult, caption, cells
 
 
 def console(*, error: bool = False) -> Console:
@@ -86,6 +87,23 @@ def show_figures(drawn: Sequence[Path]) -> None:
     told = f"Figures: {drawn[0].parent} ({len(drawn)} files)" if drawn else figures_missing()
     if told:
         console().print(told, soft_wrap=True)
+
+
+def show_utility(result: UtilityResult, written: Sequence[Path]) -> None:
+    """Print the scores, what they are and where they lie."""
+    from rich.table import Table
+
+    table = Table()
+    for heading in HEADINGS:
+        table.add_column(heading, justify="right" if heading in RIGHT else "left")
+    for row in cells(result):
+        table.add_row(*map(shown, row))
+    out = console()
+    out.print(table)
+    out.print(shown(caption(result)), style="dim")
+    out.print(f"Written: {', '.join(map(str, written))}", soft_wrap=True)
+    if figures_missing():
+        out.print(figures_missing(), soft_wrap=True)
 
 
 def show_bound(bound: Bound) -> None:

@@ -1,5 +1,6 @@
 """Which models of the zoo are installed, what uses them, and which of them an audit takes unasked."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tedaudit.registry import Kind, find, names, zoo_fields
@@ -44,7 +45,13 @@ def defaults_taken(spec: AuditSpec) -> dict[str, str]:
     taken = {"candidate sampling": spec.encoder} if "encoder" not in spec.model_fields_set else {}
     named: list[tuple[Kind, PluginSpec]] = [("mechanism", plugin) for plugin in spec.mechanisms]
     named += [("attack", plugin) for plugin in spec.attacks]
-    for kind, plugin in named:
+    return taken | plugin_defaults(named)
+
+
+def plugin_defaults(named: Sequence[tuple[Kind, PluginSpec]]) -> dict[str, str]:
+    """Return what plug-ins take from the zoo because no other model is named for them."""
+    taken: dict[str, str] = {}
+    for kind, plugin in named if is_default() else ():
         if plugin.live is not None:  # an object has its fields already
             continue
         for key, model in zoo_fields(find(kind, plugin.name)).items():

@@ -16,7 +16,7 @@ from tedaudit.corpora._assemble import assemble
 from tedaudit.errors import CorpusError, RunDirectoryError, SpecError
 from tedaudit.planning import Planner
 from tedaudit.registry import Reference, build, determinants, written
-from tedaudit.spec import AuditSpec, MechanismSpec
+from tedaudit.spec import AuditSpec, MechanismSpec, PluginSpec
 from tedaudit.store import RunDirectory, check_table, epsilon_name
 from tedaudit.types import (
     BringsTexts,
@@ -156,8 +156,8 @@ def prepare(spec: AuditSpec) -> Setting:
         )
         for a in spec.attacks
     }  # fmt: skip
-    grids = {m.title: _epsilons(m, mechanisms[m.title], spec) for m in spec.mechanisms}
-    corpus = load(spec, mechanisms)
+    grids = {m.title: epsilons_of(m, mechanisms[m.title], spec.epsilons) for m in spec.mechanisms}
+    corpus = load(spec.corpus, mechanisms)
     store = RunDirectory(spec.folder)
     seen = store.manifest_bytes()
     old = store.manifest() if store.exists() else None
@@ -220,24 +220,25 @@ def _fitting(mechanisms: Mapping[str, Mechanism], attackers: Mapping[str, Any]) 
     return {title: [name for name in attackers if not unfit[title, name]] for title in mechanisms}
 
 
-def load(spec: AuditSpec, mechanisms: Mapping[str, Mechanism]) -> Corpus:
+def load(named: PluginSpec | None, mechanisms: Mapping[str, Mechanism]) -> Corpus:
     """Return the corpus: the one named, the one that the mechanisms bring, or the demo."""
-    if spec.corpus is None:
+    if named is None:
         bring = [m for m in mechanisms.values() if isinstance(m, BringsTexts)]
         if bring and len(bring) == len(mechanisms):
             texts = list(dict.fromkeys(text for mechanism in bring for text in mechanism.texts()))
             return assemble("recorded", {"train": (texts, {})})
         loader = build(Reference("corpus", "demo"))
     else:
-        loader = build(spec.corpus.reference("corpus"))
+        loader = build(named.reference("corpus"))
     corpus: Corpus = loader.load()
     for split in corpus.splits.values():
         _refuse_broken(corpus.name, split)
     return corpus
 
 
-def _epsilons(spec: MechanismSpec, mechanism: Mechanism, audit: AuditSpec) -> list[float]:
-    asked = spec.epsilons or audit.epsilons
+def epsilons_of(spec: MechanismSpec, mechanism: Mechanism, general: Sequence[float]) -> list[float]:
+    """Return the epsilons of a mechanism: its own, those of the whole spec, or what it takes."""
+    asked = spec.epsilons or general
     if isinstance(mechanism, HasOwnEpsilons):
         return list(mechanism.epsilons(asked))
     if not asked:

@@ -1,9 +1,9 @@
 """The whole of an audit as one value: `AuditSpec`, to and from YAML. Unknown keys are refused."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import yaml
 from pydantic import (
@@ -21,6 +21,7 @@ from tedaudit.registry import Kind, Reference
 from tedaudit.types import Card
 from tedaudit.zoo import default
 
+Spec = TypeVar("Spec", bound=BaseModel)
 _LIMITS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 _LISTS = {"mechanisms": "mechanisms", "attacks": "attacks", "corpus": "corpora"}  # for `tedaudit ls`
 
@@ -77,7 +78,7 @@ class MechanismSpec(PluginSpec):
     @field_validator("epsilons", mode="before")
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
-        return _positive(value)
+        return positive(value)
 
 
 class PlanSpec(BaseModel):
@@ -152,7 +153,7 @@ class AuditSpec(BaseModel):
     @field_validator("epsilons", mode="before")
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
-        return _positive(value)
+        return positive(value)
 
     @field_validator("mechanisms", "attacks", "plans", mode="before")
     @classmethod
@@ -166,16 +167,7 @@ class AuditSpec(BaseModel):
             ("attacks", [a.title for a in self.attacks]),
             ("plans", [p.name for p in self.plans]),
         ):
-            twice = sorted({title for title in titles if titles.count(title) > 1})
-            if twice:
-                way_out = "leave one out" if what == "plans" else "give each a label of its own"
-                raise ValueError(f"two {what} are called {', '.join(twice)}; {way_out}")
-            for title in titles:
-                if "/" in title or title.startswith(".") or not title.isprintable() or len(title) > 80:
-                    raise ValueError(
-                        f"{title!r} names a folder of the run: at most 80 printable characters, no '/' and "
-                        "no leading '.'; give it another label"
-                    )
+            distinct_titles(what, titles)
         return self
 
     @property
@@ -197,12 +189,32 @@ class AuditSpec(BaseModel):
         return yaml.safe_dump(data, sort_keys=False)  # escaped: YAML takes more than \n for a line's end
 
 
+def distinct_titles(what: str, titles: Sequence[str]) -> None:
+    """Refuse titles that stand twice or cannot name a folder."""
+    twice = sorted({title for title in titles if titles.count(title) > 1})
+    if twice:
+        way_out = "leave one out" if what == "plans" else "give each a label of its own"
+        raise ValueError(f"two {what} are called {', '.join(twice)}; {way_out}")
+    for title in titles:
+        if "/" in title or title.startswith(".") or not title.isprintable() or len(title) > 80:
+            raise ValueError(
+                f"{title!r} names a folder of the run: at most 80 printable characters, no '/' and "
+                "no leading '.'; give it another label"
+            )
+
+
 def parse_spec(data: Mapping[str, Any]) -> AuditSpec:
     """Return the spec for a mapping, or say what is wrong with it."""
+    return validated(AuditSpec, data)
+
+
+def validated(model: type[Spec], data: Mapping[str, Any]) -> Spec:
+    """Return a spec of any kind for a mapping, or say what is wrong with it."""
     try:
-        return AuditSpec.model_validate(dict(data))
+        return model.model_validate(dict(data))
     except ValidationError as error:
-        raise SpecError("\n".join(dict.fromkeys(_told(problem) for problem in error.errors()))) from error
+        told = dict.fromkeys(_told(problem, model) for problem in error.errors())
+        raise SpecError("\n".join(told)) from error
 
 
 def read_spec(path: Path) -> dict[str, Any]:
@@ -247,11 +259,11 @@ def yaml_problem(error: Exception) -> str:
     return where + str(getattr(error, "problem", None) or error).splitlines()[0]
 
 
-def _told(problem: Any) -> str:
+def _told(problem: Any, whole: type[BaseModel]) -> str:
     """Return one validation problem as a sentence: the thing, its value, what is allowed."""
     parts = [part for part in problem["loc"] if part not in ("int", "literal['all']")]
     where, top = ".".join(map(str, parts)), str(parts[0]) if parts else ""
-    model: type[BaseModel] = PlanSpec if top == "plans" and len(parts) > 1 else AuditSpec
+    model: type[BaseModel] = PlanSpec if top == "plans" and len(parts) > 1 else whole
     known = {field.alias or name: field for name, field in model.model_fields.items()}
     if problem["type"] in ("extra_forbidden", "invalid_key"):
         close = did_you_mean(str(parts[-1]), known)
@@ -291,7 +303,8 @@ def _number(field: Any) -> str:
     return f"it should be {kinds[field.annotation]}{f', {limits}' if limits else ''}{example}"
 
 
-def _positive(value: Any) -> Any:
+def positive(value: Any) -> Any:
+    """Return one or several epsilons as a list without repeats, or say which is none."""
     single = isinstance(value, str | Mapping) or not hasattr(value, "__iter__")
     values = [value] if single else list(value)
     for one in values:

@@ -84,12 +84,17 @@ def distractors(plan: Plan, size: int) -> Concentration | None:
 Wanted = tuple[int, int, float]  # text position, replicate, epsilon
 
 
-def make_draws(texts: Sequence[str], wanted: Sequence[Wanted], seed: int) -> list[Draw]:
-    """Return a draw per wanted rewrite; the epsilons of one replicate share its noise."""
+def make_draws(
+    texts: Sequence[str], wanted: Sequence[Wanted], seed: int, purpose: str = "rewrite"
+) -> list[Draw]:
+    """Return a draw per wanted rewrite; the epsilons of one replicate share its noise.
+
+    What is rewritten for another purpose than the audited trials has noise of its own.
+    """
     keys: dict[tuple[int, int], int] = {}
     for position, replicate, _ in wanted:
         if (position, replicate) not in keys:
-            keys[position, replicate] = derive(seed, "rewrite", texts[position], replicate)
+            keys[position, replicate] = derive(seed, purpose, texts[position], replicate)
     return [Draw(texts[p], epsilon, keys[p, replicate]) for p, replicate, epsilon in wanted]
 
 

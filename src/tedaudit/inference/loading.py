@@ -20,11 +20,12 @@ from tedaudit.errors import ModelError
 from tedaudit.inference.quantised import WEIGHTS, load_quantised
 from tedaudit.zoo import PREFIX, folder
 
-Task = Literal["causal", "seq2seq", "masked"]
+Task = Literal["causal", "seq2seq", "masked", "body"]
 _CLASSES: dict[Task, str] = {
     "causal": "AutoModelForCausalLM",
     "seq2seq": "AutoModelForSeq2SeqLM",
     "masked": "AutoModelForMaskedLM",
+    "body": "AutoModel",
 }
 _OFFSET = ("roberta", "xlm-roberta", "camembert")  # count positions from the padding token's number on
 CLIP = "clip.json"
@@ -154,6 +155,8 @@ def load_checkpoint(
             model = _from_integers(kind, where, options)
         else:
             model = kind.from_pretrained(where, **options)
+    if task == "body" and getattr(model, "pooler", None) is not None:
+        model.pooler = None  # few checkpoints have its weights: it would be random, and nothing uses it
     model.eval().requires_grad_(requires_grad=False)
     return Checkpoint(name, model.to(place), tokenizer, _clip_range(Path(where)))
 
@@ -170,7 +173,7 @@ def _from_integers(kind: Any, where: str, options: dict[str, Any]) -> Any:
         None, config=config, state_dict=load_quantised(Path(where) / WEIGHTS), output_loading_info=True,
         **options,
     )  # fmt: skip
-    missing = sorted(found["missing_keys"])
+    missing = sorted(key for key in found["missing_keys"] if not key.startswith("pooler."))
     if missing:
         raise ValueError(f"{WEIGHTS} lacks weights, such as {missing[0]}.")
     if (Path(where) / "generation_config.json").is_file():

@@ -25,7 +25,7 @@ STYLES = (
 _SUCCESSES = (
     0.5, 0.99, 0.9, 0.999, 0.9999, 0.99999, 0.1, 0.01, 0.95, 0.8, 0.7, 0.3, 0.6, 0.001,
 )  # fmt: skip
-_GREY = "#666666"
+GREY = "#666666"
 _METADATA: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
 
 
@@ -43,12 +43,19 @@ def write_figures(result: AuditResult) -> list[Path]:
     written = []
     for plan in plans(result):
         drawn = figure([finding for finding in result if finding.plan == plan])
-        for kind, metadata in _METADATA.items():
-            buffer = io.BytesIO()
-            drawn.savefig(buffer, format=kind, dpi=200, metadata=metadata)
-            path = result.folder / "figures" / f"{plan}.{kind}"
-            write_atomically(path, buffer.getvalue())
-            written.append(path)
+        written += saved(drawn, result.folder / "figures" / plan)
+    return written
+
+
+def saved(drawn: Any, where: Path) -> list[Path]:
+    """Save a figure as PDF and PNG, without anything that differs between two times, and return the files."""
+    written = []
+    for kind, metadata in _METADATA.items():
+        buffer = io.BytesIO()
+        drawn.savefig(buffer, format=kind, dpi=200, metadata=metadata)
+        path = where.with_name(f"{where.name}.{kind}")
+        write_atomically(path, buffer.getvalue())
+        written.append(path)
     return written
 
 
@@ -85,9 +92,9 @@ def _panel(axes: Any, findings: Sequence[Finding], labels: Sequence[str]) -> Non
     for number, label in enumerate(labels):
         beside = 1.03 ** (number - (len(labels) - 1) / 2)  # lines that coincide stay visible
         _line(axes, [f for f in findings if f.label == label], epsilons, beside, number)
-    axes.axhline(ceiling, linestyle="--", color=_GREY, linewidth=1)
+    axes.axhline(ceiling, linestyle="--", color=GREY, linewidth=1)
     axes.annotate(f"ceiling {ceiling:.2f}", (0.01, ceiling), (0, 3), xycoords=("axes fraction", "data"),
-                  textcoords="offset points", color=_GREY, fontsize=8)  # fmt: skip
+                  textcoords="offset points", color=GREY, fontsize=8)  # fmt: skip
     axes.set(
         xscale="log", ylim=(-0.04 * top, top), xlabel="nominal $\\epsilon$, per the mechanism's own unit"
     )
@@ -98,7 +105,7 @@ def _panel(axes: Any, findings: Sequence[Finding], labels: Sequence[str]) -> Non
     axes.minorticks_off()
     bound = findings[0].bound
     axes.set_title(
-        _plain(f"{findings[0].attack}, k = {bound.candidates:,}, {bound.trials:,} trials"), fontsize=9
+        plain(f"{findings[0].attack}, k = {bound.candidates:,}, {bound.trials:,} trials"), fontsize=9
     )
     axes.grid(axis="y", color="#dddddd", linewidth=0.5)
     axes.spines["top"].set_visible(False)
@@ -115,7 +122,7 @@ def _line(axes: Any, findings: Sequence[Finding], epsilons: Sequence[float], bes
     # an infinite end leaves the figure at its top, where the axis cuts it
     above = [min(bound.upper, 10 * bound.ceiling + 10) - bound.lower for _, bound in points]
     axes.errorbar(
-        [x for x, _ in points], lower, yerr=[[0.0] * len(points), above], label=_plain(findings[0].label),
+        [x for x, _ in points], lower, yerr=[[0.0] * len(points), above], label=plain(findings[0].label),
         color=colour, marker=marker, markersize=5, linewidth=1.3, elinewidth=0.8, capsize=2,
         linestyle=":" if math.isinf(findings[0].epsilon) else "-",
     )  # fmt: skip
@@ -167,7 +174,7 @@ def places(finding: Finding, epsilons: Sequence[float]) -> Sequence[float]:
     return epsilons if math.isinf(finding.epsilon) else [finding.epsilon]
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return a label that matplotlib shows as it is: no mathematics, and never hidden as a private one."""
     shown = text.replace("\\", "\\\\").replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") else shown

@@ -4,20 +4,21 @@ import json
 
 import polars as pl
 
-from tedaudit.reports.page import Utility, write_page
+from tedaudit.reports.page import write_page
 from tedaudit.reports.safe import redacted
 from tedaudit.reports.table import markdown_tables, markdown_text, post_processing_table, reading
+from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.results import AuditResult
 from tedaudit.store import RunDirectory, write_atomically, write_frame
 
 
 def write_reports(
-    result: AuditResult, *, redact: bool = False, utility: Utility = (), page: bool = True
+    result: AuditResult, *, redact: bool = False, utility: Utility | None = None, page: bool = True
 ) -> AuditResult:
     """Write all of them into the run directory, and return the result as they show it.
 
     Only report.html holds texts of the corpus, and none where it is redacted. `utility` holds rows of
-    mechanism, epsilon, task, score and spread.
+    mechanism, epsilon, task, score and spread; without it, those of the run's utility.json are shown.
     """
     shown = redacted(result, RunDirectory(result.folder).manifest()) if redact else result
     summary = json.dumps(shown.to_dict(), indent=2, ensure_ascii=False)
@@ -28,7 +29,9 @@ def write_reports(
         frame = pl.DataFrame(rows, infer_schema_length=None)
         write_frame(result.folder / "estimates.parquet", frame, "estimates")
     if page:
-        write_page(result, shown, redact=redact, utility=utility)
+        write_page(
+            result, shown, redact=redact, utility=read_utility(result.folder) if utility is None else utility
+        )
     return shown
 
 

@@ -9,7 +9,7 @@ import hashlib
 import importlib.util
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,11 @@ from tedaudit.reports.safe import redacted_spec, renamed, safe_json
 from tedaudit.reports.sample import Sample, take_sample
 from tedaudit.reports.summary import headline, paragraphs, tiles
 from tedaudit.reports.table import HEADINGS, RIGHT, cells, plans, reading
+from tedaudit.reports.utility import Utility
 from tedaudit.results import AuditResult, Finding
 from tedaudit.store import RunDirectory, write_atomically
 
 SCRIPTS = ("elements.js", "charts.js", "explorer.js", "page.js")
-Utility = Sequence[Mapping[str, Any]]  # rows of mechanism, epsilon, task, score, spread
 
 
 def write_page(original: AuditResult, shown: AuditResult, *, redact: bool, utility: Utility = ()) -> Path:
@@ -36,8 +36,7 @@ def write_page(original: AuditResult, shown: AuditResult, *, redact: bool, utili
     manifest = run.manifest()
     sample = take_sample(run, original.findings, redacted=redact)
     data = page_data(shown, manifest, sample, redact=redact)
-    names = renamed("mechanism", [finding.label for finding in original]) if redact else {}
-    data["utility"] = [{**row, "mechanism": names.get(row["mechanism"], row["mechanism"])} for row in utility]
+    data["utility"] = _redacted_utility(original, utility) if redact else list(utility)
     path = original.folder / "report.html"
     write_atomically(path, html(data).encode())
     return path
@@ -116,6 +115,16 @@ def _plans(result: AuditResult, manifest: Mapping[str, Any]) -> list[dict[str, A
 def _finding(finding: Finding) -> dict[str, Any]:
     claim = "none" if finding.claim is None else str(finding.claim)
     return {**finding.to_dict(), "claim": claim, "cells": cells(finding), "complete": finding.complete}
+
+
+def _redacted_utility(result: AuditResult, utility: Utility) -> list[dict[str, Any]]:
+    """Return the rows of utility without mechanisms and columns whose names could be texts."""
+    labels = [*(finding.label for finding in result), *(row["mechanism"] for row in utility)]
+    mechanisms = renamed("mechanism", labels)
+    tasks = {row["task"]: str(row["task"]).rpartition(" F1") for row in utility}
+    columns = renamed("task", [column or rest for column, _, rest in tasks.values()])
+    shown = {task: columns[a or b] + (f"{score}{b}" if a else "") for task, (a, score, b) in tasks.items()}
+    return [{**row, "mechanism": mechanisms[row["mechanism"]], "task": shown[row["task"]]} for row in utility]
 
 
 def _manifest(manifest: Mapping[str, Any], spec: Mapping[str, Any], result: AuditResult) -> dict[str, Any]:

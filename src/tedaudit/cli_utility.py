@@ -1,0 +1,103 @@
+"""The command that measures what rewritten texts are still good for."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tedaudit.errors import SpecError
+
+_SHARED = ("name", "corpus", "mechanisms", "epsilons", "seed")  # what a study takes over from an audit
+
+
+def utility(
+    spec: Annotated[Path | None, typer.Argument(help="A YAML file; flags override it.")] = None,
+    corpus: Annotated[str | None, typer.Option("--corpus", "-c", help="A name, or a file of texts.")] = None,
+    task: Annotated[
+        list[str] | None, typer.Option("--task", help="A label column to learn. Repeat for several.")
+    ] = None,
+    private: Annotated[
+        list[str] | None, typer.Option("--private", help="A label column that should stay private.")
+    ] = None,
+    mechanism: Annotated[
+        list[str] | None, typer.Option("--mechanism", "-m", help="Repeat for several.")
+    ] = None,
+    epsilon: Annotated[
+        list[str] | None, typer.Option("--epsilon", "-e", metavar="NUMBER", help="Repeat for several.")
+    ] = None,
+    classifier: Annotated[
+        str | None, typer.Option(help="tfidf; or an encoder: zoo:mlm, a folder, a hub id.")
+    ] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Of an encoder.")] = None,
+    limit: Annotated[int | None, typer.Option(help="At most this many training texts.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Trainings per score; 3 by default.")] = None,
+    test_split: Annotated[str | None, typer.Option(help="'test' by default.")] = None,
+    seed: Annotated[int | None, typer.Option()] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Draws per call of a mechanism.")] = None,
+    note: Annotated[str | None, typer.Option(help="Stands below the table and the figure.")] = None,
+    name: Annotated[str | None, typer.Option(help="Names the folder.")] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="The folder: runs/NAME-utility.")] = None,
+    assign: Annotated[
+        list[str] | None, typer.Option("--set", help="LABEL.KEY=VALUE: a plug-in's field.")
+    ] = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(help="An audit: its corpus, mechanisms and epsilons, and its report shows the result."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Train classifiers on rewritten texts and test them on clean ones; the same command resumes."""
+    from tedaudit.console import progress_bar, show_defaults, show_utility
+    from tedaudit.overrides import merged
+    from tedaudit.utility.files import check_run, write_study
+    from tedaudit.utility.settings import parse_utility
+    from tedaudit.utility.study import run_study
+
+    flags: dict[str, Any] = {
+        "corpus": corpus, "tasks": task, "private": private, "mechanism": mechanism, "epsilon": epsilon,
+        "classifier": classifier, "learning_rate": learning_rate, "limit": limit, "seeds": seeds,
+        "test_split": test_split, "seed": seed, "batch_size": batch_size, "note": note, "name": name,
+        "out": out,
+    }  # fmt: skip
+    audit = None if run is None else check_run(run).manifest()["spec"]
+    settings = parse_utility(merged(_base(spec, audit, run), flags, assign or []))
+    if not quiet:
+        show_defaults(_defaults(settings))
+    with progress_bar(quiet=quiet) as progress:
+        result = run_study(settings, progress)
+    written = write_study(result, run)
+    if as_json:
+        typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=False))
+        return
+    show_utility(result, written)
+    if run is not None and not quiet:
+        typer.echo(f"To see privacy against utility: tedaudit report {run}")
+
+
+def _base(spec: Path | None, audit: dict[str, Any] | None, run: Path | None) -> dict[str, Any]:
+    """Return what flags are laid over: a file, the settings of an audit, or nothing."""
+    from tedaudit.spec import read_spec
+
+    if spec is not None:
+        return read_spec(spec)
+    if audit is None or run is None:
+        return {}
+    if (audit.get("corpus") or {}).get("name") == "given":
+        raise SpecError(
+            f"'{run}' was made from texts given in Python, which have no labels: name a --corpus."
+        )
+    taken = {key: audit[key] for key in _SHARED if audit.get(key) is not None}
+    return {**taken, "out": str(run.resolve().with_name(f"{run.resolve().name}-utility"))}
+
+
+def _defaults(settings: Any) -> dict[str, str]:
+    """Return what is taken from the zoo because nothing else is named."""
+    from tedaudit.installed import plugin_defaults
+    from tedaudit.zoo import is_default
+
+    taken = plugin_defaults([("mechanism", one) for one in settings.mechanisms])
+    if is_default() and "classifier" not in settings.model_fields_set:
+        taken["classifier"] = settings.classifier
+    return taken

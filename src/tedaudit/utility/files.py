@@ -1,0 +1,43 @@
+"""What a study leaves behind: utility.json, utility.md and a figure; and a copy for an audit's report."""
+
+import json
+from pathlib import Path
+
+from tedaudit.errors import RunDirectoryError
+from tedaudit.reports.figures import figures_missing, saved
+from tedaudit.reports.table import markdown_text
+from tedaudit.reports.utility import FILE
+from tedaudit.store import RunDirectory, write_atomically
+from tedaudit.utility.figure import figure
+from tedaudit.utility.results import HEADINGS, RIGHT, UtilityResult, caption, cells
+
+
+def write_study(result: UtilityResult, run: Path | None = None) -> list[Path]:
+    """Write the result into the study's folder, and into an audit's where one is named; return the files."""
+    content = json.dumps(result.to_dict(), indent=2, ensure_ascii=False).encode()
+    written = [result.folder / FILE, result.folder / "utility.md"]
+    write_atomically(written[0], content)
+    write_atomically(written[1], markdown(result).encode())
+    if not figures_missing():
+        written += saved(figure(result), result.folder / "utility")
+    if run is not None:
+        write_atomically(run / FILE, content)
+        written.append(run / FILE)
+    return written
+
+
+def check_run(run: Path) -> RunDirectory:
+    """Return an audit's run directory, or say that there is none."""
+    store = RunDirectory(run)
+    if not store.manifest_path.is_file():
+        raise RunDirectoryError(f"'{run}' is no audit's run directory: it has no manifest.json (--run).")
+    return store
+
+
+def markdown(result: UtilityResult) -> str:
+    """Return the table as Markdown, with its caption."""
+    marks = ["---:" if heading in RIGHT else "---" for heading in HEADINGS]
+    rows = [HEADINGS, marks, *([markdown_text(cell) for cell in row] for row in cells(result))]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    notes = "\n".join(f"- {markdown_text(note)}" for note in result.notes)
+    return f"# Utility {result.name}\n\n{table}\n\n{markdown_text(caption(result))}\n\n## Notes\n\n{notes}\n"

@@ -1,0 +1,134 @@
+"""The labelled texts of a study: which are trained on, which are tested on, and what is said of each."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tedaudit.errors import CorpusError, SpecError, did_you_mean, listed
+from tedaudit.seeding import derive, uniforms
+from tedaudit.store import key_of
+from tedaudit.types import Corpus, Split
+from tedaudit.utility.settings import UtilitySpec
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The classes of one column, as words, of the training and of the test texts."""
+
+    train: tuple[str, ...]
+    test: tuple[str, ...]
+
+    @property
+    def classes(self) -> list[str]:
+        """The classes that can be learnt."""
+        return sorted(set(self.train))
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Training texts by their positions in the pool, clean test texts, and the labels of every task."""
+
+    positions: tuple[int, ...]
+    train: tuple[str, ...]
+    test: tuple[str, ...]
+    labels: Mapping[str, Labels]
+    notes: tuple[str, ...]
+
+    def determinants(self, task: str) -> dict[str, Any]:
+        """Return what of the data determines a score."""
+        mine = self.labels[task]
+        return {
+            "train": key_of({"texts": self.train, "labels": mine.train})[:16],
+            "test": key_of({"texts": self.test, "labels": mine.test})[:16],
+            "limit": len(self.train),
+        }
+
+
+def take_labels(corpus: Corpus, spec: UtilitySpec) -> Labelled:
+    """Return the texts that have a label for every task; a limit takes the same ones for all mechanisms."""
+    if not spec.roles:
+        columns = corpus.splits["train"].columns
+        raise SpecError(
+            f"Say what is to be learnt: `tasks` (--task) or `private` (--private) name label columns. "
+            f"Corpus '{corpus.name}' has: {listed(columns)}."
+        )
+    if spec.test_split not in corpus.splits or spec.test_split == "train":
+        raise SpecError(
+            f"Corpus '{corpus.name}' has no split '{spec.test_split}' to test on; it has: "
+            f"{listed(corpus.splits)}. Name another one than train with `test_split` (--test-split)."
+        )
+    training, testing = corpus.splits["train"], corpus.splits[spec.test_split]
+    rows = {name: _labelled_rows(corpus, name, list(spec.roles)) for name in ("train", spec.test_split)}
+    chosen = _sample(rows["train"], spec)
+    labels = {
+        task: Labels(_words(training, task, chosen), _words(testing, task, rows[spec.test_split]))
+        for task in spec.roles
+    }
+    for task, mine in labels.items():
+        _refuse_useless(corpus.name, task, mine)
+    notes = [
+        f"{name}: {len(corpus.splits[name]) - len(kept):,} of {len(corpus.splits[name]):,} texts lack "
+        "a label and are left out"
+        for name, kept in rows.items()
+        if len(kept) < len(corpus.splits[name])
+    ]
+    if len(chosen) < len(rows["train"]):
+        notes.append(f"{len(chosen):,} of {len(rows['train']):,} labelled training texts are used")
+    return Labelled(
+        tuple(chosen),
+        tuple(training.texts[row] for row in chosen),
+        tuple(testing.texts[row] for row in rows[spec.test_split]),
+        labels,
+        tuple(notes),
+    )
+
+
+def _labelled_rows(corpus: Corpus, name: str, tasks: Sequence[str]) -> list[int]:
+    """Return the rows of a split that have a label in all of these columns."""
+    split = corpus.splits[name]
+    for task in tasks:
+        if task not in split.columns:
+            raise SpecError(
+                f"Split '{name}' of corpus '{corpus.name}' has no column '{task}'."
+                f"{did_you_mean(task, split.columns)} It has: {listed(split.columns)}."
+            )
+    kept = [row for row in range(len(split)) if all(_is_label(split.columns[task][row]) for task in tasks)]
+    if not kept:
+        raise CorpusError(
+            f"No text in split '{name}' of corpus '{corpus.name}' has a label for all of: {listed(tasks)}. "
+            "Study them one at a time, each in a folder of its own."
+        )
+    return kept
+
+
+def _is_label(value: Any) -> bool:
+    return value is not None and value != "" and not (isinstance(value, float) and math.isnan(value))
+
+
+def _sample(rows: Sequence[int], spec: UtilitySpec) -> list[int]:
+    """Return the rows to train on, in order; a larger limit adds to those of a smaller one."""
+    if not spec.limit or spec.limit >= len(rows):
+        return list(rows)
+    coins = uniforms([derive(spec.seed, "utility", "sample")], len(rows))[0]
+    return sorted(rows[at] for at in np.argsort(coins, kind="stable")[: spec.limit].tolist())
+
+
+def _words(split: Split, task: str, rows: Sequence[int]) -> tuple[str, ...]:
+    return tuple(str(split.columns[task][row]) for row in rows)
+
+
+def _refuse_useless(corpus: str, task: str, labels: Labels) -> None:
+    classes, texts = labels.classes, len(labels.train)
+    if len(classes) < 2:
+        raise CorpusError(
+            f"Column '{task}' of corpus '{corpus}' has one class only among the {texts:,} training texts "
+            f"used ('{classes[0]}'): there is nothing to learn. Name another column, or raise the limit."
+        )
+    if len(classes) > texts / 2:
+        raise CorpusError(
+            f"Column '{task}' of corpus '{corpus}' has {len(classes):,} classes among {texts:,} training "
+            "texts: it does not look like a label. Name another column, or raise the limit."
+        )

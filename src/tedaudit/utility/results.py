@@ -1,0 +1,144 @@
+"""What a study found: macro F1 by mechanism, epsilon and task, between an upper and a lower line."""
+
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tedaudit.utility.settings import Role
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The macro F1 of one classifier over the seeds; `spread` is their sample standard deviation."""
+
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean over the seeds."""
+        return statistics.fmean(self.values)
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation over the seeds, 0 for one seed."""
+        return statistics.stdev(self.values) if len(self.values) > 1 else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {"score": self.mean, "spread": self.spread, "scores": list(self.values)}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A label column: what it is in the study, and the lines between which its scores lie.
+
+    `upper` is of a classifier trained on the texts as they are, `lower` names the most frequent class.
+    """
+
+    name: str
+    role: Role
+    classes: int
+    upper: Scores
+    lower: float
+
+    @property
+    def title(self) -> str:
+        """How tables and figures call its score."""
+        return f"{self.name} F1" if self.role == "utility" else f"{self.name} F1 (private: lower is better)"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One mechanism at one epsilon on one task; `failed` of the rewrites trained on were empty by failure."""
+
+    mechanism: str
+    epsilon: float
+    task: str
+    scores: Scores
+    failed: int
+    rewrites: int
+
+
+@dataclass(frozen=True)
+class UtilityResult:
+    """Everything that a study found, and what it was made with."""
+
+    name: str
+    folder: Path
+    corpus: str
+    classifier: str
+    sizes: tuple[int, int]  # training and test texts
+    tasks: tuple[Task, ...]
+    measured: tuple[Measured, ...]
+    notes: tuple[str, ...]
+    note: str = ""
+
+    def __iter__(self) -> Iterator[Measured]:
+        return iter(self.measured)
+
+    def task(self, name: str) -> Task:
+        """Return a task by the name of its column."""
+        return next(task for task in self.tasks if task.name == name)
+
+    @property
+    def seeds(self) -> int:
+        """How often each classifier was trained."""
+        return len(self.tasks[0].upper.values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; an epsilon of null stands for a mechanism that takes none."""
+        return {
+            "name": self.name, "corpus": self.corpus, "classifier": self.classifier, "seeds": self.seeds,
+            "train": self.sizes[0], "test": self.sizes[1], "note": self.note, "notes": list(self.notes),
+            "tasks": [
+                {
+                    "column": task.name, "task": task.title, "role": task.role, "classes": task.classes,
+                    "upper": task.upper.to_dict(), "lower": task.lower,
+                }
+                for task in self.tasks
+            ],
+            "rows": [self._row(one) for one in self],
+        }  # fmt: skip
+
+    def _row(self, one: Measured) -> Mapping[str, Any]:
+        epsilon = None if math.isinf(one.epsilon) else one.epsilon
+        task = self.task(one.task)
+        return {
+            "mechanism": one.mechanism, "epsilon": epsilon, "task": task.title, "role": task.role,
+            **one.scores.to_dict(), "failed": one.failed, "rewrites": one.rewrites,
+        }  # fmt: skip
+
+
+HEADINGS = ("task", "mechanism", "epsilon", "macro F1", "std", "failed rewrites")
+RIGHT = frozenset(HEADINGS[2:])
+
+
+def cells(result: UtilityResult) -> list[Sequence[str]]:
+    """Return the table as text: per task the upper line, the mechanisms, the lower line."""
+    rows: list[Sequence[str]] = []
+    for task in result.tasks:
+        upper = task.upper
+        rows.append((task.title, "(not rewritten)", "", f"{upper.mean:.3f}", f"{upper.spread:.3f}", ""))
+        for one in (one for one in result if one.task == task.name):
+            epsilon = "any" if math.isinf(one.epsilon) else f"{one.epsilon:g}"
+            score = (f"{one.scores.mean:.3f}", f"{one.scores.spread:.3f}")
+            failed = f"{one.failed:,} of {one.rewrites:,}"
+            rows.append((task.title, one.mechanism, epsilon, *score, failed))
+        rows.append((task.title, "(majority class)", "", f"{task.lower:.3f}", "", ""))
+    return rows
+
+
+def caption(result: UtilityResult) -> str:
+    """Return what the numbers are, in words."""
+    train, test = result.sizes
+    times = "once" if result.seeds == 1 else f"{result.seeds} times, each on other rewrites"
+    told = (
+        f"Corpus {result.corpus}: {result.classifier}, trained {times}, on {train:,} rewritten texts, tested "
+        f"on {test:,} clean ones. Macro F1; std is the standard deviation over the seeds."
+    )
+    if any(task.role == "private" for task in result.tasks):
+        told += " For a private attribute, lower is more private."
+    return f"{told} {result.note}".rstrip()

@@ -1,0 +1,73 @@
+"""The whole of a study as one value: `UtilitySpec`, from YAML or flags. Unknown keys are refused."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from tedaudit.spec import MechanismSpec, PluginSpec, distinct_titles, positive, validated
+from tedaudit.zoo import default
+
+Role = Literal["utility", "private"]
+
+
+class UtilitySpec(BaseModel):
+    """Everything that a study needs: any label column is a task, or an attribute that should stay private."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(default="audit", pattern=r"^[\w.-]+$", description="Names the folder: NAME-utility.")
+    mechanisms: list[MechanismSpec] = Field(min_length=1)
+    corpus: PluginSpec | None = Field(default=None, description="'demo' where nothing is said.")
+    epsilons: list[float] = Field(default_factory=list)
+    tasks: list[str] = Field(default_factory=list, description="Label columns that should stay learnable.")
+    private: list[str] = Field(default_factory=list, description="Label columns that should not.")
+    classifier: str = Field(
+        default_factory=lambda: default("mlm", "tfidf"),
+        description="tfidf, or an encoder: zoo:mlm, a folder or a hub id.",
+    )
+    learning_rate: float = Field(default=0.0, ge=0, description="Of an encoder; 0: by its size.")
+    device: str = Field(default="auto", description="Where an encoder is trained.")
+    seeds: int = Field(default=3, ge=1, le=100, description="How often each classifier is trained.")
+    limit: int = Field(default=0, ge=0, description="At most this many training texts; 0: all.")
+    test_split: str = Field(default="test", description="Which split the classifiers are tested on.")
+    seed: int = 0
+    batch_size: int = Field(default=512, ge=1, description="Draws per call of a mechanism.")
+    note: str = Field(default="", description="Stands below the table and the figure.")
+    out: str = Field(default="", description="The folder of the study; runs/NAME-utility by default.")
+
+    @field_validator("epsilons", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return positive(value)
+
+    @field_validator("mechanisms", "tasks", "private", mode="before")
+    @classmethod
+    def _listed(cls, value: Any) -> Any:
+        return list(value) if isinstance(value, list | tuple) else [value]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "UtilitySpec":
+        distinct_titles("mechanisms", [mechanism.title for mechanism in self.mechanisms])
+        columns = [*self.tasks, *self.private]
+        twice = sorted({column for column in columns if columns.count(column) > 1})
+        if twice:
+            raise ValueError(f"the column {', '.join(twice)} is named twice among `tasks` and `private`")
+        return self
+
+    @property
+    def folder(self) -> Path:
+        """Where the study is kept."""
+        return Path(self.out) if self.out else Path("runs") / f"{self.name}-utility"
+
+    @property
+    def roles(self) -> dict[str, Role]:
+        """What each label column is in the study."""
+        tasks: dict[str, Role] = dict.fromkeys(self.tasks, "utility")
+        return {**tasks, **dict.fromkeys(self.private, "private")}
+
+
+def parse_utility(data: Mapping[str, Any]) -> UtilitySpec:
+    """Return the spec for a mapping, or say what is wrong with it."""
+    return validated(UtilitySpec, data)

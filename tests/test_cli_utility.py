@@ -1,0 +1,69 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+SMALL = ("--set", "corpus.size=200", "--classifier", "tfidf", "--seeds", "2")
+
+
+def tedaudit(*arguments, cwd=None):
+    command = [sys.executable, "-m", "tedaudit.cli", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_flags_alone_make_a_study_and_the_table_is_printed(tmp_path):
+    done = tedaudit(
+        "utility", "--task", "topic", "--private", "gender", "-m", "identity", "-m", "word-rr", "-e", 8,
+        "--note", "The demo corpus stands in.", "-o", tmp_path / "s", *SMALL,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "(not rewritten)" in done.stdout
+    assert "gender F1 (private: lower is better)" in done.stdout
+    assert "The demo corpus stands in." in done.stdout
+    assert {"utility.json", "utility.md", "study.json"} <= {path.name for path in (tmp_path / "s").iterdir()}
+    assert (tmp_path / "s").stat().st_mode & 0o077 == 0
+
+
+def test_a_yaml_file_is_read_flags_override_it_and_json_is_printed(tmp_path):
+    (tmp_path / "study.yaml").write_text(
+        "name: mine\ncorpus: {name: demo, size: 200}\nmechanisms: [identity]\ntasks: topic\n"
+        "classifier: tfidf\nseeds: 3\n"
+    )
+    done = tedaudit("utility", "study.yaml", "--seeds", 1, "--json", "-q", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    data = json.loads(done.stdout)
+    assert (data["seeds"], data["rows"][0]["epsilon"]) == (1, None)
+    assert (tmp_path / "runs" / "mine-utility" / "utility.json").is_file()
+
+
+def test_an_audit_lends_its_settings_and_its_report_shows_the_result(tmp_path):
+    run = ("run", "-m", "word-rr", "-e", 2, "-e", 8, "--trials", 100, "--encoder", "lexical", "-q")
+    assert tedaudit(*run, "--set", "corpus.size=200", "-o", "runs/x", cwd=tmp_path).returncode == 0
+    done = tedaudit(
+        "utility", "--run", "runs/x", "--task", "topic", "--classifier", "tfidf", "--seeds", 1, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "tedaudit report runs/x" in done.stdout
+    rows = json.loads((tmp_path / "runs/x/utility.json").read_text())["rows"]
+    assert [(row["mechanism"], row["epsilon"]) for row in rows] == [("word-rr", 2), ("word-rr", 8)]
+    assert tedaudit("report", "runs/x", "--no-figures", cwd=tmp_path).returncode == 0
+    assert '"task":"topic F1"' in (tmp_path / "runs/x/report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--task", "topic"), "'mechanisms' is missing"),
+        (("-m", "identity"), "Corpus 'demo' has: gender, sentiment, topic"),
+        (("-m", "identity", "--task", "topik"), "Did you mean 'topic'"),
+        (("-m", "word-rr", "--task", "topic"), "'word-rr' needs an epsilon"),
+        (("-m", "identity", "--task", "topic", "--seeds", "0"), "'seeds' is 0"),
+        (("-m", "identity", "--task", "topic", "--run", "nowhere"), "no audit's run directory"),
+    ],
+)
+def test_wrong_use_ends_with_2_and_writes_nothing(arguments, told, tmp_path):
+    done = tedaudit("utility", *arguments, "--classifier", "tfidf", "-o", "s", cwd=tmp_path)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,140 @@
+"""The files of a study, its figure, and the report of an audit that shows it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tedaudit.errors import RunDirectoryError
+from tedaudit.reports.files import write_reports
+from tedaudit.reports.utility import read_utility
+from tedaudit.results import read_result
+from tedaudit.runner import run
+from tedaudit.spec import parse_spec
+from tedaudit.store import RunDirectory
+from tedaudit.utility.figure import figure
+from tedaudit.utility.files import check_run, markdown, write_study
+from tedaudit.utility.results import Measured, Scores, Task, UtilityResult, caption, cells
+
+RESULT = UtilityResult(
+    "small", Path("unused"), "demo", "tfidf", (100, 50),
+    (Task("topic", "utility", 9, Scores((0.7, 0.8)), 0.02),
+     Task("gender", "private", 2, Scores((0.6, 0.6)), 0.33)),
+    (Measured("identity", float("inf"), "topic", Scores((0.7, 0.8)), 0, 200),
+     Measured("identity", float("inf"), "gender", Scores((0.6, 0.6)), 0, 200),
+     Measured("word-rr", 2.0, "topic", Scores((0.1, 0.2)), 3, 200),
+     Measured("word-rr", 8.0, "topic", Scores((0.4, 0.4)), 0, 200),
+     Measured("word-rr", 2.0, "gender", Scores((0.5, 0.4)), 3, 200),
+     Measured("word-rr", 8.0, "gender", Scores((0.5, 0.6)), 0, 200)),
+    ("a note on the corpus",), "SST-2 stands in for Trustpilot.",
+)  # fmt: skip
+
+
+def placed(folder):
+    return UtilityResult(**{**vars(RESULT), "folder": folder})
+
+
+def test_the_standard_deviation_is_of_a_sample():
+    assert Scores((0.1, 0.2, 0.3)).spread == pytest.approx(0.1)
+    assert Scores((0.5,)).spread == 0
+
+
+def test_the_table_stands_between_the_lines():
+    rows = cells(RESULT)
+    assert [row[1] for row in rows[:5]] == [
+        "(not rewritten)", "identity", "word-rr", "word-rr", "(majority class)",
+    ]  # fmt: skip
+    assert tuple(rows[2]) == ("topic F1", "word-rr", "2", "0.150", "0.071", "3 of 200")
+    assert rows[1][2] == "any"
+
+
+def test_the_caption_says_what_stands_in_and_what_lower_means():
+    assert caption(RESULT).endswith("lower is more private. SST-2 stands in for Trustpilot.")
+    assert "SST-2 stands in for Trustpilot." in markdown(RESULT)
+
+
+def test_json_holds_the_rows_that_a_report_shows(tmp_path):
+    write_study(placed(tmp_path))
+    data = json.loads((tmp_path / "utility.json").read_text())
+    assert data["tasks"][1]["lower"] == 0.33
+    assert data["tasks"][1]["role"] == "private"
+    first = read_utility(tmp_path)[0]
+    assert first == {"mechanism": "identity", "epsilon": None, "task": "topic F1", "score": 0.75,
+                     "spread": data["rows"][0]["spread"]}  # fmt: skip
+
+
+def test_the_figure_is_drawn_twice_the_same(tmp_path):
+    pytest.importorskip("matplotlib")
+    write_study(placed(tmp_path))
+    first = {name: (tmp_path / name).read_bytes() for name in ("utility.pdf", "utility.png")}
+    write_study(placed(tmp_path))
+    assert {name: (tmp_path / name).read_bytes() for name in first} == first
+
+
+def test_the_figure_shows_lines_spreads_and_note():
+    pytest.importorskip("matplotlib")
+    drawn = figure(RESULT)
+    assert [axes.get_title() for axes in drawn.axes] == ["topic F1", "gender F1 (private: lower is better)"]
+    topic = drawn.axes[0]
+    assert topic.get_xscale() == "log"
+    dashed = [line.get_ydata()[0] for line in topic.lines if line.get_linestyle() == "--"]
+    assert dashed == [0.75, 0.02]
+    assert len(topic.containers) == 2
+    assert all(container.has_yerr for container in topic.containers)
+    assert "stands in" in drawn.get_supxlabel().replace("\n", " ")
+
+
+def test_a_figure_needs_no_epsilon():
+    pytest.importorskip("matplotlib")
+    only = UtilityResult(**{**vars(RESULT), "measured": RESULT.measured[:2]})
+    assert len(figure(only).axes) == 2
+
+
+@pytest.fixture
+def audit(tmp_path):
+    out = tmp_path / "audit"
+    run(parse_spec({"mechanisms": ["word-rr"], "epsilons": [2], "trials": 100, "out": str(out),
+                    "encoder": "lexical"}))  # fmt: skip
+    return out
+
+
+def shown(folder):
+    page = (folder / "report.html").read_text()
+    start = page.index('"utility":') + len('"utility":')
+    return json.JSONDecoder().raw_decode(page[start:])[0]
+
+
+def test_the_report_of_an_audit_shows_the_study_that_lies_in_it(audit, tmp_path):
+    assert shown(audit) == []
+    write_study(placed(tmp_path / "study"), audit)
+    write_reports(read_result(RunDirectory(audit)))
+    assert [row["mechanism"] for row in shown(audit)] == [row.mechanism for row in RESULT.measured]
+
+
+def test_a_redacted_report_names_no_column_or_mechanism_that_could_be_a_text(audit):
+    rows = [
+        {
+            "mechanism": "my sister called",
+            "epsilon": 2.0,
+            "task": "she lost it F1",
+            "score": 0.5,
+            "spread": 0,
+        },
+        {"mechanism": "word-rr", "epsilon": 2.0, "task": "topic F1", "score": 0.5, "spread": 0},
+    ]
+    write_reports(read_result(RunDirectory(audit)), redact=True, utility=rows)
+    assert [(row["mechanism"], row["task"]) for row in shown(audit)] == [
+        ("mechanism 2", "task 1 F1"),
+        ("word-rr", "topic F1"),
+    ]
+
+
+def test_a_damaged_table_of_utility_is_named(tmp_path):
+    (tmp_path / "utility.json").write_text('{"rows": [{"mechanism": "a"}]}')
+    with pytest.raises(RunDirectoryError, match="is damaged"):
+        read_utility(tmp_path)
+
+
+def test_an_audit_must_be_there_to_take_a_study_in(tmp_path):
+    with pytest.raises(RunDirectoryError, match="no audit's run directory"):
+        check_run(tmp_path)
