@@ -9,8 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tedaudit.errors import RunDirectoryError, listed
-from tedaudit.setting import epsilon_name
-from tedaudit.store import TEMPORARY, RunDirectory, claim_table, write_atomically
+from tedaudit.store import TEMPORARY, RunDirectory, claim_table, epsilon_name, write_atomically
 
 _MARK = "study.json"
 
