@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from tedaudit import __version__
-from tedaudit.cli_compare import compare
+from tedaudit.cli_compare import card, compare
 from tedaudit.cli_judge import judge
 from tedaudit.cli_texts import rewrite, triples
 from tedaudit.errors import SpecError, TedauditError
@@ -22,6 +22,7 @@ app = typer.Typer(
 app.command()(rewrite)
 app.command()(judge)
 app.command()(compare)
+app.command()(card)
 app.add_typer(triples, name="triples")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]

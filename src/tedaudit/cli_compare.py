@@ -42,3 +42,29 @@ def compare(
         typer.echo(json.dumps(compared.to_dict(), indent=2, ensure_ascii=False))
     else:
         show_comparison(compared, out)
+
+
+def card(
+    run_directory: Annotated[Path, typer.Argument()],
+    mechanism: Annotated[
+        str | None, typer.Option("--mechanism", "-m", help="Only this one; every mechanism by default.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder; RUN/cards by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the cards as JSON too.")] = False,
+) -> None:
+    """Write a calibration card per mechanism, Markdown and JSON without texts, to put beside a model card."""
+    from tedaudit.reports.card import calibration_cards
+    from tedaudit.reports.card_files import write_cards
+    from tedaudit.results import read_result
+    from tedaudit.store import RunDirectory
+
+    if out is not None and out.exists() and not out.is_dir():
+        raise SpecError(f"--out is '{out}', which is a file; name a folder.")
+    run = RunDirectory(run_directory)
+    cards = calibration_cards(read_result(run), run.manifest(), mechanism)
+    written = write_cards(cards, out or run_directory / "cards")
+    if as_json:
+        typer.echo(json.dumps(cards, indent=2, ensure_ascii=False))
+        return
+    for path in written:
+        typer.echo(f"Wrote {path}")

@@ -265,13 +265,13 @@ def _notes(opened: Sequence[Opened], rows: Sequence[Comparison]) -> Iterator[str
     """Yield what a reader must know before believing a number."""
     used = {(side.run.number, side.finding) for row in rows for side in (row.first, row.second)}
     for run in opened:
-        pairs = sorted({f.plan for f in run.result if run.estimator(f) == "baseline"})
+        pairs = {f.plan.partition("@")[0] for f in run.result if run.estimator(f) == "baseline"}
         if pairs:
             yield (
                 f"{run.name}: {listed(pairs)} is not compared: a trial of the baseline estimator is a pair "
                 "of guesses, and neither right nor wrong as a whole"
             )
-        alone = [f for f in run.result if f.plan not in pairs and (run.number, f) not in used]
+        alone = [f for f in run.result if run.estimator(f) != "baseline" and (run.number, f) not in used]
         if alone:
             yield f"{run.name}: {len(alone)} of {len(run.result.findings)} findings have nothing beside them"
     if any(row.any_time for row in rows):
