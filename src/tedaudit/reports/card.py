@@ -64,12 +64,17 @@ def calibration_cards(
         )
     names = renamed("mechanism", labels)
     clean = redacted(result, manifest)
-    return [_card(clean, manifest, label, names[label]) for label in labels if only is None or label == only]
+    return [
+        _card(clean, manifest, names[label], _spec(manifest["spec"], label, result))
+        for label in labels
+        if only is None or label == only
+    ]
 
 
-def _card(result: AuditResult, manifest: Mapping[str, Any], label: str, name: str) -> dict[str, Any]:
+def _card(
+    result: AuditResult, manifest: Mapping[str, Any], name: str, spec: Mapping[str, Any]
+) -> dict[str, Any]:
     findings = [finding for finding in result if finding.label == name]
-    spec = _spec(manifest["spec"], label, {finding.attack for finding in findings})
     corpus, machine = manifest["corpus"], manifest.get("machine", {})
     told = cards_of(spec)["mechanisms"][0]
     return {
@@ -82,7 +87,7 @@ def _card(result: AuditResult, manifest: Mapping[str, Any], label: str, name: st
         "violated": any(finding.verdict == "violated" for finding in findings),
         "settings": {
             "corpus": {key: corpus[key] for key in ("name", "texts", "fingerprint")},
-            "plans": [_plan(plan, label, manifest) for plan in dict.fromkeys(f.plan for f in findings)],
+            "plans": [_plan(plan, manifest) for plan in dict.fromkeys(f.plan for f in findings)],
             "alpha": result.alpha, "errors": sorted({finding.bound.error for finding in findings}),
             "claims_tested": sum(finding.claim is not None for finding in result),
             "seed": manifest["spec"].get("seed"), "encoder": spec["encoder"],
@@ -90,7 +95,7 @@ def _card(result: AuditResult, manifest: Mapping[str, Any], label: str, name: st
         "run": {"written": manifest.get("written", ""), "versions": machine.get("versions", {}),
                 "device": machine.get("device", "")},
         "reproduce": {
-            "spec": yaml.safe_dump(spec, sort_keys=False, allow_unicode=True),
+            "spec": yaml.safe_dump(dict(spec), sort_keys=False, allow_unicode=True),
             "commands": ["tedaudit run audit.yaml", "tedaudit card RUN"],
             "left_out": LEFT_OUT in str(spec),
         },
@@ -120,33 +125,32 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return {**told, "complete": finding.complete}
 
 
-def _plan(name: str, label: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
+def _plan(name: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return a plan; lambda is known where the run was last called with it."""
-    base = name.partition("@")[0]
+    base, at, label = name.partition("@")  # a table of recorded rewrites has a plan of its own
     asked = {PlanSpec.model_validate(one).name: one for one in manifest["spec"].get("plans", [])}
     info = manifest["plans"][name]
     return {
-        "name": base, "words": plan_words(name, manifest).replace(f"@{label}", ""), "k": info["k"],
+        "name": base, "words": plan_words(name, manifest).replace(f"{at}{label}", ""), "k": info["k"],
         "estimator": info["estimator"], "lambda": asked.get(base, {}).get("lambda"),
         "strategy": asked.get(base, {}).get("strategy"),
     }  # fmt: skip
 
 
-def _spec(spec: Mapping[str, Any], label: str, attacks: set[str]) -> dict[str, Any]:
-    """Return the spec of this mechanism alone; what cannot be shown is left out, and says so."""
-    asked = [one for one in spec["mechanisms"] if _title(one) == label]
-    mine = asked or [{"name": LEFT_OUT}]  # the run was last called without it
-    plain = redacted_spec({**spec, "mechanisms": mine})
-    plain["mechanisms"] = [
-        _identified(one, shown) for one, shown in zip(mine, plain["mechanisms"], strict=True)
-    ]
-    plain["attacks"] = [
-        _identified(one, shown) for one, shown in zip(spec["attacks"], plain["attacks"], strict=True)
-    ]
+def _spec(spec: Mapping[str, Any], label: str, result: AuditResult) -> dict[str, Any]:
+    """Return the spec of this mechanism and its attacks; what cannot be shown is left out, and says so."""
+    used = {finding.attack for finding in result if finding.label == label}
+    mine = {
+        "mechanisms": [one for one in spec["mechanisms"] if _title(one) == label] or [{"name": LEFT_OUT}],
+        "attacks": [one for one in spec["attacks"] if _title(one) in used] or [{"name": LEFT_OUT}],
+    }  # left out: the run was last called without it
+    plain = redacted_spec({**spec, **mine})
+    for kind, originals in mine.items():
+        plain[kind] = [_identified(*pair) for pair in zip(originals, plain[kind], strict=True)]
+    if plain["corpus"]:
+        plain["corpus"] = _identified({}, plain["corpus"])
     encoder = str(spec.get("encoder", ""))
     plain["encoder"] = encoder if _IDENTIFIER.fullmatch(encoder) else LEFT_OUT
-    kept = [one for one in plain["attacks"] if _title(one) in attacks]
-    plain["attacks"] = kept or plain["attacks"]
     return {key: value for key, value in plain.items() if value not in (None, "", []) and key != "out"}
 
 
