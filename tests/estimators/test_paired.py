@@ -180,6 +180,23 @@ def test_the_bootstrap_meets_the_quantiles_of_all_resamples():
         assert before - 0.01 <= level <= below[at] + 0.01  # the draws' own error is 0.0016 here
 
 
+def test_the_bootstrap_covers_the_true_difference_nearly_as_often_as_it_says():
+    trials, scales = 20, (Scale(), Scale())
+    coins = uniforms([3], 3 * 500)[0].reshape(-1, 3)
+    found = list(tables(trials))
+    ends = np.array([epsilon_bootstrap(counts, scales, 0.05, coins) for counts in found])
+    rows = np.array([[c.both, c.first_only, c.second_only, c.neither] for c in found])
+    for rate in [
+        (0.6, 0.1, 0.1, 0.2),
+        (0.8, 0.15, 0.02, 0.03),
+        (0.5, 0.05, 0.3, 0.15),
+        (0.9, 0.04, 0.04, 0.02),
+    ]:
+        truth = Scale().epsilon(rate[0] + rate[2]) - Scale().epsilon(rate[0] + rate[1])
+        covers = (ends[:, 0] <= truth + 1e-9) & (ends[:, 1] >= truth - 1e-9)
+        assert multinomial.pmf(rows, trials, rate)[covers].sum() > 0.92
+
+
 def test_the_bootstrap_is_a_function_of_its_coins_and_wide_where_all_agree():
     coins = uniforms([1], 3 * 2000)[0].reshape(-1, 3)
     always = PairedCounts(500, 0, 0, 0)

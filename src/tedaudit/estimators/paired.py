@@ -87,9 +87,10 @@ def paired_interval(
     The difference is q (2 t - 1): q is the rate of discordant trials, t the share of them that the
     second side wins. Given their number, that share is binomial, so both have exact intervals
     (Clopper and Pearson 1934): 0.8 alpha goes to t and 0.1 alpha to q, and a union bound joins them.
-    Conservative at every sample size, where the score intervals of Tango (1998) and Newcombe (1998)
-    are right on average; a tenth wider than those at a thousand discordant trials. It leaves out 0
-    only where `mcnemar` rejects at 0.8 alpha. With `confidence_sequence` it holds at every look.
+    Conservative at every sample size, which the score intervals of Tango (1998) and Newcombe (1998)
+    are not, and a tenth wider than the normal one at 2,000 discordant trials. It leaves out 0 only
+    where `mcnemar` rejects at 0.8 alpha. With `confidence_sequence` it holds at every look. Trials
+    must be drawn alike and independently, as those of a plan are.
     """
     alpha = checked_alpha(alpha)
     discordant, trials = checked_counts("discordant", counts.discordant, counts.trials)
@@ -129,8 +130,8 @@ def epsilon_bootstrap(
     A resample of trials depends on the four counts only and is multinomial: one binomial after the
     other, each by inversion at a uniform of `coins` (draws, 3), so that randomness is an argument. A
     quarter of a trial is added to each count: an outcome that never occurred may have been missed.
-    This is `smoothed_success` for each side, on which the resamples are centred. Approximate, as
-    every bootstrap is: what is decided, `mcnemar` decides.
+    This is `smoothed_success` for each side, on which the resamples are centred. Approximate: at 25
+    trials, summed over all outcomes, 95% intervals cover with 0.935 to 0.999 in seven settings.
     """
     from scipy.stats import binom
 
