@@ -162,3 +162,18 @@ def test_an_unknown_mechanism_and_a_run_without_findings_are_refused(made):
     empty = type(made)(made.name, made.folder, (), (), made.alpha)
     with pytest.raises(SpecError, match="no attack has finished a block yet"):
         calibration_cards(empty, manifest)
+
+
+def test_a_card_of_recorded_rewrites_does_not_tell_their_label_by_their_plan(tmp_path):
+    rows = "".join(f"thing {n} of {n % 7},a thing of {n % 7}\n" for n in range(60))
+    (tmp_path / "pairs.csv").write_text("original,rewrite\n" + rows)
+    recorded = {"name": "recorded", "path": str(tmp_path / "pairs.csv"), "label": LABEL}
+    plans = [{"k": 2, "lambda": 0, "estimator": estimator} for estimator in ("reduced", "baseline")]
+    spec = make_spec(
+        tmp_path / "run", corpus=None, mechanisms=[recorded], epsilons=[], plans=plans, trials=20
+    )
+    (card,) = calibration_cards(run(spec), RunDirectory(tmp_path / "run").manifest())
+    assert "ann lost" not in json.dumps(card)
+    assert {plan["words"] for plan in card["settings"]["plans"]} == {
+        "k = 2, lambda = 0, reduced form", "k = 2, lambda = 0, baseline"}  # fmt: skip
+    assert {result["plan"] for result in card["results"]} == {"k2-lambda0", "k2-lambda0-baseline"}

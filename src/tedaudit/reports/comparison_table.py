@@ -66,6 +66,7 @@ def agreement_cells(one: Agreement) -> tuple[str, ...]:
 def reading(compared: Compared) -> str:
     """Return how to read the table, with what the numbers rest on."""
     many = len(compared.comparisons)
+    answers = "is the answer" if many == 1 else f"are all {many} answers"
     paired = (
         "On one plan both sides met the same trials: p is McNemar's exact test on the trials that only one "
         "of them got right, and the interval of the difference of success rates joins the Clopper-Pearson "
@@ -78,8 +79,8 @@ def reading(compared: Compared) -> str:
         "A difference is the second less the first. "
         + (paired if any(one.counts is not None for one in compared.comparisons) else "")
         + (separate if any(one.counts is None for one in compared.comparisons) else "")
-        + f"An exact interval is wrong with probability at most {compared.alpha:g}, and so are all {many} "
-        "answers under 'differs' together (Bonferroni). A difference is one of these attacks' success: that "
+        + f"An exact interval is wrong with probability at most {compared.alpha:g}, and so {answers} "
+        "under 'differs', together (Bonferroni). A difference is one of these attacks' success: that "
         "one mechanism leaks less to them proves no privacy."
     )
 
