@@ -65,7 +65,7 @@ def contents(folder):
 
 def process(*arguments, **environment):
     """Run the real command in a process of its own."""
-    command = [sys.executable, "-m", "tedaudit.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "tedaudit", *map(str, arguments)]
     env = {**os.environ, **environment}
     return subprocess.run(command, capture_output=True, text=True, env=env, timeout=300, check=False)
 
@@ -537,6 +537,8 @@ def made(command, here):
         ("estimate", "made"),
         ("replay", "made", "3"),
         ("report", "made"),
+        ("compare", "made", "--by", "mechanism"),
+        ("card", "made"),
     ],
 )
 def test_json_is_all_that_is_printed_where_it_is_asked_for(arguments, made, command):
@@ -585,7 +587,7 @@ def guesses(folder):
 def test_an_interrupted_run_says_so_and_goes_on_where_it_stopped(command, here):
     arguments = ("run", "-m", "py:plugins:shout", "-e", "1", "-t", "500", "-c", "texts.txt")
     running = subprocess.Popen(
-        [sys.executable, "-m", "tedaudit.cli", *arguments, "-o", "stopped"],
+        [sys.executable, "-m", "tedaudit", *arguments, "-o", "stopped"],
         env={**os.environ, "NAP": "0.01"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     end = time.monotonic() + 120
@@ -674,6 +676,7 @@ def test_a_run_whose_mechanism_is_gone_is_still_estimated_and_reported(made, com
     [
         ("estimate", {"tedaudit.mechanisms.identity", "tedaudit.attacks.lexical", "matplotlib"}),
         ("report", set()),
+        ("card", {"matplotlib"}),
     ],
 )
 def test_estimates_and_reports_load_no_model_and_no_code_of_the_user(made, verb, more):
@@ -755,7 +758,9 @@ def test_the_version_is_that_of_the_package(command):
 def test_help_names_every_verb(command):
     code, out, _ = command("--help")
     assert code == 0
-    assert all(verb in out for verb in ("run", "init", "ls", "estimate", "replay", "report"))
+    assert all(
+        verb in out for verb in ("run", "init", "ls", "estimate", "replay", "report", "compare", "card")
+    )
 
 
 def test_the_installed_command_is_this_one(here):

@@ -6,7 +6,7 @@ import pytest
 
 
 def tedaudit(*arguments, lines=""):
-    command = [sys.executable, "-m", "tedaudit.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "tedaudit", *map(str, arguments)]
     return subprocess.run(command, input=lines, capture_output=True, text=True, timeout=120, check=False)
 
 

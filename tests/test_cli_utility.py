@@ -8,7 +8,7 @@ SMALL = ("--set", "corpus.size=200", "--classifier", "tfidf", "--seeds", "2")
 
 
 def tedaudit(*arguments, cwd=None):
-    command = [sys.executable, "-m", "tedaudit.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "tedaudit", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
 
 

@@ -13,7 +13,7 @@ GIBIBYTE = 1024 * 1024  # in KiB, as the system counts
 @pytest.mark.skipif("TEDAUDIT_QUICK" in os.environ, reason="TEDAUDIT_QUICK is set: this one takes minutes")
 def test_a_million_trials_stay_within_two_gibibytes(tmp_path):
     what = ["-m", "word-rr", "-e", "8", "-c", "demo", "-a", "lexical", "-t", str(TRIALS)]
-    command = [sys.executable, "-m", "tedaudit.cli", "run", *what, "-o", "run", "-q"]
+    command = [sys.executable, "-m", "tedaudit", "run", *what, "-o", "run", "-q"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)

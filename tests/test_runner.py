@@ -39,7 +39,7 @@ TABLES = "[rg]*es/**/*"  # rewrites and guesses
 
 
 def _cli(*arguments, cwd, check=True):
-    command = [sys.executable, "-m", "tedaudit.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "tedaudit", *map(str, arguments)]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
     assert not check or done.returncode == 0, done.stderr
     return done
@@ -104,7 +104,7 @@ def test_a_command_killed_again_and_again_ends_with_the_tables_of_an_uninterrupt
     spec = _written(tmp_path, trials=80)
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     _cli("run", spec, "-q", "-o", whole, cwd=tmp_path)
-    command = [sys.executable, "-m", "tedaudit.cli", "run", str(spec), "-q", "-o", str(broken)]
+    command = [sys.executable, "-m", "tedaudit", "run", str(spec), "-q", "-o", str(broken)]
     kills = 0
     for files in (1, 8, 20, 36):  # as soon as so many are there
         process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
@@ -265,7 +265,7 @@ def test_a_second_process_is_refused_while_the_first_one_works(tmp_path):
         "    return text\n"
     )
     spec = _written(tmp_path, mechanisms=["py:waiting:slow"], epsilons=[1], trials=20)
-    command = [sys.executable, "-m", "tedaudit.cli", "run", str(spec), "-q", "-o", "out"]
+    command = [sys.executable, "-m", "tedaudit", "run", str(spec), "-q", "-o", "out"]
     first = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
     try:
         while not (tmp_path / "started").exists():

@@ -87,7 +87,7 @@ def test_a_forced_text_is_scored_as_the_model_reads_it(judge):
 
 
 def test_the_command_serves_until_it_is_stopped():
-    command = [sys.executable, "-u", "-c", "from tedaudit.cli import main; main()", "judge", "--port", "0"]
+    command = [sys.executable, "-u", "-m", "tedaudit", "judge", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             lines = "".join(process.stdout.readline() for _ in range(4))

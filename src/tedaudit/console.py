@@ -9,8 +9,10 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from tedaudit.comparison import Compared
 from tedaudit.estimators import Bound
 from tedaudit.installed import InstalledModel
+from tedaudit.reports import comparison_table
 from tedaudit.reports.figures import figures_missing
 from tedaudit.reports.page import charts_missing
 from tedaudit.reports.table import number, reading, rich_tables
@@ -80,6 +82,18 @@ def show_page(page: Path) -> None:
     out.print(f"To read in a browser: {page}", soft_wrap=True)
     if charts_missing():
         out.print(charts_missing(), soft_wrap=True)
+
+
+def show_comparison(compared: Compared, page: Path | None) -> None:
+    """Print what differs, how to read it, and where the page lies."""
+    out = console()
+    for table in comparison_table.rich_tables(compared):
+        out.print(table)
+    out.print(comparison_table.reading(compared), style="dim")
+    for note in compared.notes:
+        out.print(f"- {shown(note)}")
+    if page is not None:
+        show_page(page)
 
 
 def show_figures(drawn: Sequence[Path]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from tedaudit.disagreement import disagreements
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
-from tedaudit.experiments.reproduction import Place, corpus_name
+from tedaudit.experiments.place import Place, corpus_name
 from tedaudit.reports.figures import figure, figures_missing
 from tedaudit.results import AuditResult, Finding, post_processing
 from tedaudit.store import RunDirectory, epsilon_name, table_info

@@ -1,44 +1,12 @@
-"""Runs an experiment: audits share one run directory per corpus, so that nothing is rewritten twice."""
+"""Runs an experiment and writes what it found."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from tedaudit.errors import SpecError
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Outcome, write_outcome
-from tedaudit.results import AuditResult
-from tedaudit.runner import Progress, run
-from tedaudit.spec import parse_spec
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where an experiment works: `runs` holds a run per corpus, shared by all experiments of a scale."""
-
-    root: Path
-    progress: Progress | None = None
-    settings: Mapping[str, Any] | None = None  # for every audit, such as the encoder
-
-    def audit(self, experiment: Experiment, corpus: Any, **changes: Any) -> AuditResult:
-        """Run an experiment's audit on a corpus, or go on with it, and return its own findings."""
-        wanted = {
-            "mechanisms": experiment.mechanisms, "epsilons": experiment.epsilons, "plans": experiment.plans,
-            "attacks": experiment.attacks, "trials": experiment.trials, **changes,
-        }  # fmt: skip
-        name = corpus_name(corpus)
-        folder = self.root / "runs" / f"{name}-{wanted['trials']}"
-        spec = parse_spec(
-            {**(self.settings or {}), **wanted, "corpus": corpus, "name": name, "out": str(folder)}
-        )
-        result = run(spec, self.progress, page=False)
-        return _own(result, spec)
-
-
-def corpus_name(corpus: Any) -> str:
-    """Return how a corpus is called."""
-    return str(corpus.get("label") or corpus["name"]) if isinstance(corpus, Mapping) else str(corpus)
+from tedaudit.experiments.place import Place
 
 
 def reproduce(experiment: Experiment, place: Place, *, redact: bool = False) -> tuple[Outcome, list[Path]]:
@@ -55,19 +23,3 @@ def maker(experiment: Experiment) -> Callable[[Experiment, Place], Outcome]:
     if experiment.kind not in makers:
         raise SpecError(f"Experiments of kind '{experiment.kind}' cannot be run.")
     return makers[experiment.kind]
-
-
-def _own(result: AuditResult, spec: Any) -> AuditResult:
-    """Return the findings that an experiment asked for: the run may hold those of others too."""
-    from dataclasses import replace
-
-    plans = {plan.name for plan in spec.plans}
-    attacks = {attack.title for attack in spec.attacks}
-    labels = {mechanism.title for mechanism in spec.mechanisms}
-    epsilons = {*spec.epsilons, *(e for mechanism in spec.mechanisms for e in mechanism.epsilons)}
-    own = tuple(
-        f for f in result
-        if f.plan.partition("@")[0] in plans and f.attack in attacks and f.label in labels
-        and (f.epsilon in epsilons or f.epsilon == float("inf"))
-    )  # fmt: skip
-    return replace(result, findings=own)

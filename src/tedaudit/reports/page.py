@@ -9,7 +9,7 @@ import hashlib
 import importlib.util
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -71,9 +71,9 @@ def page_data(
     }  # fmt: skip
 
 
-def html(data: Mapping[str, Any]) -> str:
+def html(data: Mapping[str, Any], template: str = "template.html", names: Sequence[str] = SCRIPTS) -> str:
     """Return the page around its data."""
-    scripts = [_plotly(), *(_asset(name) for name in SCRIPTS)]
+    scripts = [_plotly(), *(_asset(name) for name in names)]
     allowed = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
     nothing_else = "default-src 'none'; base-uri 'none'; form-action 'none'"
     parts = {
@@ -82,7 +82,7 @@ def html(data: Mapping[str, Any]) -> str:
         "data": safe_json(data),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match.group(1)], _asset("template.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match.group(1)], _asset(template))
 
 
 def plan_words(name: str, manifest: Mapping[str, Any]) -> str:

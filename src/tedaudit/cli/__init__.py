@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal
 import typer
 
 from tedaudit import __version__
-from tedaudit.cli_disagree import disagree
-from tedaudit.cli_judge import judge
-from tedaudit.cli_texts import rewrite, triples
-from tedaudit.cli_utility import utility
+from tedaudit.cli.compare import card, compare
+from tedaudit.cli.disagree import disagree
+from tedaudit.cli.judge import judge
+from tedaudit.cli.texts import rewrite, triples
+from tedaudit.cli.utility import utility
 from tedaudit.errors import SpecError, TedauditError
 
 app = typer.Typer(
@@ -24,6 +25,8 @@ app.command()(rewrite)
 app.command()(judge)
 app.command()(disagree)
 app.command()(utility)
+app.command()(compare)
+app.command()(card)
 app.add_typer(triples, name="triples")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]

@@ -1,0 +1,70 @@
+"""The commands that read finished runs for others: compare, and card."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from tedaudit.errors import SpecError
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Run directories; one is enough with several attacks.")],
+    by: Annotated[
+        Literal["run", "mechanism", "attack"] | None,
+        typer.Option(help="What is put side by side; runs, or with one run its attacks."),
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="The run, mechanism or attack that others are compared with.")
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option(help="The error of all intervals, and of all marks together.")
+    ] = 0.01,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write a page to read in a browser; it holds no texts.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Compare runs, attacks or mechanisms trial by trial; loads no model."""
+    from tedaudit.comparison import compare as compare_runs
+    from tedaudit.console import show_comparison
+    from tedaudit.store import RunDirectory
+
+    if out is not None and (out.is_dir() or out.suffix.lower() not in (".html", ".htm")):
+        raise SpecError(f"--out is '{out}'; it must name a file of HTML, as in comparison.html.")
+    compared = compare_runs([RunDirectory(run) for run in runs], by, against, alpha)
+    if out is not None:
+        from tedaudit.reports.comparison_page import write_comparison
+
+        write_comparison(compared, out)
+    if as_json:
+        typer.echo(json.dumps(compared.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        show_comparison(compared, out)
+
+
+def card(
+    run_directory: Annotated[Path, typer.Argument()],
+    mechanism: Annotated[
+        str | None, typer.Option("--mechanism", "-m", help="Only this one; every mechanism by default.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder; RUN/cards by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the cards as JSON too.")] = False,
+) -> None:
+    """Write a calibration card per mechanism, Markdown and JSON without texts, to put beside a model card."""
+    from tedaudit.reports.card import calibration_cards
+    from tedaudit.reports.card_files import write_cards
+    from tedaudit.results import read_result
+    from tedaudit.store import RunDirectory
+
+    if out is not None and out.exists() and not out.is_dir():
+        raise SpecError(f"--out is '{out}', which is a file; name a folder.")
+    run = RunDirectory(run_directory)
+    cards = calibration_cards(read_result(run), run.manifest(), mechanism)
+    written = write_cards(cards, out or run_directory / "cards")
+    if as_json:
+        typer.echo(json.dumps(cards, indent=2, ensure_ascii=False))
+        return
+    for path in written:
+        typer.echo(f"Wrote {path}")

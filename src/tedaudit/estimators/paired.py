@@ -1,0 +1,173 @@
+"""Differences between two attacks, mechanisms or runs that met the same trials.
+
+On the same trials the outcomes go together, so only the trials in which one side was right and the
+other wrong, the discordant ones, say which is better (McNemar 1947). Sides of different trials are
+compared too, by intervals that hold however the two depend on each other. A difference is always
+the second side minus the first.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.errors import SpecError
+from tedaudit.estimators.bound import Interval, checked_alpha, checked_counts, epsilon_from_success
+from tedaudit.estimators.intervals import clopper_pearson
+from tedaudit.estimators.sequential import log_evidence
+
+Floats = npt.NDArray[np.float64]
+_TO_ORDER, _TO_NUMBER = 0.8, 0.1  # shares of alpha: 0.8 / 2 + 0.1 makes alpha / 2 at either end
+
+
+@dataclass(frozen=True, slots=True)
+class PairedCounts:
+    """How often both sides, only one of them, or neither was right."""
+
+    both: int
+    first_only: int
+    second_only: int
+    neither: int
+
+    @property
+    def trials(self) -> int:
+        """All trials."""
+        return self.both + self.first_only + self.second_only + self.neither
+
+    @property
+    def discordant(self) -> int:
+        """Trials in which one side was right and the other wrong."""
+        return self.first_only + self.second_only
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What turns a success rate into epsilon: the number of candidates, and delta."""
+
+    candidates: int = 2
+    delta: float = 0.0
+
+    def epsilon(self, success: float) -> float:
+        """Return epsilon at a success rate."""
+        return epsilon_from_success(success, self.candidates, self.delta)
+
+
+def paired_counts(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedCounts:
+    """Count trials by who was right; both arrays say it trial by trial."""
+    one, two = np.asarray(first, dtype=np.bool_), np.asarray(second, dtype=np.bool_)
+    if one.shape != two.shape or one.ndim != 1:
+        raise SpecError(f"Outcomes of shape {one.shape} and {two.shape} are not of the same trials.")
+    both, either = int((one & two).sum()), int((one | two).sum())
+    return PairedCounts(both, int(one.sum()) - both, int(two.sum()) - both, len(one) - either)
+
+
+def mcnemar(counts: PairedCounts, *, any_time: bool = False) -> float:
+    """Return the p-value of "both sides are right equally often", from the discordant trials alone.
+
+    The exact test: under the hypothesis a discordant trial goes to either side by a fair coin. With
+    `any_time` it holds for a run that is looked at early or extended: the evidence for either side
+    is a test supermartingale (see `sequential`), so 2 over the larger one is a p-value at every look.
+    """
+    if counts.discordant == 0:
+        return 1.0
+    if any_time:
+        sides = [counts.first_only, counts.second_only]
+        return float(min(1.0, 2 * np.exp(-log_evidence(sides, counts.discordant, 0.5).max())))
+    from scipy.stats import binomtest
+
+    return float(binomtest(counts.first_only, counts.discordant).pvalue)
+
+
+def paired_interval(
+    counts: PairedCounts, alpha: float = 0.01, interval: Interval = clopper_pearson
+) -> tuple[float, float]:
+    """Return an interval for the difference of success rates, each end wrong with at most alpha / 2.
+
+    The difference is q (2 t - 1): q is the rate of discordant trials, t the share of them that the
+    second side wins. Given their number, that share is binomial, so both have exact intervals
+    (Clopper and Pearson 1934): 0.8 alpha goes to t and 0.1 alpha to q, and a union bound joins them.
+    Conservative at every sample size, which the score intervals of Tango (1998) and Newcombe (1998)
+    are not, and a tenth wider than the normal one at 2,000 discordant trials. It leaves out 0 only
+    where `mcnemar` rejects at 0.8 alpha. With `confidence_sequence` it holds at every look. Trials
+    must be drawn alike and independently, as those of a plan are.
+    """
+    alpha = checked_alpha(alpha)
+    discordant, trials = checked_counts("discordant", counts.discordant, counts.trials)
+    rate_low, rate_high = interval(discordant, trials, _TO_NUMBER * alpha)
+    low, high = 0.0, 1.0
+    if discordant:
+        low, high = interval(counts.second_only, discordant, _TO_ORDER * alpha)
+    ends = (2 * low - 1, 2 * high - 1)
+    rates = (rate_low, rate_high)
+    return min(ends[0] * rate for rate in rates), max(ends[1] * rate for rate in rates)
+
+
+def separate_intervals(first: tuple[float, float], second: tuple[float, float]) -> tuple[float, float]:
+    """Return the interval of a difference from one of each side, at half of alpha each.
+
+    By the union bound, so it holds although two plans of one seed may share rewrites. Ends may be
+    infinite; where both sides are, nothing is known of the difference.
+    """
+    low = -np.inf if np.isinf(first[1]) else second[0] - first[1]
+    high = np.inf if np.isinf(second[1]) else second[1] - first[0]
+    return float(low), float(high)
+
+
+def smoothed_success(correct: npt.ArrayLike, trials: int) -> Floats:
+    """Return the success rate with half a trial added to each outcome, so that epsilon is finite.
+
+    Of all such corrections this one biases the log-odds least (Haldane 1955, Anscombe 1956).
+    """
+    return np.asarray((np.asarray(correct, dtype=np.float64) + 0.5) / (trials + 1), dtype=np.float64)
+
+
+def epsilon_bootstrap(
+    counts: PairedCounts, scales: tuple[Scale, Scale], alpha: float, coins: Floats
+) -> tuple[float, float]:
+    """Return a percentile interval for the difference of epsilons: trials drawn anew, in pairs.
+
+    A resample of trials depends on the four counts only and is multinomial: one binomial after the
+    other, each by inversion at a uniform of `coins` (draws, 3), so that randomness is an argument. A
+    quarter of a trial is added to each count: an outcome that never occurred may have been missed.
+    This is `smoothed_success` for each side, on which the resamples are centred. Approximate: at 25
+    trials, summed over all outcomes, 95% intervals cover with 0.935 to 0.999 in seven settings.
+    """
+    from scipy.stats import binom
+
+    tail = checked_alpha(alpha) / 2
+    cells = np.array([counts.both, counts.first_only, counts.second_only, counts.neither]) + 0.25
+    left, drawn = np.full(len(coins), counts.trials), []
+    for at in range(3):
+        share = cells[at] / cells[at:].sum()
+        drawn.append(binom.ppf(coins[:, at], left, share).astype(np.int64).clip(0, left))
+        left = left - drawn[at]
+    both, first, second = drawn
+    differences = _epsilons(both + second, counts.trials, scales[1]) - _epsilons(
+        both + first, counts.trials, scales[0]
+    )
+    low, high = np.quantile(differences, [tail, 1 - tail], method="inverted_cdf")
+    return float(low), float(high)
+
+
+def _epsilons(correct: npt.NDArray[np.int64], trials: int, scale: Scale) -> Floats:
+    """Return smoothed epsilons of many counts; each distinct count is worked out once."""
+    distinct, where = np.unique(correct, return_inverse=True)
+    rates = smoothed_success(distinct, trials).tolist()
+    return np.array([scale.epsilon(rate) for rate in rates], dtype=np.float64)[where]
+
+
+def rank_agreement(first: Sequence[float], second: Sequence[float]) -> float | None:
+    """Return Kendall's tau-b of two rankings of the same things, or None where one ranks nothing.
+
+    1: the same order; -1: the reverse. Ties count for neither (Kendall 1945).
+    """
+    from scipy.stats import kendalltau
+
+    if len(first) != len(second) or len(first) < 2:
+        raise SpecError(
+            f"Rankings of {len(first)} and {len(second)} things; both must rank the same, 2 at least."
+        )
+    if len(set(first)) < 2 or len(set(second)) < 2:
+        return None
+    return float(kendalltau(first, second).statistic)

@@ -1,0 +1,63 @@
+"use strict";
+// Fills the page of a comparison. Uses the helpers of elements.js and charts.js.
+
+function forest(scale) {
+  const rows = data.rows.filter((row) => row[scale] !== null);
+  const spans = rows.map((row) => row[scale]);
+  const ends = spans.flatMap((span) => [span.low, span.value, span.high]).filter((end) => end !== null);
+  const most = Math.max(...ends.map(Math.abs), 0.01) * 1.1;
+  const beyond = 10 * most; // an end that is infinite leaves the chart
+  const colour = variable("--series-0");
+  const trace = {
+    type: "scatter", mode: "markers", x: spans.map((span) => span.value), y: rows.map((row, at) => at),
+    text: rows.map((row) => [row.name, ...data.headings.map((heading, at) => `${heading}: ${row.cells[at]}`)].map(forPlotly).join("<br>")),
+    hovertemplate: "%{text}<extra></extra>",
+    marker: { size: 10, color: colour, symbol: rows.map((row) => (row.differs ? "circle" : "circle-open")), line: { width: 2 } },
+    error_x: {
+      type: "data", symmetric: false, thickness: 1.5, width: 4, color: colour,
+      array: spans.map((span) => (span.high === null ? beyond : span.high - span.value)),
+      arrayminus: spans.map((span) => (span.low === null ? beyond : span.value - span.low)),
+    },
+  };
+  const cut = (text) => (text.length > (narrow.matches ? 22 : 60) ? `${text.slice(0, narrow.matches ? 21 : 59)}…` : text);
+  return draw("difference-chart", [trace], {
+    height: 110 + 30 * Math.max(rows.length, 3), margin: { l: narrow.matches ? 150 : 380, r: 30, t: 16, b: 56 },
+    xaxis: { title: { text: scale === "success" ? "difference of success rates" : "difference of epsilon" }, range: [-most, most], zeroline: true },
+    yaxis: { tickvals: rows.map((row, at) => at), ticktext: rows.map((row) => forPlotly(cut(row.name))),
+      range: [rows.length - 0.5, -0.5], showgrid: false, zeroline: false },
+  });
+}
+
+function charted() {
+  if (data.missing || typeof Plotly === "undefined") {
+    byId("difference-chart").replaceWith(make("p", { class: "notice", id: "difference-chart" },
+      data.missing || "The charts could not be loaded."));
+    return;
+  }
+  const scales = data.rows.some((row) => row.success !== null) ? ["success", "epsilon_difference"] : ["epsilon_difference"];
+  let scale = scales[0];
+  const words = { success: "success rates", epsilon_difference: "epsilon" };
+  const redraw = () => forest(scale);
+  if (scales.length > 1) {
+    byId("scale").append(choices("Difference of", scales.map((value) => ({ value, label: words[value] })),
+      { chosen: scale, changed: (value) => { scale = value; redraw(); } }));
+  }
+  byId("difference-chart").setAttribute("aria-label", "Differences with their intervals. The table below holds the same numbers.");
+  dark.addEventListener("change", redraw);
+  narrow.addEventListener("change", redraw);
+  redraw();
+}
+
+byId("made").textContent = `tedaudit ${data.version}`;
+byId("headline").textContent = data.headline;
+byId("paragraphs").append(...data.paragraphs.map((text) => make("p", {}, text)));
+byId("table").append(table(`Side by side: ${data.by}s`, data.headings, data.rows.map((row) => row.cells), { right: data.right }));
+byId("reading").textContent = data.reading;
+byId("notes").append(...data.notes.map((text) => make("li", {}, text)));
+if (data.agreements.length) {
+  byId("agreement").hidden = false;
+  byId("agreement-table").append(table("Agreement", data.agreement_headings, data.agreements, { right: data.right }));
+}
+byId("runs").append(pairs({ ...data.corpus, alpha: data.alpha }),
+  table("Runs", ["run", "last written", "tedaudit"], data.runs.map((run) => [run.name, run.written, run.version])));
+charted();

@@ -1,0 +1,164 @@
+"""Calibration cards: what an audit measured of one mechanism, for its author to put beside a model card.
+
+A card leaves the machine, so it holds no text of the corpus and nothing that a person may have filled
+with one: labels of several words are numbered, and settings that are strings are left out, unless
+they are identifiers such as a model's.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import yaml
+
+from tedaudit import __version__
+from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.reports.cards import cards_of
+from tedaudit.reports.page import plan_words
+from tedaudit.reports.safe import LEFT_OUT, redacted, redacted_spec, renamed
+from tedaudit.results import AuditResult, Finding
+from tedaudit.spec import PlanSpec
+
+FORMAT = 1
+_IDENTIFIER = re.compile(r"(?:[a-z]+:)?[\w.-]{1,80}(?:/[\w.-]{1,80})?")  # sound, zoo:mlm, owner/model
+_KEPT = ("variant", "model", "revision")
+SAYS = (
+    (
+        "eps_emp is a lower bound: for some pair of texts the mechanism leaks at least this much, and the "
+        "statement is wrong with probability at most the error beside it."
+    ),
+    (
+        "A bound above the claim's total refutes the claim. Verdicts share the error among all claims that "
+        "the run tested."
+    ),
+)
+SAYS_NOT = (
+    (
+        "A low eps_emp proves no privacy: another attack may do better, and the ceiling limits what this "
+        "many trials can show."
+    ),
+    "The point and upper end describe these attacks' success, not the mechanism.",
+    (
+        "The numbers hold for this corpus, these candidates and these settings; nominal epsilons of "
+        "different units do not compare."
+    ),
+)
+_ABOUT = ("name", "summary", "paper", "departures", "version")
+
+
+def calibration_cards(
+    result: AuditResult, manifest: Mapping[str, Any], only: str | None = None
+) -> list[dict[str, Any]]:
+    """Return a card per mechanism as plain data, from the tables alone."""
+    labels = list(dict.fromkeys(finding.label for finding in result))
+    if not labels:
+        raise SpecError(
+            f"'{result.folder}' has nothing for a card: no attack has finished a block yet. Run its command "
+            "again to go on with it."
+        )
+    if only is not None and only not in labels:
+        raise SpecError(
+            f"The run has no mechanism '{only}'.{did_you_mean(only, labels)} It has: {listed(labels)}."
+        )
+    names = renamed("mechanism", labels)
+    clean = redacted(result, manifest)
+    return [
+        _card(clean, manifest, names[label], _spec(manifest["spec"], label, result))
+        for label in labels
+        if only is None or label == only
+    ]
+
+
+def _card(
+    result: AuditResult, manifest: Mapping[str, Any], name: str, spec: Mapping[str, Any]
+) -> dict[str, Any]:
+    findings = [finding for finding in result if finding.label == name]
+    corpus, machine = manifest["corpus"], manifest.get("machine", {})
+    told = cards_of(spec)["mechanisms"][0]
+    return {
+        "format": FORMAT,
+        "kind": "tedaudit calibration card",
+        "written_by": __version__,
+        "mechanism": {"label": name, **{key: told.get(key) for key in _ABOUT}},
+        "claims": _claims(findings),
+        "results": [_finding(finding) for finding in findings],
+        "violated": any(finding.verdict == "violated" for finding in findings),
+        "settings": {
+            "corpus": {key: corpus[key] for key in ("name", "texts", "fingerprint")},
+            "plans": [_plan(plan, manifest) for plan in dict.fromkeys(f.plan for f in findings)],
+            "alpha": result.alpha, "errors": sorted({finding.bound.error for finding in findings}),
+            "claims_tested": sum(finding.claim is not None for finding in result),
+            "seed": manifest["spec"].get("seed"), "encoder": spec["encoder"],
+        },
+        "run": {"written": manifest.get("written", ""), "versions": machine.get("versions", {}),
+                "device": machine.get("device", "")},
+        "reproduce": {
+            "spec": yaml.safe_dump(dict(spec), sort_keys=False, allow_unicode=True),
+            "commands": ["tedaudit run audit.yaml", "tedaudit card RUN"],
+            "left_out": LEFT_OUT in str(spec),
+        },
+        "notes": [note for note in result.notes if not (note.startswith("plan ") and "@" in note)],
+        "says": list(SAYS), "says_not": list(SAYS_NOT),
+    }  # fmt: skip
+
+
+def _claims(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """Return what is promised at each epsilon; nothing where nothing is."""
+    claims = {finding.epsilon: finding.claim for finding in findings if finding.claim is not None}
+    return [
+        {"nominal": None if math.isinf(epsilon) else epsilon, "words": str(claim), **_figures(claim)}
+        for epsilon, claim in sorted(claims.items())
+    ]
+
+
+def _figures(claim: Any) -> dict[str, Any]:
+    names = ("epsilon", "unit", "delta", "max_units", "neighbours", "actual", "total", "total_delta")
+    values = {name: getattr(claim, name) for name in names}
+    return {name: None if value == math.inf else value for name, value in values.items()}
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    told = replace(finding, plan=finding.plan.partition("@")[0]).to_dict()
+    del told["mechanism"], told["claim"]
+    return {**told, "complete": finding.complete}
+
+
+def _plan(name: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a plan; lambda is known where the run was last called with it."""
+    base = name.partition("@")[0]  # a table of recorded rewrites has a plan of its own: plan@LABEL
+    asked = {PlanSpec.model_validate(one).name: one for one in manifest["spec"].get("plans", [])}
+    info = manifest["plans"][name]
+    return {
+        "name": base, "words": plan_words(base, {"plans": {base: info}}), "k": info["k"],
+        "estimator": info["estimator"], "lambda": asked.get(base, {}).get("lambda"),
+        "strategy": asked.get(base, {}).get("strategy"),
+    }  # fmt: skip
+
+
+def _spec(spec: Mapping[str, Any], label: str, result: AuditResult) -> dict[str, Any]:
+    """Return the spec of this mechanism and its attacks; what cannot be shown is left out, and says so."""
+    used = {finding.attack for finding in result if finding.label == label}
+    mine = {
+        "mechanisms": [one for one in spec["mechanisms"] if _title(one) == label] or [{"name": LEFT_OUT}],
+        "attacks": [one for one in spec["attacks"] if _title(one) in used] or [{"name": LEFT_OUT}],
+    }  # left out: the run was last called without it
+    plain = redacted_spec({**spec, **mine})
+    for kind, originals in mine.items():
+        plain[kind] = [_identified(*pair) for pair in zip(originals, plain[kind], strict=True)]
+    if plain["corpus"]:
+        plain["corpus"] = _identified({}, plain["corpus"])
+    encoder = str(spec.get("encoder", ""))
+    plain["encoder"] = encoder if _IDENTIFIER.fullmatch(encoder) else LEFT_OUT
+    return {key: value for key, value in plain.items() if value not in (None, "", []) and key != "out"}
+
+
+def _identified(one: Mapping[str, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a plug-in's settings with identifiers put back, and without what was never set."""
+    back = {key: one[key] for key in _KEPT if _IDENTIFIER.fullmatch(str(one.get(key, " ")))}
+    return {key: value for key, value in {**shown, **back}.items() if value not in (None, "", [])}
+
+
+def _title(one: Mapping[str, Any]) -> str:
+    return str(one.get("label") or str(one["name"]).removeprefix("py:").rpartition(":")[2])

@@ -1,0 +1,110 @@
+"""A calibration card as Markdown, and both of its files."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tedaudit.errors import SpecError
+from tedaudit.reports.table import markdown_text, number
+from tedaudit.store import write_atomically
+
+_HEADINGS = (
+    "epsilon", "plan", "attack", "right / guesses", "success", "eps_emp", "point (to upper end)", "ceiling",
+    "error", "verdict",
+)  # fmt: skip
+
+
+def write_cards(cards: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
+    """Write every card as Markdown and JSON into a folder, and return the files."""
+    written = []
+    for card in cards:
+        name = str(card["mechanism"]["label"]).replace(" ", "-").replace(":", "-")
+        data = json.dumps(card, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        for suffix, content in (("md", markdown(card)), ("json", data)):
+            path = folder / f"{name}.card.{suffix}"
+            try:
+                write_atomically(path, content.encode())
+            except OSError as error:
+                raise SpecError(
+                    f"'{path}' cannot be written ({error.strerror}); name another folder with --out."
+                ) from error
+            written.append(path)
+    return written
+
+
+def markdown(card: Mapping[str, Any]) -> str:
+    """Return the card as one page of Markdown; every name in it is shown as it is."""
+    mechanism = card["mechanism"]
+    about = [mechanism.get("summary"), mechanism.get("paper")]
+    verdict = "At least one claim is **violated**." if card["violated"] else "No claim was refuted."
+    if not card["claims"]:
+        verdict = "It claims nothing, so no claim was tested."
+    parts = [
+        f"# Calibration card: {markdown_text(mechanism['label'])}",
+        "\n".join(markdown_text(str(line)) + "  " for line in about if line),
+        f"Measured by attack with tedaudit {card['written_by']}. {verdict}",
+        _section("Claim", _listed(_claims(card))),
+        _section("Measured", _table(card["results"])),
+        _section("Settings", _listed(_settings(card))),
+        _section("What a bound says", _listed(card["says"])),
+        _section("What it does not say", _listed(card["says_not"])),
+        _section("Reproduce", _reproduce(card["reproduce"])),
+        _section("Versions", _listed([f"{key} {value}" for key, value in card["run"]["versions"].items()])),
+    ]
+    if card["notes"]:
+        parts.insert(-2, _section("Notes", _listed(card["notes"])))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _section(title: str, content: str) -> str:
+    return f"## {title}\n\n{content}"
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {markdown_text(line)}" for line in lines) or "(none)"
+
+
+def _claims(card: Mapping[str, Any]) -> list[str]:
+    told = []
+    for claim in card["claims"]:
+        nominal = "any epsilon" if claim["nominal"] is None else f"epsilon {claim['nominal']:g}"
+        delta = f"delta {claim['total_delta']:g} in all"
+        told.append(f"{nominal}: {claim['words']}; {delta}; for {claim['neighbours']}")
+    return told or ["none"]
+
+
+def _table(results: Sequence[Mapping[str, Any]]) -> str:
+    rows = [_HEADINGS, ("---",) * len(_HEADINGS), *(_row(result) for result in results)]
+    return "\n".join("| " + " | ".join(markdown_text(cell) for cell in row) + " |" for row in rows)
+
+
+def _row(result: Mapping[str, Any]) -> tuple[str, ...]:
+    point, upper = (math.inf if result[name] is None else result[name] for name in ("point", "upper"))
+    unfinished = "" if result["complete"] else ", not finished"
+    return (
+        "any" if result["epsilon"] is None else f"{result['epsilon']:g}", result["plan"], result["attack"],
+        f"{result['correct']:,} / {result['guesses']:,}", f"{result['success']:.4f}",
+        f"{result['lower']:.2f}", f"{number(point)} (to {number(upper)})", f"{result['ceiling']:.2f}",
+        f"{result['error']:g}", f"{result['verdict']}{unfinished}",
+    )  # fmt: skip
+
+
+def _settings(card: Mapping[str, Any]) -> list[str]:
+    settings = card["settings"]
+    corpus, errors = settings["corpus"], " or ".join(f"{error:g}" for error in settings["errors"])
+    plans = [f"plan {plan['name']}: {plan['words']}" for plan in settings["plans"]]
+    return [
+        f"corpus {corpus['name']}, {corpus['texts']:,} texts, fingerprint {corpus['fingerprint']}",
+        *plans,
+        f"alpha {settings['alpha']:g}; a bound's error is at most {errors}",
+        f"{settings['claims_tested']} claims were tested by the run",
+        f"seed {settings['seed']}; candidates by the encoder {settings['encoder']}",
+    ]
+
+
+def _reproduce(how: Mapping[str, Any]) -> str:
+    left = "\n\nWhat is left out could hold a text or a path: put in your own." if how["left_out"] else ""
+    commands = "\n".join(how["commands"])
+    return f"audit.yaml:\n\n```yaml\n{how['spec'].rstrip()}\n```{left}\n\n```sh\n{commands}\n```"

@@ -1,0 +1,125 @@
+"""The page of a comparison: one file that needs nothing and holds no text of the corpus."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from helpers import make_spec
+from tedaudit.comparison import compare
+from tedaudit.corpora._given import Given
+from tedaudit.errors import SpecError
+from tedaudit.reports.comparison_page import page_data, without_texts, write_comparison
+from tedaudit.reports.comparison_table import cells, headings, reading
+from tedaudit.runner import run
+from tedaudit.store import RunDirectory
+
+NASTY = "</script><script>alert(1)</script>"
+TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")
+         for did in ("lost", "sold") for what in ("ring", "boat", "lamp")]  # fmt: skip
+LABEL = "ann lost the ring"
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory):
+    """Two runs on one plan, with labels and settings that tell too much."""
+    folder, found = tmp_path_factory.mktemp("runs"), []
+    for name in ("old", "new"):
+        odd = {"name": "constant", "output": "bob sold the boat", "label": "<script>alert(1)"}
+        mechanisms = ["identity", {"name": "word-rr", "slots": 3, "label": LABEL}, odd]
+        run(
+            make_spec(
+                folder / name, corpus={"name": "given", "live": Given([*TEXTS, NASTY])}, name=name,
+                mechanisms=mechanisms, attacks=[{"name": "lexical", "label": "eve sold the lamp"}],
+            )
+        )  # fmt: skip
+        found.append(RunDirectory(folder / name))
+    return compare(found)
+
+
+@pytest.fixture(scope="module")
+def page(compared, tmp_path_factory):
+    path = tmp_path_factory.mktemp("pages") / "comparison.html"
+    write_comparison(compared, path)
+    return path
+
+
+def test_the_page_asks_the_network_for_nothing_and_runs_its_own_scripts_only(page):
+    html = page.read_text(encoding="utf-8")
+    without_plotly = re.sub(r"<script>.*?</script>", "", html, flags=re.DOTALL)
+    assert "default-src 'none'" in html
+    assert "'unsafe-inline'; img-src" in html
+    assert not re.search(r"(src|href)=[\"']?(https?:)?//", without_plotly)
+    assert html.count("'sha256-") == 4
+
+
+def test_no_text_label_or_path_is_on_it(page, compared):
+    html = page.read_text(encoding="utf-8")
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL).group(1)
+    assert not any(text in data for text in [*TEXTS, NASTY, "alert"])
+    assert json.loads(data)["headline"] == "None of 3 comparisons shows a difference."
+    assert str(compared.comparisons[0].first.run.store.root.parent) not in data
+
+
+def test_labels_of_several_words_are_numbered_the_same_way_everywhere(compared):
+    shown = without_texts(compared)
+    assert {c.first.finding.label for c in shown.comparisons} == {"identity", "mechanism 1", "mechanism 2"}
+    assert {c.first.finding.attack for c in shown.comparisons} == {"attack 1"}
+    assert {a.within for a in shown.agreements} == {"attack 1"}
+    assert {(c.first.member, c.second.member) for c in shown.comparisons} == {("old", "new")}
+
+
+def test_the_page_holds_every_row_of_the_table(compared):
+    data, shown = page_data(compared), without_texts(compared)
+    assert [row["cells"] for row in data["rows"]] == [cells(one, shown) for one in shown.comparisons]
+    assert all(len(row["cells"]) == len(data["headings"]) for row in data["rows"])
+    assert all(len(row) == len(data["agreement_headings"]) for row in data["agreements"])
+
+
+@pytest.mark.parametrize("by", ["mechanism", "run"])
+def test_the_headings_name_what_both_sides_share(compared, by):
+    runs = [
+        RunDirectory(side.run.store.root)
+        for side in (compared.comparisons[0].first, compared.comparisons[0].second)
+    ]
+    some = compare(runs, by)
+    shared = {"run": ["mechanism", "attack"], "mechanism": ["attack"]}[by]
+    assert list(headings(some)[1 : headings(some).index("epsilon")]) == shared
+    assert all(len(cells(one, some)) == len(headings(some)) for one in some.comparisons)
+
+
+def test_the_reading_says_which_test_and_interval_and_what_they_prove(compared):
+    told = reading(compared)
+    for part in ("McNemar's exact test", "Clopper-Pearson", "paired bootstrap", "Bonferroni", "no privacy"):
+        assert part in told
+    assert "On different plans" not in told
+
+
+def test_a_page_that_cannot_be_written_is_named(compared, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SpecError, match="cannot be written"):
+        write_comparison(compared, tmp_path / "file" / "page.html")
+
+
+def test_the_page_draws_itself_in_a_browser(page):
+    playwright = pytest.importorskip("playwright.sync_api")
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("chromium is not installed")
+    trouble, asked = [], []
+    with playwright.sync_playwright() as started:
+        opened = started.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])
+        tab = opened.new_page()
+        tab.on("console", lambda message: trouble.append(message.text))
+        tab.on("pageerror", lambda error: trouble.append(str(error)))
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.goto(page.as_uri())
+        tab.wait_for_selector("#difference-chart .main-svg", timeout=20_000)
+        assert tab.locator("#table tbody tr").count() == 3
+        assert tab.locator("#agreement").is_visible()
+        tab.get_by_label("epsilon", exact=True).check()
+        assert "difference of epsilon" in tab.locator("#difference-chart").inner_text()
+        opened.close()
+    assert trouble == []
+    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [page.as_uri()]

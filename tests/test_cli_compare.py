@@ -1,0 +1,159 @@
+"""compare and card as their users meet them: real runs of the mechanisms that need no model."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tedaudit.cli import main
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Runs on the demo corpus: two that share a plan, one of another seed, one of another corpus."""
+    folder = tmp_path_factory.mktemp("runs")
+    (folder / "texts.txt").write_text("".join(f"text number {n} of some\n" for n in range(30)))
+    shared = ["-a", "lexical", "-t", "300", "--lambda", "0", "--quiet"]
+    three = ["-m", "identity", "-m", "constant", "-m", "word-rr", "-e", "8"]
+    specs = {
+        "first": [*three, "-c", "demo"],
+        "second": [*three, "-c", "demo", "--set", "word-rr.slots=4"],
+        "seeded": [*three, "-c", "demo", "--seed", "9"],
+        "others": [*three, "-c", str(folder / "texts.txt")],
+    }
+    for name, flags in specs.items():
+        call(["run", *flags, *shared, "--name", name, "--out", str(folder / name)])
+    return folder
+
+
+def call(arguments):
+    """Run the command line in this process and return its exit code."""
+    before, sys.argv = sys.argv, ["tedaudit", *map(str, arguments)]
+    try:
+        with pytest.raises(SystemExit) as stopped:
+            main()
+    finally:
+        sys.argv = before
+    return stopped.value.code or 0
+
+
+@pytest.fixture
+def command(capsys):
+    def run(*arguments):
+        capsys.readouterr()
+        code = call(arguments)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+def test_two_runs_are_compared_in_a_table_with_its_reading(runs, command):
+    code, out, err = command("compare", runs / "first", runs / "second")
+    flat = " ".join(out.split())
+    assert (code, err) == (0, "")
+    assert "│ k2-lambda0 │ identity │ lexical │ any │ first │ second │ 1.0000, 1.0000 │ 300 │ 0 │ 0 │" in flat
+    assert "McNemar's exact test" in flat
+    assert "Kendall's tau-b" in flat
+
+
+def test_json_holds_the_same_and_nothing_else_is_printed(runs, command):
+    code, out, _ = command("compare", runs / "first", runs / "second", "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert (told["by"], [run["name"] for run in told["runs"]]) == ("run", ["first", "second"])
+    identity = next(one for one in told["comparisons"] if one["first"]["mechanism"] == "identity")
+    assert identity["counts"] == {"both": 300, "first_only": 0, "second_only": 0, "neither": 0}
+    assert [one["mechanisms"] for one in told["agreements"]] == [3]
+
+
+def test_a_run_of_another_seed_is_unpaired_and_said_so(runs, command):
+    _, out, _ = command("compare", runs / "first", runs / "seeded")
+    assert "unpaired" in out
+    assert "seed: 0 -> 9" in out
+
+
+def test_mechanisms_of_one_run_are_compared_with_the_one_named(runs, command):
+    code, out, _ = command("compare", runs / "first", "--by", "mechanism", "--against", "word-rr", "--json")
+    pairs = {
+        (one["first"]["mechanism"], one["second"]["mechanism"]) for one in json.loads(out)["comparisons"]
+    }
+    assert code == 0
+    assert pairs == {("word-rr", "identity"), ("word-rr", "constant")}
+
+
+def test_a_page_is_written_where_it_is_asked_for(runs, command, tmp_path):
+    page = tmp_path / "new" / "page.html"
+    code, out, _ = command("compare", runs / "first", runs / "second", "--out", page)
+    assert code == 0
+    assert f"To read in a browser: {page}" in out
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+WRONG = {
+    "corpora": (("compare", "first", "others"), ("different texts", "demo (3,600 texts)", "one corpus")),
+    "no run": (("compare", "first", "empty"), ("'{}/empty' is not a run directory", "`tedaudit run`")),
+    "one attack": (("compare", "first"), ("no two attacks", "lexical", "--by mechanism")),
+    "itself": (("compare", "first", "first"), ("is named twice",)),
+    "reference": (("compare", "first", "second", "--against", "frist"), ("Did you mean 'first'?",)),
+    "page": (("compare", "first", "second", "--out", "page.pdf"), ("must name a file of HTML",)),
+    "alpha": (("compare", "first", "second", "--alpha", "2"), ("alpha is 2.0",)),
+    "card of no run": (("card", "empty"), ("is not a run directory",)),
+    "card of whom": (("card", "first", "-m", "word-r"), ("no mechanism 'word-r'", "Did you mean 'word-rr'?")),
+    "card where": (("card", "first", "--out", "texts.txt"), ("which is a file; name a folder",)),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_use_is_told_with_a_way_out_and_writes_nothing(case, runs, command):
+    (runs / "empty").mkdir(exist_ok=True)
+    arguments, fragments = WRONG[case]
+    placed = [runs / part if (runs / part).exists() or "." in part else part for part in arguments]
+    before = sorted(runs.rglob("*"))
+    code, out, err = command(*placed)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert all(fragment.replace("{}", str(runs)) in err for fragment in fragments)
+    assert sorted(runs.rglob("*")) == before
+
+
+def test_what_is_typed_wrong_is_refused_with_usage(runs, command):
+    for arguments in (("compare",), ("compare", runs / "first", "--by", "epsilon"), ("card",)):
+        code, _, err = command(*arguments)
+        assert code == 2
+        assert "Usage" in err
+
+
+def test_cards_are_written_into_the_run_or_where_it_is_said(runs, command, tmp_path):
+    code, out, _ = command("card", runs / "second", "-m", "word-rr", "--out", tmp_path / "cards")
+    assert code == 0
+    assert sorted(path.name for path in (tmp_path / "cards").iterdir()) == [
+        "word-rr.card.json",
+        "word-rr.card.md",
+    ]
+    assert out.count("Wrote ") == 2
+    code, out, _ = command("card", runs / "second", "--json")
+    assert [card["mechanism"]["label"] for card in json.loads(out)] == ["constant", "identity", "word-rr"]
+    assert len(list((runs / "second" / "cards").iterdir())) == 6
+
+
+def test_a_run_with_cards_in_it_can_still_be_read(runs, command):
+    assert command("card", runs / "seeded")[0] == 0
+    assert command("estimate", runs / "seeded", "--json")[0] == 0
+
+
+@pytest.mark.parametrize("verb", ["compare", "card"])
+def test_no_model_library_is_loaded(runs, verb):
+    script = (
+        "import sys, tedaudit.cli as cli\n"
+        "try:\n"
+        f"    sys.argv = ['tedaudit', {verb!r}, {str(runs / 'first')!r}, *sys.argv[1:]]; cli.main()\n"
+        "except SystemExit as stop:\n"
+        "    assert not stop.code\n"
+        "heavy = {'torch', 'sklearn', 'transformers', 'matplotlib'} & set(sys.modules)\n"
+        "sys.exit(str(heavy) if heavy else 0)\n"
+    )
+    more = [str(runs / "second")] if verb == "compare" else []
+    done = subprocess.run([sys.executable, "-c", script, *more], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
