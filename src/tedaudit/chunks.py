@@ -98,6 +98,17 @@ def read_chunk(path: Path) -> Chunk:
     )  # fmt: skip
 
 
+def described(plugin: Reference) -> str:
+    """Return the first line of a file of rewriting by this plug-in."""
+    return json.dumps({"work": "rewrite", "plugin": _travelling(plugin)})
+
+
+def first_line(path: Path) -> str:
+    """Return how a chunk's file begins: what is to be done, and by which plug-in."""
+    with path.open(encoding="ascii") as lines:
+        return lines.readline().rstrip("\n")
+
+
 def write_result(path: Path, result: Sequence[Rewrite] | Sequence[Guess]) -> None:
     """Write the outcome of a chunk."""
     if result and isinstance(result[0], Guess):

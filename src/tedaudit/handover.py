@@ -8,14 +8,16 @@ FOLDER` does them, wherever the folder lies; it needs no table, spec or terminal
 import hashlib
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from tedaudit.chunks import Chunk, RewriteChunk, read_result, write_chunk
+from tedaudit.chunks import Chunk, RewriteChunk, described, first_line, read_chunk, read_result, write_chunk
 from tedaudit.runner import rewrite_chunks
 from tedaudit.setting import prepare
 from tedaudit.spec import AuditSpec
 from tedaudit.store import check_table
 from tedaudit.tables import RewriteTable
+from tedaudit.types import Rewrite
 from tedaudit.worker import CHUNK, RESULT, Executor, Result, Tag
 
 
@@ -35,25 +37,46 @@ def write_work(spec: AuditSpec, folder: Path) -> tuple[int, int]:
 
 
 class FolderExecutor:
-    """Takes the results that lie in a folder; what is not there is done by another executor."""
+    """Takes the rewrites that lie in a folder, draw by draw; others are done by another executor."""
 
     def __init__(self, folder: Path, otherwise: Executor) -> None:
         self._folder, self._otherwise = folder, otherwise
+        self._known: dict[str, dict[tuple[int, float], Rewrite]] = {}
 
     def run(self, work: Iterable[tuple[Tag, Chunk]]) -> Iterator[tuple[Tag, Result]]:
         """Yield the result of every chunk, in order."""
         for tag, chunk in work:
-            result = self._found(chunk)
-            if result is None:
-                yield from self._otherwise.run([(tag, chunk)])
+            if isinstance(chunk, RewriteChunk) and chunk.draws:
+                yield tag, self._rewrites(chunk)
             else:
-                yield tag, result
+                yield from self._otherwise.run([(tag, chunk)])
 
-    def _found(self, chunk: Chunk) -> Result | None:
-        if not isinstance(chunk, RewriteChunk) or not chunk.draws:
-            return None
-        place = _place(self._folder, chunk, write=False).with_suffix(RESULT)
-        return read_result(place, chunk) if place.exists() else None
+    def _rewrites(self, chunk: RewriteChunk) -> list[Rewrite]:
+        """Return the rewrites of all draws: those that were found, and the others made here."""
+        found = self._results(chunk)
+        left = [draw for draw in chunk.draws if (draw.key, draw.epsilon) not in found]
+        made: dict[tuple[int, float], Rewrite] = {}
+        if left:
+            for _, result in self._otherwise.run([(None, replace(chunk, draws=left))]):
+                some = [one for one in result if isinstance(one, Rewrite)]
+                made = {(draw.key, draw.epsilon): one for draw, one in zip(left, some, strict=True)}
+        return [(made.get((d.key, d.epsilon)) or found[d.key, d.epsilon]) for d in chunk.draws]
+
+    def _results(self, chunk: RewriteChunk) -> dict[tuple[int, float], Rewrite]:
+        """Return all rewrites by this mechanism that lie in the folder, by key and epsilon; read once."""
+        wanted = described(chunk.plugin)
+        if wanted not in self._known:
+            found = self._known[wanted] = {}
+            for file in sorted(self._folder.glob(f"*{CHUNK}")):
+                result = file.with_suffix(RESULT)
+                if not result.exists() or first_line(file) != wanted:
+                    continue
+                done = read_chunk(file)
+                if isinstance(done, RewriteChunk):
+                    for draw, one in zip(done.draws, read_result(result, done), strict=True):
+                        if isinstance(one, Rewrite):
+                            found[draw.key, draw.epsilon] = one
+        return self._known[wanted]
 
 
 def _place(folder: Path, chunk: Chunk, *, write: bool) -> Path:

@@ -286,7 +286,3 @@ def main() -> None:
             raise
         sys.stderr.write("\nStopped. What is finished is kept: the same command goes on from there.\n")
         sys.exit(130)
-
-
-if __name__ == "__main__":
-    main()
