@@ -77,10 +77,10 @@ class Bench:
             return []
         attack = self._plugin(chunk.plugin)
         name = _identity(chunk.plugin)
-        if isinstance(attack, Prepares) and self._prepared.get(name) is not chunk.pool:
+        if isinstance(attack, Prepares) and not _same(self._prepared.get(name), chunk.pool):
             attack.prepare(chunk.pool)
             self._prepared[name] = chunk.pool
-        if isinstance(attack, Practises) and self._practising.get(name) is not chunk.practice:
+        if isinstance(attack, Practises) and not _same(self._practising.get(name), chunk.practice):
             attack.practise_on(chunk.practice or chunk.pool)
             self._practising[name] = chunk.practice
         if isinstance(attack, KnowsMechanism) and chunk.mechanism is not None:
@@ -102,6 +102,11 @@ class Bench:
         if name not in self._plugins:
             self._plugins[name] = build(reference)
         return self._plugins[name]
+
+
+def _same(one: Sequence[str] | None, other: Sequence[str]) -> bool:
+    """Return whether these are the same texts: chunks that come from files bring a copy each."""
+    return one is other or one == other
 
 
 def _identity(reference: Reference) -> str:
