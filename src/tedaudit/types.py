@@ -301,6 +301,15 @@ class HasLikelihood(Protocol):
 
 
 @runtime_checkable
+class CutsTexts(Protocol):
+    """A mechanism that shows how it cuts a text: into tokens, words or triples."""
+
+    def pieces(self, text: str) -> tuple[str, ...]:
+        """Return the parts of a text that the mechanism reads, in order; what it cuts off is not there."""
+        ...
+
+
+@runtime_checkable
 class HasFingerprint(Protocol):
     """A plug-in whose results depend on more than its fields: files, weights, source code."""
 

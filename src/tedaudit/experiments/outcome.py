@@ -41,7 +41,7 @@ def write_outcome(outcome: Outcome, experiment: Experiment, folder: Path, *, red
     write_atomically(written[0], markdown(outcome, experiment, shown).encode())
     told = {
         "experiment": experiment.id, "scale": experiment.scale, "title": experiment.title,
-        "settings": experiment.model_dump(mode="json"), "notes": list(outcome.notes),
+        "settings": _settings(experiment, redact=redact), "notes": list(outcome.notes),
         "tables": [
             {"title": one.title, "headings": one.headings, "rows": [[_plain(c) for c in r] for r in one.rows]}
             for one in shown
@@ -83,8 +83,19 @@ def shown(cell: Cell) -> str:
     if cell is None:
         return ""
     if isinstance(cell, float):
-        return f"{cell:g}" if cell == round(cell) and abs(cell) < 1e6 else f"{cell:.2f}"
+        if not math.isfinite(cell) or (cell == round(cell) and abs(cell) < 1e6):
+            return f"{cell:g}"
+        return f"{cell:.2f}" if abs(cell) >= 0.01 else f"{cell:.2g}"
     return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def _settings(experiment: Experiment, *, redact: bool) -> dict[str, Any]:
+    """Return an experiment's settings; redacted, without texts that were written into them."""
+    told = experiment.model_dump(mode="json")
+    given = told["options"].get("texts")
+    if redact and isinstance(given, list):
+        told["options"]["texts"] = ["(left out)" if isinstance(text, str) else text for text in given]
+    return told
 
 
 def _plain(cell: Cell) -> Cell:

@@ -92,6 +92,22 @@ def _group(
     return [tuple(token for token in row if token >= 0) for row in drawn.tolist()]
 
 
+def first_log_probabilities(
+    checkpoint: Checkpoint, clip: Clip, prompts: Sequence[tuple[int, ...]], epsilon: float
+) -> Floats:
+    """Return the log-probability of every token as the first one drawn after each prompt, exactly."""
+    table = np.full((len(prompts), int(checkpoint.model.config.vocab_size)), -np.inf)
+    decoder = decoder_for(checkpoint)
+    requests = [Request(prompt, epsilon, 0, 1) for prompt in prompts]
+    for width, members in _by_width(requests, checkpoint.padding_step).items():
+        budget = decoder.row_budget(width, 1)
+        for start in range(0, len(members), budget):
+            group = members[start : start + budget]
+            logits = decoder.start([prompts[i] for i in group], width)
+            table[group] = log_probabilities(clip, logits, epsilon).cpu().numpy()
+    return table
+
+
 def log_likelihoods(
     checkpoint: Checkpoint,
     clip: Clip,

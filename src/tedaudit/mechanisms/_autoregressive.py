@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from tedaudit.errors import SpecError
-from tedaudit.inference.generation import Request, generate, log_likelihoods
+from tedaudit.inference.generation import Request, first_log_probabilities, generate, log_likelihoods
 from tedaudit.inference.loading import Checkpoint, Task, load_checkpoint
 from tedaudit.inference.sampling import Clip, chosen_clip
 from tedaudit.types import Claim, Draw, Floats, Rewrite
@@ -100,6 +100,34 @@ class Autoregressive(ABC):
         for number, place, pair in able:
             scores[number][place] = found[pair]
         return scores
+
+    def first_token(self, texts: Sequence[str], epsilon: float) -> Floats:
+        """Return the log-probability of every token as the first one drawn, a row per text.
+
+        It is the distribution that draws are made from, so nothing need be sampled to know it. All are
+        -inf for a text that is refused as over-long.
+        """
+        prompts = self._prompts(texts)
+        able = list(dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None))
+        found = first_log_probabilities(self._checkpoint(), self._clip(), able, epsilon)
+        rows = dict(zip(able, found, strict=True))
+        refused = np.full(found.shape[1], -math.inf)
+        own = [prompts[text] for text in texts]
+        return np.array([refused if prompt is None else rows[prompt] for prompt in own])
+
+    def pieces(self, text: str) -> tuple[str, ...]:
+        """Return the tokens of a text alone, without the prompt around it; marks of its end are tokens."""
+        return tuple(self.piece(token) for token in self._checkpoint().tokenizer(text)["input_ids"])
+
+    def piece(self, token: int) -> str:
+        """Return how one token is written, the space before it included."""
+        return str(self._checkpoint().tokenizer.decode([token]))
+
+    def source_tokens(self, text: str) -> tuple[tuple[int, ...], ...]:
+        """Return the tokens that write a text: at the start of a line, and after a space."""
+        tokenizer = self._checkpoint().tokenizer
+        written = tokenizer([text, f" {text}"], add_special_tokens=False)["input_ids"]
+        return tuple(tuple(ids) for ids in written)
 
     def _can_end(self, tokens: Sequence[int], prompt: tuple[int, ...] | None) -> bool:
         """Return whether a draw from this prompt can stop exactly after these tokens."""

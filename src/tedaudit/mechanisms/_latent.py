@@ -66,6 +66,10 @@ class Latent(ABC):
         """Return what the encoder makes of each text, flat, before clipping."""
 
     @abstractmethod
+    def _read(self, text: str) -> Sequence[int]:
+        """Return the tokens that the encoder reads of a text, without padding."""
+
+    @abstractmethod
     def _decoded(self, latents: Singles, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """Return the tokens that the decoder writes from each latent; the texts lend at most their mask."""
 
@@ -102,6 +106,23 @@ class Latent(ABC):
     def noise_scale(self, epsilon: float) -> float:
         """Return the scale of the noise on each number: standard deviation, or Laplace's b."""
         return sigma_for(self.noise, self.sensitivity() / self._excess(), epsilon, self.delta)
+
+    def noise_norm(self, epsilon: float) -> float:
+        """Return the root of the expected squared L2 norm of the noise: exact, where `noise_of` draws."""
+        variance = (2.0 if self.noise == "laplace" else 1.0) * self.noise_scale(epsilon) ** 2
+        return math.sqrt(variance * self._size())
+
+    def noise_of(self, keys: Sequence[int], epsilon: float) -> Floats:
+        """Return what a draw with each of these keys adds to the latent, a row per key."""
+        return self.noise_scale(epsilon) * self._standard(keys)
+
+    def largest_norm(self) -> float:
+        """Return the L2 norm that no clipped latent exceeds."""
+        return self.clip * (math.sqrt(self._size()) if self.clipping == "value" else 1.0)
+
+    def pieces(self, text: str) -> tuple[str, ...]:
+        """Return the tokens of a text that the encoder reads; what is beyond the window is not there."""
+        return tuple(str(self._checkpoint().tokenizer.decode([token])) for token in self._read(text))
 
     def encode(self, texts: Sequence[str]) -> Singles:
         """Return the latent of each text after clipping and before noise, as flat as a released one."""

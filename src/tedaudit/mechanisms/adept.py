@@ -69,6 +69,11 @@ class Adept(Latent):
         checkpoint = self._checkpoint()
         return encode(checkpoint, read_tokens(checkpoint, texts, self.window))
 
+    def _read(self, text: str) -> Sequence[int]:
+        checkpoint = self._checkpoint()
+        padding = checkpoint.tokenizer.pad_token_id
+        return [token for token in read_tokens(checkpoint, [text], self.window)[0] if token != padding]
+
     def _decoded(self, latents: Singles, texts: Sequence[str]) -> list[tuple[int, ...]]:  # noqa: ARG002 (only a mask would need the texts)
         checkpoint = self._checkpoint()
         end = checkpoint.tokenizer.eos_token_id

@@ -89,6 +89,10 @@ class DPBart(Latent):
         hidden = encode(checkpoint, windows(checkpoint, texts, self.window))
         return hidden[:, :, self._bart().kept].reshape(len(texts), -1)
 
+    def _read(self, text: str) -> Sequence[int]:
+        read = windows(self._checkpoint(), [text], self.window)
+        return [int(token) for token in read.ids[0][read.mask[0].bool()]]
+
     def _decoded(self, latents: Singles, texts: Sequence[str]) -> list[tuple[int, ...]]:
         import torch
 

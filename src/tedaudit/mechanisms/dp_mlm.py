@@ -127,6 +127,10 @@ class DPMLM:
                     scores[number][place] += table[row, released[number][item]]
         return scores
 
+    def pieces(self, text: str) -> tuple[str, ...]:
+        """Return the words of a text that have a slot."""
+        return tuple(word for word in self._words(text) if word is not None)
+
     def _draw(self, draws: Sequence[Draw], words: Mapping[str, list[str | None]]) -> list[list[int]]:
         """Return the items drawn for the slots of each draw; -1 in slots whose word is released."""
         import torch

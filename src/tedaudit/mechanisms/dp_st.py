@@ -165,6 +165,10 @@ class DPST:
         found = self._triples(texts)
         return sum(not found[text] for text in texts) / len(texts) if texts else 0.0
 
+    def pieces(self, text: str) -> tuple[str, ...]:
+        """Return the triples of a text that are replaced."""
+        return tuple(triple.text for triple in self._counted(self._triples([text])[text]))
+
     def _queries(self, texts: Sequence[str]) -> _Queries:
         """Do the noise-free work, once per distinct text and triple."""
         found = self._triples(texts)

@@ -1,0 +1,106 @@
+"""What the probes share: the mechanisms to look into, the texts to try them on, and their options."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.experiments.definition import Experiment
+from tedaudit.inference.encoders import load_encoder
+from tedaudit.registry import build
+from tedaudit.seeding import derive, uniforms
+from tedaudit.spec import MechanismSpec, PluginSpec
+from tedaudit.types import Corpus, Draw, HasOwnEpsilons, Rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A mechanism as a probe sees it: how results call it, and the epsilons to try."""
+
+    label: str
+    mechanism: Any
+    epsilons: tuple[float, ...]
+
+
+def options_of(experiment: Experiment, **defaults: Any) -> dict[str, Any]:
+    """Return a probe's options, with defaults for those that are not given; unknown ones are refused."""
+    for name in experiment.options:
+        if name not in defaults:
+            raise SpecError(
+                f"Experiment '{experiment.id}' has no option '{name}'.{did_you_mean(name, defaults)} "
+                f"It takes: {listed(defaults)}."
+            )
+    return {**defaults, **experiment.options}
+
+
+def subjects(experiment: Experiment) -> Iterator[Subject]:
+    """Yield the mechanisms one by one, so that models of one need not stay for the next."""
+    for given in experiment.mechanisms:
+        spec = MechanismSpec.model_validate(given)
+        mechanism = build(spec.reference("mechanism"))
+        asked = spec.epsilons or experiment.epsilons
+        own = mechanism.epsilons(asked) if isinstance(mechanism, HasOwnEpsilons) else asked
+        yield Subject(spec.title, mechanism, tuple(sorted(own)))
+
+
+def corpora(experiment: Experiment) -> Iterator[tuple[str, Corpus]]:
+    """Yield an experiment's corpora by title."""
+    for given in experiment.corpora:
+        try:
+            spec = PluginSpec.model_validate(given)
+        except ValidationError as error:
+            raise SpecError(f"Experiment '{experiment.id}': {given!r} names no corpus.") from error
+        yield spec.title, build(spec.reference("corpus")).load()
+
+
+def chosen_texts(experiment: Experiment, wanted: Sequence[str | int]) -> list[str]:
+    """Return the texts that are asked for: written out, or by position in the first corpus."""
+    pool: tuple[str, ...] = ()
+    if any(isinstance(text, int) for text in wanted):
+        found = next(corpora(experiment), None)
+        if found is None:
+            raise SpecError(f"Experiment '{experiment.id}' takes texts by position, but names no corpus.")
+        pool = found[1].texts
+    for text in wanted:
+        if isinstance(text, int) and not 0 <= text < len(pool):
+            raise SpecError(
+                f"Experiment '{experiment.id}': there is no text {text}; the corpus has {len(pool):,}."
+            )
+    if not wanted:
+        raise SpecError(f"Experiment '{experiment.id}' needs a text: name some in its option 'texts'.")
+    return [pool[text] if isinstance(text, int) else text for text in wanted]
+
+
+def sampled_texts(corpus: Corpus, count: int, seed: int) -> list[str]:
+    """Return as many texts of a corpus, drawn without replacement; all where it has no more."""
+    coins = uniforms([derive(seed, "probe texts")], len(corpus.texts))[0]
+    return [corpus.texts[i] for i in np.argsort(coins, kind="stable")[:count]]
+
+
+def draws_for(texts: Sequence[str], epsilons: Sequence[float], seed: int, purpose: str) -> list[Draw]:
+    """Return a draw per text and epsilon; the epsilons of a text share one noise."""
+    keys = {text: derive(seed, purpose, text) for text in texts}
+    return [Draw(text, epsilon, keys[text]) for text in texts for epsilon in epsilons]
+
+
+def said(rewrite: Rewrite) -> str:
+    """Return what a table shows of a rewrite: nothing may look as if it had been left out."""
+    if rewrite.error:
+        return f"(failed: {rewrite.error})"
+    return rewrite.text or "(empty)"
+
+
+def likeness(encoder: str, first: Sequence[str], second: Sequence[str]) -> list[float]:
+    """Return the cosine of each pair of texts; 1 for equal ones, the empty one included."""
+    loaded = load_encoder(encoder)
+    cosines = np.asarray((loaded.encode(list(first)) * loaded.encode(list(second))).sum(axis=1)).ravel()
+    pairs = zip(first, second, cosines.tolist(), strict=True)
+    return [1.0 if one == other else float(cosine) for one, other, cosine in pairs]
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean; not a number of nothing."""
+    return sum(values) / len(values) if values else float("nan")

@@ -1,0 +1,19 @@
+"""Looks into a mechanism rather than attacking it: what it writes, how it cuts, how loud its noise is."""
+
+from collections.abc import Callable
+
+from tedaudit.experiments.definition import Experiment
+from tedaudit.experiments.outcome import Outcome
+from tedaudit.experiments.probe_first_token import first_token
+from tedaudit.experiments.probe_noise import noise
+from tedaudit.experiments.probe_rewrites import examples, tokenization, variance
+from tedaudit.experiments.reproduction import Place
+
+MAKERS: dict[str, Callable[[Experiment, Place], Outcome]] = {
+    "examples": examples,
+    "variance": variance,
+    "tokenization": tokenization,
+    "noise": noise,
+    "first-token": first_token,
+}
+"""What makes an outcome of each kind."""
