@@ -254,3 +254,33 @@ def test_importing_the_mechanisms_does_not_import_torch():
         "sys.exit(bool({'torch', 'transformers', 'polars', 'pydantic', 'typer', 'yaml'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "analytic_gaussian", "laplace"])
+def test_the_noise_of_a_key_is_what_a_draw_with_it_adds(make, noise):
+    mechanism = make(noise=noise)
+    drawn = mechanism.noise_of([5, 6], 300.0)
+    clean = mechanism.encode(SENTENCES[:1])[0]
+    released = [mechanism.rewrite([Draw(SENTENCES[0], 300.0, key)])[0].latent for key in (5, 6)]
+    np.testing.assert_allclose(np.stack(released) - clean, drawn, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_the_expected_norm_of_the_noise_is_that_of_many_draws(make, noise):
+    mechanism = make(noise=noise)
+    squares = (mechanism.noise_of(range(4000), 50.0) ** 2).sum(axis=1)
+    assert np.sqrt(squares.mean()) == pytest.approx(mechanism.noise_norm(50.0), rel=0.03)
+
+
+def test_no_latent_is_longer_than_the_largest_norm(make):
+    for clipping in ("value", "norm"):
+        mechanism = make(clip=0.01, clipping=clipping)
+        norms = np.linalg.norm(mechanism.encode(SENTENCES).astype(np.float64), axis=1)
+        assert norms.max() <= mechanism.largest_norm()
+        assert norms.max() > 0.5 * mechanism.largest_norm()
+
+
+def test_pieces_stop_where_the_window_does(make):
+    mechanism = make(window=6)
+    assert len(mechanism.pieces(SENTENCES[0])) == 6
+    assert 2 <= len(mechanism.pieces("")) <= 6

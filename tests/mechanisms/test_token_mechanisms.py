@@ -233,3 +233,37 @@ def test_rewrites_resemble_chance_less_as_epsilon_grows(make, name):
 
 def test_every_pair_of_twins_is_distinct():
     assert all(left != right for left, right in itertools.chain(TWINS))
+
+
+@pytest.mark.parametrize("top_k", [0, 7])
+@pytest.mark.parametrize("name", ["dp-prompt", "dp-paraphrase"])
+def test_the_distribution_of_the_first_token_is_the_one_that_likelihoods_are_of(make, name, top_k):
+    mechanism = make(name, max_tokens=1, top_k=top_k)
+    table = mechanism.first_token(PLAIN, 30.0)
+    assert np.exp(table).sum(axis=1) == pytest.approx(np.ones(len(PLAIN)))
+    tokens = [[token] for token in range(table.shape[1])]
+    scores = mechanism.log_likelihoods(tokens, [PLAIN] * len(tokens), 30.0)
+    np.testing.assert_allclose(table.T, np.array(scores), rtol=0, atol=1e-9)
+
+
+def test_a_refused_text_has_no_first_token(make):
+    table = make("dp-paraphrase", overlong="error").first_token((PLAIN[0], ODD[2]), 30.0)
+    assert np.isfinite(table[0]).all()
+    assert np.isneginf(table[1]).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pieces_are_what_the_mechanism_reads_of_a_text(make, name):
+    text = "she lost her keys in the park"
+    pieces = make(name, **({"slots": 3} if name == "dp-mlm" else {})).pieces(text)
+    if name == "dp-mlm":
+        assert pieces == ("she", "lost", "her")
+    else:
+        assert "".join(pieces) == text
+
+
+def test_the_tokens_of_a_source_are_given_with_and_without_a_space_before_it(make):
+    mechanism = make("dp-paraphrase")
+    plain, after = mechanism.source_tokens("the park")
+    assert "".join(map(mechanism.piece, plain)) == "the park"
+    assert "".join(map(mechanism.piece, after)) == " the park"

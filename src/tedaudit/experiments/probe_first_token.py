@@ -12,17 +12,18 @@ import numpy as np
 from tedaudit.errors import SpecError
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
+from tedaudit.experiments.place import Place
 from tedaudit.experiments.probe_inputs import (
     Subject,
     chosen_texts,
     corpora,
+    epsilon_axis,
     options_of,
     sampled_texts,
     subjects,
 )
-from tedaudit.experiments.reproduction import Place
 from tedaudit.mechanisms._autoregressive import Autoregressive
-from tedaudit.reports.figures import STYLES, figures_missing
+from tedaudit.reports.figures import STYLES, figures_missing, plain
 from tedaudit.types import Floats
 
 NEGLIGIBLE = 0.01  # mass on the source's first token below which notes call it negligible
@@ -126,9 +127,9 @@ def _numbers(found: Sequence[Start]) -> Table:
 def _likeliest(one: Start) -> Table:
     """Return the tokens that lead at the largest epsilon; they may be words of the source."""
     headings = ("token", *(f"epsilon {at.epsilon:g}" for at in one.levels))
-    rows: list[tuple[Cell, ...]] = [
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
         (text, *(float(at.average[token]) for at in one.levels)) for token, text in one.spelled
-    ]
+    )
     return Table(
         f"{one.label}: likeliest first tokens, mean of {one.texts} texts", headings, rows, texts=True
     )
@@ -149,9 +150,10 @@ def _notes(one: Start) -> list[str]:
         f"{one.label}: the source's own first token has {most}. {rule}",
     ]
     if high.others is not None:
+        masses = f"the source's tokens have {high.own:.2g}, those of another text {high.others:.2g}"
         notes.append(
-            f"{one.label}: at epsilon {high.epsilon:g} the source's tokens have {high.own:.2g}, those of another "
-            f"text {high.others:.2g}: where the two are alike, the first token tells little of the source."
+            f"{one.label}: at epsilon {high.epsilon:g} {masses}. "
+            "Where the two are alike, the first token tells little of the source."
         )
     if one.refused:
         notes.append(f"{one.label}: {one.refused} texts were refused as over-long and are not in the means.")
@@ -174,14 +176,12 @@ def figure(found: Sequence[Start]) -> Any:
             for (part, dashes), name in zip(lines, names, strict=True):
                 values = [getattr(at, part) for at in one.levels]
                 chances.plot(
-                    epsilons, values, dashes, color=colour, marker=marker, label=f"{one.label}: {name}"
+                    epsilons, values, dashes, color=colour, marker=marker, label=plain(f"{one.label}: {name}")
                 )
             entropy.plot(epsilons, [at.entropy for at in one.levels], color=colour, marker=marker)
         chances.set(yscale="log", ylabel="probability at the first position")
         entropy.set(ylabel="entropy (bits)", ylim=(0, None))
         for axes in (chances, entropy):
-            axes.set(xscale="log", xlabel=r"nominal $\epsilon$ per token")
-            axes.grid(axis="y", color="#dddddd", linewidth=0.5)
-            axes.spines[["top", "right"]].set_visible(False)
+            epsilon_axis(axes, [at.epsilon for one in found for at in one.levels], "token")
         chances.legend(frameon=False, fontsize=8)
     return drawn

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
@@ -11,9 +11,12 @@ from tedaudit.errors import SpecError, did_you_mean, listed
 from tedaudit.experiments.definition import Experiment
 from tedaudit.inference.encoders import load_encoder
 from tedaudit.registry import build
+from tedaudit.reports.figures import room_for
 from tedaudit.seeding import derive, uniforms
 from tedaudit.spec import MechanismSpec, PluginSpec
 from tedaudit.types import Corpus, Draw, HasOwnEpsilons, Rewrite
+
+Spec = TypeVar("Spec", bound=PluginSpec)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ def options_of(experiment: Experiment, **defaults: Any) -> dict[str, Any]:
 def subjects(experiment: Experiment) -> Iterator[Subject]:
     """Yield the mechanisms one by one, so that models of one need not stay for the next."""
     for given in experiment.mechanisms:
-        spec = MechanismSpec.model_validate(given)
+        spec = _named(MechanismSpec, given, experiment)
         mechanism = build(spec.reference("mechanism"))
         asked = spec.epsilons or experiment.epsilons
         own = mechanism.epsilons(asked) if isinstance(mechanism, HasOwnEpsilons) else asked
@@ -49,15 +52,26 @@ def subjects(experiment: Experiment) -> Iterator[Subject]:
 def corpora(experiment: Experiment) -> Iterator[tuple[str, Corpus]]:
     """Yield an experiment's corpora by title."""
     for given in experiment.corpora:
-        try:
-            spec = PluginSpec.model_validate(given)
-        except ValidationError as error:
-            raise SpecError(f"Experiment '{experiment.id}': {given!r} names no corpus.") from error
+        spec = _named(PluginSpec, given, experiment)
         yield spec.title, build(spec.reference("corpus")).load()
+
+
+def _named(kind: type[Spec], given: Any, experiment: Experiment) -> Spec:
+    """Return how a definition names a plug-in."""
+    try:
+        return kind.model_validate(given)
+    except ValidationError as error:
+        problem = error.errors()[0]["msg"]
+        raise SpecError(f"Experiment '{experiment.id}': {given!r} names no plug-in ({problem}).") from error
 
 
 def chosen_texts(experiment: Experiment, wanted: Sequence[str | int]) -> list[str]:
     """Return the texts that are asked for: written out, or by position in the first corpus."""
+    if not isinstance(wanted, list) or not wanted:
+        raise SpecError(
+            f"Experiment '{experiment.id}': option 'texts' is {wanted!r}; it must be a list of texts, or of "
+            "positions in the first corpus."
+        )
     pool: tuple[str, ...] = ()
     if any(isinstance(text, int) for text in wanted):
         found = next(corpora(experiment), None)
@@ -69,8 +83,6 @@ def chosen_texts(experiment: Experiment, wanted: Sequence[str | int]) -> list[st
             raise SpecError(
                 f"Experiment '{experiment.id}': there is no text {text}; the corpus has {len(pool):,}."
             )
-    if not wanted:
-        raise SpecError(f"Experiment '{experiment.id}' needs a text: name some in its option 'texts'.")
     return [pool[text] if isinstance(text, int) else text for text in wanted]
 
 
@@ -104,3 +116,14 @@ def likeness(encoder: str, first: Sequence[str], second: Sequence[str]) -> list[
 def mean(values: Sequence[float]) -> float:
     """Return the mean; not a number of nothing."""
     return sum(values) / len(values) if values else float("nan")
+
+
+def epsilon_axis(axes: Any, epsilons: Sequence[float], unit: str) -> None:
+    """Give a panel a logarithmic axis of epsilon, marked where it was tried, and a quiet frame."""
+    tried = sorted(set(epsilons))
+    labelled = room_for(tried) if len(tried) > 1 else tried
+    axes.set(xscale="log", xlabel=rf"nominal $\epsilon$ per {unit}")
+    axes.minorticks_off()
+    axes.set_xticks(tried, [f"{epsilon:g}" if epsilon in labelled else "" for epsilon in tried])
+    axes.grid(axis="y", color="#dddddd", linewidth=0.5)
+    axes.spines[["top", "right"]].set_visible(False)

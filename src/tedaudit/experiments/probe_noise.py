@@ -9,10 +9,17 @@ import numpy as np
 from tedaudit.errors import SpecError
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Outcome, Table
-from tedaudit.experiments.probe_inputs import Subject, corpora, options_of, sampled_texts, subjects
-from tedaudit.experiments.reproduction import Place
+from tedaudit.experiments.place import Place
+from tedaudit.experiments.probe_inputs import (
+    Subject,
+    corpora,
+    epsilon_axis,
+    options_of,
+    sampled_texts,
+    subjects,
+)
 from tedaudit.mechanisms._latent import Latent
-from tedaudit.reports.figures import STYLES, figures_missing
+from tedaudit.reports.figures import STYLES, figures_missing, plain
 from tedaudit.seeding import derive
 
 
@@ -117,23 +124,23 @@ def _notes(found: Sequence[Lengths], reported: Mapping[str, Any]) -> tuple[str, 
     notes = []
     for one in found:
         notes.append(
-            f"{one.title}: the norm after clipping is {one.norm:.2f}, {one.norm / one.largest:.0%} of the most that "
-            f"clipping allows; its standard deviation over texts is {one.spread / one.norm:.1%} of it."
+            f"{one.title}: the norm after clipping is {one.norm:.2f}, {one.norm / one.largest:.0%} of the "
+            f"most that clipping allows; over texts it varies by {one.spread / one.norm:.1%} (standard deviation)."
         )
         worst = max(abs(at.measured / at.expected - 1) for at in one.levels)
         notes.append(
-            f"{one.title}: measured noise is within {worst:.2%} of the expected norm at every epsilon."
+            f"{one.title}: measured noise is within {worst:.2%} of its expected norm at every epsilon."
         )
         if len(one.levels) > 1:
-            linear = abs(one.exponent - 1) < 0.005
+            proportion = "in" if abs(one.exponent - 1) < 0.005 else "not in"
             notes.append(
                 f"{one.title}: the ratio grows as epsilon to the power of {one.exponent:.2f}, "
-                f"{'in proportion to epsilon' if linear else 'not in proportion to epsilon'}."
+                f"{proportion} proportion to epsilon."
             )
         pairs = [(at, _reported(reported, one.label, at.epsilon)) for at in one.levels]
-        told = [f"{at.ratio:.2f} for {value:.2f} at {at.epsilon:g}" for at, value in pairs if value]
+        told = [f"{at.ratio:.2f} and {value:.2f} at {at.epsilon:g}" for at, value in pairs if value]
         if told:
-            notes.append(f"{one.title}: ratio here for the paper's, per epsilon: {', '.join(told)}.")
+            notes.append(f"{one.title}: ratio here and in the paper: {', '.join(told)}.")
     return tuple(notes)
 
 
@@ -150,10 +157,9 @@ def figure(found: Sequence[Lengths]) -> Any:
         ratios.axhline(1.0, linestyle="--", color="#666666", linewidth=1)
         labels = (("L2 norm", "(a) latent after clipping, and noise"), ("latent / noise", "(b) their ratio"))
         for axes, (label, title) in zip((norms, ratios), labels, strict=True):
-            axes.set(xscale="log", yscale="log", xlabel=r"nominal $\epsilon$ per sentence", ylabel=label)
+            axes.set(yscale="log", ylabel=label)
             axes.set_title(title, fontsize=9)
-            axes.grid(axis="y", color="#dddddd", linewidth=0.5)
-            axes.spines[["top", "right"]].set_visible(False)
+            epsilon_axis(axes, [at.epsilon for one in found for at in one.levels], "sentence")
         norms.legend(frameon=False, fontsize=8)
     return drawn
 
@@ -162,11 +168,13 @@ def _draw(norms: Any, ratios: Any, one: Lengths, number: int) -> None:
     """Draw one mechanism on one corpus: the noise as a line where expected, as marks where measured."""
     colour, marker = STYLES[number % len(STYLES)]
     epsilons = [at.epsilon for at in one.levels]
-    norms.plot(epsilons, [at.expected for at in one.levels], color=colour, label=f"{one.title}: noise")
+    norms.plot(epsilons, [at.expected for at in one.levels], color=colour, label=plain(f"{one.title}: noise"))
     norms.plot(epsilons, [at.measured for at in one.levels], color=colour, marker=marker, linestyle="")
     norms.plot(
-        epsilons, [one.norm] * len(epsilons), color=colour, linestyle=":", label=f"{one.title}: latent"
+        epsilons, [one.norm] * len(epsilons), color=colour, linestyle=":", label=plain(f"{one.title}: latent")
     )
     low, high = max(one.norm - one.spread, one.norm / 10), one.norm + one.spread
     norms.fill_between(epsilons, low, high, color=colour, alpha=0.2, linewidth=0)
-    ratios.plot(epsilons, [at.ratio for at in one.levels], color=colour, marker=marker, label=one.title)
+    ratios.plot(
+        epsilons, [at.ratio for at in one.levels], color=colour, marker=marker, label=plain(one.title)
+    )

@@ -5,6 +5,7 @@ from itertools import combinations
 
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
+from tedaudit.experiments.place import Place
 from tedaudit.experiments.probe_inputs import (
     Subject,
     chosen_texts,
@@ -15,7 +16,6 @@ from tedaudit.experiments.probe_inputs import (
     said,
     subjects,
 )
-from tedaudit.experiments.reproduction import Place
 from tedaudit.seeding import derive
 from tedaudit.types import CutsTexts, Draw, Rewrite
 
@@ -65,8 +65,8 @@ def _spread(numbers: Sequence[tuple[str, float, str, float, int]]) -> tuple[str,
         here = sorted((row[3], row[0]) for row in numbers if row[1] == epsilon)
         (low, least), (high, most) = here[0], here[-1]
         notes.append(
-            f"At nominal epsilon {epsilon:g}, in every mechanism's own unit, the mean cosine to the source goes "
-            f"from {low:.2f} ({least}) to {high:.2f} ({most}): a spread of {high - low:.2f}."
+            f"At nominal epsilon {epsilon:g}, in every mechanism's own unit, the mean cosine to the source "
+            f"goes from {low:.2f} ({least}) to {high:.2f} ({most}): a spread of {high - low:.2f}."
         )
     return tuple(notes)
 
@@ -77,7 +77,7 @@ def _claim(subject: Subject, epsilon: float) -> str:
 
 
 def variance(experiment: Experiment, _place: Place) -> Outcome:
-    """Rewrite texts with several seeds, and say whether the rewrites of a text agree less at a high epsilon."""
+    """Rewrite texts with several seeds, and say whether those of a text agree less at a high epsilon."""
     options = options_of(experiment, texts=[], seeds=[42, 1234, 101], encoder="lexical")
     texts = chosen_texts(experiment, options["texts"])
     shown: list[Row] = []
@@ -130,7 +130,7 @@ def _by_seed(
 
 
 def _agreement(encoder: str, source: str, rewrites: Sequence[Rewrite]) -> tuple[int, int, float, float]:
-    """Return how many rewrites there are, how many differ, and their cosines: to each other and the source."""
+    """Return how many rewrites there are, how many differ, and cosines: to each other, to the source."""
     texts = [rewrite.text for rewrite in rewrites]
     pairs = list(combinations(texts, 2))
     between = likeness(encoder, [a for a, _ in pairs], [b for _, b in pairs]) if pairs else []
@@ -147,9 +147,7 @@ def _trend(subject: Subject, cosines: Sequence[tuple[float, float]]) -> list[str
     seen = "seen" if after < before else "not seen"
     found = f"(mean cosine {before:.2f}, then {after:.2f})"
     span = f"{subject.label}: from epsilon {low:g} to {high:g}"
-    return [
-        f"{span} rewrites of a text agree {change} {found}. More spread at the larger epsilon is {seen}."
-    ]
+    return [f"{span} rewrites of a text agree {change} {found}. More spread at the larger epsilon is {seen}."]
 
 
 def tokenization(experiment: Experiment, _place: Place) -> Outcome:
@@ -193,8 +191,8 @@ def _piece_notes(counts: Sequence[tuple[str, str, str, int | None, int]], texts:
         if len(sizes) > 1:
             (low, least), (high, most) = sizes[0], sizes[-1]
             notes.append(
-                f"Text {number}: mechanisms that spend epsilon per token or word cut it into {low} ({least}) to "
-                f"{high} ({most}) pieces. At one draw a piece, the same epsilon costs "
+                f"Text {number}: mechanisms that spend epsilon per token or word cut it into {low} ({least}) "
+                f"to {high} ({most}) pieces. At one draw a piece, the same epsilon costs "
                 f"{high / max(low, 1):.2f} times as much in one as in the other."
             )
     return tuple(notes)

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Outcome
+from tedaudit.experiments.place import Place
 from tedaudit.experiments.probe_first_token import first_token
 from tedaudit.experiments.probe_noise import noise
 from tedaudit.experiments.probe_rewrites import examples, tokenization, variance
-from tedaudit.experiments.reproduction import Place
 
 MAKERS: dict[str, Callable[[Experiment, Place], Outcome]] = {
     "examples": examples,
