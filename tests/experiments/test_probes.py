@@ -192,6 +192,8 @@ def test_a_mechanism_that_a_probe_cannot_look_into_is_refused(tmp_path):
             made(experiment, tmp_path)
     with pytest.raises(SpecError, match="names no plug-in"):
         list(subjects(experiment_of("noise", [{"model": "m"}])))
+    with pytest.raises(SpecError, match="two mechanisms are called identity"):
+        list(subjects(experiment_of("noise", ["identity", "identity"])))
     with pytest.raises(SpecError, match="names no corpus"):
         chosen_texts(experiment_of("examples", []), [0])
 

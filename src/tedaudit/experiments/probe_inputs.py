@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from pydantic import ValidationError
 
 from tedaudit.errors import SpecError, did_you_mean, listed
 from tedaudit.experiments.definition import Experiment
@@ -13,7 +12,7 @@ from tedaudit.inference.encoders import load_encoder
 from tedaudit.registry import build
 from tedaudit.reports.figures import room_for
 from tedaudit.seeding import derive, uniforms
-from tedaudit.spec import MechanismSpec, PluginSpec
+from tedaudit.spec import MechanismSpec, PluginSpec, distinct_titles
 from tedaudit.types import Corpus, Draw, HasOwnEpsilons, Rewrite
 
 Spec = TypeVar("Spec", bound=PluginSpec)
@@ -41,8 +40,12 @@ def options_of(experiment: Experiment, **defaults: Any) -> dict[str, Any]:
 
 def subjects(experiment: Experiment) -> Iterator[Subject]:
     """Yield the mechanisms one by one, so that models of one need not stay for the next."""
-    for given in experiment.mechanisms:
-        spec = _named(MechanismSpec, given, experiment)
+    specs = [_named(MechanismSpec, given, experiment) for given in experiment.mechanisms]
+    try:
+        distinct_titles("mechanisms", [spec.title for spec in specs])
+    except ValueError as error:
+        raise SpecError(f"Experiment '{experiment.id}': {error}.") from error
+    for spec in specs:
         mechanism = build(spec.reference("mechanism"))
         asked = spec.epsilons or experiment.epsilons
         own = mechanism.epsilons(asked) if isinstance(mechanism, HasOwnEpsilons) else asked
@@ -60,9 +63,11 @@ def _named(kind: type[Spec], given: Any, experiment: Experiment) -> Spec:
     """Return how a definition names a plug-in."""
     try:
         return kind.model_validate(given)
-    except ValidationError as error:
-        problem = error.errors()[0]["msg"]
-        raise SpecError(f"Experiment '{experiment.id}': {given!r} names no plug-in ({problem}).") from error
+    except ValueError as error:
+        raise SpecError(
+            f"Experiment '{experiment.id}': {given!r} names no plug-in; it must be a name, or a name "
+            "and fields."
+        ) from error
 
 
 def chosen_texts(experiment: Experiment, wanted: Sequence[str | int]) -> list[str]:

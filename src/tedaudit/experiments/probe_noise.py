@@ -125,7 +125,7 @@ def _notes(found: Sequence[Lengths], reported: Mapping[str, Any]) -> tuple[str, 
     for one in found:
         notes.append(
             f"{one.title}: the norm after clipping is {one.norm:.2f}, {one.norm / one.largest:.0%} of the "
-            f"most that clipping allows; over texts it varies by {one.spread / one.norm:.1%} (standard deviation)."
+            f"most that clipping allows; its standard deviation is {one.spread / one.norm:.1%} of it."
         )
         worst = max(abs(at.measured / at.expected - 1) for at in one.levels)
         notes.append(

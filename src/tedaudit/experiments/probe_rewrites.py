@@ -1,5 +1,6 @@
 """Probes that show rewrites: examples side by side, the spread over seeds, and how texts are cut."""
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -143,6 +144,8 @@ def _trend(subject: Subject, cosines: Sequence[tuple[float, float]]) -> list[str
     if low == high:
         return []
     before, after = (mean([c for epsilon, c in cosines if epsilon == level]) for level in (low, high))
+    if math.isnan(before):  # one rewrite a text: nothing to compare
+        return []
     change = "less" if after < before else "more" if after > before else "just as much"
     seen = "seen" if after < before else "not seen"
     found = f"(mean cosine {before:.2f}, then {after:.2f})"
