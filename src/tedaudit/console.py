@@ -11,6 +11,8 @@ from rich.text import Text
 
 from tedaudit.comparison import Compared
 from tedaudit.estimators import Bound
+from tedaudit.experiments.outcome import Outcome
+from tedaudit.experiments.outcome import shown as cell_text
 from tedaudit.installed import InstalledModel
 from tedaudit.reports import comparison_table
 from tedaudit.reports.figures import figures_missing
@@ -221,3 +223,36 @@ def show_disagreements(found: Sequence[Any]) -> None:
                 f"  mistaken {example.mistaken or '(no answer)'}",
             )
             console().print(Text("\n".join(map(shown, lines)) + "\n"))
+
+
+def show_outcome(outcome: Outcome, files: Sequence[Path], *, redact: bool) -> None:
+    """Print the tables of an experiment and where its files lie."""
+    from rich.table import Table
+
+    for one in outcome.tables:
+        if redact and one.texts:
+            continue
+        table = Table(title=Text(shown(one.title)), title_justify="left", header_style="bold")
+        for heading in one.headings:
+            table.add_column(shown(heading), overflow="fold")
+        for row in one.rows:
+            table.add_row(*(Text(shown(cell_text(cell))) for cell in row))
+        console().print(table)
+    for note in outcome.notes:
+        console().print(Text(f"- {shown(note)}"))
+    for file in files:
+        console().print(Text(str(file)))
+
+
+def show_experiments(experiments: Sequence[Any]) -> None:
+    """Print experiments with what each takes at every scale."""
+    from rich.table import Table
+
+    table = Table(header_style="bold")
+    for heading in ("id", "what", "paper", "rewrites (guesses) at full", "zoo", "smoke"):
+        table.add_column(heading, overflow="fold")
+    for scales in experiments:
+        costs = [f"{one.rewrites:,} ({one.guesses:,})" for one in scales]
+        first = scales[0]
+        table.add_row(*map(Text, (first.id, first.title, first.paper, *costs)))
+    console().print(table)

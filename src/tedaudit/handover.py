@@ -17,23 +17,30 @@ from tedaudit.setting import prepare
 from tedaudit.spec import AuditSpec
 from tedaudit.store import check_table
 from tedaudit.tables import RewriteTable
-from tedaudit.types import Rewrite
-from tedaudit.worker import CHUNK, RESULT, Executor, Result, Tag
+from tedaudit.types import Draw, Rewrite
+from tedaudit.worker import CHUNK, RESULT, Executor, Result, SerialExecutor, Tag
 
 
 def write_work(spec: AuditSpec, folder: Path) -> tuple[int, int]:
     """Write the rewriting that a run lacks; return how many blocks there are, and how many have no result."""
     setting = prepare(spec)
     folder.mkdir(parents=True, exist_ok=True)
-    names = set()
+    there = FolderExecutor(folder, SerialExecutor())
+    names, planned = set(), set[tuple[str, int, float]]()
     for job in setting.jobs:
         tables = {
             e: RewriteTable(job.rewrites_at(e)[0], check_table(*job.rewrites_at(e)[:2])) for e in job.epsilons
         }
         for _, chunk in rewrite_chunks(job, tables, setting):
-            if chunk.draws:
-                names.add(_place(folder, chunk, write=True))
-    return len(names), sum(not name.with_suffix(RESULT).exists() for name in names)
+            left = [
+                draw
+                for draw in there.lacking(chunk)
+                if (job.label, draw.key, draw.epsilon) not in planned  # by a plan before this one
+            ]
+            planned |= {(job.label, draw.key, draw.epsilon) for draw in left}
+            if left:
+                names.add(_place(folder, replace(chunk, draws=left), write=True))
+    return len(names) + there.taken, len(names)
 
 
 class FolderExecutor:
@@ -42,6 +49,12 @@ class FolderExecutor:
     def __init__(self, folder: Path, otherwise: Executor) -> None:
         self._folder, self._otherwise = folder, otherwise
         self._known: dict[str, dict[tuple[int, float], Rewrite]] = {}
+        self.taken = 0  # files whose results are used
+
+    def lacking(self, chunk: RewriteChunk) -> list[Draw]:
+        """Return the draws of a chunk that the folder has no rewrite for."""
+        found = self._results(chunk) if chunk.draws else {}
+        return [draw for draw in chunk.draws if (draw.key, draw.epsilon) not in found]
 
     def run(self, work: Iterable[tuple[Tag, Chunk]]) -> Iterator[tuple[Tag, Result]]:
         """Yield the result of every chunk, in order."""
@@ -54,7 +67,7 @@ class FolderExecutor:
     def _rewrites(self, chunk: RewriteChunk) -> list[Rewrite]:
         """Return the rewrites of all draws: those that were found, and the others made here."""
         found = self._results(chunk)
-        left = [draw for draw in chunk.draws if (draw.key, draw.epsilon) not in found]
+        left = self.lacking(chunk)
         made: dict[tuple[int, float], Rewrite] = {}
         if left:
             for _, result in self._otherwise.run([(None, replace(chunk, draws=left))]):
@@ -73,6 +86,7 @@ class FolderExecutor:
                     continue
                 done = read_chunk(file)
                 if isinstance(done, RewriteChunk):
+                    self.taken += 1
                     for draw, one in zip(done.draws, read_result(result, done), strict=True):
                         if isinstance(one, Rewrite):
                             found[draw.key, draw.epsilon] = one

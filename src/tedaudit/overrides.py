@@ -59,7 +59,7 @@ def merged(base: Mapping[str, Any], flags: Mapping[str, Any], assignments: Seque
     for key, value in given.items():
         settings[_LISTS.get(key, key)] = list(value) if key in _LISTS else value
     if "corpus" in given:
-        settings["corpus"] = _corpus(str(given["corpus"]))
+        settings["corpus"] = as_corpus(str(given["corpus"]))
     for assignment in assignments:
         _assign(settings, assignment)
     return settings
@@ -70,7 +70,7 @@ def k_value(value: str) -> int | str:
     return int(value) if value.lstrip("-").isdigit() else value
 
 
-def _corpus(value: str) -> dict[str, Any]:
+def as_corpus(value: str) -> dict[str, Any]:
     """Return a corpus by name, or by path where it looks like one."""
     path = Path(value).expanduser()
     return {"name": "files", "path": value} if table_format(path) or path.exists() else {"name": value}

@@ -12,6 +12,7 @@ from tedaudit import __version__
 from tedaudit.cli.compare import card, compare
 from tedaudit.cli.disagree import disagree
 from tedaudit.cli.judge import judge
+from tedaudit.cli.reproduce import reproduce
 from tedaudit.cli.texts import rewrite, triples
 from tedaudit.cli.utility import utility
 from tedaudit.errors import SpecError, TedauditError
@@ -25,12 +26,13 @@ app.command()(rewrite)
 app.command()(judge)
 app.command()(disagree)
 app.command()(utility)
+app.command()(reproduce)
 app.command()(compare)
 app.command()(card)
 app.add_typer(triples, name="triples")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Kinds = Literal["mechanisms", "attacks", "corpora", "models"]
+Kinds = Literal["mechanisms", "attacks", "corpora", "models", "experiments"]
 _KIND = {"mechanisms": "mechanism", "attacks": "attack", "corpora": "corpus"}
 
 
@@ -136,7 +138,7 @@ def _handed_over(settings: Any, folder: Path) -> Any:
 
 @app.command("ls")
 def list_plugins(kind: Annotated[Kinds, typer.Argument()], as_json: Json = False) -> None:
-    """List what can be named in a spec: mechanisms, attacks, corpora or installed models."""
+    """List what can be named: mechanisms, attacks, corpora, installed models, experiments of the paper."""
     from dataclasses import asdict
 
     from tedaudit.console import show_cards, show_models
@@ -147,12 +149,31 @@ def list_plugins(kind: Annotated[Kinds, typer.Argument()], as_json: Json = False
         models = installed_models()
         _print_json([asdict(model) for model in models]) if as_json else show_models(models)
         return
+    if kind == "experiments":
+        _list_experiments(as_json=as_json)
+        return
     wanted: Any = _KIND[kind]
     plugins = [find(wanted, name) for name in names(wanted)]
     if as_json:
         _print_json([{**asdict(p.card), "parameters": list(parameters(p))} for p in plugins])
     else:
         show_cards([(p.card, [*parameters(p), *_variant_choice(p)]) for p in plugins])
+
+
+def _list_experiments(*, as_json: bool) -> None:
+    from tedaudit.console import show_experiments
+    from tedaudit.experiments.definition import load, names
+
+    found = [[load(name, scale) for scale in ("full", "zoo", "smoke")] for name in names()]
+    if as_json:
+        _print_json(
+            [
+                {**scales[0].model_dump(mode="json"), "rewrites": {one.scale: one.rewrites for one in scales}}
+                for scales in found
+            ]
+        )
+    else:
+        show_experiments(found)
 
 
 def _variant_choice(plugin: type) -> list[str]:

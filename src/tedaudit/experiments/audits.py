@@ -52,7 +52,8 @@ def ablated(experiment: Experiment, place: Place) -> Outcome:
         tables.append(_beside(by_setting, f"{name}: eps_emp by setting"))
         ranks = rankings(by_setting)
         title = f"{name}: Kendall's tau of the ranking of mechanisms"
-        tables.append(Table(title, ("settings", "epsilon", "tau"), tuple(ranks)))
+        if ranks:  # one mechanism has no ranking
+            tables.append(Table(title, ("settings", "epsilon", "tau"), tuple(ranks)))
         known = [float(tau) for _, _, tau in ranks if isinstance(tau, float) and not math.isnan(tau)]
         if known:
             notes.append(

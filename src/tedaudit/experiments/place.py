@@ -9,6 +9,7 @@ from tedaudit.experiments.definition import Experiment
 from tedaudit.results import AuditResult
 from tedaudit.runner import Progress, run
 from tedaudit.spec import AuditSpec, parse_spec
+from tedaudit.worker import Executor
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,7 @@ class Place:
     root: Path
     progress: Progress | None = None
     settings: Mapping[str, Any] | None = None  # for every audit, such as the encoder
+    executor: Executor | None = None  # where rewriting is done; here, where nothing is said
 
     def audit(self, experiment: Experiment, corpus: Any, **changes: Any) -> AuditResult:
         """Run an experiment's audit on a corpus, or go on with it, and return its own findings."""
@@ -30,7 +32,7 @@ class Place:
         spec = parse_spec(
             {**(self.settings or {}), **wanted, "corpus": corpus, "name": name, "out": str(folder)}
         )
-        result = run(spec, self.progress, page=False)
+        result = run(spec, self.progress, self.executor, page=False)
         return _own(result, spec)
 
 

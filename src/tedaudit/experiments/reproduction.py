@@ -17,9 +17,11 @@ def reproduce(experiment: Experiment, place: Place, *, redact: bool = False) -> 
 
 def maker(experiment: Experiment) -> Callable[[Experiment, Place], Outcome]:
     """Return what makes an outcome of an experiment's kind."""
-    from tedaudit.experiments import audits, probes
+    from tedaudit.experiments import audits, downstream, probes
 
-    makers: dict[str, Callable[[Experiment, Place], Outcome]] = {**audits.MAKERS, **probes.MAKERS}
+    makers: dict[str, Callable[[Experiment, Place], Outcome]] = {
+        **audits.MAKERS, **downstream.MAKERS, **probes.MAKERS,
+    }  # fmt: skip
     if experiment.kind not in makers:
         raise SpecError(f"Experiments of kind '{experiment.kind}' cannot be run.")
     return makers[experiment.kind]

@@ -1,0 +1,37 @@
+"""The command that makes a figure or table of the paper again."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+
+def reproduce(
+    experiment: Annotated[str, typer.Argument(help="Its id: see `tedaudit ls experiments`.")],
+    scale: Annotated[
+        Literal["full", "zoo", "smoke"],
+        typer.Option(help="full: the paper's models; zoo: offline models; smoke: seconds."),
+    ] = "zoo",
+    corpus: Annotated[list[str] | None, typer.Option("--corpus", "-c", help="Instead of its own.")] = None,
+    trials: Annotated[int | None, typer.Option("--trials", "-t", min=1)] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="By default runs/reproduce/SCALE.")] = None,
+    work: Annotated[Path | None, typer.Option(help="Take rewrites that were done elsewhere.")] = None,
+    redact: Annotated[bool, typer.Option("--redact", help="Leave texts of the corpora out.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Make a figure or table of the paper again, on corpora and models of one's own choice."""
+    from tedaudit.console import progress_bar, show_outcome
+    from tedaudit.experiments.definition import load
+    from tedaudit.experiments.place import Place
+    from tedaudit.experiments.reproduction import reproduce as reproduced
+    from tedaudit.handover import FolderExecutor
+    from tedaudit.overrides import as_corpus
+    from tedaudit.worker import SerialExecutor
+
+    changes = {"corpora": [as_corpus(name) for name in corpus or []], "trials": trials}
+    wanted = load(experiment, scale, changes)
+    executor = FolderExecutor(work, SerialExecutor()) if work else None
+    with progress_bar(quiet=quiet) as progress:
+        place = Place(out or Path("runs") / "reproduce" / scale, progress, executor=executor)
+        outcome, files = reproduced(wanted, place, redact=redact)
+    show_outcome(outcome, files, redact=redact)

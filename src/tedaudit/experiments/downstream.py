@@ -1,0 +1,35 @@
+"""What rewritten texts are still good for, and what they still betray: classifiers trained on them."""
+
+from collections.abc import Callable
+
+from tedaudit.experiments.definition import Experiment
+from tedaudit.experiments.outcome import Outcome, Table
+from tedaudit.experiments.place import Place, corpus_name
+from tedaudit.reports.figures import figures_missing
+from tedaudit.utility.figure import figure
+from tedaudit.utility.results import HEADINGS, caption, cells
+from tedaudit.utility.settings import parse_utility
+from tedaudit.utility.study import run_study
+
+
+def trained_on_rewrites(experiment: Experiment, place: Place) -> Outcome:
+    """Return macro F1 per task, mechanism and epsilon for every study that the options list."""
+    options = {key: value for key, value in experiment.options.items() if key != "studies"}
+    tables, figures, notes = [], {}, []
+    for study in experiment.options["studies"]:
+        name = corpus_name(study["corpus"])
+        spec = parse_utility(
+            {
+                **options, **study, "mechanisms": experiment.mechanisms, "epsilons": experiment.epsilons,
+                "name": name, "out": str(place.root / "runs" / f"{name}-utility"),
+            }
+        )  # fmt: skip
+        result = run_study(spec, place.progress)
+        tables.append(Table(f"{name}: macro F1", HEADINGS, tuple(tuple(row) for row in cells(result))))
+        notes.append(caption(result))
+        if not figures_missing():
+            figures[name] = figure(result)
+    return Outcome(tuple(tables), figures, tuple(notes))
+
+
+MAKERS: dict[str, Callable[[Experiment, Place], Outcome]] = {"downstream": trained_on_rewrites}

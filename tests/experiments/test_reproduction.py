@@ -1,0 +1,125 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from tedaudit.cli import app
+from tedaudit.errors import SpecError
+from tedaudit.experiments.audits import rankings, trend
+from tedaudit.experiments.definition import GRID, load, names
+from tedaudit.experiments.place import Place
+from tedaudit.experiments.reproduction import reproduce
+
+pytest.importorskip("tedaudit_zoo")
+pytest.importorskip("transformers")
+pytest.importorskip("matplotlib")
+PAPER = {  # every row of the paper's list of experiments
+    "fig-llm", "fig-embedding", "fig-downstream", "abl-trials", "abl-k", "abl-lambda", "abl-estimator",
+    "cross-convention", "tab-examples", "tab-variance", "tab-tokenization", "tab-complementarity", "fig-snr",
+    "fig-first-token",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """One place for all: runs are shared, as they are for a user."""
+    return Place(tmp_path_factory.mktemp("reproduce"))
+
+
+@pytest.fixture(autouse=True)
+def _zoo(monkeypatch):
+    monkeypatch.setenv("TEDAUDIT_ZOO", "on")
+
+
+def test_every_experiment_of_the_paper_is_there():
+    assert set(names()) == PAPER
+
+
+@pytest.mark.parametrize("name", sorted(PAPER))
+def test_an_experiment_runs_at_the_smallest_scale(name, place):
+    outcome, files = reproduce(load(name, "smoke"), place, redact=True)
+    assert outcome.tables
+    assert all(len(row) == len(table.headings) for table in outcome.tables for row in table.rows)
+    assert all(table.rows for table in outcome.tables)
+    assert all(file.stat().st_size for file in files)
+    told = json.loads((place.root / "results" / f"{name}.json").read_text())
+    assert told["experiment"] == name
+    text = (place.root / "results" / f"{name}.md").read_text()
+    assert f"tedaudit reproduce {name} --scale smoke" in text
+
+
+def test_one_more_attack_rewrites_nothing_again(place):
+    experiment = load("fig-embedding", "smoke")
+    reproduce(experiment, place)
+    run = place.root / "runs" / f"demo-{experiment.trials}"
+    before = {path: path.stat().st_mtime_ns for path in (run / "rewrites").rglob("part-*")}
+    assert before
+    reproduce(load("fig-embedding", "smoke", {"attacks": ["lexical"]}), place)
+    assert {path: path.stat().st_mtime_ns for path in (run / "rewrites").rglob("part-*")} == before
+
+
+@pytest.mark.parametrize("scale", ["full", "zoo", "smoke"])
+def test_every_experiment_has_every_scale(scale):
+    for name in names():
+        experiment = load(name, scale)
+        assert experiment.mechanisms
+        assert experiment.scale == scale
+
+
+def test_the_paper_s_scale_is_the_paper_s():
+    whole = load("fig-llm")
+    assert whole.epsilons == list(GRID)
+    assert (whole.trials, whole.plans) == (10_000, [{"k": 2, "lambda": -10_000}])
+    assert whole.corpora == ["atis", "snips", "sst2", "trustpilot"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(("fig-lm", "zoo"), "Did you mean 'fig-llm'"), (("fig-llm", "huge"), "full, smoke, zoo")],
+)
+def test_wrong_names_are_explained(arguments, message):
+    with pytest.raises(SpecError, match=message):
+        load(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [([0, 1, 4, 7], "rises"), ([3, 3.1, 2.9], "flat"), ([0, 5, 2], "rises and falls"), ([5, 2, 2], "falls"),
+     ([0, 0.2, 0.4], "rises")],
+)  # fmt: skip
+def test_a_trend_is_said_in_words(values, told):
+    assert trend(values) == told
+
+
+def test_rankings_that_agree_have_a_tau_of_one(place):
+    found = list(place.audit(load("abl-k", "smoke"), "demo"))
+    by_plan = {"one": [f for f in found if f.plan.startswith("k2")]}
+    by_plan["other"] = by_plan["one"]
+    taus = [tau for _, _, tau in rankings(by_plan) if tau is not None]
+    assert all(tau == pytest.approx(1.0) for tau in taus)
+
+
+def test_the_list_says_what_each_costs():
+    listed = json.loads(CliRunner().invoke(app, ["ls", "experiments", "--json"]).output)
+    costs = {row["id"]: row["rewrites"] for row in listed}
+    assert set(costs) == PAPER
+    assert costs["fig-llm"]["full"] == 4 * 5 * 10 * 10_000
+    assert "abl-lambda" in CliRunner().invoke(app, ["ls", "experiments"]).output
+
+
+def test_the_command_prints_tables_and_files(tmp_path):
+    arguments = [
+        "reproduce",
+        "cross-convention",
+        "--scale",
+        "smoke",
+        "--out",
+        str(tmp_path),
+        "-q",
+        "-t",
+        "10",
+    ]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    assert "words a text on average" in done.output
+    assert (tmp_path / "results" / "cross-convention.md").exists()
