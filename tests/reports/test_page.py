@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import tedaudit
 from tedaudit.corpora._given import Given
 from tedaudit.reports.cards import cards_of
 from tedaudit.reports.files import write_reports
@@ -372,3 +373,15 @@ def test_a_page_is_the_same_when_written_again(made, tmp_path):
         write_reports(read_result(RunDirectory(copy)))
         pages.add(page(copy))
     assert len(pages) == 1
+
+
+def test_a_plan_that_is_named_after_a_mechanism_is_redacted_with_it(tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("original,rewrite\n" + "".join(f"text {n},other {n}\n" for n in range(30)))
+    tedaudit.audit({"name": "recorded", "path": str(table), "label": "my very private label"}, trials=10,
+                   out=str(tmp_path / "run"))  # fmt: skip
+    result = read_result(RunDirectory(tmp_path / "run"))
+    assert any("private label" in finding.plan for finding in result)
+    write_reports(result, redact=True)
+    for name in ("report.html", "report.md", "summary.json"):
+        assert "private label" not in (tmp_path / "run" / name).read_text()

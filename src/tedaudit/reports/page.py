@@ -35,6 +35,8 @@ def write_page(original: AuditResult, shown: AuditResult, *, redact: bool, utili
     run = RunDirectory(original.folder)
     manifest = run.manifest()
     sample = take_sample(run, original.findings, redacted=redact)
+    named = {one.plan: other.plan for one, other in zip(original, shown, strict=True)}
+    manifest = {**manifest, "plans": {named.get(name, name): v for name, v in manifest["plans"].items()}}
     data = page_data(shown, manifest, sample, redact=redact)
     data["utility"] = _redacted_utility(original, utility) if redact else list(utility)
     path = original.folder / "report.html"
@@ -88,10 +90,11 @@ def html(data: Mapping[str, Any], template: str = "template.html", names: Sequen
 def plan_words(name: str, manifest: Mapping[str, Any]) -> str:
     """Return a plan as a reader would say it: candidates, how they were drawn, estimator."""
     info = manifest["plans"][name]
-    how = name.removesuffix("-baseline").partition("-")[2]
+    base = name.partition("@")[0]  # a table of recorded rewrites has a plan of its own: plan@LABEL
+    how = base.removesuffix("-baseline").partition("-")[2]
     how = re.sub(r"^lambda", "lambda = ", how)
     how = re.sub(r"^(nearest|furthest)(\d+)$", r"\1 \2", how)
-    how = "every text a candidate" if name == "k-all" else how
+    how = "every text a candidate" if base == "k-all" else how
     estimator = "baseline" if info["estimator"] == "baseline" else "reduced form"
     return f"k = {info['k']:,}, {how}, {estimator}"
 

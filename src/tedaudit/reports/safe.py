@@ -27,7 +27,13 @@ def redacted(result: AuditResult, manifest: Mapping[str, Any]) -> AuditResult:
     """
     mechanisms = renamed("mechanism", [finding.label for finding in result])
     attacks = renamed("attack", [finding.attack for finding in result])
-    findings = tuple(replace(f, label=mechanisms[f.label], attack=attacks[f.attack]) for f in result)
+    findings = tuple(
+        replace(
+            f, label=mechanisms[f.label], attack=attacks[f.attack],
+            plan=f.plan.replace(f"@{f.label}", f"@{mechanisms[f.label]}"),  # a plan for one mechanism alone
+        )
+        for f in result
+    )  # fmt: skip
     read = set(manifest["corpus"]["notes"])
     notes = [note for note in result.notes if note not in read or _COUNTS.fullmatch(note)]
     for old, new in {**mechanisms, **attacks}.items():
