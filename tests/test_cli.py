@@ -126,7 +126,7 @@ WRONG = {
     ),
     "attack": (
         (*IDENTITY, "-a", "lexicla"),
-        ("no attack named 'lexicla'", "Did you mean 'lexical'?", "embedding, ensemble, internal, lexical", "py:"),
+        ("no attack named 'lexicla'", "Did you mean 'lexical'?", "ensemble, internal, lexical", "py:"),
     ),
     "corpus": (
         ("run", "-m", "identity", "-c", "demoo", "-o", "made"),

@@ -60,7 +60,19 @@ def ablated(experiment: Experiment, place: Place) -> Outcome:
                 f"{name}: mean tau {np.mean(known):.2f} over {len(known)} pairs of settings and epsilon, "
                 f"least {min(known):.2f}"
             )
-    return Outcome(tuple(tables), {}, tuple(notes))
+    return Outcome((*tables, *_also(experiment, place)), {}, tuple(notes))
+
+
+def _also(experiment: Experiment, place: Place) -> list[Table]:
+    """Return tables of the settings that only some mechanisms and corpora are tried with."""
+    also = dict(experiment.options.get("also", {}))
+    tables = []
+    for corpus in also.pop("corpora", []):
+        by_plan: dict[str, list[Finding]] = {}
+        for one in place.audit(experiment, corpus, **also):
+            by_plan.setdefault(one.plan, []).append(one)
+        tables.append(_beside(by_plan, f"{corpus_name(corpus)}: eps_emp by more settings"))
+    return tables
 
 
 def converted(experiment: Experiment, place: Place) -> Outcome:
