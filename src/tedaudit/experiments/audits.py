@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tedaudit.disagreement import disagreements
+from tedaudit.experiments.agreement import agreement
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
 from tedaudit.experiments.place import Place, corpus_name
@@ -60,6 +61,10 @@ def ablated(experiment: Experiment, place: Place) -> Outcome:
                 f"{name}: mean tau {np.mean(known):.2f} over {len(known)} pairs of settings and epsilon, "
                 f"least {min(known):.2f}"
             )
+        if experiment.options.get("agreement"):
+            texts = RunDirectory(place.folder(corpus, experiment.trials)).corpus().texts
+            encoder = experiment.options["agreement"]
+            tables.append(agreement(texts, encoder, experiment.trials))
     return Outcome((*tables, *_also(experiment, place)), {}, tuple(notes))
 
 

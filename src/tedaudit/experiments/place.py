@@ -21,14 +21,17 @@ class Place:
     settings: Mapping[str, Any] | None = None  # for every audit, such as the encoder
     executor: Executor | None = None  # where rewriting is done; here, where nothing is said
 
+    def folder(self, corpus: Any, trials: int) -> Path:
+        """Return the run directory that all experiments with a corpus and a number of trials share."""
+        return self.root / "runs" / f"{corpus_name(corpus)}-{trials}"
+
     def audit(self, experiment: Experiment, corpus: Any, **changes: Any) -> AuditResult:
         """Run an experiment's audit on a corpus, or go on with it, and return its own findings."""
         wanted = {
             "mechanisms": experiment.mechanisms, "epsilons": experiment.epsilons, "plans": experiment.plans,
             "attacks": experiment.attacks, "trials": experiment.trials, **changes,
         }  # fmt: skip
-        name = corpus_name(corpus)
-        folder = self.root / "runs" / f"{name}-{wanted['trials']}"
+        name, folder = corpus_name(corpus), self.folder(corpus, wanted["trials"])
         spec = parse_spec(
             {**(self.settings or {}), **wanted, "corpus": corpus, "name": name, "out": str(folder)}
         )

@@ -1,0 +1,42 @@
+"""Which lambda stands for which neighbours: how often a drawn candidate is among the furthest or nearest."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tedaudit.candidates import Pool, Sampling, candidate_sets
+from tedaudit.experiments.outcome import Table
+from tedaudit.inference.encoders import load_encoder
+from tedaudit.seeding import derive
+
+LAMBDAS = (-1e5, -1e4, -1e3, -1e2, 0.0, 1e2, 1e3, 1e4, 1e5)
+_TOPS = (1, 10)
+_ROWS = 256  # trials whose similarities are held at a time
+
+
+def agreement(texts: Sequence[str], encoder: str, trials: int, lambdas: Sequence[float] = LAMBDAS) -> Table:
+    """Return the share of second candidates among the m furthest and m nearest texts of the first."""
+    loaded = load_encoder(encoder)
+    loaded.fit(texts)
+    pool = Pool(loaded.encode(texts))
+    rows = []
+    for temperature in lambdas:
+        sampling = Sampling(2, temperature=temperature)
+        sets = candidate_sets(pool, sampling, range(trials), derive(0, "agreement"))
+        shares = np.mean(
+            [_placed(pool, sets[start : start + _ROWS]) for start in range(0, trials, _ROWS)], axis=0
+        )
+        rows.append((temperature, *(float(share) for share in shares)))
+    headings = ("lambda", *(f"among {m} {what}" for what in ("furthest", "nearest") for m in _TOPS))
+    return Table("how often the candidate drawn is among the neighbours", headings, tuple(rows))
+
+
+def _placed(pool: Pool, sets: np.ndarray) -> np.ndarray:
+    """Return, for a few trials, the share of candidates in each group of neighbours; ties count as in."""
+    similarity = pool.similarity(sets[:, :1])
+    rows = np.arange(len(sets))
+    own = similarity[rows, sets[:, 1]][:, None]
+    similarity[rows, sets[:, 0]] = np.nan  # a text is no neighbour of itself
+    further = (similarity < own - 1e-9).sum(axis=1)
+    nearer = (similarity > own + 1e-9).sum(axis=1)
+    return np.array([(count < m).mean() for count in (further, nearer) for m in _TOPS])
