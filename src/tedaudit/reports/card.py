@@ -17,7 +17,7 @@ from tedaudit import __version__
 from tedaudit.errors import SpecError, did_you_mean, listed
 from tedaudit.reports.cards import cards_of
 from tedaudit.reports.page import plan_words
-from tedaudit.reports.safe import LEFT_OUT, redacted, redacted_spec, renamed
+from tedaudit.reports.safe import LEFT_OUT, redacted, redacted_spec, renamed, shown_plans
 from tedaudit.results import AuditResult, Finding
 from tedaudit.spec import PlanSpec
 
@@ -64,6 +64,7 @@ def calibration_cards(
         )
     names = renamed("mechanism", labels)
     clean = redacted(result, manifest)
+    manifest = shown_plans(result, clean, manifest)
     return [
         _card(clean, manifest, names[label], _spec(manifest["spec"], label, result))
         for label in labels

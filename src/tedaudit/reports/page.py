@@ -19,7 +19,7 @@ import yaml
 from tedaudit import __version__
 from tedaudit.reports.cards import cards_of
 from tedaudit.reports.figures import grid, height, room_for, success_marks
-from tedaudit.reports.safe import redacted_spec, renamed, safe_json
+from tedaudit.reports.safe import redacted_spec, renamed, safe_json, shown_plans
 from tedaudit.reports.sample import Sample, take_sample
 from tedaudit.reports.summary import headline, paragraphs, tiles
 from tedaudit.reports.table import HEADINGS, RIGHT, cells, plans, reading
@@ -35,8 +35,7 @@ def write_page(original: AuditResult, shown: AuditResult, *, redact: bool, utili
     run = RunDirectory(original.folder)
     manifest = run.manifest()
     sample = take_sample(run, original.findings, redacted=redact)
-    named = {one.plan: other.plan for one, other in zip(original, shown, strict=True)}
-    manifest = {**manifest, "plans": {named.get(name, name): v for name, v in manifest["plans"].items()}}
+    manifest = shown_plans(original, shown, manifest)
     data = page_data(shown, manifest, sample, redact=redact)
     data["utility"] = _redacted_utility(original, utility) if redact else list(utility)
     path = original.folder / "report.html"

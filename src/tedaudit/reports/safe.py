@@ -44,6 +44,13 @@ def redacted(result: AuditResult, manifest: Mapping[str, Any]) -> AuditResult:
     return replace(result, findings=findings, notes=tuple(notes))
 
 
+def shown_plans(original: AuditResult, shown: AuditResult, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest whose plans are named as they are shown: some bear the name of a mechanism."""
+    named = {one.plan: other.plan for one, other in zip(original, shown, strict=True)}
+    plans = {named.get(name, name): info for name, info in manifest["plans"].items()}
+    return {**manifest, "plans": plans}
+
+
 def renamed(kind: str, labels: Sequence[str]) -> dict[str, str]:
     """Return how each label is shown: as it is where it is one word, else by its number."""
     distinct = list(dict.fromkeys(labels))
