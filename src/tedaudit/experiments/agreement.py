@@ -23,20 +23,18 @@ def agreement(texts: Sequence[str], encoder: str, trials: int, lambdas: Sequence
     for temperature in lambdas:
         sampling = Sampling(2, temperature=temperature)
         sets = candidate_sets(pool, sampling, range(trials), derive(0, "agreement"))
-        shares = np.mean(
-            [_placed(pool, sets[start : start + _ROWS]) for start in range(0, trials, _ROWS)], axis=0
-        )
-        rows.append((temperature, *(float(share) for share in shares)))
+        counts = sum(_placed(pool, sets[start : start + _ROWS]) for start in range(0, trials, _ROWS))
+        rows.append((temperature, *(float(count) / trials for count in np.atleast_1d(counts))))
     headings = ("lambda", *(f"among {m} {what}" for what in ("furthest", "nearest") for m in _TOPS))
     return Table("how often the candidate drawn is among the neighbours", headings, tuple(rows))
 
 
 def _placed(pool: Pool, sets: np.ndarray) -> np.ndarray:
-    """Return, for a few trials, the share of candidates in each group of neighbours; ties count as in."""
+    """Return, for a few trials, how many candidates are in each group of neighbours; ties count as in."""
     similarity = pool.similarity(sets[:, :1])
     rows = np.arange(len(sets))
     own = similarity[rows, sets[:, 1]][:, None]
     similarity[rows, sets[:, 0]] = np.nan  # a text is no neighbour of itself
     further = (similarity < own - 1e-9).sum(axis=1)
     nearer = (similarity > own + 1e-9).sum(axis=1)
-    return np.array([(count < m).mean() for count in (further, nearer) for m in _TOPS])
+    return np.array([(count < m).sum() for count in (further, nearer) for m in _TOPS])
