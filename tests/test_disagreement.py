@@ -22,9 +22,9 @@ def folder(tmp_path_factory):
 def test_counts_add_up_and_agree_with_the_findings(folder):
     result = {(f.epsilon, f.attack): f for f in tedaudit.results.read_result(RunDirectory(folder))}
     for one in disagreements(RunDirectory(folder), ("lexical", "likelihood"), {}):
-        assert one.both + one.only_first + one.only_second + one.neither == 400
-        assert one.both + one.only_first == result[one.epsilon, "lexical"].tally.correct
-        assert one.both + one.only_second == result[one.epsilon, "likelihood"].tally.correct
+        assert one.counts.trials == 400
+        assert one.counts.both + one.counts.first_only == result[one.epsilon, "lexical"].tally.correct
+        assert one.counts.both + one.counts.second_only == result[one.epsilon, "likelihood"].tally.correct
 
 
 def test_examples_are_trials_that_one_alone_got_right(folder):

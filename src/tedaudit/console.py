@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,7 @@ def show_disagreements(found: Sequence[Any]) -> None:
     for heading in ("plan", "mechanism", "epsilon", *counted):
         table.add_column(shown(heading), overflow="fold")
     for one in found:
-        counts = (one.both, one.only_first, one.only_second, one.neither)
+        counts = astuple(one.counts)
         names = (one.plan, one.mechanism, one.to_dict()["epsilon"])
         table.add_row(*map(Text, [*map(shown, names), *(f"{count:,}" for count in counts)]))
     console().print(table)

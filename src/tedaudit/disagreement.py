@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from tedaudit.errors import SpecError, listed
-from tedaudit.results import AuditResult, Finding, read_result
-from tedaudit.store import RunDirectory, epsilon_name, table_info
-from tedaudit.tables import GuessTable, RewriteTable
+from tedaudit.estimators.paired import PairedCounts, paired_counts
+from tedaudit.results import AuditResult, Finding, guesses_of, read_result, rewrites_of
+from tedaudit.store import RunDirectory, epsilon_name
 from tedaudit.types import Plan
 
 
@@ -33,10 +33,7 @@ class Disagreement:
     mechanism: str
     epsilon: float
     attacks: tuple[str, str]
-    both: int
-    only_first: int
-    only_second: int
-    neither: int
+    counts: PairedCounts
     examples: tuple[Example, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,7 +75,7 @@ def _compared(run: RunDirectory, first: Finding, second: Finding, count: int) ->
     plan = run.plan(first.plan, run.manifest()["plans"][first.plan]["key"])
     if plan is None:
         raise SpecError(f"The run lacks its plan '{first.plan}'; run the same command again.")
-    tables = [_choices(run, finding) for finding in (first, second)]
+    tables = [guesses_of(run.root, finding).read(["choice", "margin"]) for finding in (first, second)]
     rows = min(len(columns["choice"]) for columns in tables)
     right = [columns["choice"][:rows] == plan.secret[:rows] for columns in tables]
     examples = [
@@ -87,17 +84,8 @@ def _compared(run: RunDirectory, first: Finding, second: Finding, count: int) ->
         for example in _examples(run, plan, (first, second)[one], right[one] & ~right[other],
                                  (tables[one]["margin"], tables[other]["choice"]), count)
     ]  # fmt: skip
-    return Disagreement(
-        first.plan, first.label, first.epsilon, (first.attack, second.attack),
-        int((right[0] & right[1]).sum()), int((right[0] & ~right[1]).sum()),
-        int((right[1] & ~right[0]).sum()), int((~right[0] & ~right[1]).sum()), tuple(examples),
-    )  # fmt: skip
-
-
-def _choices(run: RunDirectory, finding: Finding) -> dict[str, Any]:
-    place = (finding.plan, finding.label, epsilon_name(finding.epsilon), finding.attack)
-    folder = run.root.joinpath("guesses", *place)
-    return GuessTable(folder, table_info(folder)["key"]).read(["choice", "margin"])
+    counts, pair = paired_counts(*right), (first.attack, second.attack)
+    return Disagreement(first.plan, first.label, first.epsilon, pair, counts, tuple(examples))
 
 
 def _examples(
@@ -107,9 +95,7 @@ def _examples(
     margin, mistaken = other
     rows = np.flatnonzero(which)
     rows = rows[np.argsort(-margin[rows], kind="stable")][:count]
-    folder = run.root.joinpath("rewrites", winner.label, epsilon_name(winner.epsilon))
-    rewrites = RewriteTable(folder, table_info(folder)["key"])
-    outputs = rewrites.outputs(plan.source[rows], plan.replicate[rows])
+    outputs = rewrites_of(run.root, winner).outputs(plan.source[rows], plan.replicate[rows])
     texts = run.corpus().texts
     return [
         Example(

@@ -3,9 +3,8 @@
 All of it is read from the tables of a run; no model is loaded.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -92,14 +91,10 @@ def released(run: RunDirectory) -> Iterator[tuple[tuple[str, str], Outputs]]:
             yield (folder.parent.name, folder.name), Outputs(copied / total, empty / total)
 
 
-def attack_measures(folder: Path, info: Mapping[str, Any], plan: Plan, k: int) -> dict[str, Any]:
-    """Return what one table of guesses tells beside its counts, by the name of the attack that it is of."""
-    table, name = GuessTable(folder, info["key"]), info["determinants"]["attack"].get("name")
-    found: dict[str, Any] = {"own_rewrites": int(info["about"].get("own_rewrites", 0))}
-    if name == "likelihood":
-        found["attainable"] = mean_posterior(table.read(["scores"])["scores"], k)
-    elif name in SIMILARITIES:
-        found[f"cosine by {name}"] = mean_cosine(table, plan, k)
-    elif name == "llm":
-        found["first"] = first_place(table)
-    return found
+def attack_measures(table: GuessTable, kind: str, plan: Plan, k: int) -> dict[str, Any]:
+    """Return what a table of guesses tells beside its counts, by which attack they are of."""
+    if kind == "likelihood":
+        return {"attainable": mean_posterior(table.read(["scores"])["scores"], k)}
+    if kind in SIMILARITIES:
+        return {f"cosine by {kind}": mean_cosine(table, plan, k)}
+    return {"first": first_place(table)} if kind == "llm" else {}

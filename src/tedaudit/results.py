@@ -11,7 +11,7 @@ from tedaudit.estimators.sequential import confidence_sequence
 from tedaudit.measures import SIMILARITIES, Measures, Outputs, attack_measures, released
 from tedaudit.stages import Tally, tally
 from tedaudit.store import RunDirectory, epsilon_name, table_info
-from tedaudit.tables import GuessTable
+from tedaudit.tables import GuessTable, RewriteTable
 from tedaudit.types import Claim
 
 Verdict = Literal["violated", "not refuted", "no claim"]
@@ -136,8 +136,11 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     counted = [one for one in _counted(run, manifest) if one.tally.trials]
     tests = max(1, sum(one.about["claim"] is not None for one in counted))
     outputs = dict(released(run)) if counted else {}
+    shared: dict[tuple[str, str, float | None], dict[str, Any]] = {}
+    for one in counted:  # some of what an attack tells belongs to the outputs, whatever the attack
+        shared.setdefault(one.where, {}).update(one.told)
     findings = tuple(
-        replace(_finding(one, alpha, delta, tests), measures=_measures(one, counted, outputs))
+        replace(_finding(one, alpha, delta, tests), measures=_measures(one, shared[one.where], outputs))
         for one in counted
     )
     notes = [*manifest["corpus"]["notes"], *_plan_notes(manifest)]
@@ -163,18 +166,15 @@ def _counted(run: RunDirectory, manifest: dict[str, Any]) -> Iterator[_Counted]:
         per_trial = 2 if plan_info["estimator"] == "baseline" else 1
         kind = info["determinants"]["attack"].get("name", "")
         about = {**about, "estimator": plan_info["estimator"], "k": plan_info["k"], "kind": kind}
-        told = attack_measures(folder, info, plan, plan_info["k"])
+        told = attack_measures(table, kind, plan, plan_info["k"])
+        told["own_rewrites"] = about.get("own_rewrites", 0)
         yield _Counted(about, counts, len(plan) // per_trial, bool(looks), told)
 
 
 def _measures(
-    one: _Counted, every: Sequence[_Counted], outputs: Mapping[tuple[str, str], Outputs]
+    one: _Counted, shared: Mapping[str, Any], outputs: Mapping[tuple[str, str], Outputs]
 ) -> Measures:
-    """Return what is told beside a bound: some of it belongs to the outputs, whatever the attack."""
-    shared: dict[str, Any] = {}
-    for other in every:
-        if other.where == one.where:
-            shared.update(other.told)
+    """Return what is told beside a bound, by this attack or by any on the same outputs."""
     cosines = [shared.get(f"cosine by {name}") for name in SIMILARITIES]
     epsilon = math.inf if one.about["epsilon"] is None else one.about["epsilon"]
     made = outputs.get((one.about["label"], epsilon_name(epsilon)))
@@ -186,6 +186,19 @@ def _measures(
         first=one.told.get("first"),
         own_rewrites=one.told["own_rewrites"],
     )
+
+
+def guesses_of(folder: Path, finding: Finding) -> GuessTable:
+    """Return the table of guesses behind a finding of a run."""
+    place = (finding.plan, finding.label, epsilon_name(finding.epsilon), finding.attack)
+    table = folder.joinpath("guesses", *place)
+    return GuessTable(table, table_info(table)["key"])
+
+
+def rewrites_of(folder: Path, finding: Finding) -> RewriteTable:
+    """Return the table of the rewrites that a finding's attack saw."""
+    table = folder.joinpath("rewrites", finding.label, epsilon_name(finding.epsilon))
+    return RewriteTable(table, table_info(table)["key"])
 
 
 def post_processing(result: AuditResult) -> list[dict[str, Any]]:
@@ -229,18 +242,8 @@ def _finding(one: _Counted, alpha: float, delta: float | None, tests: int) -> Fi
         strict = _bound(one, alpha / tests / share, slack)
         verdict = "violated" if strict.lower > claim.total else "not refuted"
     epsilon = math.inf if about["epsilon"] is None else about["epsilon"]
-    return Finding(
-        about["plan"],
-        about["label"],
-        epsilon,
-        claim,
-        about["attack"],
-        one.tally,
-        one.planned,
-        bound,
-        verdict,
-        about["kind"],
-    )
+    where = about["plan"], about["label"], epsilon, claim, about["attack"]
+    return Finding(*where, one.tally, one.planned, bound, verdict, about["kind"])
 
 
 def _bound(one: _Counted, alpha: float, delta: float) -> Bound:

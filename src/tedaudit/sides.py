@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from tedaudit.errors import RunDirectoryError, SpecError, listed
 from tedaudit.estimators.paired import Scale
-from tedaudit.results import AuditResult, Finding, read_result
-from tedaudit.store import RunDirectory, difference, epsilon_name, table_info
-from tedaudit.tables import GuessTable
+from tedaudit.results import AuditResult, Finding, guesses_of, read_result
+from tedaudit.store import RunDirectory, difference
 from tedaudit.types import Plan
 
 Axis = Literal["run", "mechanism", "attack"]
@@ -51,9 +50,7 @@ class Opened:
 
     def rights(self, finding: Finding) -> npt.NDArray[np.bool_]:
         """Return of every complete trial whether the guess was right."""
-        where = (finding.plan, finding.label, epsilon_name(finding.epsilon), finding.attack)
-        folder = self.store.root.joinpath("guesses", *where)
-        choice = GuessTable(folder, table_info(folder)["key"]).read(["choice"])["choice"]
+        choice = guesses_of(self.store.root, finding).read(["choice"])["choice"]
         return np.asarray(choice == self.plan(finding.plan).secret[: len(choice)], dtype=np.bool_)
 
 

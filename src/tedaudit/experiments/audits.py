@@ -5,19 +5,20 @@ Every one of them runs on the run directories that all experiments of a scale sh
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
 
 from tedaudit.disagreement import disagreements
+from tedaudit.estimators.paired import rank_agreement
 from tedaudit.experiments.agreement import agreement
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
 from tedaudit.experiments.place import Place, corpus_name
 from tedaudit.reports.figures import figure, figures_missing
-from tedaudit.results import AuditResult, Finding, post_processing
-from tedaudit.store import RunDirectory, epsilon_name, table_info
-from tedaudit.tables import RewriteTable
+from tedaudit.results import AuditResult, Finding, post_processing, rewrites_of
+from tedaudit.store import RunDirectory, epsilon_name
 
 _STEP = 0.3  # a change of eps_emp that counts as one: about its interval at 10,000 trials
 
@@ -55,7 +56,7 @@ def ablated(experiment: Experiment, place: Place) -> Outcome:
         title = f"{name}: Kendall's tau of the ranking of mechanisms"
         if ranks:  # one mechanism has no ranking
             tables.append(Table(title, ("settings", "epsilon", "tau"), tuple(ranks)))
-        known = [float(tau) for _, _, tau in ranks if isinstance(tau, float) and not math.isnan(tau)]
+        known = [tau for _, _, tau in ranks if isinstance(tau, float)]
         if known:
             notes.append(
                 f"{name}: mean tau {np.mean(known):.2f} over {len(known)} pairs of settings and epsilon, "
@@ -119,7 +120,7 @@ def complementary(experiment: Experiment, place: Place) -> Outcome:
         own = {(f.plan, f.label, f.epsilon) for f in result}
         found = [one for one in found if (one.plan, one.mechanism, one.epsilon) in own]
         headings = ("mechanism", "epsilon", "both right", f"only {first}", f"only {second}", "neither")
-        rows = tuple((o.mechanism, o.epsilon, o.both, o.only_first, o.only_second, o.neither) for o in found)
+        rows = tuple((o.mechanism, o.epsilon, *astuple(o.counts)) for o in found)
         tables.append(Table(f"{name}: trials by who was right", headings, rows))
         shown = tuple((o.mechanism, o.epsilon, e.right, e.output, e.source, e.mistaken or "(no answer)")
                       for o in found for e in o.examples)  # fmt: skip
@@ -166,8 +167,6 @@ def trend(values: Sequence[float]) -> str:
 
 def rankings(by_setting: Mapping[str, Sequence[Finding]]) -> list[tuple[Cell, ...]]:
     """Return Kendall's tau of the rankings of mechanisms under every two settings, per attack and epsilon."""
-    from scipy.stats import kendalltau
-
     rows: list[tuple[Cell, ...]] = []
     titles = list(by_setting)
     for i, one in enumerate(titles):
@@ -178,9 +177,8 @@ def rankings(by_setting: Mapping[str, Sequence[Finding]]) -> list[tuple[Cell, ..
                 if len(labels) < 2:
                     continue
                 pairs = [(left[*where, label], right[*where, label]) for label in labels]
-                tau = kendalltau([a for a, _ in pairs], [b for _, b in pairs]).statistic
-                value = None if math.isnan(tau) else float(tau)
-                rows.append((f"{one} and {other}, {where[0]}", where[1], value))
+                tau = rank_agreement(*zip(*pairs, strict=True))
+                rows.append((f"{one} and {other}, {where[0]}", where[1], tau))
     return rows
 
 
@@ -209,8 +207,7 @@ def _hidden(rows: Sequence[Mapping[str, Any]], name: str) -> Table:
 
 def _mean_units(result: AuditResult, one: Finding) -> float | None:
     """Return how many draws a rewrite cost on average, where the mechanism says."""
-    folder = result.folder / "rewrites" / one.label / epsilon_name(one.epsilon)
-    return RewriteTable(folder, table_info(folder)["key"]).mean_units()
+    return rewrites_of(result.folder, one).mean_units()
 
 
 MAKERS: dict[str, Callable[[Experiment, Place], Outcome]] = {

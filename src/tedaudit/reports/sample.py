@@ -14,10 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.reports.safe import safe_json
-from tedaudit.results import Finding
+from tedaudit.results import Finding, guesses_of, rewrites_of
 from tedaudit.seeding import derive, uniforms
-from tedaudit.store import RunDirectory, epsilon_name, table_info
-from tedaudit.tables import GuessTable, RewriteTable
+from tedaudit.store import RunDirectory, epsilon_name
 from tedaudit.types import Plan
 
 PER_TABLE = 200
@@ -74,16 +73,13 @@ def _table(
 ) -> Iterator[dict[str, Any]]:
     """Yield a table's share, leaks and chance in turn, so that a cut at any point keeps some of both."""
     where = (finding.label, epsilon_name(finding.epsilon))
-    folder = run.root.joinpath("guesses", finding.plan, *where, finding.attack)
-    guesses = GuessTable(folder, table_info(folder)["key"])
+    guesses = guesses_of(run.root, finding)
     columns = guesses.read(["choice", "margin"])
     right = columns["choice"] == plan.secret[: len(columns["choice"])]
     key = derive(0, "report", finding.plan, *where, finding.attack)
     worst, chance = choose(right, columns["margin"], size, key)
     rows = np.sort(np.concatenate([worst, chance]))
-    folder = run.root.joinpath("rewrites", *where)
-    rewrites = RewriteTable(folder, table_info(folder)["key"])
-    outputs = rewrites.outputs(plan.source[rows], plan.replicate[rows])
+    outputs = rewrites_of(run.root, finding).outputs(plan.source[rows], plan.replicate[rows])
     found = {
         int(row): _trial(number, int(row), plan, guess, output)
         for row, guess, output in zip(rows, guesses.fetch(rows), outputs, strict=True)
