@@ -6,7 +6,6 @@ that an over-long text gives triples like any other.
 
 import hashlib
 import http.client
-import ipaddress
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
+from tedaudit.addresses import is_loopback
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.loading import resolve
 from tedaudit.triples.clauses import triples_of
@@ -99,7 +99,7 @@ class OpenIEExtractor:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise SpecError(f"The OpenIE server is '{url}'; it must be a URL such as http://localhost:9000.")
-        if not allow_remote and not _is_loopback(parts.hostname):
+        if not allow_remote and not is_loopback(url):
             raise SpecError(
                 f"The OpenIE server '{url}' is not on this machine, and the texts to be sent are private. "
                 "Run the server here (http://localhost:9000), or set allow_remote to true if they may leave."
@@ -149,13 +149,6 @@ class OpenIEExtractor:
                 "why; a longer timeout or more memory for the server are the usual remedies."
             )
         return answer
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _load_pipeline(name: str) -> Any:

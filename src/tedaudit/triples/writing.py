@@ -5,13 +5,12 @@ from functools import lru_cache
 from typing import Any
 
 from tedaudit.errors import ModelError
+from tedaudit.inference.chat import chat_frame
 from tedaudit.inference.loading import Checkpoint, explained, load_checkpoint, quiet_loading, resolve
 from tedaudit.inference.rows import Decoder, decoder_for
 
 Prompt = tuple[int, ...]
 _PADDING_STEP = 8
-# Llama's chat template would otherwise tell the model today's date, and Qwen's would let it think.
-_CHAT = {"date_string": "26 Jul 2024", "enable_thinking": False}
 
 
 @lru_cache(maxsize=4)
@@ -90,12 +89,10 @@ def _group(
 def _prompt(writer: Checkpoint, template: str, triples: Sequence[str]) -> Prompt:
     """Return the tokens of the filled template, as a user's turn where the model has a chat template."""
     text = template.replace("{triples}", "\n".join(triples))
-    tokenizer = writer.tokenizer
-    if not getattr(tokenizer, "chat_template", None):
+    tokenizer, frame = writer.tokenizer, chat_frame(writer.tokenizer)
+    if frame is None:
         return tuple(tokenizer(text)["input_ids"])
-    turn = [{"role": "user", "content": text}]
-    framed = tokenizer.apply_chat_template(turn, add_generation_prompt=True, tokenize=False, **_CHAT)
-    return tuple(tokenizer(framed, add_special_tokens=False)["input_ids"])
+    return tuple(tokenizer(f"{frame[0]}{text}{frame[1]}", add_special_tokens=False)["input_ids"])
 
 
 def _ends(writer: Checkpoint) -> list[int]:

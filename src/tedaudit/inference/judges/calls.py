@@ -4,7 +4,6 @@ The key comes from TEDAUDIT_API_KEY or OPENAI_API_KEY and is in no message. Noth
 machine unless that was allowed, and to this one never by way of a proxy.
 """
 
-import ipaddress
 import os
 import re
 import time
@@ -13,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from tedaudit.addresses import is_loopback
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.judges.base import Service
 
@@ -39,17 +39,6 @@ def split_backend(backend: str) -> tuple[str, str]:
             f"settings. Put the key into the environment instead, as {_KEYS[0]}."
         )
     return name, url.rstrip("/")
-
-
-def is_loopback(url: str) -> bool:
-    """Return whether an address is this machine's own."""
-    host = urlsplit(url).hostname or ""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def check_address(backend: str, *, allow_remote: bool) -> None:

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from tedaudit.errors import ModelError
+from tedaudit.inference.chat import chat_frame
 from tedaudit.inference.judges.base import Prompt, Scored, without_thoughts
 from tedaudit.inference.loading import Checkpoint, load_checkpoint
 
 Tokens = tuple[int, ...]
-_MARK = "\u2402here\u2402"
 _STEP = 8  # lengths are padded to multiples of this
 _GPU_TOKENS = 32_768  # per forward pass
 _LOGIT_ROWS = 1_024  # positions whose logits are held at a time
@@ -48,8 +48,8 @@ class LocalJudge:
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint, self._model = checkpoint, checkpoint.model
         self._tokenizer = checkpoint.tokenizer
-        self._before, self._after = _frame(self._tokenizer)
-        self._begin = str(self._tokenizer.bos_token or self._tokenizer.eos_token or "")  # of a raw prompt
+        self._begin = str(self._tokenizer.bos_token or self._tokenizer.eos_token or "")
+        self._before, self._after = chat_frame(self._tokenizer) or (self._begin, "\n")
         config = self._model.config
         plain = set(getattr(config, "layer_types", None) or ["full_attention"]) == {"full_attention"}
         scaled = any(getattr(config, name, None) not in (None, 1, 1.0) for name in _SCALED)
@@ -238,20 +238,6 @@ class LocalJudge:
 
     def _encoded(self, text: str) -> Tokens:
         return tuple(self._tokenizer(text, add_special_tokens=False)["input_ids"]) if text else ()
-
-
-def _frame(tokenizer: Any) -> tuple[str, str]:
-    """Return what a chat template puts before and after a user's turn, thinking switched off."""
-    if not getattr(tokenizer, "chat_template", None):
-        return str(tokenizer.bos_token or ""), "\n"
-    turn = [{"role": "user", "content": _MARK}]
-    whole = tokenizer.apply_chat_template(
-        turn, add_generation_prompt=True, tokenize=False, enable_thinking=False
-    )
-    before, found, after = str(whole).partition(_MARK)
-    if not found:
-        raise ModelError("The model's chat template does not show the user's turn as it is.")
-    return before, after
 
 
 def _row(tokens: Tokens, endings: Sequence[Tokens]) -> _Row:
