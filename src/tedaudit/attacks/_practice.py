@@ -4,14 +4,15 @@ The texts are other ones than those audited wherever the corpus has any (its oth
 keys have a purpose of their own, so that no noise of an audited draw is ever drawn again.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from tedaudit.attacks._fitting import Weights, fit
 from tedaudit.seeding import derive, uniforms
-from tedaudit.types import Draw, Observation, Rewrite, WritesOnce
+from tedaudit.types import Draw, Floats, Guess, Observation, Rewrite, WritesOnce
 
 _SEED = derive(0, "practice")
 _CANDIDATES = 4
@@ -23,6 +24,37 @@ class Exercise:
 
     seen: Observation
     secret: int
+
+
+@dataclass
+class Practice:
+    """What an attack has learnt from trials of its own, once for each mechanism and epsilon."""
+
+    features: Callable[[Sequence[Observation]], list[Floats]]  # a row per candidate, for each observation
+    rewrites: int
+    texts: Sequence[str] = ()
+    _learnt: dict[tuple[int, float], tuple[Any, Weights | None]] = field(default_factory=dict)
+
+    def on(self, texts: Sequence[str]) -> None:
+        """Forget what was learnt, and take in other texts to rewrite."""
+        self.texts, self._learnt = texts, {}
+
+    def weights(self, mechanism: Any, epsilon: float) -> Weights | None:
+        """Return what the features are worth; None where no rewrite succeeded."""
+        known = (id(mechanism), epsilon)
+        if known not in self._learnt:
+            own = exercises(mechanism, epsilon, self.texts, self.rewrites)
+            trials = self.features([exercise.seen for exercise in own])
+            learnt = fit(trials, [exercise.secret for exercise in own]) if own else None
+            self._learnt[known] = (mechanism, learnt)  # the mechanism is kept, so that its id stays its own
+        return self._learnt[known][1]
+
+
+def weighed(weights: Weights | None, trials: Sequence[Floats]) -> list[Guess]:
+    """Return guesses by weights; who has learnt nothing has no answer."""
+    if weights is None:
+        return [Guess(np.zeros(len(features)), usable=False) for features in trials]
+    return [Guess(weights.scores(features)) for features in trials]
 
 
 def unfit_for_practice(mechanism: Any) -> str:

@@ -6,26 +6,17 @@ audited ones, so that the sum is calibrated: its softmax is a probability.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from tedaudit.attacks._fitting import Weights, fit
-from tedaudit.attacks._practice import exercises, unfit_for_practice
+from tedaudit.attacks._fitting import Weights
+from tedaudit.attacks._practice import Practice, unfit_for_practice, weighed
 from tedaudit.errors import SpecError
 from tedaudit.registry import Reference, build, determinants
-from tedaudit.types import (
-    Card,
-    Floats,
-    Guess,
-    KnowsMechanism,
-    Observation,
-    Practises,
-    Prepares,
-    Rewrite,
-    Seen,
-)
+from tedaudit.stages import stripped
+from tedaudit.types import Card, Floats, Guess, KnowsMechanism, Observation, Practises, Prepares
 
 
 @dataclass
@@ -41,10 +32,7 @@ class Ensemble:
         sees=("text", "tokens", "latent"),
     )
     _built: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
-    _texts: Sequence[str] = field(default=(), init=False, repr=False, compare=False)
-    _learnt: dict[tuple[int, float], tuple[Any, Weights]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    _practice: Practice = field(init=False, repr=False, compare=False)
     _weights: Weights | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -53,6 +41,7 @@ class Ensemble:
         if self.rewrites < 20:
             raise SpecError(f"rewrites is {self.rewrites}; an ensemble needs 20 or more.")
         self._built = [_member(one) for one in self.members]
+        self._practice = Practice(self._scores, self.rewrites)
 
     @property
     def own_rewrites(self) -> int:
@@ -64,11 +53,10 @@ class Ensemble:
         for member in self._built:
             if isinstance(member, Prepares):
                 member.prepare(pool)
-        self._texts = self._texts or pool
 
     def practise_on(self, texts: Sequence[str]) -> None:
         """Take in the texts to rewrite."""
-        self._texts, self._learnt = texts, {}
+        self._practice.on(texts)
         for member in self._built:
             if isinstance(member, Practises):
                 member.practise_on(texts)
@@ -83,31 +71,21 @@ class Ensemble:
         for member in self._built:
             if isinstance(member, KnowsMechanism):
                 member.meet(mechanism, epsilon)
-        known = (id(mechanism), epsilon)
-        if known not in self._learnt:
-            own = exercises(mechanism, epsilon, self._texts, self.rewrites)
-            trials = self._scores([exercise.seen for exercise in own])
-            learnt = fit(trials, [exercise.secret for exercise in own]) if own else self._even()
-            self._learnt[known] = (mechanism, learnt)  # the mechanism is kept, so that its id stays its own
-        self._weights = self._learnt[known][1]
+        self._weights = self._practice.weights(mechanism, epsilon)
 
     def guess(self, seen: Sequence[Observation]) -> list[Guess]:
         """Return the weighed sum of the members' scores."""
-        weights = self._weights or self._even()
-        return [Guess(weights.scores(scores)) for scores in self._scores(seen)]
+        return weighed(self._weights, self._scores(seen))
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return what determines the members' scores."""
         found = [determinants(member) for member in self._built]
         return {"members": json.dumps(found, sort_keys=True, default=str)}
 
-    def _even(self) -> Weights:
-        return Weights(np.ones(len(self._built)), np.ones(len(self._built)))
-
     def _scores(self, seen: Sequence[Observation]) -> list[Floats]:
         """Return a column of scores per member, for each observation; who has no answer tells nothing."""
         by_member = [
-            member.guess([_for(member.card.sees, observation) for observation in seen])
+            member.guess([replace(one, output=stripped(one.output, member.card.sees)) for one in seen])
             for member in self._built
         ]
         return [
@@ -122,14 +100,3 @@ def _member(given: Any) -> Any:
     if name == Ensemble.card.name:
         raise SpecError("An ensemble cannot be a member of an ensemble.")
     return build(Reference("attack", name, fields))
-
-
-def _for(sees: Sequence[Seen], observation: Observation) -> Observation:
-    """Return an observation with only what a member's card says that it sees."""
-    whole = observation.output
-    output = Rewrite(
-        whole.text if "text" in sees else "",
-        whole.tokens if "tokens" in sees else None,
-        whole.latent if "latent" in sees else None,
-    )
-    return Observation(output, observation.candidates, observation.tie_key)

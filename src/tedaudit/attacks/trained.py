@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tedaudit.attacks._fitting import Weights, fit
-from tedaudit.attacks._practice import exercises, unfit_for_practice
+from tedaudit.attacks._fitting import Weights
+from tedaudit.attacks._practice import Practice, unfit_for_practice, weighed
 from tedaudit.attacks._similarity import Similarity
 from tedaudit.errors import SpecError
 from tedaudit.inference.encoders import load_encoder
@@ -35,15 +35,13 @@ class Trained:
         departures=("not in the paper: the adversary practises on the mechanism before it guesses",),
     )
     _similarities: tuple[Similarity, ...] = field(default=(), init=False, repr=False, compare=False)
-    _texts: Sequence[str] = field(default=(), init=False, repr=False, compare=False)
-    _learnt: dict[tuple[int, float], tuple[Any, Weights]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    _practice: Practice = field(init=False, repr=False, compare=False)
     _weights: Weights | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.rewrites < 20:
             raise SpecError(f"rewrites is {self.rewrites}; the attack needs 20 or more to learn from.")
+        self._practice = Practice(self._features, self.rewrites)
 
     @property
     def own_rewrites(self) -> int:
@@ -58,11 +56,10 @@ class Trained:
         self._similarities = tuple(Similarity(encoder) for encoder in encoders)
         for similarity in self._similarities:
             similarity.prepare(pool)
-        self._texts = self._texts or pool
 
     def practise_on(self, texts: Sequence[str]) -> None:
         """Take in the texts to rewrite."""
-        self._texts, self._learnt = texts, {}
+        self._practice.on(texts)
 
     def unfit(self, mechanism: Any) -> str:
         """Return why nothing can be learnt from trying this mechanism."""
@@ -70,26 +67,15 @@ class Trained:
 
     def meet(self, mechanism: Any, epsilon: float) -> None:
         """Rewrite texts at this epsilon and learn from them, once."""
-        known = (id(mechanism), epsilon)
-        if known not in self._learnt:
-            own = exercises(mechanism, epsilon, self._texts, self.rewrites)
-            trials = self._features([exercise.seen for exercise in own])
-            learnt = fit(trials, [exercise.secret for exercise in own]) if own else _indifferent(self._width)
-            self._learnt[known] = (mechanism, learnt)  # the mechanism is kept, so that its id stays its own
-        self._weights = self._learnt[known][1]
+        self._weights = self._practice.weights(mechanism, epsilon)
 
     def guess(self, seen: Sequence[Observation]) -> list[Guess]:
         """Score candidates by what was learnt."""
-        weights = self._weights or _indifferent(self._width)
-        return [Guess(weights.scores(features)) for features in self._features(seen)]
+        return weighed(self._weights, self._features(seen))
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the encoder's weights."""
         return {} if self.encoder == "lexical" else load_encoder(self.encoder, half=True).fingerprint()
-
-    @property
-    def _width(self) -> int:
-        return len(self._similarities) + 5
 
     def _features(self, seen: Sequence[Observation]) -> list[Floats]:
         """Return a row of features per candidate, for each observation."""
@@ -114,7 +100,3 @@ def _lengths_and_words(observation: Observation) -> Floats:
         rows.append([ratio, -(ratio**2), shared / max(1, len(words | own)), shared / max(1, len(own)),
                      float(text == candidate)])  # fmt: skip
     return np.asarray(rows)
-
-
-def _indifferent(width: int) -> Weights:
-    return Weights(np.zeros(width), np.ones(width))
