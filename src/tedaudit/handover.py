@@ -39,7 +39,7 @@ def write_work(spec: AuditSpec, folder: Path) -> tuple[int, int]:
             ]
             planned |= {(job.label, draw.key, draw.epsilon) for draw in left}
             if left:
-                names.add(_place(folder, replace(chunk, draws=left), write=True))
+                names.add(_written(folder, replace(chunk, draws=left)))
     return len(names) + there.taken, len(names)
 
 
@@ -93,12 +93,12 @@ class FolderExecutor:
         return self._known[wanted]
 
 
-def _place(folder: Path, chunk: Chunk, *, write: bool) -> Path:
-    """Return where a chunk lies, by its content; where asked, put it there."""
+def _written(folder: Path, chunk: Chunk) -> Path:
+    """Write a chunk where it is not there yet; return its file, which is named by its content."""
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         file = Path(scratch) / "chunk"
         write_chunk(file, chunk)
         place = folder / f"{hashlib.sha256(file.read_bytes()).hexdigest()[:24]}{CHUNK}"
-        if write and not place.exists():
+        if not place.exists():
             file.rename(place)
     return place

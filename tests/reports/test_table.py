@@ -15,7 +15,6 @@ from tedaudit.reports.table import (
     HEADINGS,
     cells,
     markdown_tables,
-    markdown_text,
     number,
     plans,
     reading,
@@ -143,10 +142,6 @@ def test_no_name_can_break_out_of_its_cell(name):
     assert {tag.split(">")[0].split()[0].lstrip("/") for tag in html.split("<")[1:]} <= {
         "h3", "table", "thead", "tbody", "tr", "th", "td", "em", "strong",
     }  # fmt: skip
-
-
-def test_a_line_break_in_a_note_begins_no_line():
-    assert markdown_text("a\nb") == "a&#10;b"
 
 
 @pytest.mark.parametrize("label", NASTY)

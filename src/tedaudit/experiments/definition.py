@@ -4,6 +4,7 @@ The file itself is the experiment as the paper made it (`full`); `zoo` and `smok
 name: corpora and models that are at hand, fewer trials and epsilons.
 """
 
+import shlex
 from collections.abc import Mapping
 from importlib import resources
 from typing import Any, Literal, get_args
@@ -40,6 +41,18 @@ class Experiment(BaseModel):
     trials: int = 10_000
     options: dict[str, Any] = Field(default_factory=dict, description="What only this kind knows.")
     scale: Scale = "full"
+    changed: tuple[str, ...] = Field(default=(), description="Settings that are one's own, not the file's.")
+
+    @property
+    def command(self) -> str:
+        """The command that makes it, with the changes that the command line knows."""
+        words = ["tedaudit", "reproduce", self.id, "--scale", self.scale]
+        for corpus in self.corpora if "corpora" in self.changed else []:
+            named = corpus if isinstance(corpus, Mapping) else {"name": corpus}
+            words += ["--corpus", str(named.get("path") or named["name"])]
+        if "trials" in self.changed:
+            words += ["--trials", str(self.trials)]
+        return shlex.join(words)
 
     @property
     def rewrites(self) -> int:
@@ -72,7 +85,8 @@ def load(name: str, scale: str = "full", changes: Mapping[str, Any] | None = Non
     scales = whole.pop("scales", {})
     given = {key: value for key, value in (changes or {}).items() if value not in (None, [], ())}
     try:
-        return Experiment(**{**whole, **scales.get(scale, {}), **given, "id": name, "scale": scale})
+        settings = {**whole, **scales.get(scale, {}), **given}
+        return Experiment(**{**settings, "id": name, "scale": scale, "changed": tuple(given)})
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(str(part) for part in problem["loc"])

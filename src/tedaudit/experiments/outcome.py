@@ -1,6 +1,5 @@
 """What an experiment ends in: tables and figures, written as Markdown, JSON, PDF and PNG."""
 
-import io
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -9,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.experiments.definition import Experiment
-from tedaudit.reports.table import markdown_text
+from tedaudit.reports.figures import saved
+from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.store import write_atomically
 
 Cell = str | float | int | None
@@ -49,12 +49,7 @@ def write_outcome(outcome: Outcome, experiment: Experiment, folder: Path, *, red
     }  # fmt: skip
     write_atomically(written[1], json.dumps(told, indent=1, ensure_ascii=False).encode())
     for name, figure in outcome.figures.items():
-        for kind, metadata in (("pdf", {"CreationDate": None}), ("png", {"Software": None})):
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=kind, dpi=160, metadata=metadata)
-            path = folder / f"{experiment.id}-{name}.{kind}"
-            write_atomically(path, buffer.getvalue())
-            written.append(path)
+        written += saved(figure, folder / f"{experiment.id}-{name}")
     return written
 
 
@@ -62,20 +57,19 @@ def markdown(outcome: Outcome, experiment: Experiment, tables: Sequence[Table]) 
     """Return an outcome as Markdown, with the command that made it."""
     parts = [
         f"# {experiment.id}: {experiment.title}",
-        f"`tedaudit reproduce {experiment.id} --scale {experiment.scale}` ({experiment.paper})",
+        f"`{experiment.command}` ({experiment.paper})",
     ]
     if experiment.claim:
         parts.append(f"The paper: {experiment.claim}")
     parts += [_markdown_table(table) for table in tables]
     names = [f"![{name}]({experiment.id}-{name}.png)" for name in outcome.figures]
-    notes = "\n".join(f"- {markdown_text(note)}" for note in outcome.notes)
+    notes = markdown_list(outcome.notes)
     return "\n\n".join([*parts, *names, *([notes] if notes else [])]) + "\n"
 
 
 def _markdown_table(table: Table) -> str:
-    rows = [[markdown_text(shown(cell)) for cell in row] for row in table.rows]
-    lines = ["| " + " | ".join(row) + " |" for row in (table.headings, ["---"] * len(table.headings), *rows)]
-    return f"### {markdown_text(table.title)}\n\n" + "\n".join(lines)
+    rows = [[shown(cell) for cell in row] for row in table.rows]
+    return f"### {markdown_text(table.title)}\n\n{markdown_table(table.headings, rows)}"
 
 
 def shown(cell: Cell) -> str:

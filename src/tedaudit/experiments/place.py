@@ -18,7 +18,6 @@ class Place:
 
     root: Path
     progress: Progress | None = None
-    settings: Mapping[str, Any] | None = None  # for every audit, such as the encoder
     executor: Executor | None = None  # where rewriting is done; here, where nothing is said
 
     def folder(self, corpus: Any, trials: int) -> Path:
@@ -32,9 +31,7 @@ class Place:
             "attacks": experiment.attacks, "trials": experiment.trials, **changes,
         }  # fmt: skip
         name, folder = corpus_name(corpus), self.folder(corpus, wanted["trials"])
-        spec = parse_spec(
-            {**(self.settings or {}), **wanted, "corpus": corpus, "name": name, "out": str(folder)}
-        )
+        spec = parse_spec({**wanted, "corpus": corpus, "name": name, "out": str(folder)})
         result = run(spec, self.progress, self.executor, page=False)
         return _own(result, spec)
 

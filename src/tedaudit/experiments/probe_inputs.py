@@ -12,8 +12,9 @@ from tedaudit.inference.encoders import load_encoder
 from tedaudit.registry import build
 from tedaudit.reports.figures import room_for
 from tedaudit.seeding import derive, uniforms
+from tedaudit.setting import epsilons_of
 from tedaudit.spec import MechanismSpec, PluginSpec, distinct_titles
-from tedaudit.types import Corpus, Draw, HasOwnEpsilons, Rewrite
+from tedaudit.types import Corpus, Draw, Rewrite
 
 Spec = TypeVar("Spec", bound=PluginSpec)
 
@@ -47,9 +48,8 @@ def subjects(experiment: Experiment) -> Iterator[Subject]:
         raise SpecError(f"Experiment '{experiment.id}': {error}.") from error
     for spec in specs:
         mechanism = build(spec.reference("mechanism"))
-        asked = spec.epsilons or experiment.epsilons
-        own = mechanism.epsilons(asked) if isinstance(mechanism, HasOwnEpsilons) else asked
-        yield Subject(spec.title, mechanism, tuple(sorted(own)))
+        epsilons = epsilons_of(spec, mechanism, experiment.epsilons)
+        yield Subject(spec.title, mechanism, tuple(sorted(epsilons)))
 
 
 def corpora(experiment: Experiment) -> Iterator[tuple[str, Corpus]]:

@@ -128,11 +128,11 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _plan(name: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return a plan; lambda is known where the run was last called with it."""
-    base = name.partition("@")[0]  # a table of recorded rewrites has a plan of its own: plan@LABEL
+    base = name.partition("@")[0]
     asked = {PlanSpec.model_validate(one).name: one for one in manifest["spec"].get("plans", [])}
     info = manifest["plans"][name]
     return {
-        "name": base, "words": plan_words(base, {"plans": {base: info}}), "k": info["k"],
+        "name": base, "words": plan_words(name, manifest), "k": info["k"],
         "estimator": info["estimator"], "lambda": asked.get(base, {}).get("lambda"),
         "strategy": asked.get(base, {}).get("strategy"),
     }  # fmt: skip

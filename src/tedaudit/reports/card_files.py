@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import SpecError
-from tedaudit.reports.table import markdown_text, number
+from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
+from tedaudit.reports.table import number
 from tedaudit.store import write_atomically
 
 _HEADINGS = (
@@ -46,7 +47,7 @@ def markdown(card: Mapping[str, Any]) -> str:
         "\n".join(markdown_text(str(line)) + "  " for line in about if line),
         f"Measured by attack with tedaudit {card['written_by']}. {verdict}",
         _section("Claim", _listed(_claims(card))),
-        _section("Measured", _table(card["results"])),
+        _section("Measured", markdown_table(_HEADINGS, map(_row, card["results"]))),
         _section("Settings", _listed(_settings(card))),
         _section("What a bound says", _listed(card["says"])),
         _section("What it does not say", _listed(card["says_not"])),
@@ -63,7 +64,7 @@ def _section(title: str, content: str) -> str:
 
 
 def _listed(lines: Sequence[str]) -> str:
-    return "\n".join(f"- {markdown_text(line)}" for line in lines) or "(none)"
+    return markdown_list(lines) or "(none)"
 
 
 def _claims(card: Mapping[str, Any]) -> list[str]:
@@ -73,11 +74,6 @@ def _claims(card: Mapping[str, Any]) -> list[str]:
         delta = f"delta {claim['total_delta']:g} in all"
         told.append(f"{nominal}: {claim['words']}; {delta}; for {claim['neighbours']}")
     return told or ["none"]
-
-
-def _table(results: Sequence[Mapping[str, Any]]) -> str:
-    rows = [_HEADINGS, ("---",) * len(_HEADINGS), *(_row(result) for result in results)]
-    return "\n".join("| " + " | ".join(markdown_text(cell) for cell in row) + " |" for row in rows)
 
 
 def _row(result: Mapping[str, Any]) -> tuple[str, ...]:

@@ -4,9 +4,10 @@ import json
 
 import polars as pl
 
+from tedaudit.reports.markdown import markdown_list
 from tedaudit.reports.page import write_page
 from tedaudit.reports.safe import redacted
-from tedaudit.reports.table import markdown_tables, markdown_text, post_processing_table, reading
+from tedaudit.reports.table import markdown_tables, post_processing_table, reading
 from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.results import AuditResult
 from tedaudit.store import RunDirectory, write_atomically, write_frame
@@ -40,7 +41,7 @@ def markdown(result: AuditResult) -> str:
     verdict = (
         "At least one claim is **violated**." if result.violated else "No claim was refuted by these attacks."
     )
-    notes = "\n".join(f"- {markdown_text(note)}" for note in result.notes)
+    notes = markdown_list(result.notes)
     effect = post_processing_table(result)
     found = (
         f"{verdict} The largest lower bound found is {result.epsilon:.2f}.\n\n"

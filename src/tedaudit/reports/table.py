@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tedaudit.reports.markdown import markdown_table, markdown_text
 from tedaudit.results import AuditResult, Finding, post_processing
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ HEADINGS = (
     "ceiling", "cosine", "copied", "empty", "names first", "own rewrites", "unusable", "failed", "verdict",
 )  # fmt: skip
 RIGHT = set(HEADINGS) - {"mechanism", "claim", "attack", "interval", "verdict"}
-_MARKS = frozenset("&<>|`*[]\\")
 
 
 def cells(finding: Finding) -> tuple[str, ...]:
@@ -81,11 +81,6 @@ def reading(findings: Sequence[Finding]) -> str:
     )
 
 
-def markdown_text(text: str) -> str:
-    """Return a name as Markdown that shows it: no table, tag, link or line can begin in it."""
-    return "".join(f"&#{ord(c)};" if c in _MARKS or not c.isprintable() else c for c in text)
-
-
 def rich_tables(result: AuditResult) -> list["Table"]:
     """Return one rich table per plan."""
     from rich.table import Table
@@ -111,13 +106,13 @@ def post_processing_table(result: AuditResult) -> str:
     rows = post_processing(result)
     if not rows:
         return ""
-    lines = ["| plan | mechanism | epsilon | internal | external | effect |", "|---|---|---|---|---|---|"]
-    for row in rows:
-        figures = " | ".join(f"{row[key]:.2f}" for key in ("internal", "external", "effect"))
-        names = " | ".join(markdown_text(row[key]) for key in ("plan", "mechanism"))
-        lines.append(f"| {names} | {row['epsilon']:g} | {figures} |")
+    figures = ("internal", "external", "effect")
+    lines = [
+        (row["plan"], row["mechanism"], f"{row['epsilon']:g}", *(f"{row[key]:.2f}" for key in figures))
+        for row in rows
+    ]
     title = "Post-processing effect: eps_emp on the latent less that on the text"
-    return f"\n\n### {title}\n\n" + "\n".join(lines)
+    return f"\n\n### {title}\n\n" + markdown_table(("plan", "mechanism", "epsilon", *figures), lines)
 
 
 def markdown_tables(result: AuditResult) -> str:
@@ -126,8 +121,7 @@ def markdown_tables(result: AuditResult) -> str:
     for plan in plans(result):
         some = [finding for finding in result if finding.plan == plan]
         columns = shown_columns(some)
-        rows = [[markdown_text(cells(finding)[i]) for i in columns] for finding in some]
-        headings = [HEADINGS[i] for i in columns]
-        lines = ["| " + " | ".join(row) + " |" for row in (headings, ["---"] * len(columns), *rows)]
-        parts.append(f"### Plan {markdown_text(plan)}\n\n" + "\n".join(lines))
+        rows = [[cells(finding)[i] for i in columns] for finding in some]
+        table = markdown_table([HEADINGS[i] for i in columns], rows)
+        parts.append(f"### Plan {markdown_text(plan)}\n\n{table}")
     return "\n\n".join(parts)

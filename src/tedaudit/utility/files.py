@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tedaudit.errors import RunDirectoryError
 from tedaudit.reports.figures import figures_missing, saved
-from tedaudit.reports.table import markdown_text
+from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.reports.utility import FILE
 from tedaudit.store import RunDirectory, write_atomically
 from tedaudit.utility.figure import figure
@@ -36,8 +36,5 @@ def check_run(run: Path) -> RunDirectory:
 
 def markdown(result: UtilityResult) -> str:
     """Return the table as Markdown, with its caption."""
-    marks = ["---:" if heading in RIGHT else "---" for heading in HEADINGS]
-    rows = [HEADINGS, marks, *([markdown_text(cell) for cell in row] for row in cells(result))]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    notes = "\n".join(f"- {markdown_text(note)}" for note in result.notes)
+    table, notes = markdown_table(HEADINGS, cells(result), RIGHT), markdown_list(result.notes)
     return f"# Utility {result.name}\n\n{table}\n\n{markdown_text(caption(result))}\n\n## Notes\n\n{notes}\n"

@@ -1,0 +1,24 @@
+"""Markdown that shows names and texts as they are."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+_MARKS = frozenset("&<>|`*[]\\")
+
+
+def markdown_text(text: str) -> str:
+    """Return a text as Markdown that shows it: no table, tag, link or line can begin in it."""
+    return "".join(f"&#{ord(c)};" if c in _MARKS or not c.isprintable() else c for c in text)
+
+
+def markdown_list(lines: Iterable[str]) -> str:
+    """Return a list with an entry per line."""
+    return "\n".join(f"- {markdown_text(line)}" for line in lines)
+
+
+def markdown_table(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], right: Collection[str] = ()
+) -> str:
+    """Return a table; columns under the headings in `right` are aligned to the right."""
+    marks = ["---:" if heading in right else "---" for heading in headings]
+    lines = [marks, *([markdown_text(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in ([markdown_text(h) for h in headings], *lines))
