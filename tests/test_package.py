@@ -210,12 +210,13 @@ def test_the_ground_floor_stands_on_nothing():
     assert ours("tedaudit.errors") == set()
     assert ours("tedaudit.seeding") == set()
     assert ours("tedaudit.types") == {"tedaudit.errors"}
+    assert ours("tedaudit.abilities") == {"tedaudit.types"}
 
 
 def test_plugins_and_mathematics_know_nothing_of_specs_stores_and_screens():
     above = ("spec", "store", "tables", "setting", "planning", "runner", "results", "reports", "cli",
              "console", "api", "replay", "overrides", "example", "utility", "sides", "comparison",
-             "experiments", "measures", "disagreement", "handover", "serving")  # fmt: skip
+             "experiments", "measures", "disagreement", "handover", "serving", "validation")  # fmt: skip
     for name in modules():
         if within(name, "mechanisms", "attacks", "inference", "estimators", "worker", "chunks", "registry"):
             assert not {found for found in ours(name) if within(found, *above)}, name
@@ -248,7 +249,7 @@ def test_nothing_imports_what_imports_it():
 
 
 def test_only_the_outer_modules_import_libraries_for_tables_specs_and_terminals():
-    outer = ("store", "tables", "spec", "cli", "console", "overrides", "corpora", "reports",
+    outer = ("store", "tables", "spec", "validation", "cli", "console", "overrides", "corpora", "reports",
              "utility.settings", "experiments.definition")  # fmt: skip
     for name, tree in modules().items():
         anywhere = {found.partition(".")[0] for found in imports(tree)} & set(TABLES)

@@ -6,24 +6,9 @@ import math
 import numpy as np
 import pytest
 
+from tedaudit.abilities import BringsTexts, HasFingerprint, HasOwnEpsilons, Prepares, WritesOnce
 from tedaudit.errors import SpecError
-from tedaudit.types import (
-    BringsTexts,
-    Card,
-    Claim,
-    Corpus,
-    Draw,
-    Guess,
-    HasFingerprint,
-    HasOwnEpsilons,
-    Observation,
-    Plan,
-    Prepares,
-    Rewrite,
-    Split,
-    WritesOnce,
-    folded,
-)
+from tedaudit.types import Card, Claim, Corpus, Draw, Guess, Observation, Plan, Rewrite, Split, folded
 
 
 @pytest.mark.parametrize(

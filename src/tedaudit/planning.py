@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tedaudit.abilities import WritesOnce
 from tedaudit.candidates import Pool, Sampling
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.inference.encoders import load_encoder
@@ -13,7 +14,7 @@ from tedaudit.seeding import derive
 from tedaudit.spec import AuditSpec, PlanSpec
 from tedaudit.stages import distractors, make_disjoint_plan, make_plan, numbered
 from tedaudit.store import RunDirectory, difference, key_of
-from tedaudit.types import Corpus, Mechanism, Plan, WritesOnce
+from tedaudit.types import Corpus, Mechanism, Plan
 
 
 class Planner:

@@ -16,9 +16,10 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, Literal
 
+from tedaudit.abilities import HasFingerprint
 from tedaudit.errors import PluginError, SpecError, did_you_mean, listed
 from tedaudit.imports import imported
-from tedaudit.types import Card, HasFingerprint
+from tedaudit.types import Card
 
 Kind = Literal["mechanism", "attack", "corpus"]
 _FOLDERS: dict[Kind, str] = {"mechanism": "mechanisms", "attack": "attacks", "corpus": "corpora"}

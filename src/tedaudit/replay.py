@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tedaudit.abilities import KnowsMechanism, Practises, Prepares
 from tedaudit.corpora._given import Given
 from tedaudit.errors import PluginError, RunDirectoryError, SpecError, listed
 from tedaudit.registry import build
@@ -13,7 +14,7 @@ from tedaudit.spec import parse_spec
 from tedaudit.stages import make_draws, stripped, tie_keys
 from tedaudit.store import RunDirectory, check_table, epsilon_name
 from tedaudit.tables import GuessTable, RewriteTable
-from tedaudit.types import KnowsMechanism, Observation, Practises, Prepares, Rewrite
+from tedaudit.types import Observation, Rewrite
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,24 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import tedaudit
+from tedaudit.abilities import BringsTexts, HasOwnEpsilons, KnowsMechanism, Practises
 from tedaudit.corpora._assemble import assemble
 from tedaudit.errors import CorpusError, RunDirectoryError, SpecError
 from tedaudit.planning import Planner
 from tedaudit.registry import Reference, build, determinants, written
 from tedaudit.spec import AuditSpec, MechanismSpec, PluginSpec
 from tedaudit.store import RunDirectory, check_table, epsilon_name
-from tedaudit.types import (
-    BringsTexts,
-    Claim,
-    Corpus,
-    HasOwnEpsilons,
-    KnowsMechanism,
-    Mechanism,
-    Plan,
-    Practises,
-    Seen,
-    Split,
-)
+from tedaudit.types import Claim, Corpus, Mechanism, Plan, Seen, Split
 
 _LEAST_PRACTICE, _MOST_PRACTICE = 50, 5_000  # texts
 

@@ -16,24 +16,14 @@ from typing import Any, get_args
 
 import numpy as np
 
+from tedaudit.abilities import HasOwnEpsilons, KnowsMechanism
 from tedaudit.candidates import Sampling
 from tedaudit.chunks import RewriteChunk
 from tedaudit.errors import ContractError, SpecError, listed
 from tedaudit.registry import Reference
 from tedaudit.seeding import derive
 from tedaudit.stages import make_draws, make_plan, stripped, tie_keys
-from tedaudit.types import (
-    Attack,
-    Card,
-    Claim,
-    Draw,
-    Guess,
-    HasOwnEpsilons,
-    KnowsMechanism,
-    Mechanism,
-    Rewrite,
-    Seen,
-)
+from tedaudit.types import Attack, Card, Claim, Draw, Guess, Mechanism, Rewrite, Seen
 from tedaudit.watching import (
     PRECISION,
     SEEN_PARTS,

@@ -15,10 +15,11 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from tedaudit.abilities import KnowsMechanism, Practises, Prepares
 from tedaudit.chunks import Chunk, GuessChunk, RewriteChunk, read_chunk, write_result
 from tedaudit.errors import ContractError, TedauditError
 from tedaudit.registry import Reference, build
-from tedaudit.types import Guess, KnowsMechanism, Practises, Prepares, Rewrite
+from tedaudit.types import Guess, Rewrite
 
 Tag = TypeVar("Tag")
 CHUNK, RESULT = ".chunk", ".result"

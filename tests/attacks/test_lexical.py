@@ -5,9 +5,10 @@ import random
 import numpy as np
 import pytest
 
+from tedaudit.abilities import Prepares
 from tedaudit.api import load_corpus
 from tedaudit.attacks.lexical import Lexical
-from tedaudit.types import Observation, Prepares, Rewrite
+from tedaudit.types import Observation, Rewrite
 
 POOL = load_corpus("demo").texts[:120]
 

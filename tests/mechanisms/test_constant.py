@@ -1,7 +1,8 @@
 import math
 
+from tedaudit.abilities import HasOwnEpsilons
 from tedaudit.mechanisms.constant import Constant
-from tedaudit.types import Draw, HasOwnEpsilons, Rewrite
+from tedaudit.types import Draw, Rewrite
 
 
 def test_every_text_comes_out_as_the_same_sentence():

@@ -1,7 +1,8 @@
 import math
 
+from tedaudit.abilities import HasOwnEpsilons
 from tedaudit.mechanisms.identity import Identity
-from tedaudit.types import Draw, HasOwnEpsilons
+from tedaudit.types import Draw
 
 
 def test_texts_come_out_as_they_went_in():

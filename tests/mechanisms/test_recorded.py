@@ -5,9 +5,10 @@ import math
 
 import pytest
 
+from tedaudit.abilities import BringsTexts, HasOwnEpsilons, WritesOnce
 from tedaudit.errors import CorpusError, SpecError
 from tedaudit.mechanisms.recorded import Recorded
-from tedaudit.types import BringsTexts, Draw, HasOwnEpsilons, Rewrite, WritesOnce
+from tedaudit.types import Draw, Rewrite
 
 
 @pytest.fixture

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from tedaudit.abilities import WritesOnce
 from tedaudit.attacks._fitting import Weights, fit
 from tedaudit.seeding import derive, uniforms
-from tedaudit.types import Draw, Floats, Guess, Observation, Rewrite, WritesOnce
+from tedaudit.types import Draw, Floats, Guess, Observation, Rewrite
 
 _SEED = derive(0, "practice")
 _CANDIDATES = 4

@@ -11,12 +11,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tedaudit.abilities import KnowsMechanism, Practises, Prepares
 from tedaudit.attacks._fitting import Weights
 from tedaudit.attacks._practice import Practice, unfit_for_practice, weighed
 from tedaudit.errors import SpecError
 from tedaudit.registry import Reference, build, determinants
 from tedaudit.stages import stripped
-from tedaudit.types import Card, Floats, Guess, KnowsMechanism, Observation, Practises, Prepares
+from tedaudit.types import Card, Floats, Guess, Observation
 
 
 @dataclass

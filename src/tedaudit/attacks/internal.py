@@ -13,7 +13,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from tedaudit.types import Array, Card, Floats, Guess, HasLatent, Observation
+from tedaudit.abilities import HasLatent
+from tedaudit.types import Array, Card, Floats, Guess, Observation
 
 _ROWS = 64  # outputs compared with a whole pool at a time
 

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tedaudit.types import Card, Floats, Guess, HasLatent, HasLikelihood, Observation
+from tedaudit.abilities import HasLatent, HasLikelihood
+from tedaudit.types import Card, Floats, Guess, Observation
 
 _IMPOSSIBLE = -1e30  # in the place of minus infinity: a score is a number
 

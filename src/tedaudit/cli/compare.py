@@ -1,11 +1,11 @@
 """The commands that read finished runs for others: compare, and card."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from tedaudit.cli.options import Json, print_json
 from tedaudit.errors import SpecError
 
 
@@ -24,7 +24,7 @@ def compare(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write a page to read in a browser; it holds no texts.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Compare runs, attacks or mechanisms trial by trial; loads no model."""
     from tedaudit.comparison import compare as compare_runs
@@ -39,7 +39,7 @@ def compare(
 
         write_comparison(compared, out)
     if as_json:
-        typer.echo(json.dumps(compared.to_dict(), indent=2, ensure_ascii=False))
+        print_json(compared.to_dict())
     else:
         show_comparison(compared, out)
 
@@ -64,7 +64,7 @@ def card(
     cards = calibration_cards(read_result(run), run.manifest(), mechanism)
     written = write_cards(cards, out or run_directory / "cards")
     if as_json:
-        typer.echo(json.dumps(cards, indent=2, ensure_ascii=False))
+        print_json(cards)
         return
     for path in written:
         typer.echo(f"Wrote {path}")

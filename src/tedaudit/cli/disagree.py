@@ -1,10 +1,11 @@
 """The command that shows where two attacks of a run disagree."""
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from tedaudit.cli.options import Json, print_json
 
 
 def disagree(
@@ -16,7 +17,7 @@ def disagree(
     epsilon: Annotated[str | None, typer.Option("--epsilon", "-e")] = None,
     examples: Annotated[int, typer.Option(min=0, help="Trials shown for each of the two.")] = 3,
     redact: Annotated[bool, typer.Option("--redact", help="Counts only, no texts.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show the trials that one attack got right and another one wrong, with their texts."""
     from tedaudit.console import show_disagreements
@@ -27,6 +28,6 @@ def disagree(
     only = {key: value for key, value in given.items() if value is not None}
     found = disagreements(RunDirectory(run_directory), (first, second), only, 0 if redact else examples)
     if as_json:
-        typer.echo(json.dumps([one.to_dict() for one in found], indent=2, ensure_ascii=False))
+        print_json([one.to_dict() for one in found])
     else:
         show_disagreements(found)

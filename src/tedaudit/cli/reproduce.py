@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from tedaudit.cli.options import Quiet
+
 
 def reproduce(
     experiment: Annotated[str, typer.Argument(help="Its id: see `tedaudit ls experiments`.")],
@@ -17,7 +19,7 @@ def reproduce(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="By default runs/reproduce/SCALE.")] = None,
     work: Annotated[Path | None, typer.Option(help="Take rewrites that were done elsewhere.")] = None,
     redact: Annotated[bool, typer.Option("--redact", help="Leave texts of the corpora out.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Make a figure or table of the paper again, on corpora and models of one's own choice."""
     from tedaudit.console import progress_bar, show_outcome

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tedaudit.cli.options import Quiet
 from tedaudit.errors import CorpusError, SpecError
 
 triples = typer.Typer(no_args_is_help=True, help="Public tables of triples, which DP-ST draws from.")
@@ -33,7 +34,7 @@ def rewrite(
         int | None, typer.Option(help="Repeatable noise: for experiments, never to release.")
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Draws per call of the mechanism.")] = 512,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Rewrite texts for release, with secret noise from the system's entropy."""
     from tedaudit.console import progress_bar
@@ -72,7 +73,7 @@ def build(
     clusters: Annotated[int, typer.Option(help="DP-ST's own: 50000, 100000 or 200000.")] = 50_000,
     dimensions: Annotated[int, typer.Option(help="Of the embeddings that are kept.")] = 32,
     column: Annotated[str, typer.Option(help="Which column holds the texts.")] = "",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Make a table from any public corpus: extraction, embedding, mini-batch k-means."""
     from tedaudit.console import progress_bar

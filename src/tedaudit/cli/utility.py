@@ -1,11 +1,11 @@
 """The command that measures what rewritten texts are still good for."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from tedaudit.cli.options import Assignments, Corpus, Epsilons, Json, Mechanisms, Quiet, print_json
 from tedaudit.errors import SpecError
 
 _SHARED = ("name", "corpus", "mechanisms", "epsilons", "seed")  # what a study takes over from an audit
@@ -13,19 +13,15 @@ _SHARED = ("name", "corpus", "mechanisms", "epsilons", "seed")  # what a study t
 
 def utility(
     spec: Annotated[Path | None, typer.Argument(help="A YAML file; flags override it.")] = None,
-    corpus: Annotated[str | None, typer.Option("--corpus", "-c", help="A name, or a file of texts.")] = None,
+    corpus: Corpus = None,
     task: Annotated[
         list[str] | None, typer.Option("--task", help="A label column to learn. Repeat for several.")
     ] = None,
     private: Annotated[
         list[str] | None, typer.Option("--private", help="A label column that should stay private.")
     ] = None,
-    mechanism: Annotated[
-        list[str] | None, typer.Option("--mechanism", "-m", help="Repeat for several.")
-    ] = None,
-    epsilon: Annotated[
-        list[str] | None, typer.Option("--epsilon", "-e", metavar="NUMBER", help="Repeat for several.")
-    ] = None,
+    mechanism: Mechanisms = None,
+    epsilon: Epsilons = None,
     classifier: Annotated[
         str | None, typer.Option(help="tfidf; or an encoder: zoo:mlm, a folder, a hub id.")
     ] = None,
@@ -38,15 +34,13 @@ def utility(
     note: Annotated[str | None, typer.Option(help="Stands below the table and the figure.")] = None,
     name: Annotated[str | None, typer.Option(help="Names the folder.")] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="The folder: runs/NAME-utility.")] = None,
-    assign: Annotated[
-        list[str] | None, typer.Option("--set", help="LABEL.KEY=VALUE: a plug-in's field.")
-    ] = None,
+    assign: Assignments = None,
     run: Annotated[
         Path | None,
         typer.Option(help="An audit: its corpus, mechanisms and epsilons, and its report shows the result."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
 ) -> None:
     """Train classifiers on rewritten texts and test them on clean ones; the same command resumes."""
     from tedaudit.console import progress_bar, show_defaults, show_utility
@@ -69,7 +63,7 @@ def utility(
         result = run_study(settings, progress)
     written = write_study(result, run)
     if as_json:
-        typer.echo(json.dumps(result.to_dict(), indent=2, ensure_ascii=False))
+        print_json(result.to_dict())
         return
     show_utility(result, written)
     if run is not None and not quiet:

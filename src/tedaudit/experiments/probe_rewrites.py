@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from itertools import combinations
 
+from tedaudit.abilities import CutsTexts
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
 from tedaudit.experiments.place import Place
@@ -18,7 +19,7 @@ from tedaudit.experiments.probe_inputs import (
     subjects,
 )
 from tedaudit.seeding import derive
-from tedaudit.types import CutsTexts, Draw, Rewrite
+from tedaudit.types import Draw, Rewrite
 
 Row = tuple[Cell, ...]
 

@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from tedaudit.spec import MechanismSpec, PluginSpec, distinct_titles, positive, validated
+from tedaudit.spec import MechanismSpec, PluginSpec, distinct_titles
+from tedaudit.validation import positive, validated
 from tedaudit.zoo import default
 
 Role = Literal["utility", "private"]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tedaudit.abilities import WritesOnce
 from tedaudit.chunks import RewriteChunk
 from tedaudit.inference.tuning import Tuning
 from tedaudit.registry import Reference, build, determinants, written
@@ -20,7 +21,7 @@ from tedaudit.setting import epsilons_of, load
 from tedaudit.stages import Wanted, make_draws
 from tedaudit.store import check_table, claim_table, key_of
 from tedaudit.tables import RewriteTable
-from tedaudit.types import Corpus, Guess, Rewrite, WritesOnce
+from tedaudit.types import Corpus, Guess, Rewrite
 from tedaudit.utility.classifiers import Classifier, Lesson, choose_classifier, macro_f1, majority
 from tedaudit.utility.keeping import ScoreTable, StudyFolder
 from tedaudit.utility.labels import Labelled, take_labels

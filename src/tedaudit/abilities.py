@@ -1,0 +1,116 @@
+"""What a plug-in may offer beyond its kind, each a protocol: whoever has the methods has the ability."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.types import Array, Floats
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """An attack that uses the candidate pool as background knowledge, and does work on it once."""
+
+    def prepare(self, pool: Sequence[str]) -> None:
+        """Take in the pool. Called once before any guess, with the same pool for a whole run."""
+        ...
+
+
+@runtime_checkable
+class KnowsMechanism(Protocol):
+    """An attack that uses the mechanism itself, as anybody can who knows how it works.
+
+    The mechanism is public and its noise is secret: the attack may encode texts with it, ask it for
+    likelihoods and draw rewrites with keys of its own, but no key of an audited draw reaches it.
+    """
+
+    def unfit(self, mechanism: Any) -> str:
+        """Return why the attack cannot be used on this mechanism; nothing where it can."""
+        ...
+
+    def meet(self, mechanism: Any, epsilon: float) -> None:
+        """Take in the mechanism and its epsilon. Called before every batch of guesses on its outputs."""
+        ...
+
+
+@runtime_checkable
+class Practises(Protocol):
+    """An attack that tries the mechanism on texts of its own before it guesses."""
+
+    @property
+    def own_rewrites(self) -> int:
+        """How many rewrites of its own it makes for each mechanism and epsilon; 0 where none."""
+        ...
+
+    def practise_on(self, texts: Sequence[str]) -> None:
+        """Take in the texts: others than the audited ones where the corpus has any. Called before `meet`."""
+        ...
+
+
+@runtime_checkable
+class HasLatent(Protocol):
+    """A mechanism that adds noise to a vector and releases what a decoder makes of it."""
+
+    def encode(self, texts: Sequence[str]) -> Array:
+        """Return the vector of each text before noise, as flat as a released one."""
+        ...
+
+    def log_density(self, latent: Array, latents: Array, epsilon: float) -> Floats:
+        """Return the log density of a released vector around each of these."""
+        ...
+
+
+@runtime_checkable
+class HasLikelihood(Protocol):
+    """A mechanism that knows how probable the tokens that it draws are."""
+
+    def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
+        """Return the log-probability of drawing these tokens from each candidate."""
+        ...
+
+
+@runtime_checkable
+class CutsTexts(Protocol):
+    """A mechanism that shows how it cuts a text: into tokens, words or triples."""
+
+    def pieces(self, text: str) -> tuple[str, ...]:
+        """Return the parts of a text that the mechanism reads, in order; what it cuts off is not there."""
+        ...
+
+
+@runtime_checkable
+class HasFingerprint(Protocol):
+    """A plug-in whose results depend on more than its fields: files, weights, source code."""
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return what else determines the results, by name."""
+        ...
+
+
+@runtime_checkable
+class HasOwnEpsilons(Protocol):
+    """A mechanism for which the epsilons of the spec mean nothing, or that has a grid of its own."""
+
+    def epsilons(self, asked: Sequence[float]) -> Sequence[float]:
+        """Return the epsilons to audit, given those asked for; infinity stands for "takes none"."""
+        ...
+
+
+@runtime_checkable
+class WritesOnce(Protocol):
+    """A mechanism that has at most one rewrite of a text, so that candidate sets must share none."""
+
+    def available(self, texts: Sequence[str], epsilons: Sequence[float]) -> npt.NDArray[np.bool_]:
+        """Return which texts have a rewrite at every one of these epsilons."""
+        ...
+
+
+@runtime_checkable
+class BringsTexts(Protocol):
+    """A mechanism that knows its own texts, so that an audit need not name a corpus."""
+
+    def texts(self) -> Sequence[str]:
+        """Return the texts that it can rewrite."""
+        ...

@@ -1,0 +1,101 @@
+"""The commands that begin an audit: a spec to start from, and the run."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from tedaudit.cli.options import Assignments, Corpus, Epsilons, Json, Mechanisms, Quiet, print_json
+from tedaudit.errors import SpecError
+
+
+def run(
+    spec: Annotated[Path | None, typer.Argument(help="A YAML file; without it, the embedded audit.")] = None,
+    mechanism: Mechanisms = None,
+    epsilon: Epsilons = None,
+    corpus: Corpus = None,
+    attack: Annotated[list[str] | None, typer.Option("--attack", "-a", help="Repeat for several.")] = None,
+    trials: Annotated[int | None, typer.Option("--trials", "-t")] = None,
+    k: Annotated[str | None, typer.Option("--k", help="Candidates per trial, or 'all'.")] = None,
+    lambda_: Annotated[float | None, typer.Option("--lambda", help="< 0 diverse, > 0 similar.")] = None,
+    strategy: Annotated[str | None, typer.Option(help="transition, nearest or furthest.")] = None,
+    top: Annotated[int | None, typer.Option(help="nearest, furthest: uniform among this many.")] = None,
+    estimator: Annotated[str | None, typer.Option(help="reduced or baseline.")] = None,
+    encoder: Annotated[str | None, typer.Option(help="Distance of candidates: lexical, or a model.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="Twice the one-sided error of a bound.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Instead of the claim's delta.")] = None,
+    seed: Annotated[int | None, typer.Option()] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Draws or trials per call of a plug-in.")] = None,
+    name: Annotated[str | None, typer.Option(help="Names the run directory.")] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="The run directory: runs/NAME.")] = None,
+    assign: Assignments = None,
+    fail_on: Annotated[Literal["violated"] | None, typer.Option(help="Exit with 1 on this verdict.")] = None,
+    work: Annotated[
+        Path | None,
+        typer.Option(help="Rewrite elsewhere: work is written to this folder, results are taken from it."),
+    ] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Run an audit, or go on with one: the same command resumes it."""
+    from tedaudit.console import progress_bar, show_defaults, show_result
+    from tedaudit.installed import defaults_taken
+    from tedaudit.overrides import embedded, k_value, merged
+    from tedaudit.runner import run as run_audit
+    from tedaudit.spec import parse_spec, read_spec
+
+    flags: dict[str, Any] = {
+        "mechanism": mechanism, "epsilon": epsilon, "corpus": corpus, "attack": attack, "trials": trials,
+        "k": None if k is None else k_value(k), "lambda_": lambda_, "strategy": strategy, "top": top,
+        "estimator": estimator, "encoder": encoder, "alpha": alpha, "delta": delta, "seed": seed,
+        "batch_size": batch_size, "name": name, "out": out,
+    }  # fmt: skip
+    base = read_spec(spec) if spec else embedded()
+    if spec is None and mechanism:
+        base = {"name": "audit"}
+    settings = parse_spec(merged(base, flags, assign or []))
+    if not quiet:
+        show_defaults(defaults_taken(settings))
+    executor = None if work is None else _handed_over(settings, work)
+    with progress_bar(quiet=quiet) as progress:
+        result = run_audit(settings, progress, executor)
+    print_json(result.to_dict()) if as_json else show_result(result)
+    if fail_on == "violated" and result.violated:
+        raise typer.Exit(1)
+
+
+def _handed_over(settings: Any, folder: Path) -> Any:
+    """Return what takes results from a folder; where some are missing, say how to get them, and end."""
+    from tedaudit.handover import FolderExecutor, write_work
+    from tedaudit.worker import SerialExecutor
+
+    blocks, left = write_work(settings, folder)
+    if left:
+        typer.echo(
+            f"{left} of {blocks} blocks of rewriting have no result yet. On a machine that has tedaudit and "
+            f"the models, run: python -m tedaudit.worker {folder}\nThen run this same command again."
+        )
+        raise typer.Exit
+    return FolderExecutor(folder, SerialExecutor(settings.batch_size))
+
+
+def init(
+    path: Annotated[Path, typer.Argument(help="Where to write it.")] = Path("audit.yaml"),
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON schema of a spec instead.")
+    ] = False,
+) -> None:
+    """Write a spec to start from."""
+    from tedaudit.example import EXAMPLE
+    from tedaudit.spec import AuditSpec
+
+    if schema:
+        print_json(AuditSpec.model_json_schema(by_alias=True))
+        return
+    if path.exists():
+        raise SpecError(f"'{path}' exists already; name another file, or remove it first.")
+    try:
+        path.write_text(EXAMPLE, encoding="utf-8")
+    except OSError as error:
+        raise SpecError(f"'{path}' cannot be written ({error.strerror}); name a file elsewhere.") from error
+    typer.echo(f"Wrote {path}. Edit it, then: tedaudit run {path}")

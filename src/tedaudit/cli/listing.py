@@ -1,0 +1,56 @@
+"""The command that lists what can be named."""
+
+from typing import Annotated, Any, Literal
+
+import typer
+
+from tedaudit.cli.options import Json, print_json
+
+Kinds = Literal["mechanisms", "attacks", "corpora", "models", "experiments"]
+_KIND = {"mechanisms": "mechanism", "attacks": "attack", "corpora": "corpus"}
+
+
+def list_plugins(kind: Annotated[Kinds, typer.Argument()], as_json: Json = False) -> None:
+    """List what can be named: mechanisms, attacks, corpora, installed models, experiments of the paper."""
+    from dataclasses import asdict
+
+    from tedaudit.console import show_cards, show_models
+    from tedaudit.installed import installed_models
+    from tedaudit.registry import find, names, parameters
+
+    if kind == "models":
+        models = installed_models()
+        print_json([asdict(model) for model in models]) if as_json else show_models(models)
+        return
+    if kind == "experiments":
+        _list_experiments(as_json=as_json)
+        return
+    wanted: Any = _KIND[kind]
+    plugins = [find(wanted, name) for name in names(wanted)]
+    if as_json:
+        print_json([{**asdict(p.card), "parameters": list(parameters(p))} for p in plugins])
+    else:
+        show_cards([(p.card, [*parameters(p), *_variant_choice(p)]) for p in plugins])
+
+
+def _list_experiments(*, as_json: bool) -> None:
+    from tedaudit.console import show_experiments
+    from tedaudit.experiments.definition import load, names
+
+    found = [[load(name, scale) for scale in ("full", "zoo", "smoke")] for name in names()]
+    if as_json:
+        print_json(
+            [
+                {**scales[0].model_dump(mode="json"), "rewrites": {one.scale: one.rewrites for one in scales}}
+                for scales in found
+            ]
+        )
+    else:
+        show_experiments(found)
+
+
+def _variant_choice(plugin: type) -> list[str]:
+    """Return how a plug-in's variants stand among what it takes."""
+    from tedaudit.registry import variants
+
+    return [f"variant ({', '.join(variants(plugin))})"] if variants(plugin) else []

@@ -1,0 +1,105 @@
+"""The commands that read a run again: its bounds, one of its trials, its report."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tedaudit.cli.options import Json, print_json
+from tedaudit.errors import SpecError
+
+
+def estimate(
+    run_directory: Annotated[Path | None, typer.Argument(help="Re-estimate a run; loads no model.")] = None,
+    correct: Annotated[int | None, typer.Option(help="Trials in which the attack was right.")] = None,
+    trials: Annotated[int | None, typer.Option(help="All trials.")] = None,
+    candidates: Annotated[int | None, typer.Option(help="Candidates per trial; 2 by default.")] = None,
+    true_positives: Annotated[int | None, typer.Option(help="Baseline: named v1 on M(v1).")] = None,
+    false_positives: Annotated[int | None, typer.Option(help="Baseline: named v1 on M(v2).")] = None,
+    alpha: Annotated[float | None, typer.Option(help="0.01 by default.")] = None,
+    delta: Annotated[float | None, typer.Option(help="0 by default; a run's: of its claims.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Turn counts into a bound, or estimate a run again from its tables."""
+    from tedaudit.console import show_bound, show_result
+    from tedaudit.estimators import baseline, reduced_form
+
+    reduced = {"--correct": correct, "--candidates": None if candidates == 2 else candidates}
+    positives = {"--true-positives": true_positives, "--false-positives": false_positives}
+    _refuse_mixed(run_directory, {"--trials": trials}, reduced, positives)
+    if run_directory is not None:
+        from tedaudit.results import read_result
+        from tedaudit.store import RunDirectory
+
+        result = read_result(RunDirectory(run_directory), alpha, delta)
+        print_json(result.to_dict()) if as_json else show_result(result)
+        return
+    level, slack = 0.01 if alpha is None else alpha, delta or 0.0
+    if trials is not None and true_positives is not None and false_positives is not None:
+        bound = baseline(true_positives, false_positives, trials, level, slack)
+    elif trials is not None and correct is not None:
+        bound = reduced_form(correct, trials, 2 if candidates is None else candidates, level, slack)
+    else:
+        raise SpecError(
+            "`estimate` needs a run directory; or --correct and --trials; or --true-positives, "
+            "--false-positives and --trials."
+        )
+    print_json(bound.to_dict()) if as_json else show_bound(bound)
+
+
+def _refuse_mixed(run_directory: Path | None, *groups: dict[str, int | None]) -> None:
+    """Say so where counts come with a run directory, or those of one estimator with those of the other."""
+    trials, *estimators = [[flag for flag, value in group.items() if value is not None] for group in groups]
+    if run_directory is not None and (trials or any(estimators)):
+        flags = ", ".join([*trials, *estimators[0], *estimators[1]])
+        raise SpecError(f"'{run_directory}' has counts of its own: leave out {flags}, or the run directory.")
+    if all(estimators):
+        first, second = (", ".join(flags) for flags in estimators)
+        raise SpecError(
+            f"{first} and {second} cannot stand together: the reduced form takes --correct, --trials and "
+            "--candidates; the baseline --true-positives, --false-positives and --trials."
+        )
+
+
+def replay(
+    run_directory: Annotated[Path, typer.Argument()],
+    trial: Annotated[int, typer.Argument(help="The trial's number, from 0.")],
+    plan: Annotated[str | None, typer.Option()] = None,
+    mechanism: Annotated[str | None, typer.Option("--mechanism", "-m")] = None,
+    epsilon: Annotated[str | None, typer.Option("--epsilon", "-e")] = None,
+    attack: Annotated[str | None, typer.Option("--attack", "-a")] = None,
+    as_json: Json = False,
+) -> None:
+    """Do one trial of a run again and show its texts, scores and guess."""
+    from tedaudit.console import show_replay
+    from tedaudit.replay import replay as replay_trial
+    from tedaudit.store import RunDirectory
+
+    only = {"plan": plan, "mechanism": mechanism, "epsilon": epsilon, "attack": attack}
+    found = replay_trial(RunDirectory(run_directory), trial, {k: v for k, v in only.items() if v is not None})
+    print_json([one.to_dict() for one in found]) if as_json else show_replay(found)
+
+
+def report(
+    run_directory: Annotated[Path, typer.Argument()],
+    redact: Annotated[bool, typer.Option("--redact", help="Leave every text out.")] = False,
+    figures: Annotated[
+        bool, typer.Option("--figures/--no-figures", help="Draw figures for a paper: PDF and PNG.")
+    ] = True,
+    as_json: Json = False,
+) -> None:
+    """Write report.html, report.md and summary.json of a run again, and its figures, from its tables."""
+    from tedaudit.console import show_figures, show_result
+    from tedaudit.reports.figures import write_figures
+    from tedaudit.reports.files import write_reports
+    from tedaudit.results import read_result
+    from tedaudit.store import RunDirectory
+
+    result = write_reports(read_result(RunDirectory(run_directory)), redact=redact)
+    drawn = write_figures(result) if figures else []
+    if as_json:
+        print_json(result.to_dict())
+        return
+    show_result(result)
+    if figures:
+        show_figures(drawn)

@@ -1,0 +1,93 @@
+"""Says in sentences what is wrong with settings: the thing, its value, what is allowed."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from tedaudit.errors import SpecError, did_you_mean, listed
+
+Spec = TypeVar("Spec", bound=BaseModel)
+_LIMITS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+_LISTS = {"mechanisms": "mechanisms", "attacks": "attacks", "corpus": "corpora"}  # for `tedaudit ls`
+
+
+def validated(model: type[Spec], data: Mapping[str, Any]) -> Spec:
+    """Return a spec of any kind for a mapping, or say what is wrong with it."""
+    try:
+        return model.model_validate(dict(data))
+    except ValidationError as error:
+        told = dict.fromkeys(_told(problem, model) for problem in error.errors())
+        raise SpecError("\n".join(told)) from error
+
+
+def _told(problem: Any, whole: type[BaseModel]) -> str:
+    """Return one validation problem as a sentence: the thing, its value, what is allowed."""
+    parts = [part for part in problem["loc"] if part not in ("int", "literal['all']")]
+    where, top = ".".join(map(str, parts)), str(parts[0]) if parts else ""
+    model = _nested(whole, top) if len(parts) > 1 else whole
+    known = {field.alias or name: field for name, field in model.model_fields.items()}
+    if problem["type"] in ("extra_forbidden", "invalid_key"):
+        close = did_you_mean(str(parts[-1]), known)
+        return f"There is no setting '{where}'.{close} Settings are: {listed(known)}."
+    if problem["type"] == "missing":
+        return f"'{where}' is missing. `tedaudit ls {_LISTS.get(top, top)}` lists what there is."
+    value = problem["input"]
+    shown = f" is {value!r}" if isinstance(value, str | int | float | bool | None) else ""
+    what = _expected(problem, top) or _number(known.get(str(parts[-1]))) if parts else ""
+    what = what or str(problem["msg"]).removeprefix("Value error, ").replace("Input should", "it should")
+    return f"'{where}'{shown}: {what}." if where else f"{what[0].upper()}{what[1:]}."
+
+
+def _nested(whole: type[BaseModel], setting: str) -> type[BaseModel]:
+    """Return the model of a setting's entries, where those take no fields but their own."""
+    field = whole.model_fields.get(setting)
+    for kind in get_args(field.annotation) if field else ():
+        if (
+            isinstance(kind, type)
+            and issubclass(kind, BaseModel)
+            and kind.model_config.get("extra") == "forbid"
+        ):
+            return kind
+    return whole
+
+
+def _expected(problem: Any, setting: str) -> str:
+    """Return what is allowed where pydantic speaks of its own classes and patterns."""
+    if problem["type"] == "model_type":
+        if setting == "plans":
+            return "it should be a mapping, such as {k: 2}"
+        listing = f"`tedaudit ls {_LISTS.get(setting, setting)}`"
+        return f"it should be a name or a mapping with a `name`; {listing} lists them"
+    told = {
+        "string_type": "it should be a text; put quotes around it",
+        "too_short": "it should hold at least one",
+        "string_pattern_mismatch": "it should hold letters, digits, '.', '_' and '-' only",
+    }
+    return told.get(problem["type"], "")
+
+
+def _number(field: Any) -> str:
+    """Return which numbers a setting takes, or nothing where it takes something else."""
+    kinds = {int: "a whole number", float: "a number", float | None: "a number"}
+    if field is None or field.annotation not in kinds:
+        return ""
+    rules = [(word, getattr(rule, name, None)) for rule in field.metadata for name, word in _LIMITS.items()]
+    limits = " and ".join(f"{word} {limit:,}" for word, limit in rules if limit is not None)
+    example = "" if field.default is None else f", such as {field.default}"
+    return f"it should be {kinds[field.annotation]}{f', {limits}' if limits else ''}{example}"
+
+
+def positive(value: Any) -> Any:
+    """Return one or several epsilons as a list without repeats, or say which is none."""
+    single = isinstance(value, str | Mapping) or not hasattr(value, "__iter__")
+    values = [value] if single else list(value)
+    for one in values:
+        try:
+            number = float(one)
+        except (TypeError, ValueError):
+            number = math.nan
+        if isinstance(one, bool) or not (0 < number < math.inf):
+            raise ValueError(f"epsilon is {one!r}; it should be a finite number above 0, such as 1")
+    return list(dict.fromkeys(float(one) for one in values))
