@@ -8,7 +8,7 @@ import numpy as np
 
 from tedaudit.errors import SpecError, listed
 from tedaudit.estimators.paired import PairedCounts, paired_counts
-from tedaudit.results import AuditResult, Finding, guesses_of, read_result, rewrites_of
+from tedaudit.results import AuditResult, Finding, guesses_of, plan_of, read_result, rewrites_of
 from tedaudit.store import RunDirectory, epsilon_name
 from tedaudit.types import Plan
 
@@ -72,9 +72,7 @@ def _pairs(
 
 
 def _compared(run: RunDirectory, first: Finding, second: Finding, count: int) -> Disagreement:
-    plan = run.plan(first.plan, run.manifest()["plans"][first.plan]["key"])
-    if plan is None:
-        raise SpecError(f"The run lacks its plan '{first.plan}'; run the same command again.")
+    plan = plan_of(run, first)
     tables = [guesses_of(run.root, finding).read(["choice", "margin"]) for finding in (first, second)]
     rows = min(len(columns["choice"]) for columns in tables)
     right = [columns["choice"][:rows] == plan.secret[:rows] for columns in tables]

@@ -6,13 +6,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators import Bound, baseline, reduced_form, sequential
 from tedaudit.estimators.sequential import confidence_sequence
 from tedaudit.measures import SIMILARITIES, Measures, Outputs, attack_measures, released
 from tedaudit.stages import Tally, tally
 from tedaudit.store import RunDirectory, epsilon_name, table_info
 from tedaudit.tables import GuessTable, RewriteTable
-from tedaudit.types import Claim
+from tedaudit.types import Claim, Plan
 
 Verdict = Literal["violated", "not refuted", "no claim"]
 
@@ -186,6 +187,14 @@ def _measures(
         first=one.told.get("first"),
         own_rewrites=one.told["own_rewrites"],
     )
+
+
+def plan_of(run: RunDirectory, finding: Finding) -> Plan:
+    """Return the plan whose trials a finding counts."""
+    plan = run.plan(finding.plan, run.manifest()["plans"][finding.plan]["key"])
+    if plan is None:
+        raise RunDirectoryError(f"'{run.root}' lacks its plan '{finding.plan}'; run the same command again.")
+    return plan
 
 
 def guesses_of(folder: Path, finding: Finding) -> GuessTable:

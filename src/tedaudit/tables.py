@@ -75,9 +75,7 @@ class RewriteTable:
 
     def fetch(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> list[Rewrite]:
         """Return stored rewrites, in the order asked for."""
-        where = self._find(_key(text, replicate))
-        if (where < 0).any():
-            raise RunDirectoryError(f"'{self._folder}' lacks rewrites that it should hold; run again.")
+        where = self._where(text, replicate)
         found: list[Rewrite | None] = [None] * len(where)
         for number in np.unique(where >> 32):
             rows = np.flatnonzero(where >> 32 == number)
@@ -87,18 +85,8 @@ class RewriteTable:
         return [rewrite for rewrite in found if rewrite is not None]
 
     def outputs(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> list[tuple[str, str]]:
-        """Return released text and error code of a few rewrites; latents stay on disk, nothing is cached."""
-        where = self._find(_key(text, replicate))
-        if (where < 0).any():
-            raise RunDirectoryError(f"'{self._folder}' lacks rewrites that it should hold; run again.")
-        found = [("", "")] * len(where)
-        for number in np.unique(where >> 32):
-            rows = np.flatnonzero(where >> 32 == number)
-            frame = read_frame(self._paths[int(number)], self._key, ["output", "error"])
-            some = frame[(where[rows] & 0xFFFFFFFF).tolist()]
-            for row, values in zip(rows.tolist(), some.iter_rows(), strict=True):
-                found[row] = values
-        return found
+        """Return released text and error code of a few rewrites."""
+        return self._columns(text, replicate, ["output", "error"])
 
     def released(self) -> Iterator[tuple[npt.NDArray[np.int32], list[str]]]:
         """Yield position of the source and released text, part by part; failed rewrites are left out."""
@@ -106,14 +94,31 @@ class RewriteTable:
             frame = read_frame(path, self._key, ["text", "output", "error"]).filter(pl.col("error") == "")
             yield frame["text"].to_numpy(), frame["output"].to_list()
 
-    def mean_units(self) -> float | None:
-        """Return how many charged draws a rewrite took on average; None where rewrites do not say."""
-        frames = [
-            read_frame(path, self._key, ["units"])["units"].drop_nulls() for path in self._paths.values()
-        ]
-        counts = [len(frame) for frame in frames]
-        total = sum(int(frame.sum()) for frame in frames if len(frame))
-        return total / sum(counts) if sum(counts) else None
+    def mean_units(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> float | None:
+        """Return how many charged draws these rewrites took on average; None where they do not say."""
+        known = [units for (units,) in self._columns(text, replicate, ["units"]) if units is not None]
+        return sum(known) / len(known) if known else None
+
+    def _columns(
+        self, text: npt.NDArray[Any], replicate: npt.NDArray[Any], columns: Sequence[str]
+    ) -> list[tuple[Any, ...]]:
+        """Return some columns of stored rewrites; latents stay on disk, nothing is cached."""
+        where = self._where(text, replicate)
+        found: list[tuple[Any, ...]] = [()] * len(where)
+        for number in np.unique(where >> 32):
+            rows = np.flatnonzero(where >> 32 == number)
+            frame = read_frame(self._paths[int(number)], self._key, columns)
+            some = frame[(where[rows] & 0xFFFFFFFF).tolist()]
+            for row, values in zip(rows.tolist(), some.iter_rows(), strict=True):
+                found[row] = values
+        return found
+
+    def _where(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> Keys:
+        """Return where stored rewrites lie; all of them must be there."""
+        where = self._find(_key(text, replicate))
+        if (where < 0).any():
+            raise RunDirectoryError(f"'{self._folder}' lacks rewrites that it should hold; run again.")
+        return where
 
     def _part(self, number: int) -> pl.DataFrame:
         if number not in self._cache:

@@ -13,11 +13,12 @@ import numpy as np
 from tedaudit.disagreement import disagreements
 from tedaudit.estimators.paired import rank_agreement
 from tedaudit.experiments.agreement import agreement
+from tedaudit.experiments.convention import converted
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
 from tedaudit.experiments.place import Place, corpus_name
 from tedaudit.reports.figures import figure, figures_missing
-from tedaudit.results import AuditResult, Finding, post_processing, rewrites_of
+from tedaudit.results import AuditResult, Finding, post_processing
 from tedaudit.store import RunDirectory, epsilon_name
 
 _STEP = 0.3  # a change of eps_emp that counts as one: about its interval at 10,000 trials
@@ -79,34 +80,6 @@ def _also(experiment: Experiment, place: Place) -> list[Table]:
             by_plan.setdefault(one.plan, []).append(one)
         tables.append(_beside(by_plan, f"{corpus_name(corpus)}: eps_emp by more settings"))
     return tables
-
-
-def converted(experiment: Experiment, place: Place) -> Outcome:
-    """Return eps_emp against the epsilon of a whole text: per-token epsilon times tokens.
-
-    The paper takes the mean length of the sentences; what is really spent is the number of released tokens.
-    """
-    tables, notes = [], []
-    for corpus in experiment.corpora:
-        result = place.audit(experiment, corpus)
-        words = float(np.mean([len(text.split()) for text in RunDirectory(result.folder).corpus().texts]))
-        rows: list[tuple[Cell, ...]] = []
-        for one in result:
-            per_token = one.claim is not None and one.claim.unit in ("token", "word")
-            spent = _mean_units(result, one)
-            rows.append(
-                (
-                    one.label, one.epsilon, one.attack, one.epsilon * (words if per_token else 1.0),
-                    one.epsilon * spent if per_token and spent is not None else one.epsilon,
-                    None if one.claim is None or math.isinf(one.claim.total) else one.claim.total,
-                    one.bound.lower,
-                )
-            )  # fmt: skip
-        headings = ("mechanism", "nominal eps", "attack", "x mean sentence words", "x mean released units",
-                    "claimed for a whole text", "eps_emp")  # fmt: skip
-        tables.append(Table(f"{corpus_name(corpus)}: one scale", headings, tuple(rows)))
-        notes.append(f"{corpus_name(corpus)}: {words:.1f} words a text on average")
-    return Outcome(tuple(tables), {}, tuple(notes))
 
 
 def complementary(experiment: Experiment, place: Place) -> Outcome:
@@ -203,11 +176,6 @@ def _hidden(rows: Sequence[Mapping[str, Any]], name: str) -> Table:
     return Table(
         f"{name}: post-processing effect", headings, tuple(tuple(row[k] for k in keys) for row in rows)
     )
-
-
-def _mean_units(result: AuditResult, one: Finding) -> float | None:
-    """Return how many draws a rewrite cost on average, where the mechanism says."""
-    return rewrites_of(result.folder, one).mean_units()
 
 
 MAKERS: dict[str, Callable[[Experiment, Place], Outcome]] = {

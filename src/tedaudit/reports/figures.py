@@ -59,8 +59,11 @@ def saved(drawn: Any, where: Path) -> list[Path]:
     return written
 
 
-def figure(findings: Sequence[Finding]) -> Any:
-    """Return a matplotlib figure of the findings of one plan, a panel per attack."""
+def figure(findings: Sequence[Finding], axis: str = "") -> Any:
+    """Return a matplotlib figure of the findings of one plan, a panel per attack.
+
+    `axis` tells what the findings' epsilons are where they are not the nominal ones.
+    """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -71,6 +74,8 @@ def figure(findings: Sequence[Finding]) -> Any:
         panels = drawn.subplots(1, len(attacks), sharey=True, squeeze=False)[0]
         for panel, attack in zip(panels, attacks, strict=True):
             _panel(panel, [finding for finding in findings if finding.attack == attack], labels)
+            if axis:
+                _decades(panel, axis)
         panels[0].set_ylabel(r"$\epsilon_{\mathrm{emp}}$ (lower bound)")
         _success_axis(panels[-1], findings[0].bound.candidates)
         handles = {label: mark for panel in panels for mark, label in zip(*_legend(panel), strict=True)}
@@ -109,6 +114,14 @@ def _panel(axes: Any, findings: Sequence[Finding], labels: Sequence[str]) -> Non
     )
     axes.grid(axis="y", color="#dddddd", linewidth=0.5)
     axes.spines["top"].set_visible(False)
+
+
+def _decades(axes: Any, label: str) -> None:
+    """Mark powers of ten, where the epsilons are nobody's round numbers."""
+    low, high = axes.get_xlim()
+    powers = [10.0**n for n in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
+    axes.set_xticks(powers, [f"{power:,g}" if power < 1e6 else f"{power:.0e}" for power in powers])
+    axes.set_xlabel(label)
 
 
 def _line(axes: Any, findings: Sequence[Finding], epsilons: Sequence[float], beside: float, n: int) -> None:
