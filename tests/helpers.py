@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -83,6 +83,20 @@ def tables(root: Path) -> dict[str, list[tuple[object, ...]]]:
     for path in sorted(root.glob("plans/*.parquet")):
         found[str(path.relative_to(root))] = pl.read_parquet(path).rows()
     return found
+
+
+def _refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is not JSON")
+
+
+def strict(text: str) -> Any:
+    """Return what some JSON says; what is JSON to Python alone is refused."""
+    return json.loads(text, parse_constant=_refuse)
+
+
+def summary(folder: Path) -> Any:
+    """Return the summary that a run has written."""
+    return strict((folder / "summary.json").read_text(encoding="utf-8"))
 
 
 def within(count: int, trials: int, probability: float, error: float = NEVER) -> bool:
