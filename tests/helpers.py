@@ -16,6 +16,7 @@ import polars as pl
 from tedaudit.chunks import read_result as read_chunk_result
 from tedaudit.chunks import write_chunk
 from tedaudit.corpora._given import Given
+from tedaudit.errors import SpecError
 from tedaudit.registry import Reference
 from tedaudit.seeding import normals, uniforms
 from tedaudit.spec import AuditSpec, parse_spec
@@ -48,6 +49,15 @@ def make_spec(out: Path, **changes: object) -> AuditSpec:
         "plans": [{"k": 2, "lambda": 0}], "trials": 100, "block": 30, "out": str(out),
     }  # fmt: skip
     return parse_spec(settings | changes)
+
+
+def told(**changes: object) -> str:
+    """Return what is said about a spec with these settings."""
+    import pytest
+
+    with pytest.raises(SpecError) as caught:
+        parse_spec({"mechanisms": ["identity"], **changes})
+    return str(caught.value)
 
 
 def snapshot(root: Path, pattern: str = "**/*") -> dict[str, tuple[str, int]]:
