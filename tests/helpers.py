@@ -18,6 +18,8 @@ from tedaudit.chunks import write_chunk
 from tedaudit.corpora._given import Given
 from tedaudit.errors import SpecError
 from tedaudit.registry import Reference
+from tedaudit.results import AuditResult
+from tedaudit.runner import run
 from tedaudit.seeding import normals, uniforms
 from tedaudit.spec import AuditSpec, parse_spec
 from tedaudit.store import read_frame, table_info
@@ -230,3 +232,24 @@ class SharedWords:
             for o in seen
         ]
         return [Guess(np.asarray(scores, dtype=np.float64)) for scores in found]
+
+
+@dataclass(frozen=True)
+class Promising:
+    """Keeps every text, whatever it promises."""
+
+    unit: str = "document"
+    delta: float = 0.0
+    max_units: int | None = 1
+    card: ClassVar[Card] = Card(name="promising", summary="Promises.")
+
+    def claim(self, epsilon: float) -> Claim | None:
+        return Claim(epsilon, self.unit, delta=self.delta, max_units=self.max_units)
+
+    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+        return [Rewrite(draw.text) for draw in draws]
+
+
+def audited(root: Path, mechanism: object, **changes: object) -> AuditResult:
+    """Run a small audit of one mechanism with a cheap attack."""
+    return run(make_spec(root, **{"mechanisms": [mechanism], "attacks": [SharedWords()]} | changes))
