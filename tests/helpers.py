@@ -2,33 +2,31 @@
 
 import hashlib
 import json
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
-import tedaudit.reports.files  # noqa: F401 - loaded before `kill_at_every_file` forks
 from tedaudit.chunks import read_result as read_chunk_result
 from tedaudit.chunks import write_chunk
 from tedaudit.corpora._given import Given
-from tedaudit.errors import RunDirectoryError
+from tedaudit.errors import SpecError
 from tedaudit.registry import Reference
-from tedaudit.results import read_result
+from tedaudit.results import AuditResult
 from tedaudit.runner import run
 from tedaudit.seeding import normals, uniforms
-from tedaudit.spec import AuditSpec, parse_spec, read_spec
-from tedaudit.store import RunDirectory, read_frame, table_info
+from tedaudit.spec import AuditSpec, parse_spec
+from tedaudit.store import read_frame, table_info
 from tedaudit.types import Card, Claim, Draw, Guess, Observation, Rewrite
 
 HERE = Path(__file__).parent
+TABLES = "[rg]*es/**/*"  # of a run: rewrites and guesses
 NEVER = 1e-9  # the probability with which a statistical test may fail although all is well
 
 
@@ -53,6 +51,15 @@ def make_spec(out: Path, **changes: object) -> AuditSpec:
         "plans": [{"k": 2, "lambda": 0}], "trials": 100, "block": 30, "out": str(out),
     }  # fmt: skip
     return parse_spec(settings | changes)
+
+
+def told(**changes: object) -> str:
+    """Return what is said about a spec with these settings."""
+    import pytest
+
+    with pytest.raises(SpecError) as caught:
+        parse_spec({"mechanisms": ["identity"], **changes})
+    return str(caught.value)
 
 
 def snapshot(root: Path, pattern: str = "**/*") -> dict[str, tuple[str, int]]:
@@ -83,6 +90,20 @@ def tables(root: Path) -> dict[str, list[tuple[object, ...]]]:
     for path in sorted(root.glob("plans/*.parquet")):
         found[str(path.relative_to(root))] = pl.read_parquet(path).rows()
     return found
+
+
+def _refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is not JSON")
+
+
+def strict(text: str) -> Any:
+    """Return what some JSON says; what is JSON to Python alone is refused."""
+    return json.loads(text, parse_constant=_refuse)
+
+
+def summary(folder: Path) -> Any:
+    """Return the summary that a run has written."""
+    return strict((folder / "summary.json").read_text(encoding="utf-8"))
 
 
 def within(count: int, trials: int, probability: float, error: float = NEVER) -> bool:
@@ -213,63 +234,22 @@ class SharedWords:
         return [Guess(np.asarray(scores, dtype=np.float64)) for scores in found]
 
 
-def kill_at_every_file(spec_path: str, folder: str) -> None:
-    """Kill an audit at its n-th file for every n, look at it, let it go on; print what happened.
+@dataclass(frozen=True)
+class Promising:
+    """Keeps every text, whatever it promises."""
 
-    To be called in a process of its own. Every audit runs in a fork, so that nothing is imported
-    twice. It is killed by SIGKILL between the writing of a temporary file and its renaming.
-    """
-    import scipy.special  # noqa: F401 - before the forks
+    unit: str = "document"
+    delta: float = 0.0
+    max_units: int | None = 1
+    card: ClassVar[Card] = Card(name="promising", summary="Promises.")
 
-    settings = read_spec(Path(spec_path))
-    moments = []
-    for number in range(1, 500):
-        out = Path(folder) / f"{number:03d}"
-        spec = parse_spec({**settings, "out": str(out)})
-        first = _in_a_fork(lambda n=number, s=spec: _run_until(n, s))
-        left = [path.name for path in out.rglob(".writing-*")]
-        looked = _in_a_fork(lambda o=out: _look(o))
-        second = _in_a_fork(lambda s=spec: run(s))
-        moments.append(
-            {"folder": str(out), "killed": first, "left": left, "looked": looked, "resumed": second}
-        )
-        if first != signal.SIGKILL:
-            break
-    sys.stdout.write(json.dumps(moments))
+    def claim(self, epsilon: float) -> Claim | None:
+        return Claim(epsilon, self.unit, delta=self.delta, max_units=self.max_units)
+
+    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+        return [Rewrite(draw.text) for draw in draws]
 
 
-def _in_a_fork(work) -> int:
-    """Return the exit status of a child that does some work."""
-    child = os.fork()
-    if child:
-        return os.waitpid(child, 0)[1]
-    try:
-        work()
-    except BaseException as error:
-        sys.stderr.write(f"{type(error).__name__}: {error}\n")
-        os._exit(1)
-    os._exit(0)
-
-
-def _run_until(number: int, spec: AuditSpec) -> None:
-    """Run an audit, but die instead of renaming the n-th file."""
-    left = number
-
-    def hook(event, _):
-        nonlocal left
-        if event == "os.rename":
-            left -= 1
-            if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    sys.addaudithook(hook)
-    run(spec)
-
-
-def _look(folder: Path) -> None:
-    """Read what is there so far: all that may be missing is the manifest."""
-    try:
-        read_result(RunDirectory(folder))
-    except RunDirectoryError as error:
-        if "has no manifest.json" not in str(error) or (folder / "manifest.json").exists():
-            raise
+def audited(root: Path, mechanism: object, **changes: object) -> AuditResult:
+    """Run a small audit of one mechanism with a cheap attack."""
+    return run(make_spec(root, **{"mechanisms": [mechanism], "attacks": [SharedWords()]} | changes))

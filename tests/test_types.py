@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pytest
 
-from tedaudit.abilities import BringsTexts, HasFingerprint, HasOwnEpsilons, Prepares, WritesOnce
 from tedaudit.errors import SpecError
 from tedaudit.types import Card, Claim, Corpus, Draw, Guess, Observation, Plan, Rewrite, Split, folded
 
@@ -150,16 +149,3 @@ def test_a_corpus_is_known_by_its_training_texts_in_order():
     assert corpus(["ab", "c"], test=Split(("x",))).fingerprint == prints[0]
     assert Corpus("other name", {"train": Split(("ab", "c"))}, notes=("x",)).fingerprint == prints[0]
     assert corpus(["\ud800"]).fingerprint != corpus(["?"]).fingerprint
-
-
-def test_optional_abilities_are_known_by_their_methods():
-    class Everything:
-        def prepare(self, pool): ...
-        def fingerprint(self): ...
-        def epsilons(self, asked): ...
-        def available(self, texts, epsilons): ...
-        def texts(self): ...
-
-    for ability in (Prepares, HasFingerprint, HasOwnEpsilons, WritesOnce, BringsTexts):
-        assert isinstance(Everything(), ability)
-        assert not isinstance(object(), ability)

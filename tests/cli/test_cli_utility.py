@@ -1,19 +1,16 @@
+"""utility as its users meet it: flags, a file or an audit in, a study and its table out."""
+
 import json
-import subprocess
-import sys
 
 import pytest
+
+from command_line import process
 
 SMALL = ("--set", "corpus.size=200", "--classifier", "tfidf", "--seeds", "2")
 
 
-def tedaudit(*arguments, cwd=None):
-    command = [sys.executable, "-m", "tedaudit", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
-
-
 def test_flags_alone_make_a_study_and_the_table_is_printed(tmp_path):
-    done = tedaudit(
+    done = process(
         "utility", "--task", "topic", "--private", "gender", "-m", "identity", "-m", "word-rr", "-e", 8,
         "--note", "The demo corpus stands in.", "-o", tmp_path / "s", *SMALL,
     )  # fmt: skip
@@ -30,7 +27,7 @@ def test_a_yaml_file_is_read_flags_override_it_and_json_is_printed(tmp_path):
         "name: mine\ncorpus: {name: demo, size: 200}\nmechanisms: [identity]\ntasks: topic\n"
         "classifier: tfidf\nseeds: 3\n"
     )
-    done = tedaudit("utility", "study.yaml", "--seeds", 1, "--json", "-q", cwd=tmp_path)
+    done = process("utility", "study.yaml", "--seeds", 1, "--json", "-q", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     data = json.loads(done.stdout)
     assert (data["seeds"], data["rows"][0]["epsilon"]) == (1, None)
@@ -39,15 +36,15 @@ def test_a_yaml_file_is_read_flags_override_it_and_json_is_printed(tmp_path):
 
 def test_an_audit_lends_its_settings_and_its_report_shows_the_result(tmp_path):
     run = ("run", "-m", "word-rr", "-e", 2, "-e", 8, "--trials", 100, "--encoder", "lexical", "-q")
-    assert tedaudit(*run, "--set", "corpus.size=200", "-o", "runs/x", cwd=tmp_path).returncode == 0
-    done = tedaudit(
+    assert process(*run, "--set", "corpus.size=200", "-o", "runs/x", cwd=tmp_path).returncode == 0
+    done = process(
         "utility", "--run", "runs/x", "--task", "topic", "--classifier", "tfidf", "--seeds", 1, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
     assert "tedaudit report runs/x" in done.stdout
     rows = json.loads((tmp_path / "runs/x/utility.json").read_text())["rows"]
     assert [(row["mechanism"], row["epsilon"]) for row in rows] == [("word-rr", 2), ("word-rr", 8)]
-    assert tedaudit("report", "runs/x", "--no-figures", cwd=tmp_path).returncode == 0
+    assert process("report", "runs/x", "--no-figures", cwd=tmp_path).returncode == 0
     assert '"task":"topic F1"' in (tmp_path / "runs/x/report.html").read_text()
 
 
@@ -63,7 +60,7 @@ def test_an_audit_lends_its_settings_and_its_report_shows_the_result(tmp_path):
     ],
 )
 def test_wrong_use_ends_with_2_and_writes_nothing(arguments, told, tmp_path):
-    done = tedaudit("utility", *arguments, "--classifier", "tfidf", "-o", "s", cwd=tmp_path)
+    done = process("utility", *arguments, "--classifier", "tfidf", "-o", "s", cwd=tmp_path)
     assert done.returncode == 2
     assert told in done.stderr
     assert list(tmp_path.iterdir()) == []

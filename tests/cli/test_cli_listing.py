@@ -1,0 +1,19 @@
+"""ls as its users meet it: every plug-in with its card."""
+
+import pytest
+
+from helpers import strict
+
+
+@pytest.mark.parametrize(
+    ("kind", "some"), [("mechanisms", "word-rr"), ("attacks", "lexical"), ("corpora", "demo")]
+)
+def test_plugins_are_listed_with_their_cards_and_parameters(kind, some, command):
+    code, out, _ = command("ls", kind)
+    cards = strict(command("ls", kind, "--json")[1])
+    assert code == 0
+    assert some in [card["name"] for card in cards]
+    for card in cards:
+        assert f"{card['name']}  {card['summary']}" in " ".join(out.split(" "))
+        if card["parameters"]:
+            assert "takes: " + ", ".join(card["parameters"]) in out

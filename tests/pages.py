@@ -1,0 +1,33 @@
+"""Texts and labels that are hard to print or tell too much, and ways to read the page of a run."""
+
+import json
+from html.parser import HTMLParser
+
+NASTY = "</script><script>alert(1)</script> \"quoted\" 'too' & <!-- \u2028"
+TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")
+         for did in ("lost", "sold") for what in ("ring", "boat", "lamp")]  # fmt: skip
+LABEL = "my sister called about the rent"
+
+
+class Elements(HTMLParser):
+    """Takes a page apart as a browser does."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.found, self.contents = [("", {})], {}
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.contents.setdefault(self.found[-1][1].get("id"), "")
+        self.contents[self.found[-1][1].get("id")] += data
+
+
+def page(folder):
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+def embedded(folder):
+    return json.loads(Elements(page(folder)).contents["data"])

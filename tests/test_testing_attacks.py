@@ -1,0 +1,261 @@
+"""The contract suite on attacks that are broken on purpose: each must be caught, with the right words."""
+
+import gc
+import inspect
+import random
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from rule_keepers import Overlap, refusal
+from tedaudit.errors import SpecError
+from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.seeding import normals, uniforms
+from tedaudit.testing import ODD, ORDINARY, check_attack
+from tedaudit.types import Card, Guess, Plan, Rewrite
+
+
+def test_a_good_attack_passes():
+    checked = check_attack(Overlap())
+    assert (checked.name, checked.unusable) == ("overlap", 0)
+    assert checked.items == 3 * len(ORDINARY) + len(ODD)
+
+
+def test_an_attack_may_toss_coins_with_its_tie_key():
+    class Coins(Overlap):
+        def scores(self, observation):
+            chance = uniforms([observation.tie_key], 1)[0, 0]
+            return super().scores(observation) * chance
+
+    check_attack(Coins())
+
+
+def test_an_attack_may_say_that_it_has_no_answer():
+    class Silent(Overlap):
+        def guess(self, seen):
+            return [Guess(np.zeros(len(observation.candidates)), usable=False) for observation in seen]
+
+    checked = check_attack(Silent())
+    assert checked.unusable == checked.items
+
+
+class TooFewScores(Overlap):
+    def scores(self, observation):
+        return super().scores(observation)[:-1]
+
+
+class OneScoreForAll(Overlap):
+    def scores(self, observation):
+        return np.float64(1.0)
+
+
+class ScoreIsNan(Overlap):
+    def scores(self, observation):
+        return super().scores(observation) / len(observation.output.text.split() or [0]) * np.nan
+
+
+class SilentNan(Overlap):
+    def guess(self, seen):
+        return [Guess(np.full(len(observation.candidates), np.nan), usable=False) for observation in seen]
+
+
+class ScoreIsInfinite(Overlap):
+    def scores(self, observation):
+        with np.errstate(divide="ignore"):
+            return np.log(super().scores(observation))
+
+
+class DropsAGuess(Overlap):
+    def guess(self, seen):
+        return super().guess(seen)[1:] if len(seen) > 1 else super().guess(seen)
+
+
+class ReordersGuesses(Overlap):
+    def guess(self, seen):
+        return super().guess(seen)[::-1]
+
+
+class ScoresByBatch(Overlap):
+    def guess(self, seen):
+        common = set.intersection(*(set(observation.output.text.split()) for observation in seen))
+        return [Guess(self.scores(observation) + len(common)) for observation in seen]
+
+
+class LikesTheFirst(Overlap):
+    def scores(self, observation):
+        return super().scores(observation) + 0.001 * (np.arange(len(observation.candidates)) == 0)
+
+
+class LikesTheFirstOfAll(Overlap):
+    """Depends on the order only where the candidates are the whole pool."""
+
+    def scores(self, observation):
+        many = len(observation.candidates) == len(ORDINARY)
+        return super().scores(observation) + many * 0.001 * (np.arange(len(observation.candidates)) == 0)
+
+
+class OwnCoins(Overlap):
+    def scores(self, observation):
+        return super().scores(observation) + np.random.default_rng().random()
+
+
+class GlobalCoins(Overlap):
+    def scores(self, observation):
+        return super().scores(observation) + 0 * random.random()
+
+
+class RaisesOnEmptyOutput(Overlap):
+    def scores(self, observation):
+        assert observation.output.text[0]
+        return super().scores(observation)
+
+
+class ReadsTheSecret(Overlap):
+    def scores(self, observation):
+        return super().scores(observation) + observation.secret
+
+
+class ReadsTheSecretIfThereIsOne(Overlap):
+    def scores(self, observation):
+        return super().scores(observation) + getattr(observation, "secret", 0)
+
+
+class ReadsTheKeyIfThereIsOne(Overlap):
+    def scores(self, observation):
+        return super().scores(observation) + (0 if not hasattr(observation, "draw_key") else 1)
+
+
+class LooksAtFrames(Overlap):
+    """Walks up the stack until it finds a plan."""
+
+    def guess(self, seen):
+        frame = inspect.currentframe()
+        while frame is not None and not isinstance(frame.f_locals.get("plan"), Plan):
+            frame = frame.f_back
+        if frame is None:
+            return super().guess(seen)
+        secret = int(frame.f_locals["plan"].secret[0])
+        return [Guess(np.eye(len(observation.candidates))[secret]) for observation in seen]
+
+
+class LooksAtNames(Overlap):
+    """Takes any local variable that is called a secret."""
+
+    def guess(self, seen):
+        found = [info.frame.f_locals["secret"] for info in inspect.stack() if "secret" in info.frame.f_locals]
+        return [Guess(np.eye(len(observation.candidates))[found[0] if found else 0]) for observation in seen]
+
+
+class AsksTheCollector(Overlap):
+    """Looks for plans among all objects that are alive."""
+
+    def guess(self, seen):
+        plans = [found for found in gc.get_objects() if type(found) is Plan and len(found)]
+        bonus = sum(int(plan.secret.sum()) for plan in plans)
+        return [Guess(self.scores(observation) + bonus) for observation in seen]
+
+
+BAD_ATTACKS = [
+    (TooFewScores, "returned scores of shape (1,) for 2 candidates"),
+    (OneScoreForAll, "returned scores of shape () for 2 candidates"),
+    (ScoreIsNan, "a score that is not a number"),
+    (SilentNan, "that is not finite"),
+    (ScoreIsInfinite, "that is not finite"),
+    (DropsAGuess, "On a batch of 14: 'overlap' was given 14 items and returned"),
+    (ReordersGuesses, "does not keep the order"),
+    (ScoresByBatch, "in a whole batch than alone"),
+    (LikesTheFirst, "another place among the candidates"),
+    (LikesTheFirstOfAll, "another place among the candidates"),
+    (OwnCoins, "must come from the observation's tie_key"),
+    (GlobalCoins, "the global generator of random"),
+    (RaisesOnEmptyOutput, "On the output '': 'overlap' raised IndexError"),
+    (ReadsTheSecret, "asks an observation for `secret`"),
+    (ReadsTheSecretIfThereIsOne, "asks an observation for `secret`"),
+    (ReadsTheKeyIfThereIsOne, "asks an observation for `draw_key`"),
+    (LooksAtFrames, "it looks where no adversary can"),
+    (LooksAtNames, "it looks where no adversary can"),
+    (AsksTheCollector, "it looks where no adversary can"),
+]
+
+
+@pytest.mark.parametrize(("attack", "message"), BAD_ATTACKS, ids=lambda value: getattr(value, "__name__", ""))
+def test_a_bad_attack_is_caught(attack, message):
+    assert message in refusal(check_attack, attack())
+
+
+@dataclass
+class LatentMechanism:
+    """Releases where the text lies, with noise, and a text that says nothing."""
+
+    card: ClassVar[Card] = Card(name="latent-mechanism", summary="Noisy lengths.")
+
+    def claim(self, epsilon):
+        return None
+
+    def rewrite(self, draws):
+        noise = normals([draw.key for draw in draws], 1)[:, 0]
+        return [
+            Rewrite("", error="unlucky") if n > 1 else Rewrite("released", latent=np.array([len(d.text) + n]))
+            for d, n in zip(draws, noise, strict=True)
+        ]
+
+
+class NearestLength(Overlap):
+    card = Card(name="nearest-length", summary="Nearest length.", sees=("latent",))
+
+    def scores(self, observation):
+        output = observation.output
+        assert (output.text, output.tokens, output.units, output.error) == ("", None, None, "")
+        return -np.abs(np.array([len(text) for text in observation.candidates]) - output.latent[0])
+
+
+def test_an_attack_on_latents_needs_a_mechanism_that_releases_them():
+    with pytest.raises(SpecError, match="'nearest-length' sees latent: give check_attack a mechanism"):
+        check_attack(NearestLength())
+
+
+def test_failed_rewrites_reach_no_attack():
+    checked = check_attack(NearestLength(), mechanism=LatentMechanism())
+    assert 0 < checked.items < 3 * len(ORDINARY)
+
+
+def test_an_attack_must_say_what_it_sees():
+    class SeesEverything(Overlap):
+        card = Card(name="sees-everything", summary="x", sees=("secret",))
+
+    assert "`sees` is ('secret',); it holds one or more of: latent, text, tokens" in refusal(
+        check_attack, SeesEverything()
+    )
+
+
+def test_an_attack_is_checked_on_the_outputs_of_a_mechanism_where_one_is_given():
+    shown = []
+
+    class Remembers(Overlap):
+        def scores(self, observation):
+            shown.append(observation.output.text)
+            return super().scores(observation)
+
+    check_attack(Remembers(), mechanism=WordRR(slots=2, vocabulary=("yes", "no")))
+    assert set(shown) <= {"", "yes", "no", "yes yes", "yes no", "no yes", "no no"}
+
+
+def test_an_attack_is_prepared_before_it_guesses():
+    class Prepared(Overlap):
+        pool = ()
+
+        def prepare(self, pool):
+            self.pool = pool
+
+        def scores(self, observation):
+            assert set(observation.candidates) <= set(self.pool)
+            return super().scores(observation)
+
+    check_attack(Prepared(), texts=["a b", "b c", "c d", "d e"])
+
+
+def test_an_attack_needs_three_texts():
+    with pytest.raises(SpecError, match="needs 3 texts or more that differ; it was given 2"):
+        check_attack(Overlap(), texts=["a", "b", "a"])
