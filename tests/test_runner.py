@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -21,9 +22,10 @@ from helpers import (
     tables,
 )
 from tedaudit.errors import ContractError
-from tedaudit.runner import run
+from tedaudit.runner import run, spans
+from tedaudit.spec import parse_spec
 from tedaudit.store import RunDirectory
-from tedaudit.types import Card, Guess, Rewrite
+from tedaudit.types import Card, Guess, Plan, Rewrite
 from tedaudit.worker import SerialExecutor
 
 # --- the same result, however the work is cut
@@ -249,3 +251,54 @@ def test_an_empty_output_is_an_output(tmp_path):
     [finding] = run(make_spec(tmp_path, mechanisms=[Silent()]))
     assert (finding.tally.failed, finding.tally.unusable) == (0, 0)
     assert finding.bound.lower == 0
+
+
+def _job(rows, *, bulky=False):
+    plan = Plan(None, np.zeros(rows, dtype=np.int32), np.zeros(rows, dtype=np.int32))
+    return SimpleNamespace(plan=plan, bulky=bulky)
+
+
+@pytest.mark.parametrize(
+    ("rows", "stops"),
+    [(0, []), (3, [3]), (10, [10]), (25, [10, 25]), (100, [10, 40, 100]), (1000, [10, 40, 160, 640, 1000])],
+)
+def test_spans_begin_with_a_block_and_grow(rows, stops):
+    found = list(spans(_job(rows), 10))
+    assert [span.stop for span in found] == stops
+    assert [span.start for span in found] == [0, *stops][: len(stops)]
+
+
+def test_spans_are_bounded_and_one_block_where_rewrites_are_bulky():
+    sizes = [len(span) for span in spans(_job(2_000_000), 4096)]
+    assert max(sizes) == 1 << 18
+    assert sum(sizes) == 2_000_000
+    assert {len(span) for span in spans(_job(100, bulky=True), 10)} == {10}
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Counts the texts of every call: what a mechanism must do anew."""
+
+    calls: ClassVar[list[int]] = []
+    card: ClassVar[Card] = Card(name="counting", summary="Counts the texts of a call.")
+
+    def claim(self, epsilon):
+        return None
+
+    def rewrite(self, draws):
+        self.calls.append(len({draw.text for draw in draws}))
+        return [Rewrite(draw.text) for draw in draws]
+
+
+def test_a_texts_draws_are_made_together(tmp_path):
+    Counting.calls.clear()
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\n".join(f"text number {i}" for i in range(50)))
+    spec = {"mechanisms": ["py:test_runner:Counting"], "epsilons": [1, 2], "attacks": ["lexical"],
+            "corpus": {"name": "files", "path": str(texts)}, "plans": [{"lambda": 0}],
+            "encoder": "lexical", "trials": 4000, "block": 100, "batch_size": 100,
+            "out": str(tmp_path / "run")}  # fmt: skip
+    run(parse_spec(spec))
+    # four spans of 100, 300, 1200 and 2400 rows, each meeting 50 texts; a batch may begin within a text
+    assert len(Counting.calls) == 80
+    assert sum(Counting.calls) <= 4 * 50 + 80

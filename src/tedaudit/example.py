@@ -33,7 +33,7 @@ encoder: lexical         # whose distances the candidate sampling uses; any Sent
 alpha: 0.01              # the bound's one-sided error is half of it
 seed: 0
 # delta: 1.0e-5          # in the place of the claim's own
-# batch_size: 512        # draws or trials per call of a plug-in: memory, never results
+# batch_size: 4096       # draws or trials per call of a plug-in: memory, never results
 # block: 0               # trials written at a time; 0: by the number of trials
 # out: runs/example      # the run directory; runs/NAME where nothing is said
 """

@@ -1,6 +1,8 @@
 """Runs the stages of an audit over a run directory: resumes what is there, extends it, adds nothing twice."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from tedaudit.worker import Executor, SerialExecutor
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
 _CELLS = 4_000_000  # scores held at a time
+_SPAN = 1 << 18  # rows that are rewritten in the order of their texts
 
 
 def run(
@@ -46,6 +49,15 @@ def run(
         result = read_result(store)
         write_reports(result, page=page)
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some of the rewriting that is missing: of how many rows, and up to which row all is there after it."""
+
+    wanted: list[Wanted]
+    rows: int
+    ready: int
 
 
 class _Runner:
@@ -79,19 +91,19 @@ class _Runner:
         return folder, claim_table(folder, determinants, about)
 
     def _rewrite(self, job: Job, tables: dict[float, RewriteTable]) -> Iterator[int]:
-        """Rewrite what is missing; yield after each block up to which row everything is there."""
-        for (rows, wanted), found in self._executor.run(rewrite_chunks(job, tables, self._setting)):
+        """Rewrite what is missing; yield after each piece up to which row everything is there."""
+        for piece, found in self._executor.run(rewrite_chunks(job, tables, self._setting)):
             for epsilon, table in tables.items():
-                mine = [i for i, (_, _, e) in enumerate(wanted) if e == epsilon]
+                mine = [i for i, (_, _, e) in enumerate(piece.wanted) if e == epsilon]
                 if mine:
                     some = [found[i] for i in mine]
                     table.append(
-                        [wanted[i][0] for i in mine],
-                        [wanted[i][1] for i in mine],
+                        [piece.wanted[i][0] for i in mine],
+                        [piece.wanted[i][1] for i in mine],
                         [rewrite for rewrite in some if isinstance(rewrite, Rewrite)],
                     )
-            self._advance(f"{job.label}: rewriting", len(rows) * len(tables))
-            yield rows.stop
+            self._advance(f"{job.label}: rewriting", piece.rows * len(tables))
+            yield piece.ready
 
     def _guess_chunks(
         self,
@@ -100,12 +112,15 @@ class _Runner:
         guesses: dict[tuple[float, str], GuessTable],
         blocks: Iterator[int],
     ) -> Iterator[tuple[tuple[tuple[float, str], range, list[bool]], GuessChunk]]:
-        """Yield what is left to guess in order of rows, each piece once its rewrites are there."""
+        """Yield what is left to guess, each piece once its rewrites are there; one table after the other."""
         size = max(1, min(self._setting.spec.block_size, _CELLS // job.candidates))
         gaps = [(rows, where) for where, table in guesses.items() for rows in table.gaps(len(job.plan), size)]
         self._advance("", len(job.plan) * len(guesses) - sum(len(rows) for rows, _ in gaps))
+        ends = [span.stop for span in spans(job, self._setting.spec.block_size)]
         ready = 0
-        for rows, where in sorted(gaps, key=lambda gap: (gap[0].start, gap[1])):
+        for rows, where in sorted(
+            gaps, key=lambda gap: (bisect_left(ends, gap[0].stop), gap[1], gap[0].start)
+        ):
             while ready < rows.stop:
                 ready = next(blocks)
             some = job.plan.rows(rows.start, rows.stop)
@@ -139,24 +154,46 @@ class _Runner:
 
 def rewrite_chunks(
     job: Job, tables: dict[float, RewriteTable], setting: Setting
-) -> Iterator[tuple[tuple[range, list[Wanted]], RewriteChunk]]:
-    """Yield the rewriting that is missing, block by block, with the rows of the block and what it lacks."""
+) -> Iterator[tuple[Piece, RewriteChunk]]:
+    """Yield the rewriting that is missing, in pieces of one block's size.
+
+    Within a span rows go by text: what a mechanism does for all draws of a text, whatever their noise,
+    it then does once in a span and not once in a block.
+    """
     size = setting.spec.block_size
-    for start in range(0, len(job.plan), size):
-        rows = range(start, min(start + size, len(job.plan)))
-        wanted = _wanted(job.plan.rows(rows.start, rows.stop), tables)
-        draws = make_draws(setting.corpus.texts, wanted, setting.spec.seed)
-        yield (rows, wanted), RewriteChunk(job.reference, draws)
+    for span in spans(job, size):
+        plan = job.plan.rows(span.start, span.stop)
+        source, replicate = plan.source, plan.replicate
+        lacking = {epsilon: table.missing(source, replicate) for epsilon, table in tables.items()}
+        by_text = np.lexsort((replicate, source))
+        order = by_text[np.logical_or.reduce(list(lacking.values()))[by_text]]
+        for start in range(0, max(1, len(order)), size):
+            rows = order[start : start + size]
+            wanted = sorted(
+                (int(source[row]), int(replicate[row]), epsilon)
+                for epsilon, some in lacking.items()
+                for row in rows[some[rows]]
+            )
+            draws = make_draws(setting.corpus.texts, wanted, setting.spec.seed)
+            if start + size < len(order):
+                piece = Piece(wanted, len(rows), span.start)
+            else:  # the last, with the rows that lacked nothing
+                piece = Piece(wanted, len(rows) + len(span) - len(order), span.stop)
+            yield piece, RewriteChunk(job.reference, draws)
 
 
-def _wanted(plan: Plan, tables: dict[float, RewriteTable]) -> list[Wanted]:
-    """Return the rewrites that a block lacks, sorted by text so that a text's draws stand together."""
-    wanted: list[Wanted] = []
-    for epsilon, table in tables.items():
-        lacking = table.missing(plan.source, plan.replicate)
-        pairs = zip(plan.source[lacking].tolist(), plan.replicate[lacking].tolist(), strict=True)
-        wanted += [(text, replicate, epsilon) for text, replicate in pairs]
-    return sorted(wanted)
+def spans(job: Job, block: int) -> Iterator[range]:
+    """Yield the rows of a plan in spans: a block, so that there is something to see soon, then ever more.
+
+    Rewrites of a span lie in the order of their texts and are read in the order of trials, so it must
+    fit into memory: with latents it stays one block.
+    """
+    largest = block if job.bulky else max(block, _SPAN // block * block)
+    start, size = 0, block
+    while start < len(job.plan):
+        stop = min(start + size, len(job.plan))
+        yield range(start, stop)
+        start, size = stop, min(3 * stop, largest)
 
 
 def _with_failed(guesses: Sequence[Guess], failed: Sequence[bool], candidates: int) -> list[Guess]:

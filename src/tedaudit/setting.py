@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import tedaudit
-from tedaudit.abilities import BringsTexts, HasOwnEpsilons, KnowsMechanism, Practises
+from tedaudit.abilities import BringsTexts, HasLatent, HasOwnEpsilons, KnowsMechanism, Practises
 from tedaudit.corpora._assemble import assemble
 from tedaudit.errors import CorpusError, RunDirectoryError, SpecError
 from tedaudit.planning import Planner
@@ -51,6 +51,7 @@ class Job:
     attacks: Mapping[str, Adversary]
     common: Mapping[str, Any]  # corpus and seed
     practice: str = ""  # a hash of the texts that attacks practise on
+    bulky: bool = False  # whether rewrites carry a latent, too large to read from all over the disk
 
     @property
     def epsilons(self) -> list[float]:
@@ -167,7 +168,8 @@ def prepare(spec: AuditSpec) -> Setting:
             jobs.append(
                 Job(store.root, title, mechanism.reference("mechanism"), about, claims, name, key, plan,
                     len(corpus.texts) if plan_spec.k == "all" else plan_spec.k,
-                    {name: attacks[name] for name in fitting[title]}, common, _hash(practice))
+                    {name: attacks[name] for name in fitting[title]}, common, _hash(practice),
+                    isinstance(plugin, HasLatent))
             )  # fmt: skip
     for job in jobs:
         for epsilon in job.epsilons:

@@ -142,7 +142,7 @@ class AuditSpec(BaseModel):
     alpha: float = Field(default=0.01, gt=0, lt=1)
     delta: float | None = Field(default=None, ge=0, lt=1, description="Instead of the claim's delta.")
     seed: int = 0
-    batch_size: int = Field(default=512, ge=1, description="Draws or trials per call of a plug-in.")
+    batch_size: int = Field(default=4096, ge=1, description="Draws or trials per call of a plug-in.")
     block: int = Field(default=0, ge=0, description="Trials written at a time; 0: by the number of trials.")
     out: str = Field(default="", description="The run directory; runs/NAME by default.")
 

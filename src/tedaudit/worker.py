@@ -23,6 +23,7 @@ from tedaudit.types import Guess, Rewrite
 
 Tag = TypeVar("Tag")
 CHUNK, RESULT = ".chunk", ".result"
+BATCH = 4096  # draws or trials per call of a plug-in
 _FOLDER_BATCH = 20_000  # draws per call on a machine that was lent for the work
 Result = list[Rewrite] | list[Guess]
 
@@ -38,7 +39,7 @@ class Executor(Protocol):
 class SerialExecutor:
     """Does one chunk after the other in this process and keeps plug-ins loaded between them."""
 
-    def __init__(self, batch_size: int = 512) -> None:
+    def __init__(self, batch_size: int = BATCH) -> None:
         self._bench = Bench(batch_size)
 
     def run(self, work: Iterable[tuple[Tag, Chunk]]) -> Iterator[tuple[Tag, Result]]:
@@ -50,7 +51,7 @@ class SerialExecutor:
 class Bench:
     """Plug-ins that are built once and used for many chunks."""
 
-    def __init__(self, batch_size: int = 512) -> None:
+    def __init__(self, batch_size: int = BATCH) -> None:
         self._batch_size = batch_size
         self._plugins: dict[str, Any] = {}
         self._prepared: dict[str, Sequence[str]] = {}

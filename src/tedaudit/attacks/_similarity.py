@@ -9,6 +9,7 @@ from tedaudit.inference.encoders import Encoder
 from tedaudit.types import Floats, Guess, Observation
 
 _ROWS = 64  # outputs per product with the pool
+_PAIRS = 4096  # outputs and candidates compared at a time
 
 
 class Similarity:
@@ -45,19 +46,21 @@ class Similarity:
     def _against_own(self, vectors: Any, row_of: list[int], seen: Sequence[Observation]) -> Sequence[Floats]:
         """Score each observation's own candidates: the products of matching rows."""
         counts = [len(observation.candidates) for observation in seen]
-        left = vectors[np.repeat(row_of, counts)]
-        right = self._vectors([text for observation in seen for text in observation.candidates])
-        products = (
-            left.multiply(right).sum(axis=1) if hasattr(left, "multiply") else _row_products(left, right)
-        )
-        return np.split(np.asarray(products, dtype=np.float64).ravel(), np.cumsum(counts)[:-1])
+        left = np.repeat(row_of, counts)
+        table, right = self._vectors([text for observation in seen for text in observation.candidates])
+        parts = [
+            _row_products(vectors[left[start : start + _PAIRS]], table[right[start : start + _PAIRS]])
+            for start in range(0, len(left), _PAIRS)
+        ]
+        return np.split(np.concatenate(parts), np.cumsum(counts)[:-1])
 
-    def _vectors(self, texts: Sequence[str]) -> Any:
+    def _vectors(self, texts: Sequence[str]) -> tuple[Any, list[int]]:
+        """Return a table of vectors, and which row of it is each text's."""
         known = self._position
         if self._table is not None and all(text in known for text in texts):
-            return self._table[[known[text] for text in texts]]
+            return self._table, [known[text] for text in texts]
         distinct, rows = _distinct(texts)
-        return self._encoder.encode(distinct)[rows]
+        return self._encoder.encode(distinct), rows
 
 
 def _distinct(texts: Any) -> tuple[list[str], list[int]]:
@@ -75,4 +78,7 @@ def _products(rows: Any, columns: Any) -> Floats:
 
 
 def _row_products(left: Any, right: Any) -> Floats:
+    """Return the product of each row with the one beside it."""
+    if hasattr(left, "multiply"):
+        return np.asarray(left.multiply(right).sum(axis=1), dtype=np.float64).ravel()
     return np.asarray((left.astype(np.float64) * right.astype(np.float64)).sum(axis=1))

@@ -42,11 +42,12 @@ def calibrated(experiment: Experiment, place: Place) -> Outcome:
 def ablated(experiment: Experiment, place: Place) -> Outcome:
     """Return eps_emp side by side for every setting, and how alike the rankings are.
 
-    Settings are plans (k, lambda, estimator), or numbers of trials by the option `trials`.
+    Settings are plans (k, lambda, estimator), or numbers of trials by the option `trials`, to which a
+    number of one's own is added.
     """
     tables, notes = [], []
     for corpus in experiment.corpora:
-        name, counts = corpus_name(corpus), experiment.options.get("trials", [experiment.trials])
+        name, counts = corpus_name(corpus), _trials(experiment)
         by_setting: dict[str, list[Finding]] = {}
         for count in counts:
             for one in place.audit(experiment, corpus, trials=count):
@@ -68,6 +69,12 @@ def ablated(experiment: Experiment, place: Place) -> Outcome:
             encoder = experiment.options["agreement"]
             tables.append(agreement(texts, encoder, experiment.trials))
     return Outcome((*tables, *_also(experiment, place)), {}, tuple(notes))
+
+
+def _trials(experiment: Experiment) -> list[int]:
+    """Return the numbers of trials to try."""
+    asked = [experiment.trials] if "trials" in experiment.changed else []
+    return sorted({*experiment.options.get("trials", [experiment.trials]), *asked})
 
 
 def _also(experiment: Experiment, place: Place) -> list[Table]:

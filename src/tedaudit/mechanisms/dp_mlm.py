@@ -22,6 +22,7 @@ from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.loading import Checkpoint, load_checkpoint
 from tedaudit.inference.masked import MaskedRow, masked_logits
 from tedaudit.inference.sampling import Clip, chosen_clip, log_probabilities, noise_for, sample
+from tedaudit.inference.treebank import join_words, split_words
 from tedaudit.types import Card, Claim, Draw, Floats, Rewrite
 from tedaudit.zoo import zoo_or
 
@@ -96,9 +97,16 @@ class DPMLM:
         texts = list(dict.fromkeys(draw.text for draw in draws))
         words = {text: self._words(text) for text in texts}
         drawn = self._draw(draws, words)
-        spelled = {item: self._decoded(item) for item in {item for items in drawn for item in items}}
-        pairs = zip(draws, drawn, strict=True)
-        return [self._released(words[draw.text], items, spelled) for draw, items in pairs]
+        tokenizer = self._checkpoint().tokenizer
+        spelled = {item: _spelled(tokenizer, item) for item in {item for items in drawn for item in items}}
+        released: dict[tuple[str, tuple[int, ...]], Rewrite] = {}  # with little noise few of them differ
+        done = []
+        for draw, items in zip(draws, drawn, strict=True):
+            same = draw.text, tuple(items)
+            if same not in released:
+                released[same] = self._released(words[draw.text], items, spelled)
+            done.append(released[same])
+        return done
 
     def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
         """Return the log-probability of drawing these items from each candidate; -inf where it cannot be."""
@@ -235,7 +243,7 @@ class DPMLM:
 
     def _words(self, text: str) -> list[str | None]:
         """Return the words of a text; with a fixed length cut, or filled up with None."""
-        words: list[str | None] = list(_treebank().tokenize(text))
+        words: list[str | None] = list(split_words(text))
         if self.length == "input":
             return words
         return words[: self.slots] + [None] * (self.slots - len(words))
@@ -260,13 +268,7 @@ class DPMLM:
             out.append(text)
         tokens = tuple(item for item in items if item != _KEPT)
         kept = [text for text in out if text]
-        return Rewrite(str(_detokenizer().detokenize(kept)), tokens=tokens, units=len(tokens))
-
-    def _decoded(self, item: int) -> str:
-        tokenizer = self._checkpoint().tokenizer
-        if not 0 <= item < len(tokenizer):  # released, or the empty item
-            return ""
-        return str(tokenizer.decode([item], skip_special_tokens=True)).strip()
+        return Rewrite(join_words(kept), tokens=tokens, units=len(tokens))
 
     def _clip(self) -> Clip:
         return chosen_clip(self.low, self.high, self._checkpoint().clip or self.released_range)
@@ -283,22 +285,16 @@ class DPMLM:
         return checkpoint
 
 
+@lru_cache(maxsize=1 << 18)
+def _spelled(tokenizer: Any, item: int) -> str:
+    """Return how an item of the vocabulary is written; a released word and the empty item not at all."""
+    if not 0 <= item < len(tokenizer):
+        return ""
+    return str(tokenizer.decode([item], skip_special_tokens=True)).strip()
+
+
 def _present(words: Sequence[str | None]) -> int:
     return sum(word is not None for word in words)
-
-
-@lru_cache(maxsize=1)
-def _treebank() -> Any:
-    from nltk.tokenize import TreebankWordTokenizer
-
-    return TreebankWordTokenizer()
-
-
-@lru_cache(maxsize=1)
-def _detokenizer() -> Any:
-    from nltk.tokenize.treebank import TreebankWordDetokenizer
-
-    return TreebankWordDetokenizer()
 
 
 @lru_cache(maxsize=4)

@@ -34,7 +34,7 @@ class UtilitySpec(BaseModel):
     limit: int = Field(default=0, ge=0, description="At most this many training texts; 0: all.")
     test_split: str = Field(default="test", description="Which split the classifiers are tested on.")
     seed: int = 0
-    batch_size: int = Field(default=512, ge=1, description="Draws per call of a mechanism.")
+    batch_size: int = Field(default=4096, ge=1, description="Draws per call of a mechanism.")
     note: str = Field(default="", description="Stands below the table and the figure.")
     out: str = Field(default="", description="The folder of the study; runs/NAME-utility by default.")
 
