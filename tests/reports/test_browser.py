@@ -8,6 +8,7 @@ import pytest
 from tedaudit.corpora._given import Given
 from tedaudit.overrides import SMALL
 from tedaudit.reports.files import write_reports
+from tedaudit.reports.utility import Utility
 from tedaudit.results import read_result
 from tedaudit.runner import run
 from tedaudit.spec import parse_spec
@@ -23,8 +24,13 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
 NASTY = "<script>alert(1)</script> <img src=x onerror=alert(2)> \"quoted\" & 'so' &lt;b&gt;"
 TEXTS = [NASTY, *(f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")
                   for did in ("lost", "sold") for what in ("ring", "boat", "lamp"))]  # fmt: skip
-UTILITY = [{"mechanism": "word-rr", "epsilon": float(e), "task": task, "score": 0.5 + e / 50, "spread": 0.01}
-           for task in ("intent F1", "sentiment F1") for e in (1, 4, 8, 12)]  # fmt: skip
+UTILITY = Utility(
+    [{"mechanism": "word-rr", "epsilon": float(e), "task": task, "score": 0.5 + e / 50, "spread": 0.01}
+     for task in ("intent F1", "sentiment F1") for e in (1, 4, 8, 12)],
+    {"intent F1": {"upper": 0.9, "lower": 0.1, "private": False},
+     "sentiment F1": {"upper": 0.8, "lower": 0.3, "private": True}},
+    "Made up for a test.",
+)  # fmt: skip
 ODD = '<b>odd "label"'
 
 
@@ -211,7 +217,13 @@ def test_utility_is_drawn_where_it_is_given_and_hidden_where_not(odd, demo, visi
     tab = visit(odd)
     assert tab.locator("#utility-chart .point").count() == 4
     tab.locator("#utility-controls").get_by_label("sentiment F1").check()
-    assert "sentiment F1" in " ".join(tab.locator("#utility-chart svg text").all_text_contents())
+    words = " ".join(tab.locator("#utility-chart svg text").all_text_contents())
+    assert "sentiment F1" in words
+    assert "texts as they are" in words
+    assert "majority class" in words
+    told = tab.locator("#utility-caption").text_content()
+    assert "lower is better" in told
+    assert told.endswith("Made up for a test.")
     assert visit(demo).locator("#utility").is_hidden()
 
 

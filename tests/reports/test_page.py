@@ -13,6 +13,7 @@ from tedaudit.corpora._given import Given
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.page import SCRIPTS, _asset, plan_words
 from tedaudit.reports.table import HEADINGS, cells
+from tedaudit.reports.utility import Utility
 from tedaudit.results import read_result
 from tedaudit.runner import run
 from tedaudit.spec import parse_spec
@@ -104,9 +105,9 @@ def test_a_table_of_utility_is_shown_where_it_is_given(made, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(made.folder, copy)
     rows = [{"mechanism": "word-rr", "epsilon": 8.0, "task": "intent F1", "score": 0.71, "spread": 0.02}]
-    assert embedded(copy)["utility"] == []
-    write_reports(read_result(RunDirectory(copy)), utility=rows)
-    assert embedded(copy)["utility"] == rows
+    assert embedded(copy)["utility"]["rows"] == []
+    write_reports(read_result(RunDirectory(copy)), utility=Utility(rows, caption="as told"))
+    assert embedded(copy)["utility"] == {"rows": rows, "tasks": {}, "caption": "as told"}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import pytest
 
 from tedaudit.errors import RunDirectoryError
 from tedaudit.reports.files import write_reports
-from tedaudit.reports.utility import read_utility
+from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.results import read_result
 from tedaudit.runner import run
 from tedaudit.spec import parse_spec
@@ -58,7 +58,13 @@ def test_json_holds_the_rows_that_a_report_shows(tmp_path):
     data = json.loads((tmp_path / "utility.json").read_text())
     assert data["tasks"][1]["lower"] == 0.33
     assert data["tasks"][1]["role"] == "private"
-    first = read_utility(tmp_path)[0]
+    told = read_utility(tmp_path)
+    assert told.tasks["topic F1"]["private"] is False
+    assert told.tasks[data["tasks"][1]["task"]] == {
+        "upper": data["tasks"][1]["upper"]["score"], "lower": 0.33, "private": True
+    }  # fmt: skip
+    assert told.caption == caption(RESULT)
+    first = told.rows[0]
     assert first == {"mechanism": "identity", "epsilon": None, "task": "topic F1", "score": 0.75,
                      "spread": data["rows"][0]["spread"]}  # fmt: skip
 
@@ -105,10 +111,11 @@ def shown(folder):
 
 
 def test_the_report_of_an_audit_shows_the_study_that_lies_in_it(audit, tmp_path):
-    assert shown(audit) == []
+    assert shown(audit)["rows"] == []
     write_study(placed(tmp_path / "study"), audit)
     write_reports(read_result(RunDirectory(audit)))
-    assert [row["mechanism"] for row in shown(audit)] == [row.mechanism for row in RESULT.measured]
+    assert [row["mechanism"] for row in shown(audit)["rows"]] == [row.mechanism for row in RESULT.measured]
+    assert shown(audit)["caption"] == caption(RESULT)
 
 
 def test_a_redacted_report_names_no_column_or_mechanism_that_could_be_a_text(audit):
@@ -122,8 +129,12 @@ def test_a_redacted_report_names_no_column_or_mechanism_that_could_be_a_text(aud
         },
         {"mechanism": "word-rr", "epsilon": 2.0, "task": "topic F1", "score": 0.5, "spread": 0},
     ]
-    write_reports(read_result(RunDirectory(audit)), redact=True, utility=rows)
-    assert [(row["mechanism"], row["task"]) for row in shown(audit)] == [
+    tasks = {"she lost it F1": {"upper": 0.9, "lower": 0.1, "private": True}}
+    utility = Utility(rows, tasks, "my sister called again")
+    write_reports(read_result(RunDirectory(audit)), redact=True, utility=utility)
+    told = shown(audit)
+    assert (list(told["tasks"]), told["caption"]) == (["task 1 F1"], "")
+    assert [(row["mechanism"], row["task"]) for row in told["rows"]] == [
         ("mechanism 2", "task 1 F1"),
         ("word-rr", "topic F1"),
     ]

@@ -18,8 +18,8 @@ def write_reports(
 ) -> AuditResult:
     """Write all of them into the run directory, and return the result as they show it.
 
-    Only report.html holds texts of the corpus, and none where it is redacted. `utility` holds rows of
-    mechanism, epsilon, task, score and spread; without it, those of the run's utility.json are shown.
+    Only report.html holds texts of the corpus, and none where it is redacted. Without `utility`, what the
+    run's utility.json tells is shown.
     """
     shown = redacted(result, RunDirectory(result.folder).manifest()) if redact else result
     summary = json.dumps(shown.to_dict(), indent=2, ensure_ascii=False)

@@ -19,25 +19,29 @@ import yaml
 from tedaudit import __version__
 from tedaudit.reports.cards import cards_of
 from tedaudit.reports.figures import grid, height, room_for, success_marks
-from tedaudit.reports.safe import redacted_spec, renamed, safe_json, shown_plans
+from tedaudit.reports.safe import redacted_spec, safe_json, shown_plans
 from tedaudit.reports.sample import Sample, take_sample
 from tedaudit.reports.summary import headline, paragraphs, tiles
 from tedaudit.reports.table import HEADINGS, RIGHT, cells, plans, reading
-from tedaudit.reports.utility import Utility
+from tedaudit.reports.utility import Utility, redacted_utility
 from tedaudit.results import AuditResult, Finding
 from tedaudit.store import RunDirectory, write_atomically
 
 SCRIPTS = ("elements.js", "charts.js", "explorer.js", "page.js")
 
 
-def write_page(original: AuditResult, shown: AuditResult, *, redact: bool, utility: Utility = ()) -> Path:
+def write_page(
+    original: AuditResult, shown: AuditResult, *, redact: bool, utility: Utility | None = None
+) -> Path:
     """Write report.html; `shown` is the result as it may be shown, the same findings in the same order."""
     run = RunDirectory(original.folder)
     manifest = run.manifest()
     sample = take_sample(run, original.findings, redacted=redact)
     manifest = shown_plans(original, shown, manifest)
     data = page_data(shown, manifest, sample, redact=redact)
-    data["utility"] = _redacted_utility(original, utility) if redact else list(utility)
+    useful = utility or Utility()
+    labels = [finding.label for finding in original]
+    data["utility"] = (redacted_utility(useful, labels) if redact else useful).to_dict()
     path = original.folder / "report.html"
     write_atomically(path, html(data).encode())
     return path
@@ -108,7 +112,7 @@ def _plans(result: AuditResult, manifest: Mapping[str, Any]) -> list[dict[str, A
         found.append({
             "name": name, "words": plan_words(name, manifest), "ceiling": ceiling, "top": top,
             "successes": success_marks(mine[0].bound.candidates, top), "epsilons": epsilons,
-            "labelled": room_for(epsilons), "labelled_narrow": room_for(epsilons, 0.11),
+            "labelled": room_for(epsilons, 0.065), "labelled_narrow": room_for(epsilons, 0.11),
             "takes_epsilon": any(not math.isinf(finding.epsilon) for finding in mine),
         })  # fmt: skip
     return found
@@ -117,16 +121,6 @@ def _plans(result: AuditResult, manifest: Mapping[str, Any]) -> list[dict[str, A
 def _finding(finding: Finding) -> dict[str, Any]:
     claim = "none" if finding.claim is None else str(finding.claim)
     return {**finding.to_dict(), "claim": claim, "cells": cells(finding), "complete": finding.complete}
-
-
-def _redacted_utility(result: AuditResult, utility: Utility) -> list[dict[str, Any]]:
-    """Return the rows of utility without mechanisms and columns whose names could be texts."""
-    labels = [*(finding.label for finding in result), *(row["mechanism"] for row in utility)]
-    mechanisms = renamed("mechanism", labels)
-    tasks = {row["task"]: str(row["task"]).rpartition(" F1") for row in utility}
-    columns = renamed("task", [column or rest for column, _, rest in tasks.values()])
-    shown = {task: columns[a or b] + (f"{score}{b}" if a else "") for task, (a, score, b) in tasks.items()}
-    return [{**row, "mechanism": mechanisms[row["mechanism"]], "task": shown[row["task"]]} for row in utility]
 
 
 def _manifest(manifest: Mapping[str, Any], spec: Mapping[str, Any], result: AuditResult) -> dict[str, Any]:

@@ -2,25 +2,58 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import RunDirectoryError
+from tedaudit.reports.safe import renamed
 
-Utility = Sequence[Mapping[str, Any]]  # rows of mechanism, epsilon, task, score, spread
 FILE = "utility.json"
 _COLUMNS = ("mechanism", "epsilon", "task", "score", "spread")
 
 
+@dataclass(frozen=True, slots=True)
+class Utility:
+    """What classifiers learn from rewrites; the caption says in words what the scores are."""
+
+    rows: Sequence[Mapping[str, Any]] = ()  # of mechanism, epsilon, task, score, spread
+    tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # upper, lower, private: by title
+    caption: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {"rows": list(self.rows), "tasks": dict(self.tasks), "caption": self.caption}
+
+
 def read_utility(folder: Path) -> Utility:
-    """Return the rows of a run's utility.json; none where there is no such file."""
+    """Return what a run's utility.json tells; nothing where there is no such file."""
     path = folder / FILE
     if not path.is_file():
-        return ()
+        return Utility()
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
-        return [{column: row[column] for column in _COLUMNS} for row in rows]
+        told = json.loads(path.read_text(encoding="utf-8"))
+        rows = [{column: row[column] for column in _COLUMNS} for row in told["rows"]]
+        tasks = {
+            one["task"]: {
+                "upper": one["upper"]["score"], "lower": one["lower"], "private": one["role"] == "private"
+            }
+            for one in told["tasks"]
+        }  # fmt: skip
+        return Utility(rows, tasks, str(told["caption"]))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunDirectoryError(
             f"'{path}' is damaged ({error!r}). Delete it, or write it again with `tedaudit utility --run`."
         ) from error
+
+
+def redacted_utility(utility: Utility, labels: Sequence[str]) -> Utility:
+    """Return it without mechanisms and columns whose names could be texts, and without the caption."""
+    mechanisms = renamed("mechanism", [*labels, *(row["mechanism"] for row in utility.rows)])
+    parts = {row["task"]: str(row["task"]).rpartition(" F1") for row in utility.rows}
+    columns = renamed("task", [column or rest for column, _, rest in parts.values()])
+    shown = {task: columns[a or b] + (f"{score}{b}" if a else "") for task, (a, score, b) in parts.items()}
+    rows = [
+        {**row, "mechanism": mechanisms[row["mechanism"]], "task": shown[row["task"]]} for row in utility.rows
+    ]
+    return Utility(rows, {shown[task]: one for task, one in utility.tasks.items() if task in shown})

@@ -92,7 +92,8 @@ class UtilityResult:
         """Return plain data; an epsilon of null stands for a mechanism that takes none."""
         return {
             "name": self.name, "corpus": self.corpus, "classifier": self.classifier, "seeds": self.seeds,
-            "train": self.sizes[0], "test": self.sizes[1], "note": self.note, "notes": list(self.notes),
+            "train": self.sizes[0], "test": self.sizes[1], "note": self.note, "caption": caption(self),
+            "notes": list(self.notes),
             "tasks": [
                 {
                     "column": task.name, "task": task.title, "role": task.role, "classes": task.classes,

@@ -97,7 +97,6 @@ function calibration({ plan: name, attack, visible }) {
   traces.push({ type: "scatter", mode: "lines", x: [epsilons[0]], y: [0], yaxis: "y2", opacity: 0, hoverinfo: "skip" });
   const range = [-0.04 * top, top];
   const [from, to] = [Math.log10(epsilons[0]), Math.log10(epsilons[epsilons.length - 1])];
-  const quiet = variable("--quiet");
   draw("calibration-chart", traces, {
     xaxis: {
       type: "log", title: { text: narrow.matches ? "nominal epsilon, own unit" : "nominal epsilon, per the mechanism's own unit" },
@@ -108,9 +107,7 @@ function calibration({ plan: name, attack, visible }) {
     yaxis: { title: { text: "eps_emp (lower bound)" }, range },
     yaxis2: { title: { text: "success rate" }, overlaying: "y", side: "right", range, showgrid: false, zeroline: false,
       tickvals: plan.successes.map((mark) => mark[1]), ticktext: plan.successes.map((mark) => mark[0]) },
-    shapes: [{ type: "line", xref: "paper", x0: 0, x1: 1, y0: ceiling, y1: ceiling, line: { color: quiet, dash: "dash", width: 1.5 } }],
-    annotations: [{ xref: "paper", x: 0, y: ceiling, yanchor: "bottom", xanchor: "left", showarrow: false,
-      text: `ceiling ${shown(ceiling)}`, font: { color: quiet, size: 12 } }],
+    ...lines([[`ceiling ${shown(ceiling)}`, ceiling, "bottom"]]),
   });
   const dashes = used.length > 1 ? ` Lines: ${used.map((name, n) => `${name} ${DASH_WORDS[n % DASHES.length]}`).join(", ")}.` : "";
   byId("calibration-caption").textContent = "A marker stands at the proven lower bound; the thin bar above it ends "
@@ -119,8 +116,23 @@ function calibration({ plan: name, attack, visible }) {
     `eps_emp against nominal epsilon, ${used.join(" and ")} attack, ceiling ${shown(ceiling)}. The table of findings holds the same numbers.`);
 }
 
+function scored(score) {
+  return score.toFixed(3);
+}
+
+// Dashed lines across the chart, each with its name: it stands above the line or below it.
+function lines(marks) {
+  const quiet = variable("--quiet");
+  return {
+    shapes: marks.map(([, y]) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y, line: { color: quiet, dash: "dash", width: 1.5 } })),
+    annotations: marks.map(([name, y, side]) => ({ xref: "paper", x: 0, y, yanchor: side, xanchor: "left", showarrow: false,
+      text: name, font: { color: quiet, size: 12 } })),
+  };
+}
+
 function tradeoff({ task, plan }) {
-  const rows = data.utility.filter((row) => row.task === task);
+  const rows = data.utility.rows.filter((row) => row.task === task);
+  const about = data.utility.tasks[task];
   const leak = (row) => Math.max(0, ...data.findings.filter((finding) => finding.plan === plan
     && finding.mechanism === row.mechanism && (finding.epsilon === null || finding.epsilon === row.epsilon))
     .map((finding) => finding.lower));
@@ -128,17 +140,24 @@ function tradeoff({ task, plan }) {
     const mine = rows.filter((row) => row.mechanism === mechanism).sort((a, b) => (a.epsilon ?? 0) - (b.epsilon ?? 0));
     const n = Math.max(0, series(mechanism));
     return {
-      type: "scatter", mode: "lines+markers", x: mine.map(leak), y: mine.map((row) => row.score), cliponaxis: false,
-      text: mine.map((row) => [`${mechanism}, epsilon ${epsilonName(row.epsilon)}`, `${task}: ${row.score} ± ${row.spread ?? 0}`,
+      type: "scatter", mode: "lines+markers", name: forPlotly(mechanism), x: mine.map(leak), y: mine.map((row) => row.score), cliponaxis: false,
+      text: mine.map((row) => [`${mechanism}, epsilon ${epsilonName(row.epsilon)}`, `${task}: ${scored(row.score)} ± ${scored(row.spread ?? 0)}`,
         `eps_emp: ${shown(leak(row))}`].map(forPlotly).join("<br>")),
       hovertemplate: "%{text}<extra></extra>", error_y: { type: "data", array: mine.map((row) => row.spread ?? 0), thickness: 1 },
       line: { color: variable(`--series-${n}`), width: 1.5 }, marker: { symbol: SYMBOLS[n], size: 9, color: variable(`--series-${n}`) },
     };
   });
   const most = Math.max(1, ...rows.map(leak));
+  const ends = [...rows.map((row) => row.score), ...(about ? [about.lower, about.upper] : [])];
+  const [least, best] = [Math.min(...ends), Math.max(...ends)];
   draw("utility-chart", traces, {
     xaxis: { title: { text: "eps_emp, the largest over attacks" }, range: [-0.04 * most, 1.05 * most], zeroline: false },
-    yaxis: { title: { text: forPlotly(task) } },
+    yaxis: { title: { text: forPlotly(task) }, range: [least - 0.1 * (best - least), best + 0.1 * (best - least)], zeroline: false },
+    showlegend: true, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
+    ...(about ? lines([["texts as they are", about.upper, "bottom"], ["majority class", about.lower, "top"]]) : {}),
   });
+  byId("utility-caption").textContent = "Each point is a mechanism at one epsilon; further left leaks less to these attacks. "
+    + (about?.private ? "This attribute should stay private: lower is better. " : "Higher is more useful. ")
+    + `The bar is the spread over repetitions. ${data.utility.caption}`.trim();
   byId("utility-chart").setAttribute("aria-label", `${task} against eps_emp. The table below holds the scores.`);
 }

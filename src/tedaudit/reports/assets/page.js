@@ -41,11 +41,11 @@ function charts() {
     }
   } else if (data.findings.length) redraws.push(calibrationControls());
   else byId("calibration").hidden = true;
-  if (data.utility.length) {
+  if (data.utility.rows.length) {
     byId("utility").hidden = false;
     if (redraws.length) redraws.push(utilityControls());
     byId("utility-table").append(make("details", {}, make("summary", {}, "All scores"), table("Scores by task", ["mechanism", "epsilon", "task", "score", "spread"],
-      data.utility.map((row) => [row.mechanism, epsilonName(row.epsilon), row.task, row.score, row.spread ?? ""]), { right: ["epsilon", "score", "spread"] })));
+      data.utility.rows.map((row) => [row.mechanism, epsilonName(row.epsilon), row.task, scored(row.score), scored(row.spread ?? 0)]), { right: ["epsilon", "score", "spread"] })));
   }
   const again = () => redraws.forEach((redraw) => redraw());
   dark.addEventListener("change", again);
@@ -80,7 +80,7 @@ function calibrationControls() {
 }
 
 function utilityControls() {
-  const tasks = distinct(data.utility.map((row) => row.task));
+  const tasks = distinct(data.utility.rows.map((row) => row.task));
   const state = { plan: data.plans[0].name, task: tasks[0] };
   const redraw = () => tradeoff(state);
   const controls = byId("utility-controls");
