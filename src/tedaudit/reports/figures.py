@@ -162,7 +162,7 @@ def success_marks(candidates: int, top: float) -> list[tuple[str, float]]:
     return sorted(marks, key=lambda mark: mark[1])
 
 
-def room_for(epsilons: Sequence[float], share: float = 0.115) -> list[float]:
+def room_for(epsilons: Sequence[float], share: float = 0.13) -> list[float]:
     """Return the epsilons whose labels have room on a logarithmic axis; the last one always has."""
     width = math.log(epsilons[-1] / epsilons[0])
     kept = [epsilons[-1]]
