@@ -140,5 +140,5 @@ def test_the_marks_of_the_second_axis_are_where_they_belong_and_do_not_overlap(c
 
 
 def test_crowded_epsilons_lose_their_labels_but_the_last_never_does():
-    assert room_for([0.5, 1, 100, 102, 104]) == [0.5, 1, 104]
+    assert room_for([0.5, 1.5, 100, 102, 104]) == [0.5, 1.5, 104]
     assert room_for([3.0]) == [3.0]
