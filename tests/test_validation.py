@@ -42,7 +42,7 @@ def test_a_setting_that_is_no_text_is_an_unknown_setting():
         ("alpha", math.nan, "above 0 and below 1"),
         ("delta", -0.1, "at least 0 and below 1"),
         ("delta", 1, "at least 0 and below 1"),
-        ("batch_size", 0, "at least 1, such as 512"),
+        ("batch_size", 0, "at least 1, such as 4096"),
         ("block", -1, "at least 0"),
         ("seed", "x", "a whole number"),
         ("name", "a/b", "letters, digits, '.', '_' and '-' only"),

@@ -18,7 +18,7 @@ from pydantic import (
 from tedaudit.errors import SpecError
 from tedaudit.registry import Kind, Reference
 from tedaudit.types import Card
-from tedaudit.validation import positive, validated
+from tedaudit.validation import Epsilons, OneOrMany, validated
 from tedaudit.zoo import default
 
 
@@ -69,12 +69,7 @@ class PluginSpec(BaseModel):
 class MechanismSpec(PluginSpec):
     """A mechanism; it may have epsilons of its own."""
 
-    epsilons: list[float] = Field(default_factory=list, description="Instead of the audit's epsilons.")
-
-    @field_validator("epsilons", mode="before")
-    @classmethod
-    def _one_or_many(cls, value: Any) -> Any:
-        return positive(value)
+    epsilons: Epsilons = Field(default_factory=list, description="Instead of the audit's epsilons.")
 
 
 class PlanSpec(BaseModel):
@@ -129,11 +124,11 @@ class AuditSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(default="audit", pattern=r"^[\w.-]+$", description="Names the run directory.")
-    mechanisms: list[MechanismSpec] = Field(min_length=1)
+    mechanisms: OneOrMany[MechanismSpec] = Field(min_length=1)
     corpus: PluginSpec | None = Field(default=None, description="'demo' where nothing is said.")
-    epsilons: list[float] = Field(default_factory=list)
-    attacks: list[PluginSpec] = Field(default_factory=lambda: [PluginSpec(name="lexical")])
-    plans: list[PlanSpec] = Field(default_factory=lambda: [PlanSpec()], min_length=1)
+    epsilons: Epsilons = Field(default_factory=list)
+    attacks: OneOrMany[PluginSpec] = Field(default_factory=lambda: [PluginSpec(name="lexical")])
+    plans: OneOrMany[PlanSpec] = Field(default_factory=lambda: [PlanSpec()], min_length=1)
     trials: int = Field(default=1000, ge=1, le=100_000_000)
     encoder: str = Field(
         default_factory=lambda: default("encoder", "lexical"),
@@ -145,16 +140,6 @@ class AuditSpec(BaseModel):
     batch_size: int = Field(default=4096, ge=1, description="Draws or trials per call of a plug-in.")
     block: int = Field(default=0, ge=0, description="Trials written at a time; 0: by the number of trials.")
     out: str = Field(default="", description="The run directory; runs/NAME by default.")
-
-    @field_validator("epsilons", mode="before")
-    @classmethod
-    def _one_or_many(cls, value: Any) -> Any:
-        return positive(value)
-
-    @field_validator("mechanisms", "attacks", "plans", mode="before")
-    @classmethod
-    def _listed(cls, value: Any) -> Any:
-        return list(value) if isinstance(value, list | tuple) else [value]
 
     @model_validator(mode="after")
     def _labels_differ(self) -> "AuditSpec":

@@ -2,15 +2,36 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from tedaudit.errors import SpecError, did_you_mean, listed
 
 Spec = TypeVar("Spec", bound=BaseModel)
+Value = TypeVar("Value")
 _LIMITS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 _LISTS = {"mechanisms": "mechanisms", "attacks": "attacks", "corpus": "corpora"}  # for `tedaudit ls`
+
+
+def _positive(value: Any) -> Any:
+    """Return one or several epsilons as a list without repeats, or say which is none."""
+    single = isinstance(value, str | Mapping) or not hasattr(value, "__iter__")
+    values = [value] if single else list(value)
+    for one in values:
+        try:
+            number = float(one)
+        except (TypeError, ValueError):
+            number = math.nan
+        if isinstance(one, bool) or not (0 < number < math.inf):
+            raise ValueError(f"epsilon is {one!r}; it should be a finite number above 0, such as 1")
+    return list(dict.fromkeys(float(one) for one in values))
+
+
+Epsilons = Annotated[list[float], BeforeValidator(_positive)]
+OneOrMany = Annotated[
+    list[Value], BeforeValidator(lambda value: list(value) if isinstance(value, list | tuple) else [value])
+]
 
 
 def validated(model: type[Spec], data: Mapping[str, Any]) -> Spec:
@@ -77,17 +98,3 @@ def _number(field: Any) -> str:
     limits = " and ".join(f"{word} {limit:,}" for word, limit in rules if limit is not None)
     example = "" if field.default is None else f", such as {field.default}"
     return f"it should be {kinds[field.annotation]}{f', {limits}' if limits else ''}{example}"
-
-
-def positive(value: Any) -> Any:
-    """Return one or several epsilons as a list without repeats, or say which is none."""
-    single = isinstance(value, str | Mapping) or not hasattr(value, "__iter__")
-    values = [value] if single else list(value)
-    for one in values:
-        try:
-            number = float(one)
-        except (TypeError, ValueError):
-            number = math.nan
-        if isinstance(one, bool) or not (0 < number < math.inf):
-            raise ValueError(f"epsilon is {one!r}; it should be a finite number above 0, such as 1")
-    return list(dict.fromkeys(float(one) for one in values))

@@ -70,6 +70,10 @@ class Checkpoint:
         """Return a hash of the weights."""
         return checksum(self.model)
 
+    def fingerprint(self) -> dict[str, str]:
+        """Return what of a model decides on results: its weights and their number format."""
+        return {"weights": self.checksum(), "number format": str(self.model.dtype)}
+
 
 def choose_device(device: str = "auto") -> str:
     """Return the device to use: CUDA, then MPS, then CPU where nothing is asked for."""

@@ -58,12 +58,8 @@ class Autoregressive(ABC):
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the weights, their number format and the range of logits."""
-        checkpoint, clip = self._checkpoint(), self._clip()
-        return {
-            "weights": checkpoint.checksum(),
-            "number format": str(checkpoint.model.dtype),
-            "clip range": f"{clip.low!r} to {clip.high!r}",
-        }
+        clip = self._clip()
+        return {**self._checkpoint().fingerprint(), "clip range": f"{clip.low!r} to {clip.high!r}"}
 
     def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
         """Draw the tokens of all rewrites together, so that those that agree share the model's work."""

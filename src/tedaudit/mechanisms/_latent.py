@@ -94,8 +94,7 @@ class Latent(ABC):
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the weights and their number format."""
-        checkpoint = self._checkpoint()
-        return {"weights": checkpoint.checksum(), "number format": str(checkpoint.model.dtype)}
+        return self._checkpoint().fingerprint()
 
     def sensitivity(self) -> float:
         """Return how far apart two latents can be: in L2, or in L1 for Laplace noise."""

@@ -122,8 +122,7 @@ class DPST:
         """Return checksums of the writer, the encoder, the table and the extractor, and the number format."""
         writer, (table, encoder) = self._writer(), self._public()
         return {
-            "weights": writer.checksum(),
-            "number format": str(writer.model.dtype),
+            **writer.fingerprint(),
             "table": table.checksum,
             **encoder.fingerprint(),
             **self._extractor().fingerprint(),

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tedaudit.spec import MechanismSpec, PluginSpec, distinct_titles
-from tedaudit.validation import positive, validated
+from tedaudit.validation import Epsilons, OneOrMany, validated
 from tedaudit.zoo import default
 
 Role = Literal["utility", "private"]
@@ -19,11 +19,13 @@ class UtilitySpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(default="audit", pattern=r"^[\w.-]+$", description="Names the folder: NAME-utility.")
-    mechanisms: list[MechanismSpec] = Field(min_length=1)
+    mechanisms: OneOrMany[MechanismSpec] = Field(min_length=1)
     corpus: PluginSpec | None = Field(default=None, description="'demo' where nothing is said.")
-    epsilons: list[float] = Field(default_factory=list)
-    tasks: list[str] = Field(default_factory=list, description="Label columns that should stay learnable.")
-    private: list[str] = Field(default_factory=list, description="Label columns that should not.")
+    epsilons: Epsilons = Field(default_factory=list)
+    tasks: OneOrMany[str] = Field(
+        default_factory=list, description="Label columns that should stay learnable."
+    )
+    private: OneOrMany[str] = Field(default_factory=list, description="Label columns that should not.")
     classifier: str = Field(
         default_factory=lambda: default("mlm", "tfidf"),
         description="tfidf, or an encoder: zoo:mlm, a folder or a hub id.",
@@ -37,16 +39,6 @@ class UtilitySpec(BaseModel):
     batch_size: int = Field(default=4096, ge=1, description="Draws per call of a mechanism.")
     note: str = Field(default="", description="Stands below the table and the figure.")
     out: str = Field(default="", description="The folder of the study; runs/NAME-utility by default.")
-
-    @field_validator("epsilons", mode="before")
-    @classmethod
-    def _one_or_many(cls, value: Any) -> Any:
-        return positive(value)
-
-    @field_validator("mechanisms", "tasks", "private", mode="before")
-    @classmethod
-    def _listed(cls, value: Any) -> Any:
-        return list(value) if isinstance(value, list | tuple) else [value]
 
     @model_validator(mode="after")
     def _consistent(self) -> "UtilitySpec":

@@ -57,7 +57,7 @@ class LocalJudge:
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the weights and their number format."""
-        return {"weights": self._checkpoint.checksum(), "number format": str(self._model.dtype)}
+        return self._checkpoint.fingerprint()
 
     def score(self, prompts: Sequence[Prompt], endings: Sequence[Sequence[str]]) -> list[Scored]:
         """Return how probable each ending of each prompt is."""
