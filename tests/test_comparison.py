@@ -244,12 +244,25 @@ def test_plans_of_one_key_that_hold_other_trials_are_not_paired(plain, folder):
     }
 
 
-def test_wrong_use_is_refused_with_a_way_out(plain, folder):
+def test_runs_on_other_texts_stand_side_by_side_unpaired(plain, folder):
     other = audited(folder / "other", corpus=given(sentences(30)))
+    compared = compare([plain, other])
+    assert len(compared.corpora) == 2
+    assert all(one.p is None and one.counts is None for one in compared.comparisons)
+    assert {one.unpaired for one in compared.comparisons} == {"the texts differ (given and given)"}
+    for one in compared.comparisons:
+        first, second = (side.finding.bound for side in (one.first, one.second))
+        assert one.success.value == pytest.approx(second.success - first.success)
+        assert one.success.low <= one.success.value <= one.success.high
+    for axis in ("attack", "mechanism"):  # within each corpus only
+        for one in compare([plain, other], by=axis).comparisons:
+            assert one.first.run.corpus == one.second.run.corpus
+
+
+def test_wrong_use_is_refused_with_a_way_out(plain, folder):
     single = audited(folder / "single", attacks=[SharedWords()])
     (folder / "nothing").mkdir()
     wrong = {
-        "audited different texts": ([plain, other], {}),
         "There are no two attacks to put side by side": ([single], {}),
         "--by run needs two runs or more": ([plain], {"by": "run"}),
         "is named twice": ([plain, RunDirectory(plain.root)], {}),
@@ -266,7 +279,7 @@ def test_wrong_use_is_refused_with_a_way_out(plain, folder):
 
 def test_the_result_is_plain_json(plain, reseeded):
     told = json.loads(json.dumps(compare([plain, reseeded]).to_dict(), allow_nan=False))
-    assert told["corpus"]["texts"] == 40
+    assert [run["corpus"]["texts"] for run in told["runs"]] == [40, 40]
     assert {"first", "second", "paired", "p", "differs"} <= told["comparisons"][0].keys()
 
 

@@ -118,16 +118,21 @@ class Compared:
 
     by: Axis
     alpha: float
-    corpus: dict[str, Any]
     runs: tuple[dict[str, Any], ...]
     comparisons: tuple[Comparison, ...]
     agreements: tuple[Agreement, ...]
     notes: tuple[str, ...]
+    opened: tuple[Opened, ...] = ()  # the runs themselves, for a chart of all their findings
+
+    @property
+    def corpora(self) -> list[dict[str, Any]]:
+        """The corpora that were audited, each once."""
+        return list({run["corpus"]["fingerprint"]: run["corpus"] for run in self.runs}.values())
 
     def to_dict(self) -> dict[str, Any]:
         """Return it safe for JSON."""
         return {
-            "by": self.by, "alpha": self.alpha, "corpus": self.corpus, "runs": list(self.runs),
+            "by": self.by, "alpha": self.alpha, "runs": list(self.runs),
             "comparisons": [one.to_dict() for one in self.comparisons],
             "agreements": [one.to_dict() for one in self.agreements], "notes": list(self.notes),
         }  # fmt: skip
@@ -145,11 +150,14 @@ def compare(
     rows = tuple(replace(one, differs=_differs(one, alpha / len(compared))) for one in compared)
     agreements = () if axis == "mechanism" else tuple(_agreements(groups))
     about = tuple(
-        {"name": run.name, "written": run.manifest.get("written", ""), "version": run.version}
+        {
+            "name": run.name, "written": run.manifest.get("written", ""), "version": run.version,
+            "corpus": run.corpus,
+        }
         for run in opened
-    )
-    corpus = {key: opened[0].manifest["corpus"][key] for key in ("name", "texts", "fingerprint")}
-    return Compared(axis, alpha, corpus, about, rows, agreements, tuple(_notes(opened, rows)))
+    )  # fmt: skip
+    notes = tuple(_notes(opened, rows))
+    return Compared(axis, alpha, about, rows, agreements, notes, tuple(opened))
 
 
 def _referenced(groups: Sequence[LineUp], axis: Axis, against: str | None) -> list[LineUp]:

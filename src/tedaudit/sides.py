@@ -33,6 +33,11 @@ class Opened:
         return self.store.manifest()
 
     @property
+    def corpus(self) -> dict[str, Any]:
+        """What was audited: name, number of texts and fingerprint."""
+        return {key: self.manifest["corpus"][key] for key in ("name", "texts", "fingerprint")}
+
+    @property
     def version(self) -> str:
         """The version of tedaudit that wrote it."""
         return str(self.manifest.get("machine", {}).get("versions", {}).get("tedaudit", ""))
@@ -111,7 +116,6 @@ def open_runs(runs: Sequence[RunDirectory]) -> list[Opened]:
     told = [name if names.count(name) == 1 else str(run.root) for name, run in zip(names, runs, strict=True)]
     opened = [Opened(i, *parts) for i, parts in enumerate(zip(told, runs, results, strict=True))]
     for one in opened:
-        _same_corpus(opened[0], one)
         if not one.result.findings:
             raise SpecError(
                 f"'{one.store.root}' has nothing to compare: no attack has finished a block yet. Run its "
@@ -120,18 +124,11 @@ def open_runs(runs: Sequence[RunDirectory]) -> list[Opened]:
     return opened
 
 
-def _same_corpus(first: Opened, other: Opened) -> None:
-    one, two = (run.manifest["corpus"] for run in (first, other))
-    if one["fingerprint"] != two["fingerprint"]:
-        raise SpecError(
-            f"'{first.store.root}' and '{other.store.root}' audited different texts: corpus {one['name']} "
-            f"({one['texts']:,} texts) and {two['name']} ({two['texts']:,} texts). Success on one says "
-            "nothing of success on the other: compare runs of one corpus."
-        )
-
-
 def difference_of_plans(first: Side, second: Side) -> str:
     """Return how the plans of two findings differ; nothing where they met the same trials."""
+    texts = [side.run.corpus for side in (first, second)]
+    if texts[0]["fingerprint"] != texts[1]["fingerprint"]:
+        return f"the texts differ ({' and '.join(str(corpus['name']) for corpus in texts)})"
     one, two = (side.run.manifest["plans"][side.finding.plan] for side in (first, second))
     if one["key"] != two["key"]:
         changes = difference(one.get("determinants", {}), two.get("determinants", {}))
@@ -150,16 +147,17 @@ def line_ups(opened: Sequence[Opened], axis: Axis) -> list[LineUp]:
     """Return what can be put side by side along an axis, or say that nothing can."""
     if axis == "run" and len(opened) < 2:
         raise SpecError("--by run needs two runs or more; with one, use --by attack or --by mechanism.")
-    groups: dict[tuple[str, str, str], list[Side]] = {}
+    groups: dict[tuple[str, str, str, str], list[Side]] = {}
     lone = _lone_plans(opened)
     for side in _sides(opened, axis):
         plan = lone or side.plan
         within = side.run.name if axis == "attack" else side.finding.attack
         label = "" if axis == "mechanism" else side.finding.label
-        groups.setdefault((plan, within, label), []).append(side)
+        texts = "" if axis == "run" else side.run.corpus["fingerprint"]  # only runs are compared across them
+        groups.setdefault((plan, within, label, texts), []).append(side)
     found = [
         group
-        for (plan, within, _), sides in groups.items()
+        for (plan, within, _, _), sides in groups.items()
         for group in _by_epsilon(plan, within, sides)
         if len({side.member for side in group.sides}) > 1
     ]

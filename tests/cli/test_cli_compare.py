@@ -75,8 +75,14 @@ def test_a_page_is_written_where_it_is_asked_for(runs, command, tmp_path):
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+def test_runs_on_other_corpora_stand_side_by_side(runs, command):
+    code, out, _ = command("compare", runs / "first", runs / "others")
+    assert code == 0
+    assert "the texts differ (demo and" in " ".join(out.split())
+    assert "one of the texts too" in " ".join(out.split())
+
+
 WRONG = {
-    "corpora": (("compare", "first", "others"), ("different texts", "demo (3,600 texts)", "one corpus")),
     "no run": (("compare", "first", "empty"), ("'{}/empty' is not a run directory", "`tedaudit run`")),
     "one attack": (("compare", "first"), ("no two attacks", "lexical", "--by mechanism")),
     "itself": (("compare", "first", "first"), ("is named twice",)),

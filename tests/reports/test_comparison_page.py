@@ -102,7 +102,15 @@ def test_a_page_that_cannot_be_written_is_named(compared, tmp_path):
         write_comparison(compared, tmp_path / "file" / "page.html")
 
 
-def test_the_page_draws_itself_in_a_browser(page):
+def test_every_plan_of_every_run_can_be_chosen_for_the_chart(compared):
+    data = page_data(compared)
+    assert [plan["words"].partition(":")[0] for plan in data["plans"]] == ["old, given", "new, given"]
+    assert {finding["plan"] for finding in data["findings"]} == {plan["name"] for plan in data["plans"]}
+    assert {f["mechanism"] for f in data["findings"]} == {"identity", "mechanism 1", "mechanism 2"}
+    assert len(data["findings"]) == sum(len(run.result.findings) for run in compared.opened)
+
+
+def test_the_page_draws_itself_in_a_browser(page, compared):
     playwright = pytest.importorskip("playwright.sync_api")
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:
@@ -118,6 +126,10 @@ def test_the_page_draws_itself_in_a_browser(page):
         tab.wait_for_selector("#difference-chart .main-svg", timeout=20_000)
         assert tab.locator("#table tbody tr").count() == 3
         assert tab.locator("#agreement").is_visible()
+        shown = tab.locator("#calibration-chart .scatterlayer .point")
+        assert shown.count() == len([f for f in page_data(compared)["findings"] if f["plan"][0] == "0"])
+        tab.get_by_label("new, given").first.check()
+        assert tab.locator("#calibration-chart").inner_text().count("ceiling") == 1
         tab.get_by_label("epsilon", exact=True).check()
         assert "difference of epsilon" in tab.locator("#difference-chart").inner_text()
         opened.close()

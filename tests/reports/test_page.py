@@ -11,7 +11,7 @@ import numpy as np
 from pages import NASTY, TEXTS, Elements, embedded, page
 from tedaudit.corpora._given import Given
 from tedaudit.reports.files import write_reports
-from tedaudit.reports.page import SCRIPTS, _asset, plan_words
+from tedaudit.reports.page import SCRIPTS, _asset
 from tedaudit.reports.table import HEADINGS, cells
 from tedaudit.reports.utility import Utility
 from tedaudit.results import read_result
@@ -88,17 +88,6 @@ def test_a_trial_of_the_page_is_the_trial_of_the_tables(made):
         if finding.label == "identity":
             source = texts[plan.source[trial["row"]]]
             assert data["sample"]["texts"][trial["output"]] == source
-
-
-def test_plans_are_told_in_words(made):
-    manifest = {"plans": {name: {"k": k, "estimator": e} for name, k, e in (
-        ("k2-lambda-10000", 2, "reduced"), ("k2-lambda0-baseline", 2, "baseline"), ("k-all", 3600, "reduced"),
-        ("k4-nearest10", 4, "reduced"), ("k2-lambda-inf", 2, "reduced"))}}  # fmt: skip
-    assert [plan_words(name, manifest) for name in manifest["plans"]] == [
-        "k = 2, lambda = -10000, reduced form", "k = 2, lambda = 0, baseline",
-        "k = 3,600, every text a candidate, reduced form", "k = 4, nearest 10, reduced form",
-        "k = 2, lambda = -inf, reduced form",
-    ]  # fmt: skip
 
 
 def test_a_table_of_utility_is_shown_where_it_is_given(made, tmp_path):

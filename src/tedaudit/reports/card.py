@@ -16,7 +16,7 @@ import yaml
 from tedaudit import __version__
 from tedaudit.errors import SpecError, did_you_mean, listed
 from tedaudit.reports.cards import cards_of
-from tedaudit.reports.page import plan_words
+from tedaudit.reports.chart import plan_words
 from tedaudit.reports.safe import LEFT_OUT, redacted, redacted_spec, renamed, shown_plans
 from tedaudit.results import AuditResult, Finding
 from tedaudit.spec import PlanSpec

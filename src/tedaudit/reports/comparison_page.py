@@ -8,9 +8,10 @@ from typing import Any
 from tedaudit import __version__
 from tedaudit.comparison import Compared, Comparison
 from tedaudit.errors import SpecError
+from tedaudit.reports.chart import chart_finding, chart_plans
 from tedaudit.reports.comparison_table import AGREEMENT, RIGHT, agreement_cells, cells, headings, reading
 from tedaudit.reports.page import charts_missing, html
-from tedaudit.reports.safe import renamed
+from tedaudit.reports.safe import redacted, renamed, shown_plans
 from tedaudit.sides import Side
 from tedaudit.store import write_atomically
 
@@ -29,10 +30,10 @@ def page_data(compared: Compared) -> dict[str, Any]:
     """Return everything that the page shows, as plain data; labels of several words are numbered."""
     shown = without_texts(compared)
     return {
-        "findings": [],  # the charts of a report have nothing to draw here
+        **_charted(compared),
         "by": shown.by, "alpha": shown.alpha, "version": __version__, "missing": charts_missing(),
         "headline": _headline(shown), "paragraphs": _paragraphs(shown), "reading": reading(shown),
-        "corpus": {key: str(value) for key, value in shown.corpus.items()}, "runs": list(shown.runs),
+        "runs": list(shown.runs),
         "headings": headings(shown), "right": sorted(RIGHT),
         "rows": [_row(one, shown) for one in shown.comparisons],
         "agreement_headings": AGREEMENT,
@@ -44,8 +45,7 @@ def without_texts(compared: Compared) -> Compared:
     """Return the comparison without names that a person may have filled with a text."""
     sides = [side for one in compared.comparisons for side in (one.first, one.second)]
     runs = renamed("run", [str(run["name"]) for run in compared.runs])
-    labels = renamed("mechanism", [side.finding.label for side in sides])
-    attacks = renamed("attack", [side.finding.attack for side in sides])
+    labels, attacks = _names(compared)
     members = runs if compared.by == "run" else renamed(compared.by, [side.member for side in sides])
     within = {**runs, **attacks}
     names = {**runs, **labels, **attacks, **members}
@@ -73,6 +73,33 @@ def without_texts(compared: Compared) -> Compared:
     )
 
 
+def _names(compared: Compared) -> tuple[dict[str, str], dict[str, str]]:
+    """Return how mechanisms and attacks of all runs are called on the page."""
+    findings = [finding for run in compared.opened for finding in run.result]
+    labels = renamed("mechanism", [finding.label for finding in findings])
+    return labels, renamed("attack", [finding.attack for finding in findings])
+
+
+def _charted(compared: Compared) -> dict[str, Any]:
+    """Return the findings of all runs with their plans, a plan of each run as one to choose."""
+    labels, attacks = _names(compared)
+    runs = renamed("run", [run.name for run in compared.opened])
+    found: dict[str, list[dict[str, Any]]] = {"plans": [], "findings": []}
+    for run in compared.opened:
+        clean = redacted(run.result, run.manifest)
+        manifest = shown_plans(run.result, clean, run.manifest)
+        name = runs[run.name]
+        title = name if name == run.corpus["name"] else f"{name}, {run.corpus['name']}"
+        found["plans"] += [
+            {**plan, "name": f"{run.number} {plan['name']}", "words": f"{title}: {plan['words']}"}
+            for plan in chart_plans(clean, manifest)
+        ]
+        for original, shown in zip(run.result, clean, strict=True):
+            one = replace(shown, label=labels[original.label], attack=attacks[original.attack])
+            found["findings"].append({**chart_finding(one), "plan": f"{run.number} {shown.plan}"})
+    return found
+
+
 def _row(one: Comparison, compared: Compared) -> dict[str, Any]:
     told = cells(one, compared)
     shared = told[: headings(compared).index("epsilon")][1:]
@@ -95,9 +122,11 @@ def _headline(compared: Compared) -> str:
 
 
 def _paragraphs(compared: Compared) -> list[str]:
-    corpus, runs, many = compared.corpus, len(compared.runs), len(compared.comparisons)
+    runs, many = len(compared.runs), len(compared.comparisons)
+    texts = " and ".join(f"{corpus['name']} ({corpus['texts']:,} texts)" for corpus in compared.corpora)
     paired = sum(one.counts is not None for one in compared.comparisons)
-    what = f"{runs} run{'s' * (runs != 1)} on the corpus {corpus['name']} ({corpus['texts']:,} texts), "
+    corpora = "corpus" if len(compared.corpora) == 1 else "corpora"
+    what = f"{runs} run{'s' * (runs != 1)} on the {corpora} {texts}, "
     told = [
         f"{what}put side by side by {compared.by}.",
         f"{paired} of {many} comparisons are paired: both sides met the same candidates, secrets and noise.",

@@ -74,11 +74,13 @@ def reading(compared: Compared) -> str:
         "rates, with half a trial added to right and to wrong; its interval is a paired bootstrap over "
         "trials, and approximate. "
     )
+    foreign = "A difference between runs on different texts is one of the texts too. "
     separate = "On different plans the exact intervals of both sides are joined, and there is no p. "
     return (
         "A difference is the second less the first. "
         + (paired if any(one.counts is not None for one in compared.comparisons) else "")
         + (separate if any(one.counts is None for one in compared.comparisons) else "")
+        + (foreign if len(compared.corpora) > 1 else "")
         + f"An exact interval is wrong with probability at most {compared.alpha:g}, and so {answers} "
         "under 'differs', together (Bonferroni). A difference is one of these attacks' success: that "
         "one mechanism leaks less to them proves no privacy."

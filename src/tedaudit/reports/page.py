@@ -7,7 +7,6 @@ texts here or in the scripts, and a content security policy lets only these very
 import base64
 import hashlib
 import importlib.util
-import math
 import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -18,13 +17,13 @@ import yaml
 
 from tedaudit import __version__
 from tedaudit.reports.cards import cards_of
-from tedaudit.reports.figures import grid, height, room_for, success_marks
+from tedaudit.reports.chart import chart_finding, chart_plans
 from tedaudit.reports.safe import redacted_spec, safe_json, shown_plans
 from tedaudit.reports.sample import Sample, take_sample
 from tedaudit.reports.summary import headline, paragraphs, tiles
-from tedaudit.reports.table import HEADINGS, RIGHT, cells, plans, reading
+from tedaudit.reports.table import HEADINGS, RIGHT, reading
 from tedaudit.reports.utility import Utility, redacted_utility
-from tedaudit.results import AuditResult, Finding
+from tedaudit.results import AuditResult
 from tedaudit.store import RunDirectory, write_atomically
 
 SCRIPTS = ("elements.js", "charts.js", "explorer.js", "page.js")
@@ -65,9 +64,9 @@ def page_data(
         "headline": headline(result), "violated": result.violated, "tiles": tiles(result),
         "paragraphs": paragraphs(result, manifest), "notes": list(result.notes),
         "reading": reading(result.findings) if result.findings else "",
-        "plans": _plans(result, manifest),
+        "plans": chart_plans(result, manifest),
         "headings": HEADINGS, "right": sorted(RIGHT),
-        "findings": [_finding(finding) for finding in result],
+        "findings": [chart_finding(finding) for finding in result],
         "sample": {
             "texts": sample.texts, "trials": sample.trials, "of": sample.of,
             "per_table": sample.per_table, "cut": sample.cut,
@@ -88,39 +87,6 @@ def html(data: Mapping[str, Any], template: str = "template.html", names: Sequen
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match.group(1)], _asset(template))
-
-
-def plan_words(name: str, manifest: Mapping[str, Any]) -> str:
-    """Return a plan as a reader would say it: candidates, how they were drawn, estimator."""
-    info = manifest["plans"][name]
-    base = name.partition("@")[0]  # a table of recorded rewrites has a plan of its own: plan@LABEL
-    how = base.removesuffix("-baseline").partition("-")[2]
-    how = re.sub(r"^lambda", "lambda = ", how)
-    how = re.sub(r"^(nearest|furthest)(\d+)$", r"\1 \2", how)
-    how = "every text a candidate" if base == "k-all" else how
-    estimator = "baseline" if info["estimator"] == "baseline" else "reduced form"
-    return f"k = {info['k']:,}, {how}, {estimator}"
-
-
-def _plans(result: AuditResult, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the plans in the order in which they were asked for, with what their charts need."""
-    found = []
-    for name in (name for name in manifest["plans"] if name in plans(result)):
-        mine = [finding for finding in result if finding.plan == name]
-        ceiling = max(finding.bound.ceiling for finding in mine)
-        epsilons, top = grid(mine), height(ceiling)
-        found.append({
-            "name": name, "words": plan_words(name, manifest), "ceiling": ceiling, "top": top,
-            "successes": success_marks(mine[0].bound.candidates, top), "epsilons": epsilons,
-            "labelled": room_for(epsilons, 0.065), "labelled_narrow": room_for(epsilons, 0.11),
-            "takes_epsilon": any(not math.isinf(finding.epsilon) for finding in mine),
-        })  # fmt: skip
-    return found
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    claim = "none" if finding.claim is None else str(finding.claim)
-    return {**finding.to_dict(), "claim": claim, "cells": cells(finding), "complete": finding.complete}
 
 
 def _manifest(manifest: Mapping[str, Any], spec: Mapping[str, Any], result: AuditResult) -> dict[str, Any]:

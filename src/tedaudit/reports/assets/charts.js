@@ -161,3 +161,23 @@ function tradeoff({ task, plan }) {
     + `The bar is the spread over repetitions. ${data.utility.caption}`.trim();
   byId("utility-chart").setAttribute("aria-label", `${task} against eps_emp. The table below holds the scores.`);
 }
+
+function planChoice(state, redraw) {
+  const options = data.plans.map((plan) => ({ value: plan.name, label: plan.words }));
+  return choices("Plan", options, { chosen: state.plan, changed: (value) => { state.plan = value; redraw(); } });
+}
+
+function calibrationControls() {
+  const state = { plan: data.plans[0].name, attack: worstFinding().attack, visible: mechanisms };
+  const redraw = () => calibration(state);
+  const controls = byId("calibration-controls");
+  if (data.plans.length > 1) controls.append(planChoice(state, redraw));
+  if (attacks.length > 1) {
+    const options = [...attacks.map((value) => ({ value, label: value })), { value: "", label: "all attacks" }];
+    controls.append(choices("Attack", options, { chosen: state.attack, changed: (value) => { state.attack = value; redraw(); } }));
+  }
+  const options = mechanisms.map((value) => ({ value, label: value, mark: MARKS[series(value)], series: series(value) }));
+  controls.append(choices("Mechanisms", options, { many: true, changed: (values) => { state.visible = values; redraw(); } }));
+  redraw();
+  return redraw;
+}

@@ -30,21 +30,22 @@ function forest(scale) {
 
 function charted() {
   if (data.missing || typeof Plotly === "undefined") {
-    byId("difference-chart").replaceWith(make("p", { class: "notice", id: "difference-chart" },
-      data.missing || "The charts could not be loaded."));
+    for (const id of ["calibration-chart", "difference-chart"]) {
+      byId(id).replaceWith(make("p", { class: "notice", id }, data.missing || "The charts could not be loaded."));
+    }
     return;
   }
   const scales = data.rows.some((row) => row.success !== null) ? ["success", "epsilon_difference"] : ["epsilon_difference"];
   let scale = scales[0];
   const words = { success: "success rates", epsilon_difference: "epsilon" };
+  const again = calibrationControls();
   const redraw = () => forest(scale);
   if (scales.length > 1) {
     byId("scale").append(choices("Difference of", scales.map((value) => ({ value, label: words[value] })),
       { chosen: scale, changed: (value) => { scale = value; redraw(); } }));
   }
   byId("difference-chart").setAttribute("aria-label", "Differences with their intervals. The table below holds the same numbers.");
-  dark.addEventListener("change", redraw);
-  narrow.addEventListener("change", redraw);
+  for (const change of [dark, narrow]) change.addEventListener("change", () => [again, redraw].forEach((draws) => draws()));
   redraw();
 }
 
@@ -58,6 +59,7 @@ if (data.agreements.length) {
   byId("agreement").hidden = false;
   byId("agreement-table").append(table("Agreement", data.agreement_headings, data.agreements, { right: data.right }));
 }
-byId("runs").append(pairs({ ...data.corpus, alpha: data.alpha }),
-  table("Runs", ["run", "last written", "tedaudit"], data.runs.map((run) => [run.name, run.written, run.version])));
+byId("runs").append(pairs({ alpha: data.alpha }),
+  table("Runs", ["run", "corpus", "texts", "fingerprint", "last written", "tedaudit"], data.runs.map((run) =>
+    [run.name, run.corpus.name, counted(run.corpus.texts), run.corpus.fingerprint, run.written, run.version]), { right: ["texts"] }));
 charted();
