@@ -13,7 +13,7 @@ demo: $(VENV)/.models
 	$(BIN)/tedaudit run --out runs/demo
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check

@@ -152,6 +152,7 @@ class AsksTheCollector(Overlap):
     """Looks for plans among all objects that are alive."""
 
     def guess(self, seen):
+        gc.collect()  # no plan of another test that is dying
         plans = [found for found in gc.get_objects() if type(found) is Plan and len(found)]
         bonus = sum(int(plan.secret.sum()) for plan in plans)
         return [Guess(self.scores(observation) + bonus) for observation in seen]

@@ -30,9 +30,19 @@ def test_scores_are_calibrated():
 def test_features_of_any_size_are_weighed_alike():
     trials, secrets = trials_with([2.0, 1.0], 800)
     scaled = [one * [1e6, 1e-6] for one in trials]
-    same = [fit(trials, secrets).scores(one) for one in trials]
-    other = fit(scaled, secrets)
+    plain, other = fit(trials, secrets), fit(scaled, secrets)
+    same = [plain.scores(one) for one in trials]
     assert np.allclose(same, [other.scores(one) for one in scaled], atol=1e-3)
+
+
+def test_line_ups_of_different_sizes_are_learnt_from_together():
+    trials, secrets = trials_with([2.0, -1.0], 3000)
+    cut = [one[: secret + 1] if number % 2 else one for number, (one, secret) in
+           enumerate(zip(trials, secrets, strict=True))]  # fmt: skip
+    some = [number for number, secret in enumerate(secrets) if number % 2 == 0 or secret > 0]
+    learnt = fit([cut[number] for number in some], [secrets[number] for number in some])
+    assert np.isfinite(learnt.values).all()
+    assert learnt.values[0] > 0.5 > -0.2 > learnt.values[1]
 
 
 def test_a_score_that_stands_for_impossible_does_not_drown_the_others():

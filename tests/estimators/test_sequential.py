@@ -60,7 +60,7 @@ def ever_rejected(boundary, success):
 def test_the_bound_is_ever_above_the_truth_no_more_often_than_its_error_says(success, alpha, record_property):
     boundary = first_rejected(sequential_rejects(success, alpha), LOOKS)
     wrong = ever_rejected(boundary, success)
-    record_property("probability", wrong)
+    record_property("probability", float(wrong))
     assert alpha / 20 < wrong <= alpha / 2 + 1e-12  # neither broken nor vacuous
 
 
@@ -70,7 +70,7 @@ def test_the_fixed_bound_looked_at_after_every_trial_is_wrong_far_too_often(
 ):
     boundary = first_rejected(fixed_rejects(success, 0.01), LOOKS)
     wrong = ever_rejected(boundary, success)
-    record_property("probability", wrong)
+    record_property("probability", float(wrong))
     assert wrong > at_least > 10 * 0.005
 
 

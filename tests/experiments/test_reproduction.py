@@ -121,5 +121,5 @@ def test_the_command_prints_tables_and_files(tmp_path):
     ]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
-    assert "words a text on average" in done.output
+    assert "tokens a text on average" in done.output
     assert (tmp_path / "results" / "cross-convention.md").exists()

@@ -35,18 +35,20 @@ def fit(trials: Sequence[Floats], secrets: Sequence[int]) -> Weights:
     differences = np.concatenate([one - one[secret] for one, secret in zip(trials, secrets, strict=True)])
     moved = np.abs(np.where(np.abs(differences) < 1e29, differences, 0.0))
     spread = np.array([_typical(moved[:, column]) for column in range(width)])
-    units = [_units(one, spread) for one in trials]
-    chosen = np.stack([one[secret] for one, secret in zip(units, secrets, strict=True)])
+    units = np.zeros((len(trials), max(map(len, trials)), width))  # shorter line-ups are filled up
+    absent = np.full(units.shape[:2], -np.inf)
+    for row, one in enumerate(trials):
+        units[row, : len(one)], absent[row, : len(one)] = _units(one, spread), 0.0
+    chosen = units[np.arange(len(units)), list(secrets)].sum(axis=0)
+    penalty = _PENALTY * len(units)
 
     def loss(weights: Floats) -> tuple[float, Floats]:
-        total, slope = 0.0, np.zeros(width)
-        for one, own in zip(units, chosen, strict=True):
-            scores = one @ weights
-            top = scores.max()
-            odds = np.exp(scores - top)
-            total += float(np.log(odds.sum()) + top - own @ weights)
-            slope += (odds / odds.sum()) @ one - own
-        penalty = _PENALTY * len(units)
+        scores = units @ weights + absent
+        top = scores.max(axis=1, keepdims=True)
+        odds = np.exp(scores - top)
+        whole = odds.sum(axis=1, keepdims=True)
+        total = float((np.log(whole) + top).sum() - chosen @ weights)
+        slope = np.einsum("nk,nkw->w", odds / whole, units) - chosen
         return total + penalty * float(weights @ weights) / 2, slope + penalty * weights
 
     found: Any = minimize(loss, np.zeros(width), jac=True, method="L-BFGS-B")
