@@ -253,9 +253,12 @@ def test_an_empty_output_is_an_output(tmp_path):
     assert finding.bound.lower == 0
 
 
-def _job(rows, *, bulky=False):
+def _spans(rows, block, *, bulky=False, letters=40):
     plan = Plan(None, np.zeros(rows, dtype=np.int32), np.zeros(rows, dtype=np.int32))
-    return SimpleNamespace(plan=plan, bulky=bulky)
+    setting = SimpleNamespace(
+        spec=SimpleNamespace(block_size=block), corpus=SimpleNamespace(texts=("x" * letters,))
+    )
+    return list(spans(SimpleNamespace(plan=plan, bulky=bulky), setting))
 
 
 @pytest.mark.parametrize(
@@ -263,16 +266,18 @@ def _job(rows, *, bulky=False):
     [(0, []), (3, [3]), (10, [10]), (25, [10, 25]), (100, [10, 40, 100]), (1000, [10, 40, 160, 640, 1000])],
 )
 def test_spans_begin_with_a_block_and_grow(rows, stops):
-    found = list(spans(_job(rows), 10))
+    found = _spans(rows, 10)
     assert [span.stop for span in found] == stops
     assert [span.start for span in found] == [0, *stops][: len(stops)]
 
 
 def test_spans_are_bounded_and_one_block_where_rewrites_are_bulky():
-    sizes = [len(span) for span in spans(_job(2_000_000), 4096)]
+    sizes = [len(span) for span in _spans(2_000_000, 4096)]
     assert max(sizes) == 1 << 18
     assert sum(sizes) == 2_000_000
-    assert {len(span) for span in spans(_job(100, bulky=True), 10)} == {10}
+    assert {len(span) for span in _spans(100, 10, bulky=True)} == {10}
+    assert max(len(span) for span in _spans(2_000_000, 4096, letters=10_000)) == 4096
+    assert max(len(span) for span in _spans(2_000_000, 4096, letters=1_000)) == 45_056
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from tedaudit.worker import Executor, SerialExecutor
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
 _CELLS = 4_000_000  # scores held at a time
-_SPAN = 1 << 18  # rows that are rewritten in the order of their texts
+_SPAN = 1 << 18  # rows that are rewritten in the order of their texts,
+_SPAN_BYTES = 100 * 1024 * 1024  # as far as their rewrites stay in a table's memory
 
 
 def run(
@@ -116,7 +117,7 @@ class _Runner:
         size = max(1, min(self._setting.spec.block_size, _CELLS // job.candidates))
         gaps = [(rows, where) for where, table in guesses.items() for rows in table.gaps(len(job.plan), size)]
         self._advance("", len(job.plan) * len(guesses) - sum(len(rows) for rows, _ in gaps))
-        ends = [span.stop for span in spans(job, self._setting.spec.block_size)]
+        ends = [span.stop for span in spans(job, self._setting)]
         ready = 0
         for rows, where in sorted(
             gaps, key=lambda gap: (bisect_left(ends, gap[0].stop), gap[1], gap[0].start)
@@ -161,7 +162,7 @@ def rewrite_chunks(
     it then does once in a span and not once in a block.
     """
     size = setting.spec.block_size
-    for span in spans(job, size):
+    for span in spans(job, setting):
         plan = job.plan.rows(span.start, span.stop)
         source, replicate = plan.source, plan.replicate
         lacking = {epsilon: table.missing(source, replicate) for epsilon, table in tables.items()}
@@ -182,13 +183,15 @@ def rewrite_chunks(
             yield piece, RewriteChunk(job.reference, draws)
 
 
-def spans(job: Job, block: int) -> Iterator[range]:
+def spans(job: Job, setting: Setting) -> Iterator[range]:
     """Yield the rows of a plan in spans: a block, so that there is something to see soon, then ever more.
 
-    Rewrites of a span lie in the order of their texts and are read in the order of trials, so it must
-    fit into memory: with latents it stays one block.
+    Rewrites of a span lie in the order of their texts and are read in the order of trials, so they must
+    fit into memory: where texts are long it is smaller, and with latents one block.
     """
-    largest = block if job.bulky else max(block, _SPAN // block * block)
+    block, texts = setting.spec.block_size, setting.corpus.texts
+    room = _SPAN_BYTES // (256 + 2 * sum(map(len, texts)) // len(texts))  # tokens, and a text like its source
+    largest = block if job.bulky else max(block, min(_SPAN, room) // block * block)
     start, size = 0, block
     while start < len(job.plan):
         stop = min(start + size, len(job.plan))
