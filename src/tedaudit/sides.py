@@ -38,6 +38,11 @@ class Opened:
         return {key: self.manifest["corpus"][key] for key in ("name", "texts", "fingerprint")}
 
     @property
+    def texts(self) -> str:
+        """What was audited, in words."""
+        return f"{self.corpus['name']}, {self.corpus['texts']:,} texts"
+
+    @property
     def version(self) -> str:
         """The version of tedaudit that wrote it."""
         return str(self.manifest.get("machine", {}).get("versions", {}).get("tedaudit", ""))
@@ -128,7 +133,8 @@ def difference_of_plans(first: Side, second: Side) -> str:
     """Return how the plans of two findings differ; nothing where they met the same trials."""
     texts = [side.run.corpus for side in (first, second)]
     if texts[0]["fingerprint"] != texts[1]["fingerprint"]:
-        return f"the texts differ ({' and '.join(str(corpus['name']) for corpus in texts)})"
+        told = [f"{side.run.name}: {side.run.texts}" for side in (first, second)]
+        return f"the texts differ ({'; '.join(told)})"
     one, two = (side.run.manifest["plans"][side.finding.plan] for side in (first, second))
     if one["key"] != two["key"]:
         changes = difference(one.get("determinants", {}), two.get("determinants", {}))
@@ -213,6 +219,15 @@ def _nothing(opened: Sequence[Opened], axis: Axis) -> str:
         "attack": "Name a second run, add an attack to this one, or use --by mechanism.",
         "mechanism": "Name a run of another mechanism, or use --by attack.",
     }
+    if len({run.corpus["fingerprint"] for run in opened}) > 1:
+        told = "; ".join(f"{run.name}: {run.texts}" for run in opened)
+        ways["mechanism"] = ways["attack"] = (
+            f"They audited different texts ({told}): mechanisms and attacks are compared on one corpus only."
+        )
+        ways["run"] = (
+            f"Runs on different texts ({told}) are compared where mechanism, epsilon, attack and plan "
+            "are the same."
+        )
     return (
         f"There are no two {axis}s to put side by side: {has}. {ways[axis]} Plans of the baseline estimator "
         "are not compared."

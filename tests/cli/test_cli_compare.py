@@ -78,7 +78,7 @@ def test_a_page_is_written_where_it_is_asked_for(runs, command, tmp_path):
 def test_runs_on_other_corpora_stand_side_by_side(runs, command):
     code, out, _ = command("compare", runs / "first", runs / "others")
     assert code == 0
-    assert "the texts differ (demo and" in " ".join(out.split())
+    assert "the texts differ (first: demo, 3,600 texts; others: files, 30 texts)" in " ".join(out.split())
     assert "one of the texts too" in " ".join(out.split())
 
 

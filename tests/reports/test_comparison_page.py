@@ -70,6 +70,17 @@ def test_labels_of_several_words_are_numbered_the_same_way_everywhere(compared):
     assert {(c.first.member, c.second.member) for c in shown.comparisons} == {("old", "new")}
 
 
+@pytest.mark.parametrize("against", [LABEL, "<script>alert(1)"])
+def test_table_and_chart_call_a_mechanism_by_one_name(compared, against):
+    some = compare([compared.opened[0].store], "mechanism", against)
+    shown, data = without_texts(some), page_data(some)
+    lower = {f["mechanism"]: f["lower"] for f in data["findings"]}
+    for one in shown.comparisons:
+        for side in (one.first, one.second):
+            assert lower[side.member] == side.finding.bound.lower
+            assert side.member == side.finding.label
+
+
 def test_the_page_holds_every_row_of_the_table(compared):
     data, shown = page_data(compared), without_texts(compared)
     assert [row["cells"] for row in data["rows"]] == [cells(one, shown) for one in shown.comparisons]

@@ -12,7 +12,7 @@ from tedaudit.reports.chart import chart_finding, chart_plans
 from tedaudit.reports.comparison_table import AGREEMENT, RIGHT, agreement_cells, cells, headings, reading
 from tedaudit.reports.page import charts_missing, html
 from tedaudit.reports.safe import redacted, renamed, shown_plans
-from tedaudit.sides import Side
+from tedaudit.sides import Axis, Side
 from tedaudit.store import write_atomically
 
 SCRIPTS = ("elements.js", "charts.js", "comparison.js")
@@ -46,7 +46,7 @@ def without_texts(compared: Compared) -> Compared:
     sides = [side for one in compared.comparisons for side in (one.first, one.second)]
     runs = renamed("run", [str(run["name"]) for run in compared.runs])
     labels, attacks = _names(compared)
-    members = runs if compared.by == "run" else renamed(compared.by, [side.member for side in sides])
+    members = {side.member: _member(side, compared.by, runs, labels, attacks) for side in sides}
     within = {**runs, **attacks}
     names = {**runs, **labels, **attacks, **members}
 
@@ -71,6 +71,18 @@ def without_texts(compared: Compared) -> Compared:
         ),
         notes=tuple(notes),
     )
+
+
+def _member(
+    side: Side, by: Axis, runs: dict[str, str], labels: dict[str, str], attacks: dict[str, str]
+) -> str:
+    """Return how a side is called on its axis, by the names that the whole page uses."""
+    if by == "run":
+        return runs[side.run.name]
+    if by == "attack":
+        return attacks[side.finding.attack]
+    plain = labels[side.finding.label]
+    return plain if side.member == side.finding.label else f"{plain} ({runs[side.run.name]})"
 
 
 def _names(compared: Compared) -> tuple[dict[str, str], dict[str, str]]:

@@ -148,8 +148,8 @@ function tradeoff({ task, plan }) {
     };
   });
   const most = Math.max(1, ...rows.map(leak));
-  const ends = [...rows.map((row) => row.score), ...(about ? [about.lower, about.upper] : [])];
-  const [least, best] = [Math.min(...ends), Math.max(...ends)];
+  const ends = [...rows.flatMap((row) => [row.score - (row.spread ?? 0), row.score + (row.spread ?? 0)]), ...(about ? [about.lower, about.upper] : [])];
+  const [least, best] = [Math.min(...ends), Math.max(...ends, Math.min(...ends) + 0.05)];
   draw("utility-chart", traces, {
     xaxis: { title: { text: "eps_emp, the largest over attacks" }, range: [-0.04 * most, 1.05 * most], zeroline: false },
     yaxis: { title: { text: forPlotly(task) }, range: [least - 0.1 * (best - least), best + 0.1 * (best - least)], zeroline: false },
@@ -168,7 +168,9 @@ function planChoice(state, redraw) {
 }
 
 function calibrationControls() {
-  const state = { plan: data.plans[0].name, attack: worstFinding().attack, visible: mechanisms };
+  const { attack } = worstFinding();
+  const first = data.plans.find((plan) => data.findings.some((finding) => finding.plan === plan.name && finding.attack === attack));
+  const state = { plan: first.name, attack, visible: mechanisms };
   const redraw = () => calibration(state);
   const controls = byId("calibration-controls");
   if (data.plans.length > 1) controls.append(planChoice(state, redraw));
