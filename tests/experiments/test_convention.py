@@ -28,6 +28,16 @@ class Spelled:
 
 
 @dataclass(frozen=True)
+class Silent(Spelled):
+    """Does not tell what it released."""
+
+    card: ClassVar[Card] = Card(name="silent", summary="Every second letter.")
+
+    def rewrite(self, draws):
+        return [Rewrite(draw.text[::2]) for draw in draws]
+
+
+@dataclass(frozen=True)
 class Whole:
     """Spends its epsilon on the whole text."""
 
@@ -80,6 +90,14 @@ def test_what_was_released_counts_the_rewrites_of_the_plan_alone(found):
 def test_an_epsilon_of_a_whole_text_stays_as_it_is(found):
     row = rows(found[1])["Whole", 20.0]
     assert (row["x sentence tokens"], row["x released tokens"], row["tokens a text"]) == (20.0, 20.0, None)
+
+
+def test_what_is_not_known_stays_empty(tmp_path):
+    some = experiment().model_copy(update={"mechanisms": ["py:test_convention:Silent"]})
+    outcome = converted(some, Place(tmp_path))
+    row = rows(outcome)["Silent", 20.0]
+    assert (row["released a text"], row["x released tokens"]) == (None, None)
+    assert row["x sentence tokens"] > 20
 
 
 def test_both_scales_are_drawn_on_an_axis_of_decades(found):

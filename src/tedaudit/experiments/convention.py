@@ -1,7 +1,8 @@
 """One scale for epsilons per token and per text, by basic composition over the tokens of a text.
 
-The paper multiplies by the mean number of tokens of the sentences, here as each mechanism cuts them. What
-a rewrite really costs is the number of tokens that were released, which is another one.
+The paper multiplies by the mean number of tokens of the sentences, here as each mechanism cuts them. The
+mean number of charged draws of a rewrite is another one. What holds for every text is neither of them but
+the claim for a whole text, with the public cap on the number of draws.
 """
 
 import math
@@ -41,10 +42,15 @@ def converted(experiment: Experiment, place: Place) -> Outcome:
         rows = [_row(one, *both) for one, both in zip(result, factors, strict=True)]
         tables.append(Table(f"{name}: one scale", _HEADINGS, tuple(rows)))
         told = ", ".join(f"{label} {tokens:.1f}" for label, tokens in lengths.items())
-        notes.append(f"{name}: tokens a text on average, as each mechanism cuts it: {told}")
+        notes.append(
+            f"{name}: tokens a text on average, as each mechanism cuts it, with a mark of the end where its "
+            f"tokenizer sets one: {told}"
+        )
         for number, (kind, axis) in enumerate({} if figures_missing() else _AXES.items()):
-            scaled = [_times(one, both[number]) for one, both in zip(result, factors, strict=True)]
-            figures[f"{name}-{kind}"] = figure(scaled, axis)
+            pairs = [(one, both[number]) for one, both in zip(result, factors, strict=True)]
+            scaled = [replace(one, epsilon=one.epsilon * n) for one, n in pairs if n is not None]
+            if scaled:
+                figures[f"{name}-{kind}"] = figure(scaled, axis)
     return Outcome(tuple(tables), figures, tuple(notes))
 
 
@@ -68,22 +74,19 @@ def _per_token(one: Finding) -> bool:
 def _factors(
     one: Finding, result: AuditResult, lengths: Mapping[str, float]
 ) -> tuple[float | None, float | None]:
-    """Return how many tokens a text has, and how many were released for it; None per text."""
+    """Return how often epsilon is spent on a text: per token, and per released one; None: not known."""
     if not _per_token(one):
-        return None, None
+        return 1.0, 1.0
     plan = plan_of(RunDirectory(result.folder), one).rows(0, one.bound.guesses)
     released = rewrites_of(result.folder, one).mean_units(plan.source, plan.replicate)
-    return lengths[one.label], lengths[one.label] if released is None else released
+    return lengths[one.label], released
 
 
 def _row(one: Finding, tokens: float | None, released: float | None) -> tuple[Cell, ...]:
-    claim = one.claim
+    claim, many = one.claim, _per_token(one)
     return (
         one.label, one.epsilon, "" if claim is None else claim.unit, one.attack,
-        tokens, _times(one, tokens).epsilon, released, _times(one, released).epsilon,
+        tokens if many else None, None if tokens is None else one.epsilon * tokens,
+        released if many else None, None if released is None else one.epsilon * released,
         None if claim is None or math.isinf(claim.total) else claim.total, one.bound.lower,
     )  # fmt: skip
-
-
-def _times(one: Finding, factor: float | None) -> Finding:
-    return one if factor is None else replace(one, epsilon=one.epsilon * factor)

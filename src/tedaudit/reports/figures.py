@@ -119,9 +119,10 @@ def _panel(axes: Any, findings: Sequence[Finding], labels: Sequence[str]) -> Non
 def _decades(axes: Any, label: str) -> None:
     """Mark powers of ten, where the epsilons are nobody's round numbers."""
     low, high = axes.get_xlim()
-    powers = [10.0**n for n in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
-    axes.set_xticks(powers, [f"{power:,g}" if power < 1e6 else f"{power:.0e}" for power in powers])
     axes.set_xlabel(label)
+    powers = [10.0**n for n in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
+    if len(powers) > 1:
+        axes.set_xticks(powers, [f"{power:,g}" if power < 1e6 else f"{power:.0e}" for power in powers])
 
 
 def _line(axes: Any, findings: Sequence[Finding], epsilons: Sequence[float], beside: float, n: int) -> None:
