@@ -140,6 +140,18 @@ def test_a_redacted_report_names_no_column_or_mechanism_that_could_be_a_text(aud
     ]
 
 
+def test_what_follows_the_score_in_a_title_is_shown_only_where_it_is_ours(audit):
+    rows = [{"mechanism": "word-rr", "epsilon": 2.0, "task": task, "score": 0.5, "spread": 0}
+            for task in ("x F1 of jane doe", "sex F1 (private: lower is better)")]  # fmt: skip
+    write_reports(read_result(RunDirectory(audit)), redact=True, utility=Utility(rows))
+    assert [row["task"] for row in shown(audit)["rows"]] == ["task 1", "sex F1 (private: lower is better)"]
+
+
+def test_a_table_of_utility_without_a_caption_is_read(tmp_path):
+    (tmp_path / "utility.json").write_text('{"rows": [], "tasks": []}')
+    assert read_utility(tmp_path) == Utility([], {}, "")
+
+
 def test_a_damaged_table_of_utility_is_named(tmp_path):
     (tmp_path / "utility.json").write_text('{"rows": [{"mechanism": "a"}]}')
     with pytest.raises(RunDirectoryError, match="is damaged"):

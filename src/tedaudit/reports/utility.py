@@ -10,6 +10,8 @@ from tedaudit.errors import RunDirectoryError
 from tedaudit.reports.safe import renamed
 
 FILE = "utility.json"
+SCORE, PRIVATE = " F1", " F1 (private: lower is better)"
+"""How the title of a task ends, after the name of its column."""
 _COLUMNS = ("mechanism", "epsilon", "task", "score", "spread")
 
 
@@ -40,7 +42,7 @@ def read_utility(folder: Path) -> Utility:
             }
             for one in told["tasks"]
         }  # fmt: skip
-        return Utility(rows, tasks, str(told["caption"]))
+        return Utility(rows, tasks, str(told.get("caption", "")))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunDirectoryError(
             f"'{path}' is damaged ({error!r}). Delete it, or write it again with `tedaudit utility --run`."
@@ -50,9 +52,10 @@ def read_utility(folder: Path) -> Utility:
 def redacted_utility(utility: Utility, labels: Sequence[str]) -> Utility:
     """Return it without mechanisms and columns whose names could be texts, and without the caption."""
     mechanisms = renamed("mechanism", [*labels, *(row["mechanism"] for row in utility.rows)])
-    parts = {row["task"]: str(row["task"]).rpartition(" F1") for row in utility.rows}
-    columns = renamed("task", [column or rest for column, _, rest in parts.values()])
-    shown = {task: columns[a or b] + (f"{score}{b}" if a else "") for task, (a, score, b) in parts.items()}
+    titles = list(dict.fromkeys(str(row["task"]) for row in utility.rows))
+    ends = {title: next((end for end in (PRIVATE, SCORE) if title.endswith(end)), "") for title in titles}
+    columns = renamed("task", [title.removesuffix(ends[title]) for title in titles])
+    shown = {title: columns[title.removesuffix(ends[title])] + ends[title] for title in titles}
     rows = [
         {**row, "mechanism": mechanisms[row["mechanism"]], "task": shown[row["task"]]} for row in utility.rows
     ]

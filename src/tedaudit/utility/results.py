@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tedaudit.reports.utility import PRIVATE, SCORE
 from tedaudit.utility.settings import Role
 
 
@@ -47,7 +48,7 @@ class Task:
     @property
     def title(self) -> str:
         """How tables and figures call its score."""
-        return f"{self.name} F1" if self.role == "utility" else f"{self.name} F1 (private: lower is better)"
+        return self.name + (SCORE if self.role == "utility" else PRIVATE)
 
 
 @dataclass(frozen=True)
