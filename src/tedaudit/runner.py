@@ -70,21 +70,21 @@ class _Runner:
         self._done = 0
 
     def run(self, job: Job) -> None:
-        """Do what is missing of one mechanism and plan, block by block."""
+        """Do what is missing of one mechanism and plan, span by span."""
         rewrites = {e: RewriteTable(*self._table(job.rewrites_at(e))) for e in job.epsilons}
         guesses = {
             (e, name): GuessTable(*self._table(job.guesses_at(e, name)))
             for e in job.epsilons
             for name in job.attacks
         }
-        blocks = self._rewrite(job, rewrites)
-        work = self._guess_chunks(job, rewrites, guesses, blocks)
+        pieces = self._rewrite(job, rewrites)
+        work = self._guess_chunks(job, rewrites, guesses, pieces)
         for (where, rows, failed), found in self._executor.run(work):
             whole = _with_failed([g for g in found if isinstance(g, Guess)], failed, job.candidates)
             keys = tie_keys(self._setting.spec.seed, job.plan_name, where[1], rows)
             guesses[where].append(rows, judge(whole, failed, job.plan.rows(rows.start, rows.stop), keys))
             self._advance(f"{job.label}: {where[1]}", len(rows))
-        for _ in blocks:  # rewrites that no attack has asked for
+        for _ in pieces:  # rewrites that no attack has asked for
             pass
 
     def _table(self, parts: tuple[Path, dict[str, Any], dict[str, Any]]) -> tuple[Path, str]:
@@ -111,7 +111,7 @@ class _Runner:
         job: Job,
         rewrites: dict[float, RewriteTable],
         guesses: dict[tuple[float, str], GuessTable],
-        blocks: Iterator[int],
+        pieces: Iterator[int],
     ) -> Iterator[tuple[tuple[tuple[float, str], range, list[bool]], GuessChunk]]:
         """Yield what is left to guess, each piece once its rewrites are there; one table after the other."""
         size = max(1, min(self._setting.spec.block_size, _CELLS // job.candidates))
@@ -123,7 +123,7 @@ class _Runner:
             gaps, key=lambda gap: (bisect_left(ends, gap[0].stop), gap[1], gap[0].start)
         ):
             while ready < rows.stop:
-                ready = next(blocks)
+                ready = next(pieces)
             some = job.plan.rows(rows.start, rows.stop)
             outputs = rewrites[where[0]].fetch(some.source, some.replicate)
             failed = [bool(output.error) for output in outputs]

@@ -45,8 +45,10 @@ class Practice:
         known = (id(mechanism), epsilon)
         if known not in self._learnt:
             own = exercises(mechanism, epsilon, self.texts, self.rewrites)
-            trials = self.features([exercise.seen for exercise in own])
-            learnt = fit(trials, [exercise.secret for exercise in own]) if own else None
+            learnt = None
+            if own:
+                trials = self.features([exercise.seen for exercise in own])
+                learnt = fit(trials, [exercise.secret for exercise in own])
             self._learnt[known] = (mechanism, learnt)  # the mechanism is kept, so that its id stays its own
         return self._learnt[known][1]
 

@@ -48,8 +48,9 @@ class LocalJudge:
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._checkpoint, self._model = checkpoint, checkpoint.model
         self._tokenizer = checkpoint.tokenizer
-        self._begin = str(self._tokenizer.bos_token or self._tokenizer.eos_token or "")
-        self._before, self._after = chat_frame(self._tokenizer) or (self._begin, "\n")
+        begin = str(self._tokenizer.bos_token or "")
+        self._begin = begin or str(self._tokenizer.eos_token or "")  # of a text that nothing stands before
+        self._before, self._after = chat_frame(self._tokenizer) or (begin, "\n")
         config = self._model.config
         plain = set(getattr(config, "layer_types", None) or ["full_attention"]) == {"full_attention"}
         scaled = any(getattr(config, name, None) not in (None, 1, 1.0) for name in _SCALED)
