@@ -72,7 +72,7 @@ def _pairs(
 
 
 def _compared(run: RunDirectory, first: Finding, second: Finding, count: int) -> Disagreement:
-    plan = plan_of(run, first)
+    plan = plan_of(run, first.plan)
     tables = [guesses_of(run.root, finding).read(["choice", "margin"]) for finding in (first, second)]
     rows = min(len(columns["choice"]) for columns in tables)
     right = [columns["choice"][:rows] == plan.secret[:rows] for columns in tables]

@@ -189,11 +189,11 @@ def _measures(
     )
 
 
-def plan_of(run: RunDirectory, finding: Finding) -> Plan:
-    """Return the plan whose trials a finding counts."""
-    plan = run.plan(finding.plan, run.manifest()["plans"][finding.plan]["key"])
+def plan_of(run: RunDirectory, name: str, manifest: Mapping[str, Any] | None = None) -> Plan:
+    """Return a plan that findings of a run speak of; whoever has the manifest read lends it."""
+    plan = run.plan(name, (manifest or run.manifest())["plans"][name]["key"])
     if plan is None:
-        raise RunDirectoryError(f"'{run.root}' lacks its plan '{finding.plan}'; run the same command again.")
+        raise RunDirectoryError(f"'{run.root}' lacks its plan '{name}'; run the same command again.")
     return plan
 
 

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.errors import RunDirectoryError, SpecError, listed
+from tedaudit.errors import SpecError, listed
 from tedaudit.estimators.paired import Scale
-from tedaudit.results import AuditResult, Finding, guesses_of, read_result
+from tedaudit.results import AuditResult, Finding, guesses_of, plan_of, read_result
 from tedaudit.store import RunDirectory, difference
 from tedaudit.types import Plan
 
@@ -53,10 +53,7 @@ class Opened:
 
     def plan(self, name: str) -> Plan:
         """Return a plan that findings were read from."""
-        plan = self.store.plan(name, self.manifest["plans"][name]["key"])
-        if plan is None:
-            raise RunDirectoryError(f"'{self.store.root}' has lost its plan '{name}' while it was read.")
-        return plan
+        return plan_of(self.store, name, self.manifest)
 
     def rights(self, finding: Finding) -> npt.NDArray[np.bool_]:
         """Return of every complete trial whether the guess was right."""

@@ -20,6 +20,7 @@ from tedaudit.experiments.probe_inputs import Subject, subjects
 from tedaudit.reports.figures import figure, figures_missing
 from tedaudit.results import AuditResult, Finding, plan_of, rewrites_of
 from tedaudit.store import RunDirectory
+from tedaudit.types import Plan
 
 _UNITS = ("token", "word")
 _HEADINGS = (
@@ -38,7 +39,9 @@ def converted(experiment: Experiment, place: Place) -> Outcome:
     for corpus in experiment.corpora:
         name, result = corpus_name(corpus), place.audit(experiment, corpus)
         lengths = _lengths(experiment, result)
-        factors = [_factors(one, result, lengths) for one in result]
+        run = RunDirectory(result.folder)
+        plans = {plan: plan_of(run, plan) for plan in {one.plan for one in result}}
+        factors = [_factors(one, result, plans[one.plan], lengths) for one in result]
         rows = [_row(one, *both) for one, both in zip(result, factors, strict=True)]
         tables.append(Table(f"{name}: one scale", _HEADINGS, tuple(rows)))
         told = ", ".join(f"{label} {tokens:.1f}" for label, tokens in lengths.items())
@@ -72,13 +75,13 @@ def _per_token(one: Finding) -> bool:
 
 
 def _factors(
-    one: Finding, result: AuditResult, lengths: Mapping[str, float]
+    one: Finding, result: AuditResult, plan: Plan, lengths: Mapping[str, float]
 ) -> tuple[float | None, float | None]:
     """Return how often epsilon is spent on a text: per token, and per released one; None: not known."""
     if not _per_token(one):
         return 1.0, 1.0
-    plan = plan_of(RunDirectory(result.folder), one).rows(0, one.bound.guesses)
-    released = rewrites_of(result.folder, one).mean_units(plan.source, plan.replicate)
+    rows = plan.rows(0, one.bound.guesses)
+    released = rewrites_of(result.folder, one).mean_units(rows.source, rows.replicate)
     return lengths[one.label], released
 
 
