@@ -83,6 +83,7 @@ def html(data: Mapping[str, Any], template: str = "template.html", names: Sequen
     parts = {
         "policy": f"{nothing_else}; style-src 'unsafe-inline'; img-src data: blob:; script-src {allowed}",
         "style": _asset("style.css"),
+        "calibration": _asset("calibration.html"),
         "data": safe_json(data),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
     }
