@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
+import pytest
 
 from tedaudit.chunks import read_result as read_chunk_result
 from tedaudit.chunks import write_chunk
@@ -22,7 +23,7 @@ from tedaudit.results import AuditResult
 from tedaudit.runner import run
 from tedaudit.seeding import normals, uniforms
 from tedaudit.spec import AuditSpec, parse_spec
-from tedaudit.store import read_frame, table_info
+from tedaudit.store import RunDirectory, read_frame, table_info
 from tedaudit.types import Card, Claim, Draw, Guess, Observation, Rewrite
 
 HERE = Path(__file__).parent
@@ -253,3 +254,22 @@ class Promising:
 def audited(root: Path, mechanism: object, **changes: object) -> AuditResult:
     """Run a small audit of one mechanism with a cheap attack."""
     return run(make_spec(root, **{"mechanisms": [mechanism], "attacks": [SharedWords()]} | changes))
+
+
+class Stop(Exception):
+    """Raised in the middle of a run."""
+
+
+def stopped(spec, parts):
+    """Run until so many parts of guesses have been made, and return the run directory."""
+    left = parts
+
+    def progress(what, _done, _total):
+        nonlocal left
+        left -= bool(what) and "rewriting" not in what
+        if left == 0:
+            raise Stop
+
+    with pytest.raises(Stop):
+        run(spec, progress)
+    return RunDirectory(spec.folder)

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from helpers import SharedWords, given, make_spec, sentences
+from helpers import SharedWords, given, make_spec, sentences, stopped
 from tedaudit.comparison import compare
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.estimators import clopper_pearson
@@ -192,24 +192,6 @@ def test_baseline_trials_are_left_out_and_that_is_said(folder):
 def test_what_stands_alone_is_counted(plain, folder):
     fewer = audited(folder / "fewer", mechanisms=["identity"])
     assert any(note.startswith("plain: 6 of 8 findings have") for note in compare([plain, fewer]).notes)
-
-
-class Stop(Exception):
-    """Raised in the middle of a run."""
-
-
-def stopped(spec, parts):
-    left = parts
-
-    def progress(what, done, total):
-        nonlocal left
-        left -= bool(what) and "rewriting" not in what
-        if left == 0:
-            raise Stop
-
-    with pytest.raises(Stop):
-        run(spec, progress)
-    return RunDirectory(spec.folder)
 
 
 def test_an_unfinished_run_is_compared_by_what_holds_at_every_look(plain, folder):

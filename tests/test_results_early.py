@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from helpers import NEVER, Promising, SharedWords, audited, make_spec
+from helpers import NEVER, Promising, SharedWords, Stop, audited, make_spec, stopped
 from tedaudit.candidates import Sampling
 from tedaudit.estimators import baseline, reduced_form, sequential
 from tedaudit.results import read_result
@@ -16,29 +16,10 @@ from tedaudit.store import RunDirectory
 from tedaudit.types import Guess, Plan
 
 
-class Stop(Exception):
-    """Raised in the middle of a run."""
-
-
-def _stopped_after(spec, guesses):
-    """Run until so many parts of guesses have been made."""
-    left = guesses
-
-    def progress(what, done, total):
-        nonlocal left
-        left -= bool(what) and "rewriting" not in what
-        if left == 0:
-            raise Stop
-
-    with pytest.raises(Stop):
-        run(spec, progress)
-    return read_result(RunDirectory(spec.folder))
-
-
 def test_an_unfinished_run_is_estimated_from_complete_blocks_with_the_bound_for_every_look(tmp_path):
     spec = make_spec(tmp_path, mechanisms=[Promising()], attacks=[SharedWords()])
     for blocks in (1, 1, 1):
-        result = _stopped_after(spec, blocks)
+        result = read_result(stopped(spec, blocks))
         done = len(list(tmp_path.glob("guesses/**/part-*.parquet")))
         [finding] = result
         assert finding.bound == sequential(30 * done, 30 * done, 2)
@@ -114,7 +95,7 @@ def test_the_verdict_after_a_look_uses_the_bound_for_every_look_too(tmp_path):
 def test_the_baseline_is_read_early_with_wider_intervals_and_told_so(tmp_path):
     plan = {"k": 2, "lambda": 0, "estimator": "baseline"}
     spec = make_spec(tmp_path, mechanisms=[Promising()], attacks=[SharedWords()], plans=[plan], block=35)
-    early = _stopped_after(spec, 3)
+    early = read_result(stopped(spec, 3))
     [finding] = early
     assert finding.bound.trials == 52  # 105 rows: half a trial is left out
     assert finding.bound.lower < baseline(52, 0, 52).lower
