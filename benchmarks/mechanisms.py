@@ -26,10 +26,10 @@ import torch
 from architectures import ARCHITECTURES, PEAKED, save
 
 from tedaudit.inference.loading import load_checkpoint
+from tedaudit.inference.zoo import folder as folder_of
 from tedaudit.registry import Reference, build
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Draw
-from tedaudit.zoo import folder as folder_of
 
 GRID = (0.1, 0.5, 1.0, 10.0, 50.0, 100.0, 250.0, 750.0, 1000.0, 2500.0)
 SHOWN = (10.0, 100.0, 1000.0)

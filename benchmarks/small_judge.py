@@ -12,8 +12,8 @@ import numpy as np
 
 from tedaudit import load_corpus
 from tedaudit.attacks.llm import LLM
+from tedaudit.inference.judges.serving import serve
 from tedaudit.seeding import derive
-from tedaudit.serving import serve
 from tedaudit.types import Floats, Guess, Observation, Rewrite
 
 

@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from tedaudit.reports.figures import figure
-from tedaudit.results import read_result
-from tedaudit.store import RunDirectory
+from tedaudit.results.reading import read_result
+from tedaudit.store.directory import RunDirectory
 
 
 def main(run: Path, target: Path, attack: str = "") -> None:

@@ -25,8 +25,8 @@ from torch.nn import functional
 
 from tedaudit.inference.adept import AdeptConfig, AdeptModel, encode, greedy_decode, load_adept, read_tokens
 from tedaudit.inference.quantised import WEIGHTS, save_quantised
+from tedaudit.mechanisms._noise import clipped_norm
 from tedaudit.mechanisms.adept import Adept
-from tedaudit.noise import clipped_norm
 from tedaudit.types import Draw
 
 CLIP = 5.0

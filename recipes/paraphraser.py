@@ -25,8 +25,8 @@ from common.vocabulary import END, PAD, START, encoded, tokenizer_for
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from tedaudit.inference.loading import load_checkpoint
+from tedaudit.inference.triples.writing import decoded, written
 from tedaudit.mechanisms.dp_paraphrase import DPParaphrase
-from tedaudit.triples.writing import decoded, written
 from tedaudit.types import Draw
 
 SOURCE, TARGET = 40, 33  # tokens at most

@@ -3,8 +3,9 @@
     python recipes/parser.py --data DATA --out zoo/src/tedaudit_zoo/models/parser
 
 DATA holds ud-ewt/{train,dev,test}.conllu.xz. Takes about 40 minutes on one core. Tags are the universal
-parts of speech and labels those of Universal Dependencies, which `tedaudit.triples.clauses` reads. Some
-of the sentences are learnt in lower case and without punctuation, because many texts to be parsed come so.
+parts of speech and labels those of Universal Dependencies, which `tedaudit.inference.triples.clauses`
+reads. Some of the sentences are learnt in lower case and without punctuation, because many texts to be
+parsed come so.
 """
 
 import lzma

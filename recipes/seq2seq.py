@@ -26,9 +26,9 @@ from common.vocabulary import END, PAD, encoded, tokenizer_for
 from transformers import T5Config, T5ForConditionalGeneration
 
 from tedaudit.inference.loading import load_checkpoint
+from tedaudit.inference.triples.writing import decoded, written
 from tedaudit.mechanisms.dp_prompt import DPPrompt
 from tedaudit.mechanisms.dp_st import DPST
-from tedaudit.triples.writing import decoded, written
 from tedaudit.types import Draw
 
 PROMPT, TARGET = 104, 48  # tokens at most

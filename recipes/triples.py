@@ -21,12 +21,12 @@ from common.options import options
 from common.saving import Card, write_card
 from common.text import LICENCES, is_held_out, sentences
 
-from tedaudit.triples.build import TableRecipe, build_table
-from tedaudit.triples.extraction import Extractor, load_extractor
-from tedaudit.triples.grouping import representatives
-from tedaudit.triples.table import WHOLE, TripleTable, load_table
-from tedaudit.triples.triple import Triple
-from tedaudit.triples.vectors import embedded, load_dense_encoder
+from tedaudit.inference.triples.build import TableRecipe, build_table
+from tedaudit.inference.triples.extraction import Extractor, load_extractor
+from tedaudit.inference.triples.grouping import representatives
+from tedaudit.inference.triples.table import WHOLE, TripleTable, load_table
+from tedaudit.inference.triples.triple import Triple
+from tedaudit.inference.triples.vectors import embedded, load_dense_encoder
 
 SHARES = {"tatoeba": 6, "ewt": 2, "wikitext2": 2, "gutenberg": 1}
 LONGEST = 110  # characters of a sentence

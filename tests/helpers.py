@@ -14,16 +14,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tedaudit.chunks import read_result as read_chunk_result
-from tedaudit.chunks import write_chunk
 from tedaudit.corpora._given import Given
 from tedaudit.errors import SpecError
+from tedaudit.execution.chunks import read_result as read_chunk_result
+from tedaudit.execution.chunks import write_chunk
+from tedaudit.execution.runner import run
 from tedaudit.registry import Reference
-from tedaudit.results import AuditResult
-from tedaudit.runner import run
+from tedaudit.results.reading import AuditResult
 from tedaudit.seeding import normals, uniforms
-from tedaudit.spec import AuditSpec, parse_spec
-from tedaudit.store import RunDirectory, read_frame, table_info
+from tedaudit.spec.model import AuditSpec, parse_spec
+from tedaudit.store.directory import RunDirectory, read_frame, table_info
 from tedaudit.types import Card, Claim, Draw, Guess, Observation, Rewrite
 
 HERE = Path(__file__).parent

@@ -9,10 +9,10 @@ from pathlib import Path
 import helpers  # noqa: F401 - before the forks
 import tedaudit.reports.files  # noqa: F401 - before the forks
 from tedaudit.errors import RunDirectoryError
-from tedaudit.results import read_result
-from tedaudit.runner import run
-from tedaudit.spec import AuditSpec, parse_spec, read_spec
-from tedaudit.store import RunDirectory
+from tedaudit.execution.runner import run
+from tedaudit.results.reading import read_result
+from tedaudit.spec.model import AuditSpec, parse_spec, read_spec
+from tedaudit.store.directory import RunDirectory
 
 
 def kill_at_every_file(spec_path: str, folder: str) -> None:

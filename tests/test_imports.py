@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tedaudit.errors import PluginError
-from tedaudit.imports import imported
+from tedaudit.registry import imported
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from scipy.stats import binom
 import tedaudit
 from helpers import NEVER, make_spec, sentences, within
 from tedaudit.estimators import baseline, reduced_form, success_from_epsilon
+from tedaudit.execution.runner import run
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.runner import run
 from tedaudit.seeding import uniforms
-from tedaudit.store import RunDirectory
+from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Guess, Observation
 
 TRIALS = 10_000

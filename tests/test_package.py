@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import tedaudit
-from tedaudit.chunks import GuessChunk, RewriteChunk, read_result, write_chunk
+from tedaudit.execution.chunks import GuessChunk, RewriteChunk, read_result, write_chunk
+from tedaudit.execution.work import Bench
 from tedaudit.registry import Reference
 from tedaudit.types import Draw, Rewrite
-from tedaudit.worker import Bench
 
 SOURCE = Path(tedaudit.__file__).parent
 PROJECT = SOURCE.parents[1]
@@ -90,7 +90,7 @@ def test_importing_the_package_changes_nothing_around_it(tmp_path):
         "def state():\n"
         "    return dict(os.environ), random.getstate(), warnings.filters[:], sys.path[:], os.getcwd()\n"
         "before = state()\n"
-        "import tedaudit, tedaudit.api, tedaudit.cli, tedaudit.worker\n"
+        "import tedaudit, tedaudit.api, tedaudit.cli, tedaudit.execution.work\n"
         "assert before == state()\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)
@@ -152,11 +152,13 @@ def test_plugins_and_worker_can_be_imported_without_tables_specs_and_terminals()
         "    folder = importlib.import_module(f'tedaudit.{package}')\n"
         "    for module in pkgutil.iter_modules(folder.__path__):\n"
         "        print(importlib.import_module(f'tedaudit.{package}.{module.name}').__name__)\n"
-        "print(importlib.import_module('tedaudit.worker').__name__)\n"
+        "print(importlib.import_module('tedaudit.execution.work').__name__)\n"
         f"assert not {{name.partition('.')[0] for name in sys.modules}} & set({TABLES!r})\n"
     )
     imported = python(script).split()
-    assert {"tedaudit.worker", "tedaudit.mechanisms.recorded", "tedaudit.attacks.embedding"} <= set(imported)
+    assert {"tedaudit.execution.work", "tedaudit.mechanisms.recorded", "tedaudit.attacks.embedding"} <= set(
+        imported
+    )
 
 
 def test_the_block_really_blocks():

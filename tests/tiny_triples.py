@@ -14,9 +14,9 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pytest
 
-from tedaudit.triples.table import save_table
-from tedaudit.triples.triple import Triple
-from tedaudit.triples.vectors import embedded, load_dense_encoder
+from tedaudit.inference.triples.table import save_table
+from tedaudit.inference.triples.triple import Triple
+from tedaudit.inference.triples.vectors import embedded, load_dense_encoder
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from common.edits import spaced
 from common.text import is_held_out
-from tedaudit.triples.clauses import triples_of
-from tedaudit.triples.grouping import representatives
-from tedaudit.triples.triple import Triple, as_triple
+from tedaudit.inference.triples.clauses import triples_of
+from tedaudit.inference.triples.grouping import representatives
+from tedaudit.inference.triples.triple import Triple, as_triple
 
 MOST = 4  # facts in a text
 _SIMILAR = 0.4  # as in DP-ST: near-duplicates are told once

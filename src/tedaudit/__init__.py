@@ -13,20 +13,18 @@ if TYPE_CHECKING:
     from tedaudit.api import audit, load_corpus
     from tedaudit.errors import TedauditError
     from tedaudit.estimators import Bound, baseline, reduced_form
-    from tedaudit.results import AuditResult, Finding
-    from tedaudit.runner import run
-    from tedaudit.spec import AuditSpec, parse_spec
+    from tedaudit.execution.runner import run
+    from tedaudit.results.reading import AuditResult, Finding
+    from tedaudit.spec.model import AuditSpec, parse_spec
     from tedaudit.types import Card, Claim, Corpus, Draw, Guess, Observation, Rewrite
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "tedaudit.api": ("audit", "load_corpus"),
     "tedaudit.errors": ("TedauditError",),
     "tedaudit.estimators": ("Bound", "baseline", "reduced_form"),
-    "tedaudit.results": ("AuditResult", "Finding"),
-    "tedaudit.runner": ("run",),
-    "tedaudit.spec": ("AuditSpec", "parse_spec"),
+    "tedaudit.results.reading": ("AuditResult", "Finding"),
+    "tedaudit.execution.runner": ("run",),
+    "tedaudit.spec.model": ("AuditSpec", "parse_spec"),
     "tedaudit.types": ("Card", "Claim", "Corpus", "Draw", "Guess", "Observation", "Rewrite"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -38,6 +36,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("tedaudit.version").__version__
     if name in _HOME_OF:
         return getattr(import_module(_HOME_OF[name]), name)
     raise AttributeError(f"module 'tedaudit' has no attribute '{name}'")

@@ -7,10 +7,10 @@ from typing import Any
 
 from tedaudit.corpora._given import Given
 from tedaudit.errors import SpecError, listed
+from tedaudit.execution.runner import Progress, run
 from tedaudit.registry import Reference, build
-from tedaudit.results import AuditResult
-from tedaudit.runner import Progress, run
-from tedaudit.spec import parse_spec
+from tedaudit.results.reading import AuditResult
+from tedaudit.spec.model import parse_spec
 from tedaudit.types import Corpus, Mechanism
 
 

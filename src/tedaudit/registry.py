@@ -10,15 +10,16 @@ import importlib
 import importlib.metadata
 import inspect
 import pkgutil
+import sys
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from tedaudit.abilities import HasFingerprint
 from tedaudit.errors import PluginError, SpecError, did_you_mean, listed
-from tedaudit.imports import imported
 from tedaudit.types import Card
 
 Kind = Literal["mechanism", "attack", "corpus"]
@@ -65,6 +66,34 @@ def find(kind: Kind, name: str) -> Any:
         if inspect.isclass(found) and getattr(getattr(found, "card", None), "name", "") == name:
             return found
     raise PluginError(f"{module.__name__} holds no class whose card is named '{name}'.")
+
+
+def imported(name: str) -> Any:
+    """Return what `py:package.module:name` stands for; the current folder counts as importable."""
+    module_name, _, attribute = name.removeprefix("py:").partition(":")
+    if not module_name or not attribute:
+        raise PluginError(f"'{name}' is not of the form py:package.module:name.")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise PluginError(
+            f"'{name}': cannot import {module_name} ({error}). It must be installed or lie in {here}."
+        ) from error
+    except Exception as error:  # whatever the module's own code raises
+        raise PluginError(
+            f"'{name}': {module_name} fails when it is imported: {type(error).__name__}: {error}. "
+            f"`python -c 'import {module_name}'` shows where."
+        ) from error
+    if not hasattr(module, attribute):
+        public = [key for key in vars(module) if not key.startswith("_")]
+        raise PluginError(
+            f"'{name}': {module_name} has no '{attribute}'.{did_you_mean(attribute, public)} "
+            f"It has: {listed(public)}."
+        )
+    return getattr(module, attribute)
 
 
 def build(reference: Reference) -> Any:

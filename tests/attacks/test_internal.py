@@ -10,10 +10,10 @@ import tedaudit
 from tedaudit.attacks.internal import Internal
 from tedaudit.corpora._given import Given
 from tedaudit.errors import SpecError
+from tedaudit.execution.runner import run
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.runner import run
 from tedaudit.seeding import normals
-from tedaudit.spec import parse_spec
+from tedaudit.spec.model import parse_spec
 from tedaudit.testing import check_attack
 from tedaudit.types import Card, Claim, Observation, Rewrite
 

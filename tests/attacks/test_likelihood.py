@@ -6,9 +6,9 @@ import pytest
 
 import tedaudit
 from tedaudit.attacks.likelihood import Likelihood
-from tedaudit.measures import mean_posterior
 from tedaudit.mechanisms.identity import Identity
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.results.measures import mean_posterior
 from tedaudit.testing import check_attack
 from tedaudit.types import Observation, Rewrite
 

@@ -8,11 +8,11 @@ from judging_server import running
 from tedaudit.attacks._questions import Style, read_answer, shown_order
 from tedaudit.attacks.llm import LLM
 from tedaudit.errors import ModelError, SpecError
+from tedaudit.execution.runner import run
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.results import read_result
-from tedaudit.runner import run
-from tedaudit.spec import parse_spec
-from tedaudit.store import RunDirectory
+from tedaudit.results.reading import read_result
+from tedaudit.spec.model import parse_spec
+from tedaudit.store.directory import RunDirectory
 from tedaudit.testing import check_attack
 from tedaudit.types import Observation, Rewrite
 

@@ -9,10 +9,10 @@ from tedaudit.attacks.ensemble import Ensemble
 from tedaudit.attacks.trained import Trained
 from tedaudit.corpora.demo import Demo
 from tedaudit.errors import SpecError
+from tedaudit.execution.preparation import practice_texts, prepare
+from tedaudit.execution.runner import run
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.runner import run
-from tedaudit.setting import practice_texts, prepare
-from tedaudit.spec import parse_spec
+from tedaudit.spec.model import parse_spec
 from tedaudit.testing import check_attack
 from tedaudit.types import Card, Rewrite
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tedaudit.candidates import Pool, Sampling, candidate_sets
 from tedaudit.experiments.agreement import _placed, agreement
+from tedaudit.plans.candidates import Pool, Sampling, candidate_sets
 
 TEXTS = [
     f"{a} {b} {c}"

@@ -7,7 +7,7 @@ import pytest
 from tedaudit.experiments.convention import converted
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.place import Place
-from tedaudit.store import RunDirectory
+from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Claim, Rewrite
 
 

@@ -12,7 +12,7 @@ from tedaudit.experiments.outcome import write_outcome
 from tedaudit.experiments.place import Place
 from tedaudit.experiments.probe_inputs import chosen_texts, likeness, options_of, subjects
 from tedaudit.registry import build
-from tedaudit.spec import MechanismSpec
+from tedaudit.spec.model import MechanismSpec
 from tiny_models import one_thread, save_bart, save_gpt2
 
 NAMES = ("tab-examples", "tab-variance", "tab-tokenization", "fig-snr", "fig-first-token")

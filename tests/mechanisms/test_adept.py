@@ -7,8 +7,8 @@ import pytest
 
 from tedaudit.errors import ModelError
 from tedaudit.inference.adept import greedy_decode, load_adept
+from tedaudit.mechanisms._noise import sigma_for
 from tedaudit.mechanisms.adept import Adept
-from tedaudit.noise import sigma_for
 from tedaudit.types import Draw
 from tiny_models import SENTENCES, one_thread, save_lstm
 

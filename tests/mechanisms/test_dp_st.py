@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import ModelError, SpecError
+from tedaudit.inference.triples.table import load_table
+from tedaudit.inference.triples.writing import fitting_prompt, load_writer
 from tedaudit.mechanisms.dp_st import DPST
 from tedaudit.registry import Reference, build, determinants
-from tedaudit.triples.table import load_table
-from tedaudit.triples.writing import fitting_prompt, load_writer
 from tedaudit.types import Draw
 from tiny_models import CHAT_TEMPLATE, save_llama, save_t5
 from tiny_triples import PUBLIC, minilm, openie_server, row, save_parser, save_public_table

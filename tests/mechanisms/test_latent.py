@@ -11,9 +11,9 @@ from scipy.stats import laplace, norm
 
 from tedaudit.errors import SpecError
 from tedaudit.mechanisms import _latent
+from tedaudit.mechanisms._noise import sigma_for, true_epsilon
 from tedaudit.mechanisms.adept import Adept
 from tedaudit.mechanisms.dp_bart import DPBart
-from tedaudit.noise import sigma_for, true_epsilon
 from tedaudit.registry import Reference, build
 from tedaudit.seeding import normals
 from tedaudit.types import Draw

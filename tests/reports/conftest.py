@@ -6,11 +6,11 @@ import pytest
 
 from pages import LABEL, NASTY, TEXTS
 from tedaudit.corpora._given import Given
+from tedaudit.execution.runner import run
 from tedaudit.reports.files import write_reports
-from tedaudit.results import read_result
-from tedaudit.runner import run
-from tedaudit.spec import parse_spec
-from tedaudit.store import RunDirectory
+from tedaudit.results.reading import read_result
+from tedaudit.spec.model import parse_spec
+from tedaudit.store.directory import RunDirectory
 
 
 @pytest.fixture(scope="session")

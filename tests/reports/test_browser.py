@@ -6,13 +6,13 @@ import shutil
 import pytest
 
 from tedaudit.corpora._given import Given
-from tedaudit.overrides import SMALL
+from tedaudit.execution.runner import run
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.utility import Utility
-from tedaudit.results import read_result
-from tedaudit.runner import run
-from tedaudit.spec import parse_spec
-from tedaudit.store import RunDirectory
+from tedaudit.results.reading import read_result
+from tedaudit.spec.flags import SMALL
+from tedaudit.spec.model import parse_spec
+from tedaudit.store.directory import RunDirectory
 
 playwright = pytest.importorskip("playwright.sync_api")
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

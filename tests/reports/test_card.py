@@ -9,12 +9,12 @@ import yaml
 from helpers import make_spec
 from tedaudit.corpora._given import Given
 from tedaudit.errors import SpecError
+from tedaudit.execution.runner import run
 from tedaudit.reports.card import FORMAT, calibration_cards
 from tedaudit.reports.card_files import markdown, write_cards
-from tedaudit.results import read_result
-from tedaudit.runner import run
-from tedaudit.spec import parse_spec
-from tedaudit.store import RunDirectory
+from tedaudit.results.reading import read_result
+from tedaudit.spec.model import parse_spec
+from tedaudit.store.directory import RunDirectory
 
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")
          for did in ("lost", "sold") for what in ("ring", "boat", "lamp")]  # fmt: skip

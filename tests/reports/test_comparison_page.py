@@ -7,13 +7,13 @@ import shutil
 import pytest
 
 from helpers import make_spec
-from tedaudit.comparison import compare
 from tedaudit.corpora._given import Given
 from tedaudit.errors import SpecError
+from tedaudit.execution.runner import run
 from tedaudit.reports.comparison_page import page_data, without_texts, write_comparison
 from tedaudit.reports.comparison_table import cells, headings, reading
-from tedaudit.runner import run
-from tedaudit.store import RunDirectory
+from tedaudit.results.comparison import compare
+from tedaudit.store.directory import RunDirectory
 
 NASTY = "</script><script>alert(1)</script>"
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")

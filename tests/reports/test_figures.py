@@ -8,11 +8,11 @@ import pytest
 from tedaudit.corpora._given import Given
 from tedaudit.estimators import reduced_form
 from tedaudit.estimators.bound import epsilon_from_success
+from tedaudit.execution.runner import run
+from tedaudit.plans.trials import Tally
 from tedaudit.reports.figures import figure, grid, room_for, success_marks, write_figures
-from tedaudit.results import Finding
-from tedaudit.runner import run
-from tedaudit.spec import parse_spec
-from tedaudit.stages import Tally
+from tedaudit.results.reading import Finding
+from tedaudit.spec.model import parse_spec
 from tedaudit.types import Claim
 
 figures = pytest.importorskip("matplotlib.figure")

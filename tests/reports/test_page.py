@@ -10,14 +10,14 @@ import numpy as np
 
 from pages import NASTY, TEXTS, Elements, embedded, page
 from tedaudit.corpora._given import Given
+from tedaudit.execution.runner import run
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.page import SCRIPTS, _asset
 from tedaudit.reports.table import HEADINGS, cells
 from tedaudit.reports.utility import Utility
-from tedaudit.results import read_result
-from tedaudit.runner import run
-from tedaudit.spec import parse_spec
-from tedaudit.store import RunDirectory
+from tedaudit.results.reading import read_result
+from tedaudit.spec.model import parse_spec
+from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Guess
 
 

@@ -11,12 +11,12 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tedaudit.corpora._given import Given
+from tedaudit.execution.runner import run
 from tedaudit.reports.files import markdown, write_reports
 from tedaudit.reports.table import HEADINGS, cells, shown_columns
-from tedaudit.results import AuditResult, read_result
-from tedaudit.runner import run
-from tedaudit.spec import parse_spec
-from tedaudit.store import RunDirectory
+from tedaudit.results.reading import AuditResult, read_result
+from tedaudit.spec.model import parse_spec
+from tedaudit.store.directory import RunDirectory
 
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")
          for did in ("lost", "sold") for what in ("ring", "boat", "lamp")]  # fmt: skip

@@ -10,8 +10,8 @@ import tedaudit
 from pages import LABEL, NASTY, TEXTS, embedded, page
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.safe import LEFT_OUT, redacted, redacted_spec, safe_json
-from tedaudit.results import read_result
-from tedaudit.store import RunDirectory
+from tedaudit.results.reading import read_result
+from tedaudit.store.directory import RunDirectory
 
 
 @pytest.mark.parametrize("text", [NASTY, "<!--", "]]>", "&lt;", "\u2029", "\ud800", "\\u003c", ""])

@@ -7,10 +7,10 @@ import numpy as np
 
 from pages import TEXTS, embedded
 from tedaudit.corpora._given import Given
+from tedaudit.execution.runner import run
 from tedaudit.reports.safe import safe_json
 from tedaudit.reports.sample import BYTES, PER_TABLE, choose
-from tedaudit.runner import run
-from tedaudit.spec import parse_spec
+from tedaudit.spec.model import parse_spec
 from tedaudit.types import Card, Guess
 
 

@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from tedaudit.estimators import baseline, reduced_form
+from tedaudit.plans.trials import Tally
 from tedaudit.reports.table import (
     HEADINGS,
     cells,
@@ -21,8 +22,7 @@ from tedaudit.reports.table import (
     rich_tables,
     shown_columns,
 )
-from tedaudit.results import AuditResult, Finding
-from tedaudit.stages import Tally
+from tedaudit.results.reading import AuditResult, Finding
 from tedaudit.types import Claim
 
 NASTY = [

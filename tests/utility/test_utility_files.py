@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from tedaudit.errors import RunDirectoryError
+from tedaudit.execution.runner import run
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.utility import Utility, read_utility
-from tedaudit.results import read_result
-from tedaudit.runner import run
-from tedaudit.spec import parse_spec
-from tedaudit.store import RunDirectory
+from tedaudit.results.reading import read_result
+from tedaudit.spec.model import parse_spec
+from tedaudit.store.directory import RunDirectory
 from tedaudit.utility.figure import figure
 from tedaudit.utility.files import check_run, markdown, write_study
 from tedaudit.utility.results import Measured, Scores, Task, UtilityResult, caption, cells

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from tedaudit.attacks._similarity import Similarity
 from tedaudit.inference.encoders import load_encoder
+from tedaudit.inference.zoo import zoo_or
 from tedaudit.types import Card, Guess, Observation
-from tedaudit.zoo import zoo_or
 
 
 @dataclass

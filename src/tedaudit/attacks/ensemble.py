@@ -15,8 +15,8 @@ from tedaudit.abilities import KnowsMechanism, Practises, Prepares
 from tedaudit.attacks._fitting import Weights
 from tedaudit.attacks._practice import Practice, unfit_for_practice, weighed
 from tedaudit.errors import SpecError
+from tedaudit.plans.trials import stripped
 from tedaudit.registry import Reference, build, determinants
-from tedaudit.stages import stripped
 from tedaudit.types import Card, Floats, Guess, Observation
 
 

@@ -17,8 +17,8 @@ from tedaudit.attacks._similarity import Similarity
 from tedaudit.errors import SpecError
 from tedaudit.inference.encoders import load_encoder
 from tedaudit.inference.lexical import LexicalEncoder
+from tedaudit.inference.zoo import zoo_or
 from tedaudit.types import Card, Floats, Guess, Observation
-from tedaudit.zoo import zoo_or
 
 _WORD = re.compile(r"\w+")
 

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from tedaudit import __version__
 from tedaudit.cli.audit import init, run
 from tedaudit.cli.compare import card, compare
 from tedaudit.cli.disagree import disagree
@@ -18,6 +17,7 @@ from tedaudit.cli.results import estimate, replay, report
 from tedaudit.cli.texts import rewrite, triples
 from tedaudit.cli.utility import utility
 from tedaudit.errors import TedauditError
+from tedaudit.version import __version__
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",

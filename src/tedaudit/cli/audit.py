@@ -38,11 +38,11 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run an audit, or go on with one: the same command resumes it."""
-    from tedaudit.console import progress_bar, show_defaults, show_result
-    from tedaudit.installed import defaults_taken
-    from tedaudit.overrides import embedded, k_value, merged
-    from tedaudit.runner import run as run_audit
-    from tedaudit.spec import parse_spec, read_spec
+    from tedaudit.cli.console import progress_bar, show_defaults, show_result
+    from tedaudit.execution.runner import run as run_audit
+    from tedaudit.spec.flags import embedded, k_value, merged
+    from tedaudit.spec.model import parse_spec, read_spec
+    from tedaudit.spec.zoo_defaults import defaults_taken
 
     flags: dict[str, Any] = {
         "mechanism": mechanism, "epsilon": epsilon, "corpus": corpus, "attack": attack, "trials": trials,
@@ -66,8 +66,8 @@ def run(
 
 def _handed_over(settings: Any, folder: Path) -> Any:
     """Return what takes results from a folder; where some are missing, say how to get them, and end."""
-    from tedaudit.handover import FolderExecutor, write_work
-    from tedaudit.worker import SerialExecutor
+    from tedaudit.execution.work import SerialExecutor
+    from tedaudit.execution.work_folder import FolderExecutor, write_work
 
     blocks, left = write_work(settings, folder)
     if left:
@@ -86,8 +86,8 @@ def init(
     ] = False,
 ) -> None:
     """Write a spec to start from."""
-    from tedaudit.example import EXAMPLE
-    from tedaudit.spec import AuditSpec
+    from tedaudit.spec.example import EXAMPLE
+    from tedaudit.spec.model import AuditSpec
 
     if schema:
         print_json(AuditSpec.model_json_schema(by_alias=True))

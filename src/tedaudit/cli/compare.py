@@ -27,9 +27,9 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Compare runs, attacks or mechanisms trial by trial; loads no model."""
-    from tedaudit.comparison import compare as compare_runs
-    from tedaudit.console import show_comparison
-    from tedaudit.store import RunDirectory
+    from tedaudit.cli.console import show_comparison
+    from tedaudit.results.comparison import compare as compare_runs
+    from tedaudit.store.directory import RunDirectory
 
     if out is not None and (out.is_dir() or out.suffix.lower() not in (".html", ".htm")):
         raise SpecError(f"--out is '{out}'; it must name a file of HTML, as in comparison.html.")
@@ -55,8 +55,8 @@ def card(
     """Write a calibration card per mechanism, Markdown and JSON without texts, to put beside a model card."""
     from tedaudit.reports.card import calibration_cards
     from tedaudit.reports.card_files import write_cards
-    from tedaudit.results import read_result
-    from tedaudit.store import RunDirectory
+    from tedaudit.results.reading import read_result
+    from tedaudit.store.directory import RunDirectory
 
     if out is not None and out.exists() and not out.is_dir():
         raise SpecError(f"--out is '{out}', which is a file; name a folder.")

@@ -20,9 +20,9 @@ def disagree(
     as_json: Json = False,
 ) -> None:
     """Show the trials that one attack got right and another one wrong, with their texts."""
-    from tedaudit.console import show_disagreements
-    from tedaudit.disagreement import disagreements
-    from tedaudit.store import RunDirectory
+    from tedaudit.cli.console import show_disagreements
+    from tedaudit.results.disagreement import disagreements
+    from tedaudit.store.directory import RunDirectory
 
     given = {"plan": plan, "mechanism": mechanism, "epsilon": epsilon}
     only = {key: value for key, value in given.items() if value is not None}

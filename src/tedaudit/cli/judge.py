@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tedaudit.serving import PORT
+from tedaudit.inference.judges.serving import PORT
 
 
 def judge(
@@ -17,7 +17,7 @@ def judge(
     at_once: Annotated[int, typer.Option(min=1, help="Questions answered at a time.")] = 4,
 ) -> None:
     """Serve a language model on this machine for the llm attack, until it is stopped."""
-    from tedaudit.serving import serve
+    from tedaudit.inference.judges.serving import serve
 
     with serve(model, port, at_once) as name:
         typer.echo(

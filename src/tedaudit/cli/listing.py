@@ -14,9 +14,9 @@ def list_plugins(kind: Annotated[Kinds, typer.Argument()], as_json: Json = False
     """List what can be named: mechanisms, attacks, corpora, installed models, experiments of the paper."""
     from dataclasses import asdict
 
-    from tedaudit.console import show_cards, show_models
-    from tedaudit.installed import installed_models
+    from tedaudit.cli.console import show_cards, show_models
     from tedaudit.registry import find, names, parameters
+    from tedaudit.spec.zoo_defaults import installed_models
 
     if kind == "models":
         models = installed_models()
@@ -34,7 +34,7 @@ def list_plugins(kind: Annotated[Kinds, typer.Argument()], as_json: Json = False
 
 
 def _list_experiments(*, as_json: bool) -> None:
-    from tedaudit.console import show_experiments
+    from tedaudit.cli.console import show_experiments
     from tedaudit.experiments.definition import load, names
 
     found = [[load(name, scale) for scale in ("full", "zoo", "smoke")] for name in names()]

@@ -22,13 +22,13 @@ def reproduce(
     quiet: Quiet = False,
 ) -> None:
     """Make a figure or table of the paper again, on corpora and models of one's own choice."""
-    from tedaudit.console import progress_bar, show_outcome
+    from tedaudit.cli.console import progress_bar, show_outcome
+    from tedaudit.execution.work import SerialExecutor
+    from tedaudit.execution.work_folder import FolderExecutor
     from tedaudit.experiments.definition import load
     from tedaudit.experiments.place import Place
     from tedaudit.experiments.reproduction import reproduce as reproduced
-    from tedaudit.handover import FolderExecutor
-    from tedaudit.overrides import as_corpus
-    from tedaudit.worker import SerialExecutor
+    from tedaudit.spec.flags import as_corpus
 
     changes = {"corpora": [as_corpus(name) for name in corpus or []], "trials": trials}
     wanted = load(experiment, scale, changes)

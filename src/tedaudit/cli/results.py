@@ -21,15 +21,15 @@ def estimate(
     as_json: Json = False,
 ) -> None:
     """Turn counts into a bound, or estimate a run again from its tables."""
-    from tedaudit.console import show_bound, show_result
+    from tedaudit.cli.console import show_bound, show_result
     from tedaudit.estimators import baseline, reduced_form
 
     reduced = {"--correct": correct, "--candidates": None if candidates == 2 else candidates}
     positives = {"--true-positives": true_positives, "--false-positives": false_positives}
     _refuse_mixed(run_directory, {"--trials": trials}, reduced, positives)
     if run_directory is not None:
-        from tedaudit.results import read_result
-        from tedaudit.store import RunDirectory
+        from tedaudit.results.reading import read_result
+        from tedaudit.store.directory import RunDirectory
 
         result = read_result(RunDirectory(run_directory), alpha, delta)
         print_json(result.to_dict()) if as_json else show_result(result)
@@ -71,9 +71,9 @@ def replay(
     as_json: Json = False,
 ) -> None:
     """Do one trial of a run again and show its texts, scores and guess."""
-    from tedaudit.console import show_replay
-    from tedaudit.replay import replay as replay_trial
-    from tedaudit.store import RunDirectory
+    from tedaudit.cli.console import show_replay
+    from tedaudit.execution.replay import replay as replay_trial
+    from tedaudit.store.directory import RunDirectory
 
     only = {"plan": plan, "mechanism": mechanism, "epsilon": epsilon, "attack": attack}
     found = replay_trial(RunDirectory(run_directory), trial, {k: v for k, v in only.items() if v is not None})
@@ -89,11 +89,11 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Write report.html, report.md and summary.json of a run again, and its figures, from its tables."""
-    from tedaudit.console import show_figures, show_result
+    from tedaudit.cli.console import show_figures, show_result
     from tedaudit.reports.figures import write_figures
     from tedaudit.reports.files import write_reports
-    from tedaudit.results import read_result
-    from tedaudit.store import RunDirectory
+    from tedaudit.results.reading import read_result
+    from tedaudit.store.directory import RunDirectory
 
     result = write_reports(read_result(RunDirectory(run_directory)), redact=redact)
     drawn = write_figures(result) if figures else []

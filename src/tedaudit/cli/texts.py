@@ -37,9 +37,9 @@ def rewrite(
     quiet: Quiet = False,
 ) -> None:
     """Rewrite texts for release, with secret noise from the system's entropy."""
-    from tedaudit.console import progress_bar
+    from tedaudit.cli.console import progress_bar
+    from tedaudit.execution.release import Order, format_of, release, write_released
     from tedaudit.registry import Reference, build
-    from tedaudit.release import Order, format_of, release, write_released
 
     if not mechanism:
         raise SpecError("`rewrite` needs a mechanism: --mechanism NAME (`tedaudit ls mechanisms`).")
@@ -76,8 +76,8 @@ def build(
     quiet: Quiet = False,
 ) -> None:
     """Make a table from any public corpus: extraction, embedding, mini-batch k-means."""
-    from tedaudit.console import progress_bar
-    from tedaudit.triples.build import TableRecipe, build_table
+    from tedaudit.cli.console import progress_bar
+    from tedaudit.inference.triples.build import TableRecipe, build_table
 
     texts = _texts(str(source), column)
     recipe = TableRecipe(extractor, encoder, clusters, dimensions)

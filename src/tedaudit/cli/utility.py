@@ -43,8 +43,8 @@ def utility(
     as_json: Json = False,
 ) -> None:
     """Train classifiers on rewritten texts and test them on clean ones; the same command resumes."""
-    from tedaudit.console import progress_bar, show_defaults, show_utility
-    from tedaudit.overrides import merged
+    from tedaudit.cli.console import progress_bar, show_defaults, show_utility
+    from tedaudit.spec.flags import merged
     from tedaudit.utility.files import check_run, write_study
     from tedaudit.utility.settings import parse_utility
     from tedaudit.utility.study import run_study
@@ -72,7 +72,7 @@ def utility(
 
 def _base(spec: Path | None, audit: dict[str, Any] | None, run: Path | None) -> dict[str, Any]:
     """Return what flags are laid over: a file, the settings of an audit, or nothing."""
-    from tedaudit.spec import read_spec
+    from tedaudit.spec.model import read_spec
 
     if spec is not None:
         return read_spec(spec)
@@ -88,8 +88,8 @@ def _base(spec: Path | None, audit: dict[str, Any] | None, run: Path | None) -> 
 
 def _defaults(settings: Any) -> dict[str, str]:
     """Return what is taken from the zoo because nothing else is named."""
-    from tedaudit.installed import plugin_defaults
-    from tedaudit.zoo import is_default
+    from tedaudit.inference.zoo import is_default
+    from tedaudit.spec.zoo_defaults import plugin_defaults
 
     taken = plugin_defaults([("mechanism", one) for one in settings.mechanisms])
     if is_default() and "classifier" not in settings.model_fields_set:

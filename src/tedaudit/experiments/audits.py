@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.disagreement import disagreements
 from tedaudit.estimators.paired import rank_agreement
 from tedaudit.experiments.agreement import agreement
 from tedaudit.experiments.convention import converted
@@ -18,8 +17,9 @@ from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
 from tedaudit.experiments.place import Place, corpus_name
 from tedaudit.reports.figures import figure, figures_missing
-from tedaudit.results import AuditResult, Finding, post_processing
-from tedaudit.store import RunDirectory, epsilon_name
+from tedaudit.results.disagreement import disagreements
+from tedaudit.results.reading import AuditResult, Finding, post_processing
+from tedaudit.store.directory import RunDirectory, epsilon_name
 
 _STEP = 0.3  # a change of eps_emp that counts as one: about its interval at 10,000 trials
 

@@ -18,8 +18,8 @@ from tedaudit.experiments.outcome import Cell, Outcome, Table
 from tedaudit.experiments.place import Place, corpus_name
 from tedaudit.experiments.probe_inputs import Subject, subjects
 from tedaudit.reports.figures import figure, figures_missing
-from tedaudit.results import AuditResult, Finding, plan_of, rewrites_of
-from tedaudit.store import RunDirectory
+from tedaudit.results.reading import AuditResult, Finding, plan_of, rewrites_of
+from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Plan
 
 _UNITS = ("token", "word")

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tedaudit.execution.runner import Progress, run
+from tedaudit.execution.work import Executor
 from tedaudit.experiments.definition import Experiment
-from tedaudit.results import AuditResult
-from tedaudit.runner import Progress, run
-from tedaudit.spec import AuditSpec, parse_spec
-from tedaudit.worker import Executor
+from tedaudit.results.reading import AuditResult
+from tedaudit.spec.model import AuditSpec, parse_spec
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.execution.preparation import epsilons_of
 from tedaudit.experiments.definition import Experiment
 from tedaudit.inference.encoders import load_encoder
 from tedaudit.registry import build
 from tedaudit.reports.figures import room_for
 from tedaudit.seeding import derive, uniforms
-from tedaudit.setting import epsilons_of
-from tedaudit.spec import MechanismSpec, PluginSpec, distinct_titles
+from tedaudit.spec.model import MechanismSpec, PluginSpec, distinct_titles
 from tedaudit.types import Corpus, Draw, Rewrite
 
 Spec = TypeVar("Spec", bound=PluginSpec)

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from tedaudit.errors import ModelError
 from tedaudit.inference.quantised import WEIGHTS, load_quantised
-from tedaudit.zoo import PREFIX, folder
+from tedaudit.inference.zoo import PREFIX, folder
 
 Task = Literal["causal", "seq2seq", "masked", "body"]
 _CLASSES: dict[Task, str] = {

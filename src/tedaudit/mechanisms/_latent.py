@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tedaudit.errors import SpecError
 from tedaudit.inference.loading import Checkpoint
-from tedaudit.noise import Noise, clipped_norm, sigma_for, true_epsilon
+from tedaudit.mechanisms._noise import Noise, clipped_norm, sigma_for, true_epsilon
 from tedaudit.seeding import normals, uniforms
 from tedaudit.types import Array, Claim, Draw, Floats, Rewrite
 

@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Literal
 from tedaudit.errors import ModelError
 from tedaudit.inference.adept import encode, greedy_decode, load_adept, read_tokens
 from tedaudit.inference.loading import Checkpoint
+from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._latent import Latent, Singles
 from tedaudit.types import Array, Card
-from tedaudit.zoo import zoo_or
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ import numpy as np
 from tedaudit.errors import SpecError
 from tedaudit.inference.bart import Bart, beam_decode, encode, load_bart, windows
 from tedaudit.inference.loading import Checkpoint
+from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._latent import Latent, Singles
 from tedaudit.types import Array, Card, Claim
-from tedaudit.zoo import zoo_or
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from tedaudit.inference.loading import Checkpoint, load_checkpoint
 from tedaudit.inference.masked import MaskedRow, masked_logits
 from tedaudit.inference.sampling import Clip, chosen_clip, log_probabilities, noise_for, sample
 from tedaudit.inference.treebank import join_words, split_words
+from tedaudit.inference.zoo import zoo_or
 from tedaudit.types import Card, Claim, Draw, Floats, Rewrite
-from tedaudit.zoo import zoo_or
 
 _SLOTS = 4096  # beyond the end of a text, drawn at a time
 _KEPT = -1  # stands for the item of a word that is released as it is

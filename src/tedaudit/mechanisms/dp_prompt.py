@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 from tedaudit.errors import SpecError
 from tedaudit.inference.loading import Task
+from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._autoregressive import Autoregressive
 from tedaudit.types import Card
-from tedaudit.zoo import zoo_or
 
 
 @dataclass(frozen=True)

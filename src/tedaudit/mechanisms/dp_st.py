@@ -17,15 +17,22 @@ import numpy as np
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.encoders import Encoder
 from tedaudit.inference.loading import Checkpoint
-from tedaudit.triples.drawing import OVERFLOW, ClusterChoice, Slots, draw_triples, log_masses, noise_of
-from tedaudit.triples.extraction import Extractor, load_extractor
-from tedaudit.triples.grouping import Representative, representatives
-from tedaudit.triples.table import TripleTable, load_table
-from tedaudit.triples.triple import Triple
-from tedaudit.triples.vectors import embedded, load_dense_encoder
-from tedaudit.triples.writing import Prompt, decoded, fitting_prompt, load_writer, written
+from tedaudit.inference.triples.drawing import (
+    OVERFLOW,
+    ClusterChoice,
+    Slots,
+    draw_triples,
+    log_masses,
+    noise_of,
+)
+from tedaudit.inference.triples.extraction import Extractor, load_extractor
+from tedaudit.inference.triples.grouping import Representative, representatives
+from tedaudit.inference.triples.table import TripleTable, load_table
+from tedaudit.inference.triples.triple import Triple
+from tedaudit.inference.triples.vectors import embedded, load_dense_encoder
+from tedaudit.inference.triples.writing import Prompt, decoded, fitting_prompt, load_writer, written
+from tedaudit.inference.zoo import zoo_or
 from tedaudit.types import Card, Claim, Draw, Floats, Rewrite
-from tedaudit.zoo import zoo_or
 
 Value = TypeVar("Value")
 _MOST_KNOWN = 20_000

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from tedaudit.errors import ContractError, PluginError, SpecError
-from tedaudit.imports import imported
+from tedaudit.registry import imported
 from tedaudit.types import Card, Claim, Draw, Rewrite, Unit
 
 

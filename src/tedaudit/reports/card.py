@@ -13,13 +13,13 @@ from typing import Any
 
 import yaml
 
-from tedaudit import __version__
 from tedaudit.errors import SpecError, did_you_mean, listed
 from tedaudit.reports.cards import cards_of
 from tedaudit.reports.chart import plan_words
 from tedaudit.reports.safe import LEFT_OUT, redacted, redacted_spec, renamed, shown_plans
-from tedaudit.results import AuditResult, Finding
-from tedaudit.spec import PlanSpec
+from tedaudit.results.reading import AuditResult, Finding
+from tedaudit.spec.model import PlanSpec
+from tedaudit.version import __version__
 
 FORMAT = 1
 _IDENTIFIER = re.compile(r"(?:[a-z]+:)?[\w.-]{1,80}(?:/[\w.-]{1,80})?")  # sound, zoo:mlm, owner/model

@@ -9,7 +9,7 @@ from typing import Any
 from tedaudit.errors import SpecError
 from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.reports.table import number
-from tedaudit.store import write_atomically
+from tedaudit.store.directory import write_atomically
 
 _HEADINGS = (
     "epsilon", "plan", "attack", "right / guesses", "success", "eps_emp", "point (to upper end)", "ceiling",

@@ -7,7 +7,7 @@ from typing import Any
 
 from tedaudit.reports.figures import grid, height, room_for, success_marks
 from tedaudit.reports.table import cells, plans
-from tedaudit.results import AuditResult, Finding
+from tedaudit.results.reading import AuditResult, Finding
 
 
 def plan_words(name: str, manifest: Mapping[str, Any]) -> str:

@@ -5,15 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tedaudit import __version__
-from tedaudit.comparison import Compared, Comparison
 from tedaudit.errors import SpecError
 from tedaudit.reports.chart import chart_finding, chart_plans
 from tedaudit.reports.comparison_table import AGREEMENT, RIGHT, agreement_cells, cells, headings, reading
 from tedaudit.reports.page import charts_missing, html
 from tedaudit.reports.safe import redacted, renamed, shown_plans
-from tedaudit.sides import Axis, Side
-from tedaudit.store import write_atomically
+from tedaudit.results.comparison import Compared, Comparison
+from tedaudit.results.lineups import Axis, Side
+from tedaudit.store.directory import write_atomically
+from tedaudit.version import __version__
 
 SCRIPTS = ("elements.js", "charts.js", "comparison.js")
 

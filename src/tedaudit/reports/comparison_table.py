@@ -3,8 +3,8 @@
 import math
 from typing import TYPE_CHECKING
 
-from tedaudit.comparison import Agreement, Compared, Comparison, Span
 from tedaudit.reports.table import number
+from tedaudit.results.comparison import Agreement, Compared, Comparison, Span
 
 if TYPE_CHECKING:
     from rich.table import Table

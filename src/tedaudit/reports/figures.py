@@ -14,8 +14,8 @@ from typing import Any
 
 from tedaudit.estimators.bound import epsilon_from_success
 from tedaudit.reports.table import plans
-from tedaudit.results import AuditResult, Finding
-from tedaudit.store import write_atomically
+from tedaudit.results.reading import AuditResult, Finding
+from tedaudit.store.directory import write_atomically
 
 STYLES = (
     ("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#E69F00", "v"),

@@ -9,8 +9,8 @@ from tedaudit.reports.page import write_page
 from tedaudit.reports.safe import redacted
 from tedaudit.reports.table import markdown_tables, post_processing_table, reading
 from tedaudit.reports.utility import Utility, read_utility
-from tedaudit.results import AuditResult
-from tedaudit.store import RunDirectory, write_atomically, write_frame
+from tedaudit.results.reading import AuditResult
+from tedaudit.store.directory import RunDirectory, write_atomically, write_frame
 
 
 def write_reports(

@@ -15,7 +15,6 @@ from typing import Any
 
 import yaml
 
-from tedaudit import __version__
 from tedaudit.reports.cards import cards_of
 from tedaudit.reports.chart import chart_finding, chart_plans
 from tedaudit.reports.safe import redacted_spec, safe_json, shown_plans
@@ -23,8 +22,9 @@ from tedaudit.reports.sample import Sample, take_sample
 from tedaudit.reports.summary import headline, paragraphs, tiles
 from tedaudit.reports.table import HEADINGS, RIGHT, reading
 from tedaudit.reports.utility import Utility, redacted_utility
-from tedaudit.results import AuditResult
-from tedaudit.store import RunDirectory, write_atomically
+from tedaudit.results.reading import AuditResult
+from tedaudit.store.directory import RunDirectory, write_atomically
+from tedaudit.version import __version__
 
 SCRIPTS = ("elements.js", "charts.js", "explorer.js", "page.js")
 

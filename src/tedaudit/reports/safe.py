@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tedaudit.results import AuditResult
+from tedaudit.results.reading import AuditResult
 
 LEFT_OUT = "(left out)"
 _PLAIN_LABEL = re.compile(r"[\w.:+=@-]{1,40}")  # one word: it names a thing and tells no story

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.reports.safe import safe_json
-from tedaudit.results import Finding, guesses_of, rewrites_of
+from tedaudit.results.reading import Finding, guesses_of, rewrites_of
 from tedaudit.seeding import derive, uniforms
-from tedaudit.store import RunDirectory, epsilon_name
+from tedaudit.store.directory import RunDirectory, epsilon_name
 from tedaudit.types import Plan
 
 PER_TABLE = 200

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tedaudit.reports.table import number
-from tedaudit.results import AuditResult, Finding
+from tedaudit.results.reading import AuditResult, Finding
 
 _NONE = 0.005  # a bound that is printed as 0.00
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tedaudit.reports.markdown import markdown_table, markdown_text
-from tedaudit.results import AuditResult, Finding, post_processing
+from tedaudit.results.reading import AuditResult, Finding, post_processing
 
 if TYPE_CHECKING:
     from rich.table import Table

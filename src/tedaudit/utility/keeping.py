@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tedaudit.errors import RunDirectoryError, listed
-from tedaudit.store import TEMPORARY, RunDirectory, claim_table, epsilon_name, write_atomically
+from tedaudit.store.directory import TEMPORARY, RunDirectory, claim_table, epsilon_name, write_atomically
 
 _MARK = "study.json"
 

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tedaudit.spec import MechanismSpec, PluginSpec, distinct_titles
-from tedaudit.validation import Epsilons, OneOrMany, validated
-from tedaudit.zoo import default
+from tedaudit.inference.zoo import default
+from tedaudit.spec.messages import Epsilons, OneOrMany, validated
+from tedaudit.spec.model import MechanismSpec, PluginSpec, distinct_titles
 
 Role = Literal["utility", "private"]
 

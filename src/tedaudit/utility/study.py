@@ -13,21 +13,21 @@ from typing import Any
 import numpy as np
 
 from tedaudit.abilities import WritesOnce
-from tedaudit.chunks import RewriteChunk
+from tedaudit.execution.chunks import RewriteChunk
+from tedaudit.execution.preparation import epsilons_of, load
+from tedaudit.execution.work import SerialExecutor
 from tedaudit.inference.tuning import Tuning
+from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.registry import Reference, build, determinants, written
 from tedaudit.seeding import derive
-from tedaudit.setting import epsilons_of, load
-from tedaudit.stages import Wanted, make_draws
-from tedaudit.store import check_table, claim_table, key_of
-from tedaudit.tables import RewriteTable
+from tedaudit.store.directory import check_table, claim_table, key_of
+from tedaudit.store.tables import RewriteTable
 from tedaudit.types import Corpus, Guess, Rewrite
 from tedaudit.utility.classifiers import Classifier, Lesson, choose_classifier, macro_f1, majority
 from tedaudit.utility.keeping import ScoreTable, StudyFolder
 from tedaudit.utility.labels import Labelled, take_labels
 from tedaudit.utility.results import Measured, Scores, Task, UtilityResult
 from tedaudit.utility.settings import UtilitySpec
-from tedaudit.worker import SerialExecutor
 
 Progress = Callable[[str, int, int], None]
 PURPOSE = "utility"

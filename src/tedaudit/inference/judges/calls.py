@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from tedaudit.addresses import is_loopback
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.judges.base import Service
+from tedaudit.inference.loopback import is_loopback
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -1,0 +1,259 @@
+"""What the command line shows: tables, cards, bounds, and progress with rate and time left."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from tedaudit.estimators import Bound
+from tedaudit.execution.runner import Progress
+from tedaudit.experiments.outcome import Outcome
+from tedaudit.experiments.outcome import shown as cell_text
+from tedaudit.reports import comparison_table
+from tedaudit.reports.figures import figures_missing
+from tedaudit.reports.page import charts_missing
+from tedaudit.reports.table import number, reading, rich_tables
+from tedaudit.results.comparison import Compared
+from tedaudit.results.reading import AuditResult
+from tedaudit.spec.zoo_defaults import InstalledModel
+from tedaudit.types import Card
+from tedaudit.utility.results import HEADINGS, RIGHT, UtilityResult, caption, cells
+
+
+def console(*, error: bool = False) -> Console:
+    """Return a console that takes no markup; where nobody is looking, lines are wide instead of folded."""
+    stream = sys.stderr if error else sys.stdout
+    width = None if stream.isatty() else 200
+    return Console(stderr=error, width=width, highlight=False, emoji=False, markup=False)
+
+
+def shown(text: str) -> str:
+    """Return a text that can do nothing to the terminal: what it cannot or must not print is spelled out."""
+    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    encoding = sys.stdout.encoding or "utf-8"
+    return plain.encode(encoding, "backslashreplace").decode(encoding)
+
+
+@contextmanager
+def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
+    """Give a progress callback that draws a bar on standard error."""
+    if quiet:
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=console(error=True), transient=True) as bar:
+        task = bar.add_task("preparing", total=None, rate="")
+
+        def advance(what: str, done: int, total: int) -> None:
+            speed = bar.tasks[0].speed
+            rate = f"{speed:,.0f}/s" if speed else ""
+            bar.update(task, completed=done, total=total, description=what or None, rate=rate)
+
+        yield advance
+
+
+def show_result(result: AuditResult) -> None:
+    """Print the findings, how to read them and where they lie."""
+    out = console()
+    for table in rich_tables(result):
+        out.print(table)
+    if not result.findings:
+        out.print("No attack has finished a block yet: there is nothing to estimate from.")
+    else:
+        out.print(reading(result.findings), style="dim")
+    for note in result.notes:
+        out.print(f"- {shown(note)}")
+    out.print(f"Everything is in {result.folder} (report.md, summary.json).", soft_wrap=True)
+    page = result.folder / "report.html"
+    if page.is_file():
+        show_page(page)
+
+
+def show_page(page: Path) -> None:
+    """Print where the page lies, and what it lacks."""
+    out = console()
+    out.print(f"To read in a browser: {page}", soft_wrap=True)
+    if charts_missing():
+        out.print(charts_missing(), soft_wrap=True)
+
+
+def show_comparison(compared: Compared, page: Path | None) -> None:
+    """Print what differs, how to read it, and where the page lies."""
+    out = console()
+    for table in comparison_table.rich_tables(compared):
+        out.print(table)
+    out.print(comparison_table.reading(compared), style="dim")
+    for note in compared.notes:
+        out.print(f"- {shown(note)}")
+    if page is not None:
+        show_page(page)
+
+
+def show_figures(drawn: Sequence[Path]) -> None:
+    """Print where the figures lie, or how to get them."""
+    told = f"Figures: {drawn[0].parent} ({len(drawn)} files)" if drawn else figures_missing()
+    if told:
+        console().print(told, soft_wrap=True)
+
+
+def show_utility(result: UtilityResult, written: Sequence[Path]) -> None:
+    """Print the scores, what they are and where they lie."""
+    from rich.table import Table
+
+    table = Table()
+    for heading in HEADINGS:
+        table.add_column(heading, justify="right" if heading in RIGHT else "left")
+    for row in cells(result):
+        table.add_row(*map(shown, row))
+    out = console()
+    out.print(table)
+    out.print(shown(caption(result)), style="dim")
+    out.print(f"Written: {', '.join(map(str, written))}", soft_wrap=True)
+    if figures_missing():
+        out.print(figures_missing(), soft_wrap=True)
+
+
+def show_bound(bound: Bound) -> None:
+    """Print one bound with all that belongs to it."""
+    out = console()
+    what = (
+        f"{bound.correct:,} of {bound.guesses:,} right, {bound.candidates} candidates, delta {bound.delta:g}"
+    )
+    rows = (
+        ("lower bound (eps_emp)", f"{bound.lower:.4f}", f"one-sided error {bound.error:g}"),
+        ("point", number(bound.point), "of this attack's success"),
+        ("upper end", number(bound.upper), "of this attack's success: no attack proves privacy"),
+        ("ceiling", f"{bound.ceiling:.4f}", "had every guess been right"),
+        ("success rate", f"{bound.success:.4f}", f"{bound.success_low:.4f} to {bound.success_high:.4f}"),
+        ("Bayes leakage (k p)", f"{bound.leakage:.4f}", f"at least {bound.leakage_low:.4f}"),
+    )
+    out.print(f"{bound.method}: {what}")
+    for name, value, remark in rows:
+        out.print(f"  {name:<22} {value:>10}   {remark}")
+
+
+def show_cards(cards: Sequence[tuple[Card, Sequence[str]]]) -> None:
+    """Print cards with the parameters that each plug-in takes."""
+    out = console()
+    for card, parameters in cards:
+        out.print(Text.assemble((card.name, "bold"), f"  {card.summary}"))
+        details = [("paper", card.paper), ("claim", card.claim), ("takes", ", ".join(parameters))]
+        details += [("note", departure) for departure in card.departures]
+        for name, value in details:
+            if value:
+                out.print(f"    {name}: {value}", soft_wrap=True)
+
+
+def show_models(models: Sequence[InstalledModel]) -> None:
+    """Print the installed models, or how to get them."""
+    out = console()
+    if not models:
+        out.print(
+            "No model is installed. The zoo has small ones for every mechanism: pip install tedaudit-zoo. "
+            "Any checkpoint can be named as well: a folder, or an id of the hub.",
+            soft_wrap=True,
+        )
+    for model in models:
+        used = ", ".join(model.used_by) or "nothing by default"
+        out.print(Text.assemble((model.name, "bold"), f"  {model.bytes / 1e6:.1f} MB, used by: {used}"))
+        out.print(f"    {model.folder}", soft_wrap=True)
+
+
+def show_defaults(taken: Mapping[str, str]) -> None:
+    """Say on standard error which models of the zoo are used because no other was named."""
+    if taken:
+        some = "; ".join(f"{user} {model}" for user, model in taken.items())
+        console(error=True).print(f"From the zoo, since nothing else is named: {some}.", soft_wrap=True)
+
+
+def show_replay(trials: Sequence[Any]) -> None:
+    """Print trials done again; texts are shown as they are, never as markup."""
+    out = console()
+    for trial in trials:
+        outcome = "right" if trial.right else "unusable" if trial.choice < 0 else "wrong"
+        epsilon = "any" if trial.epsilon == float("inf") else f"{trial.epsilon:g}"
+        attack = shown(trial.attack)
+        out.print(Text.assemble((shown(trial.label), "bold"), f" at epsilon {epsilon}, {attack}: {outcome}"))
+        listed = range(len(trial.candidates))
+        if len(trial.candidates) > 10:
+            best = sorted(listed, key=lambda i: -trial.scores[i])[:5]
+            listed = sorted({*best, trial.secret, max(trial.choice, 0)})  # type: ignore[assignment]
+            out.print(f"  ({len(trial.candidates):,} candidates; the best five, the source and the guess)")
+        for i in listed:
+            marks = ("source " if i == trial.secret else "") + ("guess " if i == trial.choice else "")
+            line = f"  {i + 1:>4}. {trial.scores[i]:8.5f}  {shown(trial.candidates[i])}  "
+            out.print(Text.assemble(line, (marks, "bold")))
+        told = f"(failed: {trial.stored.error})" if trial.stored.error else trial.stored.text or "(empty)"
+        out.print(f"  output: {shown(told)}")
+        if not trial.same:
+            again = trial.again.error or trial.again.text
+            out.print(f"  rewritten again it differs: {shown(again)}", style="yellow")
+
+
+def show_disagreements(found: Sequence[Any]) -> None:
+    """Print how two attacks agree, and trials where one of them alone was right."""
+    from rich.table import Table
+
+    first, second = found[0].attacks
+    table = Table(header_style="bold")
+    counted = ("both right", f"only {first}", f"only {second}", "neither")
+    for heading in ("plan", "mechanism", "epsilon", *counted):
+        table.add_column(shown(heading), overflow="fold")
+    for one in found:
+        counts = astuple(one.counts)
+        names = (one.plan, one.mechanism, one.to_dict()["epsilon"])
+        table.add_row(*map(Text, [*map(shown, names), *(f"{count:,}" for count in counts)]))
+    console().print(table)
+    for one in found:
+        where = f"{one.mechanism} at epsilon {one.to_dict()['epsilon']}"
+        for example in one.examples:
+            lines = (
+                f"row {example.row} of {where}: only {example.right} was right",
+                f"  rewrite  {example.output}",
+                f"  source   {example.source}",
+                f"  mistaken {example.mistaken or '(no answer)'}",
+            )
+            console().print(Text("\n".join(map(shown, lines)) + "\n"))
+
+
+def show_outcome(outcome: Outcome, files: Sequence[Path], *, redact: bool) -> None:
+    """Print the tables of an experiment and where its files lie."""
+    from rich.table import Table
+
+    for one in outcome.tables:
+        if redact and one.texts:
+            continue
+        table = Table(title=Text(shown(one.title)), title_justify="left", header_style="bold")
+        for heading in one.headings:
+            table.add_column(shown(heading), overflow="fold")
+        for row in one.rows:
+            table.add_row(*(Text(shown(cell_text(cell))) for cell in row))
+        console().print(table)
+    for note in outcome.notes:
+        console().print(Text(f"- {shown(note)}"))
+    for file in files:
+        console().print(Text(str(file)))
+
+
+def show_experiments(experiments: Sequence[Any]) -> None:
+    """Print experiments with what each takes at every scale."""
+    from rich.table import Table
+
+    table = Table(header_style="bold")
+    for heading in ("id", "what", "paper", "rewrites (guesses) at full", "zoo", "smoke"):
+        table.add_column(heading, overflow="fold")
+    for scales in experiments:
+        costs = [f"{one.rewrites:,} ({one.guesses:,})" for one in scales]
+        first = scales[0]
+        table.add_row(*map(Text, (first.id, first.title, first.paper, *costs)))
+    console().print(table)

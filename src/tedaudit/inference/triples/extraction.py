@@ -1,0 +1,175 @@
+"""Triples (subject | verb | object) of texts, by a spaCy pipeline or by a CoreNLP OpenIE server.
+
+A text is cut to a public number of characters first (by default what a CoreNLP server accepts), so
+that an over-long text gives triples like any other.
+"""
+
+import hashlib
+import http.client
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import quote, urlsplit
+
+from tedaudit.errors import ModelError, SpecError
+from tedaudit.inference.loading import resolve
+from tedaudit.inference.loopback import is_loopback
+from tedaudit.inference.triples.clauses import triples_of
+from tedaudit.inference.triples.triple import Triple, as_triple
+
+_MAX_CHARACTERS = 100_000
+_ENDLESS = re.compile(r"(\S{100})(?=\S)")
+# What the release of DP-ST sets (sjmeis/DPST 4367fda); the server adds the annotators that openie needs.
+_OPENIE = {
+    "annotators": "openie",
+    "outputFormat": "json",
+    "openie.affinity_probability_cap": "0.6666666666666666",
+    "openie.triple.strict": "false",
+}
+
+
+class Extractor(Protocol):
+    """Finds triples; those of a text depend on that text alone."""
+
+    def extract(self, texts: Sequence[str]) -> list[list[Triple]]:
+        """Return the triples of each text, in order."""
+        ...
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return what determines the triples."""
+        ...
+
+
+@lru_cache(maxsize=4)
+def load_extractor(reference: str, *, allow_remote: bool = False) -> Extractor:
+    """Return the extractor of `spacy:NAME_OR_FOLDER`, `openie:URL` or `zoo:NAME` (a spaCy folder)."""
+    kind, _, rest = reference.partition(":")
+    if kind == "openie" and rest:
+        return OpenIEExtractor(rest, allow_remote=allow_remote)
+    if kind == "spacy" and rest:
+        return SpacyExtractor(rest)
+    if kind == "zoo" and rest:
+        return SpacyExtractor(resolve(reference))
+    raise SpecError(
+        f"The extractor is '{reference}'; it must be spacy:NAME_OR_FOLDER, openie:URL or zoo:NAME, "
+        "such as spacy:en_core_web_sm or openie:http://localhost:9000."
+    )
+
+
+def readable(text: str, limit: int = _MAX_CHARACTERS) -> str:
+    """Return the beginning of a text, halves of broken characters replaced and endless words cut up.
+
+    A tokenizer may take a quadratic time for a word: spaCy's a minute for 20,000 exclamation marks.
+    """
+    return _ENDLESS.sub(r"\1 ", text[:limit].encode("utf-8", "replace").decode("utf-8"))
+
+
+class SpacyExtractor:
+    """Reads triples off the dependency tree of any spaCy pipeline with a parser."""
+
+    def __init__(self, pipeline: str, max_characters: int = _MAX_CHARACTERS) -> None:
+        self._nlp = _load_pipeline(pipeline)
+        self._limit = min(max_characters, self._nlp.max_length)
+
+    def extract(self, texts: Sequence[str]) -> list[list[Triple]]:
+        """Parse each text by itself: what stands beside it in a batch could change the last bits."""
+        with self._nlp.memory_zone():  # words of earlier texts are forgotten, so memory stays bounded
+            docs = self._nlp.pipe((readable(text, self._limit) for text in texts), batch_size=1)
+            return [triples_of(doc) for doc in docs]
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return a checksum of the pipeline's files."""
+        digest = hashlib.sha256()
+        folder = Path(self._nlp.path)
+        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+            digest.update(str(file.relative_to(folder)).encode() + file.read_bytes())
+        return {"extractor": digest.hexdigest()[:16]}
+
+
+class OpenIEExtractor:
+    """Asks a Stanford CoreNLP server that runs the OpenIE annotator.
+
+    No proxy is used and no redirect followed: the texts go to the address that was named, or nowhere.
+    """
+
+    def __init__(self, url: str, *, allow_remote: bool = False, seconds: float = 60.0) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise SpecError(f"The OpenIE server is '{url}'; it must be a URL such as http://localhost:9000.")
+        if not allow_remote and not is_loopback(url):
+            raise SpecError(
+                f"The OpenIE server '{url}' is not on this machine, and the texts to be sent are private. "
+                "Run the server here (http://localhost:9000), or set allow_remote to true if they may leave."
+            )
+        self._url, self._parts, self._seconds = url, parts, seconds
+
+    def extract(self, texts: Sequence[str]) -> list[list[Triple]]:
+        """Ask once per text."""
+        return [self._triples(readable(text)) for text in texts]
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return the settings sent; which models the server has loaded cannot be seen from here."""
+        return {"extractor": f"openie {hashlib.sha256(json.dumps(_OPENIE).encode()).hexdigest()[:16]}"}
+
+    def _triples(self, text: str) -> list[Triple]:
+        if not text.strip():
+            return []
+        try:
+            sentences = json.loads(self._answer(text.encode()))["sentences"]
+            rows = [row for sentence in sentences for row in sentence["openie"]]
+            found = [as_triple(row["subject"], row["relation"], row["object"]) for row in rows]
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ModelError(
+                f"The OpenIE server '{self._url}' answered something that is no CoreNLP JSON with OpenIE "
+                "triples. Start it with the annotator openie, version 4 or later."
+            ) from error
+        return [triple for triple in found if triple]
+
+    def _answer(self, body: bytes) -> bytes:
+        kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
+        connection = kind(self._parts.hostname or "", self._parts.port, timeout=self._seconds)
+        path = f"{self._parts.path or '/'}?properties={quote(json.dumps(_OPENIE))}"
+        try:
+            connection.request("POST", path, body, {"Content-Type": "text/plain; charset=utf-8"})
+            response = connection.getresponse()
+            answer = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise ModelError(
+                f"The OpenIE server '{self._url}' cannot be reached ({type(error).__name__}). Start a "
+                "Stanford CoreNLP server there, or use the extractor spacy:NAME."
+            ) from error
+        finally:
+            connection.close()
+        if response.status != 200:
+            raise ModelError(
+                f"The OpenIE server '{self._url}' answered with status {response.status}. Its own log says "
+                "why; a longer timeout or more memory for the server are the usual remedies."
+            )
+        return answer
+
+
+def _load_pipeline(name: str) -> Any:
+    try:
+        import spacy
+    except ImportError as error:
+        raise ModelError(
+            f"The extractor 'spacy:{name}' needs spaCy, which is not installed. Install it with: "
+            "pip install 'spacy>=3.8'; or use a CoreNLP server: openie:http://localhost:9000."
+        ) from error
+    try:
+        nlp = spacy.load(Path(name).expanduser() if Path(name).expanduser().is_dir() else name)
+    except (OSError, ValueError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ModelError(
+            f"The spaCy pipeline '{name}' could not be loaded: {reason} Name a folder that holds one, or "
+            f"install the package: python -m spacy download {name}."
+        ) from error
+    if not nlp("They read books.").has_annotation("DEP"):
+        raise ModelError(
+            f"The spaCy pipeline '{name}' has no dependency parser (it has: {', '.join(nlp.pipe_names)}). "
+            "Triples are read off dependencies: use one with a parser, such as en_core_web_sm."
+        )
+    return nlp

@@ -1,0 +1,162 @@
+"""Public triples as a table: one folder with the triples' text, their vectors and their clusters.
+
+`triples.txt.xz` has one triple a line; `triples.safetensors` has `vectors` (n x d, float16 or
+float32), `cluster` (a whole number, of each triple) and `centroids` (k x d), and says in its metadata which
+encoder made the vectors. The triples must be public: never take them from the texts to be protected.
+"""
+
+import hashlib
+import lzma
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.errors import ModelError
+from tedaudit.inference.loading import resolve
+from tedaudit.inference.triples.triple import Triple
+from tedaudit.inference.triples.vectors import cosines, on_grid, rounded
+from tedaudit.types import Array, Floats
+
+TEXTS, ARRAYS = "triples.txt.xz", "triples.safetensors"
+WHOLE = -1  # stands for all triples where a cluster's number is asked for
+_CHUNK = 1 << 16  # rows widened to float64 at a time
+
+
+class TripleTable:
+    """Triples by number, with vectors, sorted by cluster for look-up."""
+
+    def __init__(self, raw: bytes, arrays: Mapping[str, Array], about: Mapping[str, str]) -> None:
+        self._raw, self.about = raw, dict(about)
+        self._ends = np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) == ord("\n"))
+        self._vectors, self.cluster = arrays["vectors"], arrays["cluster"]
+        self._centroids = on_grid(arrays["centroids"])
+        self._order = np.argsort(self.cluster, kind="stable")
+        counts = np.bincount(self.cluster, minlength=len(self._centroids))
+        self._starts = np.concatenate([[0], np.cumsum(counts)])
+
+    def __len__(self) -> int:
+        return len(self._vectors)
+
+    @property
+    def clusters(self) -> int:
+        """The number of clusters."""
+        return len(self._centroids)
+
+    @property
+    def dimensions(self) -> int:
+        """The length of a vector."""
+        return int(self._vectors.shape[1])
+
+    def text(self, number: int) -> str:
+        """Return a triple as it is written in the table."""
+        start = self._ends[number - 1] + 1 if number else 0
+        return self._raw[start : self._ends[number]].decode("utf-8")
+
+    def size(self, cluster: int) -> int:
+        """Return how many triples a cluster has."""
+        return len(self) if cluster == WHOLE else int(self._starts[cluster + 1] - self._starts[cluster])
+
+    def members(self, cluster: int) -> npt.NDArray[np.int64]:
+        """Return the numbers of a cluster's triples, in order."""
+        if cluster == WHOLE:
+            return np.arange(len(self))
+        return np.asarray(self._order[self._starts[cluster] : self._starts[cluster + 1]], dtype=np.int64)
+
+    def place(self, number: int, cluster: int) -> int:
+        """Return where a triple stands among the members of its cluster."""
+        return number if cluster == WHOLE else int(np.searchsorted(self.members(cluster), number))
+
+    def similarity(self, vectors: Floats, cluster: int) -> Floats:
+        """Return the cosine of each vector with each member of a cluster."""
+        out = np.empty((len(vectors), self.size(cluster)))
+        members = self.members(cluster)
+        for start in range(0, len(members), _CHUNK):
+            some = slice(start, start + _CHUNK)
+            rows = self._vectors[some] if cluster == WHOLE else self._vectors[members[some]]
+            out[:, some] = cosines(vectors, rounded(rows))
+        return out
+
+    def cluster_similarity(self, vectors: Floats) -> Floats:
+        """Return the cosine of each vector with each cluster's centroid."""
+        return cosines(vectors, self._centroids)
+
+    def nearest(self, vectors: Floats) -> npt.NDArray[np.int64]:
+        """Return the cluster nearest to each vector; the first of equals."""
+        return nearest(vectors, self._centroids)
+
+    @cached_property
+    def checksum(self) -> str:
+        """A hash of all that draws depend on."""
+        digest = hashlib.sha256(self._raw)
+        for part in (self._vectors, self.cluster, self._centroids):
+            digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()[:16]
+
+
+def nearest(vectors: Floats, centroids: Floats) -> npt.NDArray[np.int64]:
+    """Return the nearest centroid of each vector, a bounded number of cosines at a time."""
+    step = max(1, (1 << 24) // len(centroids))
+    parts = [cosines(vectors[i : i + step], centroids).argmax(axis=1) for i in range(0, len(vectors), step)]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+
+
+@lru_cache(maxsize=2)
+def load_table(reference: str) -> TripleTable:
+    """Return the table in a folder, or of `zoo:NAME`; the last two stay loaded."""
+    folder = Path(resolve(reference))
+    try:
+        from safetensors import safe_open
+    except ImportError as error:
+        raise ModelError(
+            f"The table '{reference}' needs safetensors, which is not installed. "
+            "Install it with: pip install 'tedaudit[models]'."
+        ) from error
+    try:
+        raw = lzma.decompress((folder / TEXTS).read_bytes())
+        with safe_open(str(folder / ARRAYS), framework="numpy") as file:
+            arrays = {key: file.get_tensor(key) for key in ("vectors", "cluster", "centroids")}
+            about = file.metadata() or {}
+    except Exception as error:  # safetensors and lzma have exceptions of their own
+        raise ModelError(
+            f"The table of triples '{reference}' could not be read: {type(error).__name__}. It must be a "
+            f"folder with {TEXTS} and {ARRAYS}; `tedaudit triples build` makes one from a public corpus."
+        ) from error
+    _check(reference, raw, arrays)
+    return TripleTable(raw, arrays, about)
+
+
+def save_table(
+    folder: Path, triples: Sequence[Triple], arrays: Mapping[str, Array], about: Mapping[str, str]
+) -> None:
+    """Write a table into an existing folder: for tables that fit into memory as they are."""
+    with lzma.open(folder / TEXTS, "wt", encoding="utf-8", newline="\n") as file:
+        file.writelines(triple.text + "\n" for triple in triples)
+    save_arrays(folder, arrays, about)
+
+
+def save_arrays(folder: Path, arrays: Mapping[str, Array], about: Mapping[str, str]) -> None:
+    """Write the vectors, clusters and centroids of a table."""
+    from safetensors.numpy import save_file
+
+    whole = {key: np.ascontiguousarray(value) for key, value in arrays.items()}
+    save_file(whole, str(folder / ARRAYS), metadata=dict(about))
+
+
+def _check(reference: str, raw: bytes, arrays: Mapping[str, Array]) -> None:
+    """Refuse a table whose parts do not fit together."""
+    lines, cluster = raw.count(b"\n"), arrays["cluster"]
+    rows, centroids = len(arrays["vectors"]), len(arrays["centroids"])
+    wrong = ""
+    if not lines or not lines == rows == len(cluster):
+        wrong = f"{lines} lines, {rows} vectors and {len(cluster)} cluster numbers"
+    elif arrays["vectors"].shape[1:] != arrays["centroids"].shape[1:]:
+        wrong = f"vectors of shape {arrays['vectors'].shape} and centroids of {arrays['centroids'].shape}"
+    elif cluster.min() < 0 or cluster.max() >= centroids:
+        wrong = f"cluster numbers from {cluster.min()} to {cluster.max()} for {centroids} centroids"
+    elif len(np.unique(cluster)) < centroids:
+        wrong = f"{centroids - len(np.unique(cluster))} clusters without a triple"
+    if wrong:
+        raise ModelError(f"The table of triples '{reference}' is damaged: it has {wrong}. Build it again.")

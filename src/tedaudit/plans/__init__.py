@@ -1,0 +1,1 @@
+"""Which texts are compared with which, and which of them is rewritten."""

@@ -1,0 +1,231 @@
+"""Reads runs for a comparison, and puts their findings side by side."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.errors import SpecError, listed
+from tedaudit.estimators.paired import Scale
+from tedaudit.results.reading import AuditResult, Finding, guesses_of, plan_of, read_result
+from tedaudit.store.directory import RunDirectory, difference
+from tedaudit.types import Plan
+
+Axis = Literal["run", "mechanism", "attack"]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A run with its findings; tables are read when they are asked for."""
+
+    number: int
+    name: str
+    store: RunDirectory
+    result: AuditResult
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest."""
+        return self.store.manifest()
+
+    @property
+    def corpus(self) -> dict[str, Any]:
+        """What was audited: name, number of texts and fingerprint."""
+        return {key: self.manifest["corpus"][key] for key in ("name", "texts", "fingerprint")}
+
+    @property
+    def texts(self) -> str:
+        """What was audited, in words."""
+        return f"{self.corpus['name']}, {self.corpus['texts']:,} texts"
+
+    @property
+    def version(self) -> str:
+        """The version of tedaudit that wrote it."""
+        return str(self.manifest.get("machine", {}).get("versions", {}).get("tedaudit", ""))
+
+    def estimator(self, finding: Finding) -> str:
+        """Return which estimator reads a finding's trials."""
+        return str(self.manifest["plans"][finding.plan]["estimator"])
+
+    def plan(self, name: str) -> Plan:
+        """Return a plan that findings were read from."""
+        return plan_of(self.store, name, self.manifest)
+
+    def rights(self, finding: Finding) -> npt.NDArray[np.bool_]:
+        """Return of every complete trial whether the guess was right."""
+        choice = guesses_of(self.store.root, finding).read(["choice"])["choice"]
+        return np.asarray(choice == self.plan(finding.plan).secret[: len(choice)], dtype=np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One finding with the run that it is from, and how it is called beside the others."""
+
+    run: Opened
+    finding: Finding
+    member: str
+
+    @property
+    def plan(self) -> str:
+        """The plan, as it is called for mechanisms of any kind."""
+        return self.finding.plan.partition("@")[0]  # k2-...@LABEL: a table of recorded rewrites has its own
+
+    @property
+    def scale(self) -> Scale:
+        """How a success rate becomes epsilon here."""
+        return Scale(self.finding.bound.candidates, self.finding.bound.delta)
+
+    @property
+    def any_time(self) -> bool:
+        """Whether the number of trials was not fixed beforehand."""
+        return self.finding.bound.method == "sequential"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the side safe for JSON."""
+        finding = self.finding
+        return {
+            "run": self.run.name, "plan": finding.plan, "mechanism": finding.label, "attack": finding.attack,
+            "epsilon": None if math.isinf(finding.epsilon) else finding.epsilon,
+            "claim": None if finding.claim is None else str(finding.claim),
+            "correct": finding.bound.correct, "trials": finding.bound.trials,
+            "success": finding.bound.success, "candidates": finding.bound.candidates,
+            "eps_emp": finding.bound.lower, "ceiling": finding.bound.ceiling,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LineUp:
+    """Findings that differ in one thing only, at one epsilon."""
+
+    plan: str
+    epsilon: float  # infinite: none of them takes one
+    within: str  # what they share beside the mechanism: the attack, or the run
+    sides: tuple[Side, ...]
+
+
+def open_runs(runs: Sequence[RunDirectory]) -> list[Opened]:
+    """Return the runs, or say why they cannot be compared."""
+    results = [read_result(run) for run in runs]
+    places = [run.root.resolve() for run in runs]
+    for run, place in zip(runs, places, strict=True):
+        if places.count(place) > 1:
+            raise SpecError(f"'{run.root}' is named twice; a run does not differ from itself.")
+    names = [result.name for result in results]
+    told = [name if names.count(name) == 1 else str(run.root) for name, run in zip(names, runs, strict=True)]
+    opened = [Opened(i, *parts) for i, parts in enumerate(zip(told, runs, results, strict=True))]
+    for one in opened:
+        if not one.result.findings:
+            raise SpecError(
+                f"'{one.store.root}' has nothing to compare: no attack has finished a block yet. Run its "
+                "command again to go on with it."
+            )
+    return opened
+
+
+def difference_of_plans(first: Side, second: Side) -> str:
+    """Return how the plans of two findings differ; nothing where they met the same trials."""
+    texts = [side.run.corpus for side in (first, second)]
+    if texts[0]["fingerprint"] != texts[1]["fingerprint"]:
+        told = [f"{side.run.name}: {side.run.texts}" for side in (first, second)]
+        return f"the texts differ ({'; '.join(told)})"
+    one, two = (side.run.manifest["plans"][side.finding.plan] for side in (first, second))
+    if one["key"] != two["key"]:
+        changes = difference(one.get("determinants", {}), two.get("determinants", {}))
+        return f"the plans differ ({changes})" if changes else "the plans differ"
+    plans = [side.run.plan(side.finding.plan) for side in (first, second)]
+    rows = min(map(len, plans))
+    same = all(
+        np.array_equal(getattr(plans[0].rows(0, rows), part), getattr(plans[1].rows(0, rows), part))
+        for part in ("secret", "candidates", "replicate")
+        if plans[0].candidates is not None or part != "candidates"
+    )
+    return "" if same else "the plans have one key but hold other trials"
+
+
+def line_ups(opened: Sequence[Opened], axis: Axis) -> list[LineUp]:
+    """Return what can be put side by side along an axis, or say that nothing can."""
+    if axis == "run" and len(opened) < 2:
+        raise SpecError("--by run needs two runs or more; with one, use --by attack or --by mechanism.")
+    groups: dict[tuple[str, str, str, str], list[Side]] = {}
+    lone = _lone_plans(opened)
+    for side in _sides(opened, axis):
+        plan = lone or side.plan
+        within = side.run.name if axis == "attack" else side.finding.attack
+        label = "" if axis == "mechanism" else side.finding.label
+        texts = "" if axis == "run" else side.run.corpus["fingerprint"]  # only runs are compared across them
+        groups.setdefault((plan, within, label, texts), []).append(side)
+    found = [
+        group
+        for (plan, within, _, _), sides in groups.items()
+        for group in _by_epsilon(plan, within, sides)
+        if len({side.member for side in group.sides}) > 1
+    ]
+    if not found:
+        raise SpecError(_nothing(opened, axis))
+    return found
+
+
+def _sides(opened: Sequence[Opened], axis: Axis) -> Iterator[Side]:
+    """Yield the findings that can be compared, each with its name on the axis."""
+    labels = [label for run in opened for label in {finding.label for finding in run.result}]
+    for run in opened:
+        for finding in run.result:
+            if run.estimator(finding) == "baseline":
+                continue  # its trials are pairs of guesses; the notes say so
+            member = {"run": run.name, "attack": finding.attack, "mechanism": finding.label}[axis]
+            if axis == "mechanism" and labels.count(finding.label) > 1:
+                member = f"{finding.label} ({run.name})"
+            yield Side(run, finding, member)
+
+
+def _lone_plans(opened: Sequence[Opened]) -> str:
+    """Return a common name where every run has one plan only, but not the same: they are compared anyway."""
+    plans = [
+        {f.plan.partition("@")[0] for f in run.result if run.estimator(f) != "baseline"} for run in opened
+    ]
+    names = sorted(set().union(*plans))
+    return " / ".join(names) if len(names) > 1 and all(len(some) == 1 for some in plans) else ""
+
+
+def _by_epsilon(plan: str, within: str, sides: Sequence[Side]) -> Iterator[LineUp]:
+    """Yield a line-up per epsilon; a mechanism that takes none stands in every one."""
+    epsilons = sorted({side.finding.epsilon for side in sides if not math.isinf(side.finding.epsilon)})
+    for epsilon in epsilons or [math.inf]:
+        some = tuple(side for side in sides if side.finding.epsilon in (epsilon, math.inf))
+        yield LineUp(plan, epsilon, within, some)
+
+
+def with_reference(group: LineUp, member: str) -> LineUp:
+    """Return the line-up with this member first."""
+    return replace(group, sides=tuple(sorted(group.sides, key=lambda side: side.member != member)))
+
+
+def _nothing(opened: Sequence[Opened], axis: Axis) -> str:
+    has = "; ".join(
+        f"'{run.store.root}' has the mechanisms {listed({f.label for f in run.result})}, the attacks "
+        f"{listed({f.attack for f in run.result})} and the plans {listed({f.plan for f in run.result})}"
+        for run in opened
+    )
+    ways = {
+        "run": "Runs are compared where mechanism, epsilon, attack and plan are the same: use --by mechanism "
+        "to put different mechanisms side by side.",
+        "attack": "Name a second run, add an attack to this one, or use --by mechanism.",
+        "mechanism": "Name a run of another mechanism, or use --by attack.",
+    }
+    if len({run.corpus["fingerprint"] for run in opened}) > 1:
+        told = "; ".join(f"{run.name}: {run.texts}" for run in opened)
+        ways["mechanism"] = ways["attack"] = (
+            f"They audited different texts ({told}): mechanisms and attacks are compared on one corpus only."
+        )
+        ways["run"] = (
+            f"Runs on different texts ({told}) are compared where mechanism, epsilon, attack and plan "
+            "are the same."
+        )
+    return (
+        f"There are no two {axis}s to put side by side: {has}. {ways[axis]} Plans of the baseline estimator "
+        "are not compared."
+    )

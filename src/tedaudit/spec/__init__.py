@@ -1,0 +1,1 @@
+"""The settings of an audit, from YAML, flags or Python."""

@@ -1,0 +1,116 @@
+"""From command-line flags to settings: flags override a YAML file, and both end in one `AuditSpec`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.inference.zoo import is_default
+from tedaudit.readers import table_format
+from tedaudit.spec.model import PluginSpec
+
+SMALL: dict[str, Any] = {
+    "name": "demo",
+    "corpus": {"name": "demo"},
+    "mechanisms": [{"name": "identity"}, {"name": "constant"}, {"name": "word-rr"}],
+    "epsilons": [1, 4, 8, 12],
+    "attacks": [{"name": "lexical"}],
+    "trials": 10_000,
+}
+"""The embedded audit without the zoo: it needs no model."""
+
+SIX: dict[str, Any] = {
+    "name": "demo",
+    "corpus": {"name": "demo"},
+    "mechanisms": [
+        {"name": name} for name in ("adept", "dp-bart", "dp-paraphrase", "dp-prompt", "dp-mlm", "dp-st")
+    ],
+    "epsilons": [1, 10, 100, 1000],
+    "attacks": [{"name": "embedding"}, {"name": "lexical"}],
+    "trials": 250,
+}
+"""The embedded audit with the zoo: the six mechanisms of the paper, on models that need no download."""
+
+_PLAN_FLAGS = {"k": "k", "lambda_": "lambda", "strategy": "strategy", "top": "top", "estimator": "estimator"}
+_LISTS = {"mechanism": "mechanisms", "epsilon": "epsilons", "attack": "attacks"}
+
+
+def embedded() -> dict[str, Any]:
+    """Return what `tedaudit run` does where nothing is said."""
+    return SIX if is_default() else SMALL
+
+
+def merged(base: Mapping[str, Any], flags: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+    """Return the settings of a file or the embedded audit with flags and `label.key=value` applied."""
+    given = {key: value for key, value in flags.items() if value not in (None, [], ())}
+    settings: dict[str, Any] = dict(base)
+    plan = {_PLAN_FLAGS[key]: given.pop(key) for key in list(given) if key in _PLAN_FLAGS}
+    if plan:
+        first, *others = _as_list(settings.get("plans")) or [{}]
+        if others:
+            raise SpecError(
+                f"Flags cannot set {listed(plan)}: the file has {1 + len(others)} plans, and flags know one "
+                "only. Change the plans in the file."
+            )
+        # what is no mapping stays as it is: the spec says what is wrong with it
+        settings["plans"] = [{**first, **plan} if isinstance(first, Mapping) else first]
+    for key, value in given.items():
+        settings[_LISTS.get(key, key)] = list(value) if key in _LISTS else value
+    if "corpus" in given:
+        settings["corpus"] = as_corpus(str(given["corpus"]))
+    for assignment in assignments:
+        _assign(settings, assignment)
+    return settings
+
+
+def k_value(value: str) -> int | str:
+    """Return the candidates of a trial as given on the command line."""
+    return int(value) if value.lstrip("-").isdigit() else value
+
+
+def as_corpus(value: str) -> dict[str, Any]:
+    """Return a corpus by name, or by path where it looks like one."""
+    path = Path(value).expanduser()
+    return {"name": "files", "path": value} if table_format(path) or path.exists() else {"name": value}
+
+
+def _assign(settings: dict[str, Any], assignment: str) -> None:
+    """Set a plug-in's field from "label.key=value"."""
+    target, equals, raw = assignment.partition("=")
+    label, dot, key = target.rpartition(".")
+    if not equals or not dot or not key:
+        raise SpecError(f"--set takes LABEL.KEY=VALUE, as in word-rr.slots=8, not '{assignment}'.")
+    try:
+        value = yaml.safe_load(raw)
+    except yaml.YAMLError as error:
+        reason = getattr(error, "problem", None) or error
+        raise SpecError(
+            f"--set {assignment}: the value cannot be read as YAML ({reason}). Put quotes around a text."
+        ) from error
+    if label == "corpus":
+        settings["corpus"] = {**_as_mapping(settings.get("corpus", "demo")), key: value}
+        return
+    known: list[str] = []
+    for group in ("mechanisms", "attacks"):
+        entries = [_as_mapping(entry) for entry in _as_list(settings.get(group))]
+        titles = [PluginSpec.model_validate(entry).title if "name" in entry else "" for entry in entries]
+        known += [str(title) for title in titles]
+        names = [entry.get("name") for entry in entries]
+        if label in titles or label in names:
+            entries[titles.index(label) if label in titles else names.index(label)][key] = value
+            settings[group] = entries
+            return
+    raise SpecError(
+        f"--set {assignment}: nothing here is called '{label}'.{did_you_mean(label, known)} "
+        f"There are: {listed([*known, 'corpus'])}."
+    )
+
+
+def _as_list(value: Any) -> list[Any]:
+    return [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _as_mapping(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {"name": value}

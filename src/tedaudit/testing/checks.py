@@ -1,0 +1,281 @@
+"""The contract of a plug-in, as checks to call from your own tests.
+
+    from tedaudit.testing import check_attack, check_mechanism
+
+    def test_my_mechanism_keeps_its_contract():
+        check_mechanism(MyMechanism())
+
+The first rule that is broken raises a `ContractError` that says which rule, on what, and what to
+do. Plug-ins are run as an audit runs them, only on texts that are meant to hurt.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import numpy as np
+
+from tedaudit.abilities import HasOwnEpsilons, KnowsMechanism
+from tedaudit.errors import ContractError, SpecError, listed
+from tedaudit.execution.chunks import RewriteChunk
+from tedaudit.plans.candidates import Sampling
+from tedaudit.plans.trials import make_draws, make_plan, stripped, tie_keys
+from tedaudit.registry import Reference
+from tedaudit.seeding import derive
+from tedaudit.testing.subject import (
+    PRECISION,
+    SEEN_PARTS,
+    Subject,
+    WatchedChunk,
+    alike,
+    consistent,
+    differences,
+    global_generators_left_alone,
+)
+from tedaudit.types import Attack, Card, Claim, Draw, Guess, Mechanism, Rewrite, Seen
+
+ORDINARY = (
+    "Could you book a quiet table for four on Friday evening?",
+    "My sister's flight from Lisbon was delayed by three hours, and nobody told her why.",
+    "Please send the March invoice to the Rotterdam office.",
+    "Turn the heating down when everyone has left.",
+    "It rained all week",
+    "The second film was far better than the first!",
+    "Is there a night bus to the airport, and what does it cost?",
+    "Three of my molars hurt since Tuesday; the dentist is away.",
+)
+ODD: Mapping[str, str] = {
+    "the empty text": "",
+    "white space alone": " \t\n ",
+    "punctuation alone": "?! ... -- (;",
+    "emoji": "\U0001f600 \U0001f469\u200d\U0001f469\u200d\U0001f467 \U0001f1eb\U0001f1f7",
+    "control characters": "left\x00over\x07 \x1b[31mred\x1b[0m \u202edetrever",
+    "a text of 3,000 words": "the clerk counted parcels " * 750,
+}
+_KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_CODE = re.compile(r"[A-Za-z0-9_-]{0,80}")
+_MOST_OBSERVATIONS = 24
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check saw on its way; none of it is required."""
+
+    name: str
+    items: int  # draws or observations
+    unusable: int  # failed rewrites or unusable guesses among them
+    random: bool = False  # whether another key gave another rewrite of the same text
+
+
+def check_mechanism(
+    mechanism: Mechanism | type[Mechanism],
+    texts: Sequence[str] | None = None,
+    epsilon: float = 1.0,
+    *,
+    repeatable: bool = True,
+) -> Checked:
+    """Check a mechanism, or a class that needs no parameters, on these texts and on odd ones.
+
+    `repeatable=False` is for a mechanism whose noise honestly does not come from the draw's key,
+    such as a plain function with noise of its own: then its answers may differ between calls.
+    """
+    plugin, name = _made(mechanism, "rewrite")
+    grid = plugin.epsilons((epsilon,)) if isinstance(plugin, HasOwnEpsilons) else (epsilon, 2 * epsilon)
+    claims = {one: _checked_claim(name, one, plugin.claim(one)) for one in grid}
+    whats, draws = _draws({**{repr(t[:60]): t for t in texts or ORDINARY}, **ODD}, list(claims))
+    subject = Subject(name, may_use_globals=not repeatable)
+
+    def ask(what: str, rows: Sequence[int], size: int) -> list[Any]:
+        reference = Reference("mechanism", name, live=plugin)
+        return subject.perform(what, RewriteChunk(reference, [draws[row] for row in rows]), size)
+
+    def check(row: int, rewrite: Rewrite) -> None:
+        _check_rewrite(f"'{name}' returned a rewrite of {whats[row]}", rewrite, claims[draws[row].epsilon])
+
+    rewrites = consistent(ask, check, whats, name, "the draw's key" if repeatable else "")
+    _check_codes(name, draws, rewrites)
+    by_setting: dict[tuple[str, float], list[Rewrite]] = {}
+    for draw, rewrite in zip(draws, rewrites, strict=True):
+        by_setting.setdefault((draw.text, draw.epsilon), []).append(rewrite)
+    noisy = any(not alike(some[0], other) for some in by_setting.values() for other in some[1:])
+    return Checked(name, len(draws), sum(bool(rewrite.error) for rewrite in rewrites), noisy)
+
+
+def check_attack(
+    attack: Attack | type[Attack],
+    texts: Sequence[str] | None = None,
+    mechanism: Mechanism | None = None,
+    epsilon: float = 8.0,
+) -> Checked:
+    """Check an attack, or a class that needs no parameters, on outputs made of these texts.
+
+    An attack that sees tokens or latents, or that knows the mechanism, needs one; any other is shown
+    the texts with words left out, and odd outputs besides.
+    """
+    plugin, name = _made(attack, "guess")
+    if isinstance(plugin, KnowsMechanism) and (mechanism is None or plugin.unfit(mechanism)):
+        raise SpecError(f"'{name}' knows the mechanism: give check_attack one that it fits, as `mechanism`.")
+    pool = tuple(dict.fromkeys(texts or ORDINARY))
+    if len(pool) < 3:
+        raise SpecError(f"check_attack needs 3 texts or more that differ; it was given {len(pool)}.")
+    subject = Subject(name)
+    found: list[Guess] = []
+    for k in (2, min(5, len(pool)), None):
+        whats, chunk = _observations(plugin, pool, k, mechanism, epsilon)
+
+        def ask(what: str, rows: Sequence[int], size: int, chunk: "WatchedChunk" = chunk) -> list[Any]:
+            return subject.guess(what, chunk.rows(rows), size, secret=0)
+
+        def check(row: int, guess: Guess, whats: Sequence[str] = whats) -> None:
+            _check_finite(f"'{name}' returned a score for {whats[row]}", guess)
+
+        guesses = consistent(ask, check, whats, name, "the observation's tie_key")
+        _check_blind(subject, chunk, guesses)
+        _check_candidates(subject, chunk, guesses)
+        found += guesses
+    return Checked(name, len(found), sum(not guess.usable for guess in found))
+
+
+def _made(plugin: Any, verb: str) -> tuple[Any, str]:
+    """Return the plug-in, built where a class was given, and its name, its card checked."""
+    if isinstance(plugin, type):
+        with global_generators_left_alone(plugin.__name__):
+            plugin = plugin()
+    kind = type(plugin)
+    card = getattr(kind, "card", None)
+    if not isinstance(card, Card) or not callable(getattr(plugin, verb, None)):
+        raise ContractError(
+            f"{kind.__name__} is no plug-in: its class needs a `card`, made with tedaudit.Card, and a method "
+            f"`{verb}`."
+        )
+    if not _KEBAB.fullmatch(card.name):
+        raise ContractError(
+            f"{kind.__name__}: its card is named '{card.name}'; a name is made of lower-case letters, digits "
+            "and single hyphens, such as 'word-rr'."
+        )
+    if not card.summary.strip() or "\n" in card.summary:
+        raise ContractError(f"'{card.name}': the card's summary must be one line that says what it does.")
+    if not card.sees or not set(card.sees) <= set(get_args(Seen)):
+        raise ContractError(
+            f"'{card.name}': the card's `sees` is {card.sees!r}; it holds one or more of: "
+            f"{listed(get_args(Seen))}."
+        )
+    return plugin, card.name
+
+
+def _checked_claim(name: str, epsilon: float, claim: Any) -> Claim | None:
+    if claim is not None and not isinstance(claim, Claim):
+        raise ContractError(
+            f"'{name}': claim({epsilon:g}) is a {type(claim).__name__}; it must be a tedaudit.Claim, or None "
+            "where nothing is promised."
+        )
+    return claim
+
+
+def _draws(texts: Mapping[str, str], grid: Sequence[float]) -> tuple[list[str], list[Draw]]:
+    """Return draws with a word for each: two keys per text at the first epsilon, one at the others."""
+    whats, draws = [], []
+    for what, text in texts.items():
+        for epsilon, replicate in [(grid[0], 1), *((one, 0) for one in grid)]:
+            whats.append(what)
+            draws.append(Draw(text, epsilon, derive(0, "testing", text, replicate)))
+    return whats, draws
+
+
+def _observations(
+    plugin: Any, pool: tuple[str, ...], k: int | None, mechanism: Mechanism | None, epsilon: float
+) -> tuple[list[str], WatchedChunk]:
+    """Return line-ups of k texts (None: of all), with what each output is in words."""
+    sees, name = plugin.card.sees, plugin.card.name
+    sampling = None if k is None else Sampling(k, temperature=0.0)
+    odd = [Rewrite(text) for text in ODD.values()] if mechanism is None and k == 2 else []
+    trials = min(len(pool), _MOST_OBSERVATIONS) + len(odd)
+    plan = make_plan(len(pool), sampling, range(trials), derive(0, "testing"))
+    if mechanism is not None:
+        wanted = [(int(position), row, epsilon) for row, position in enumerate(plan.source)]
+        outputs = list(mechanism.rewrite(make_draws(pool, wanted, 0)))
+    elif set(sees) == {"text"}:
+        words = [pool[position].split() for position in plan.source[len(odd) :]]
+        outputs = odd + [Rewrite(" ".join(w for i, w in enumerate(some) if i % 3)) for some in words]
+    else:
+        raise SpecError(
+            f"'{name}' sees {listed(sees)}: give check_attack a mechanism that releases it, as `mechanism`."
+        )
+    usable = [row for row, output in enumerate(outputs) if not output.error]  # others reach no attack
+    whats = [f"the output {outputs[row].text[:60]!r}" for row in usable]
+    reference = Reference("attack", name, live=plugin)
+    shown = [stripped(output, sees) for output in outputs]
+    keys = tie_keys(0, "testing", name, range(trials))
+    known = Reference("mechanism", mechanism.card.name, live=mechanism) if mechanism is not None else None
+    chunk = WatchedChunk(reference, pool, shown, plan.candidates, keys, known, epsilon)
+    return whats, chunk.rows(usable)
+
+
+def _check_rewrite(start: str, rewrite: Rewrite, claim: Claim | None) -> None:
+    tokens, latent, units = rewrite.tokens, rewrite.latent, rewrite.units
+    if not isinstance(rewrite.text, str):
+        raise ContractError(f"{start} whose text is a {type(rewrite.text).__name__}; it must be a string.")
+    if not (isinstance(rewrite.error, str) and _CODE.fullmatch(rewrite.error)):
+        raise ContractError(
+            f"{start} whose error is {rewrite.error!r}. It must be a short code of letters, digits and "
+            "hyphens that names the kind of failure, such as 'too-long', and never holds a text."
+        )
+    if tokens is not None and not (isinstance(tokens, tuple) and all(isinstance(t, int) for t in tokens)):
+        raise ContractError(f"{start} whose tokens are {tokens!r}; they must be a tuple of whole numbers.")
+    if latent is not None and not (isinstance(latent, np.ndarray) and np.isfinite(latent).all()):
+        raise ContractError(f"{start} whose latent is no array of finite numbers.")
+    most = None if claim is None else claim.max_units
+    if units is not None and most is not None and units > most:
+        raise ContractError(
+            f"{start} that cost {units} units, but claims that there are {most} at most: the claim does not "
+            "cover what it releases."
+        )
+
+
+def _check_codes(name: str, draws: Sequence[Draw], rewrites: Sequence[Rewrite]) -> None:
+    """Refuse a code that tells a word of its text; one that the codes of other texts hold too is chance."""
+    failed = {(draw.text, r.error) for draw, r in zip(draws, rewrites, strict=True) if r.error}
+    for text, error in failed:
+        for word in {word for word in re.findall(r"\w+", text) if len(word) > 3 and word in error}:
+            if not any(word in other for some, other in failed if word not in some):
+                raise ContractError(
+                    f"'{name}' put '{word}', a word of the text, into the error code '{error}'. A code is "
+                    "stored and printed where texts must not be: name the kind of failure only."
+                )
+
+
+def _check_finite(start: str, guess: Guess) -> None:
+    if not np.isfinite(np.asarray(guess.scores, dtype=np.float64)).all():
+        raise ContractError(
+            f"{start} that is not finite. Every candidate needs a number; where there is no answer, return "
+            "zeros with usable=False."
+        )
+
+
+def _check_blind(subject: Subject, chunk: WatchedChunk, guesses: Sequence[Guess]) -> None:
+    """Other secrets in memory must not change a score."""
+    last = (len(chunk.pool) if chunk.candidates is None else chunk.candidates.shape[1]) - 1
+    if differences(guesses, subject.guess("a batch", chunk, len(chunk), secret=last)):
+        raise ContractError(
+            f"'{subject.name}' gave other scores to the same observations when other secrets lay in memory: "
+            f"it looks where no adversary can (frames, gc). It may use {listed(SEEN_PARTS)}, no more."
+        )
+
+
+def _check_candidates(subject: Subject, chunk: WatchedChunk, guesses: Sequence[Guess]) -> None:
+    """Each candidate must keep its score wherever it stands."""
+    given, slack = chunk.candidates, 1e-9
+    if given is None:  # one product with the whole pool need not round as products with each do
+        slack = 10.0**-PRECISION
+        given = np.tile(np.arange(len(chunk.pool), dtype=np.int32), (len(chunk), 1))
+    order = np.roll(np.arange(given.shape[1]), 1)
+    moved = replace(chunk, candidates=given[:, order])
+    expected = [replace(guess, scores=np.asarray(guess.scores)[order]) for guess in guesses]
+    found = subject.guess("candidates in another order", moved, len(chunk), secret=0)
+    if differences(expected, found, slack):
+        raise ContractError(
+            f"'{subject.name}' gives a candidate another score when it stands in another place among the "
+            "candidates. Where it stands tells nothing of the source: score each by its text, and leave ties "
+            "to the auditor."
+        )

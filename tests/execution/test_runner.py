@@ -1,0 +1,309 @@
+"""A run: the same results however the work is cut, what plug-ins get to see, progress and failure."""
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import ClassVar
+
+import numpy as np
+import polars as pl
+import pytest
+
+from helpers import (
+    Failing,
+    FileExecutor,
+    Latents,
+    NearestLatent,
+    Recording,
+    SharedWords,
+    make_spec,
+    sentences,
+    summary,
+    tables,
+)
+from tedaudit.errors import ContractError
+from tedaudit.execution.runner import run, spans
+from tedaudit.execution.work import SerialExecutor
+from tedaudit.spec.model import parse_spec
+from tedaudit.store.directory import RunDirectory
+from tedaudit.types import Card, Guess, Plan, Rewrite
+
+# --- the same result, however the work is cut
+
+
+def _work(out, **changes):
+    settings = {
+        "mechanisms": [{"name": "word-rr", "slots": 4, "epsilons": [1, 4]}, "py:helpers:Failing"],
+        "plans": [{"k": 2, "lambda": -1e4}, {"k": "all"}, {"k": 2, "estimator": "baseline", "lambda": 0}],
+        "trials": 340,
+        "block": 120,
+        "seed": 11,
+    }
+    return make_spec(out, **settings | changes)
+
+
+@pytest.fixture(scope="module")
+def reference_tables(tmp_path_factory):
+    root = tmp_path_factory.mktemp("reference")
+    run(_work(root))
+    return tables(root), summary(root)
+
+
+@pytest.mark.parametrize("block", [50, 333])
+def test_results_do_not_depend_on_the_size_of_blocks(tmp_path, reference_tables, block):
+    run(_work(tmp_path, block=block))
+    assert tables(tmp_path) == reference_tables[0]
+    assert summary(tmp_path) == reference_tables[1]
+
+
+def test_results_do_not_depend_on_the_size_of_batches(tmp_path):
+    for size in (512, 1, 7):
+        run(_work(tmp_path / str(size), trials=60, batch_size=size))
+    for size in (1, 7):
+        assert tables(tmp_path / str(size)) == tables(tmp_path / "512")
+        assert summary(tmp_path / str(size)) == summary(tmp_path / "512")
+
+
+def test_another_seed_gives_other_results(tmp_path, reference_tables):
+    run(_work(tmp_path, seed=12))
+    mine = tables(tmp_path)
+    assert set(mine) == set(reference_tables[0])
+    assert all(mine[name] != rows for name, rows in reference_tables[0].items())
+
+
+class LookingAhead:
+    """Takes all the work before it does any of it, as a cluster would."""
+
+    def run(self, work):
+        yield from SerialExecutor(5).run(list(work))
+
+
+def test_results_do_not_depend_on_how_far_an_executor_looks_ahead(tmp_path, reference_tables):
+    run(_work(tmp_path), executor=LookingAhead())
+    assert tables(tmp_path) == reference_tables[0]
+    assert summary(tmp_path) == reference_tables[1]
+
+
+def test_chunks_done_elsewhere_through_files_give_the_same_tables(tmp_path):
+    settings = {"plans": [{"k": 3, "lambda": 0}, {"k": "all"}], "trials": 60, "block": 60, "epsilons": [2]}
+    run(make_spec(tmp_path / "here", **settings))
+    executor = FileExecutor(tmp_path)
+    run(make_spec(tmp_path / "there", **settings), executor=executor)
+    assert executor.chunks == 4
+    assert tables(tmp_path / "there") == tables(tmp_path / "here")
+    assert summary(tmp_path / "there") == summary(tmp_path / "here")
+
+
+def _here_and_there(tmp_path, **settings):
+    """Return the result of an audit done in this process, after checking that files give the same."""
+    here = run(make_spec(tmp_path / "here", **settings))
+    there = run(make_spec(tmp_path / "there", **settings), executor=FileExecutor(tmp_path))
+    assert tables(tmp_path / "there") == tables(tmp_path / "here")
+    assert there.to_dict() == here.to_dict()
+    return here
+
+
+def test_latents_survive_the_way_through_files(tmp_path):
+    plugins = {"mechanisms": ["py:helpers:Latents"], "attacks": ["py:helpers:NearestLatent"]}
+    [finding] = _here_and_there(tmp_path, **plugins, trials=60, block=40)
+    assert finding.tally.correct > 40  # they told the attack something
+
+
+def test_a_block_of_nothing_but_failures_survives_the_way_through_files(tmp_path):
+    mechanism = {"name": "py:helpers:Failing", "share": 1.0}
+    result = _here_and_there(tmp_path, mechanisms=[mechanism], trials=20)
+    [finding] = result
+    assert (finding.tally.failed, finding.tally.correct) == (20, 0)
+    assert any("every rewrite of Failing failed" in note for note in result.notes)
+
+
+def test_latents_and_tokens_lie_in_the_table_as_the_mechanism_released_them(tmp_path):
+    run(make_spec(tmp_path, mechanisms=[Latents()], attacks=[NearestLatent()]))
+    stored = pl.read_parquet(tmp_path / "rewrites" / "latents" / "3" / "part-000000.parquet")
+    assert stored["latent"].list.len().to_list() == [4] * 30
+    texts = sentences(40)
+    assert [tuple(map(chr, row)) for row in stored["tokens"].to_list()] == [
+        tuple(texts[text][:3]) for text in stored["text"]
+    ]
+
+
+# --- what plug-ins get to see
+
+
+def _spy(*sees):
+    @dataclass
+    class Spy:
+        seen: list[object] = field(default_factory=list, init=False)
+        card: ClassVar[Card] = Card(name="spy-" + "-".join(sees), summary="Looks.", sees=sees)
+
+        def guess(self, seen):
+            self.seen += seen
+            return [Guess(np.zeros(len(o.candidates))) for o in seen]
+
+    return Spy()
+
+
+@pytest.mark.parametrize(
+    "sees", [("text",), ("tokens",), ("latent",), ("text", "latent"), ("text", "tokens", "latent"), ()]
+)
+def test_an_attack_sees_what_its_card_says_and_neither_secret_nor_draw(tmp_path, sees):
+    spy = _spy(*sees)
+    mechanism = Recording()
+    run(make_spec(tmp_path, mechanisms=[Latents(), mechanism], attacks=[spy]))
+    assert len(spy.seen) == 200
+    keys = {draw.key for draw in mechanism.draws}
+    for observation in spy.seen[:100]:
+        output = observation.output
+        assert (output.text == "released") == ("text" in sees)
+        assert (output.tokens is not None) == ("tokens" in sees)
+        assert (output.latent is not None) == ("latent" in sees)
+        assert (output.units, output.error) == (None, "")
+    for observation in spy.seen:
+        assert set(type(observation).__slots__) == {"output", "candidates", "tie_key"}
+        assert observation.tie_key not in keys
+
+
+def test_failed_rewrites_are_not_shown_to_an_attack_and_stay_in_the_count(tmp_path):
+    spy = _spy("text")
+    [finding] = run(make_spec(tmp_path, mechanisms=[Failing(0.5)], attacks=[spy]))
+    assert finding.bound.trials == 100
+    assert finding.tally.failed == 100 - len(spy.seen)
+    assert 20 < finding.tally.failed < 80
+    assert finding.tally.unusable == 0
+
+
+def test_draws_of_a_block_stand_together_by_text(tmp_path):
+    plugin = Recording()
+    run(make_spec(tmp_path, mechanisms=[plugin], epsilons=[1, 2, 3], trials=60, block=60))
+    texts = [draw.text for draw in plugin.draws]
+    changes = sum(a != b for a, b in pairwise(texts))
+    assert changes == len(set(texts)) - 1
+
+
+# --- progress and failure
+
+
+def test_progress_counts_up_to_everything_on_a_first_run_a_resumed_one_and_a_finished_one(tmp_path):
+    spec = make_spec(
+        tmp_path, plans=[{"k": 2, "lambda": 0}, {"k": 3, "lambda": 0}], attacks=["lexical", SharedWords()]
+    )
+
+    def followed(stop_at=None):
+        seen = []
+
+        def progress(what, done, total):
+            seen.append((done, total))
+            if stop_at is not None and len(seen) == stop_at:
+                raise KeyboardInterrupt
+
+        return seen, progress
+
+    for stop_at in (5, None, None):
+        seen, progress = followed(stop_at)
+        if stop_at:
+            with pytest.raises(KeyboardInterrupt):
+                run(spec, progress)
+            continue
+        run(spec, progress)
+        assert seen[-1] == (600, 600)
+        assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+        assert {total for _, total in seen} == {600}
+
+
+def test_a_plug_in_that_breaks_its_contract_stops_the_run_and_a_mended_one_goes_on(tmp_path):
+    @dataclass
+    class Moody(Recording):
+        broken: ClassVar[bool] = True
+
+        def rewrite(self, draws):
+            done = super().rewrite(draws)
+            return done[:-1] if self.broken and len(self.draws) > 60 else done
+
+    with pytest.raises(ContractError, match="'recording' was given 30 items and returned"):
+        run(make_spec(tmp_path, mechanisms=[Moody()]))
+    Moody.broken = False
+    mended = Moody()
+    [finding] = run(make_spec(tmp_path, mechanisms=[mended]))
+    assert finding.bound.trials == 100
+    assert len(mended.draws) == 40
+
+
+def test_without_attacks_everything_is_rewritten_and_nothing_estimated(tmp_path):
+    plugin = Recording()
+    result = run(make_spec(tmp_path, mechanisms=[plugin], attacks=[]))
+    assert len(plugin.draws) == 100
+    assert result.findings == ()
+    assert len(tables(tmp_path)["rewrites/recording/3"]) == 100
+    assert RunDirectory(tmp_path).exists()
+
+
+def test_an_empty_output_is_an_output(tmp_path):
+    @dataclass(frozen=True)
+    class Silent:
+        card: ClassVar[Card] = Card(name="silent", summary="Says nothing.")
+
+        def claim(self, epsilon):
+            return None
+
+        def rewrite(self, draws):
+            return [Rewrite("")] * len(draws)
+
+    [finding] = run(make_spec(tmp_path, mechanisms=[Silent()]))
+    assert (finding.tally.failed, finding.tally.unusable) == (0, 0)
+    assert finding.bound.lower == 0
+
+
+def _spans(rows, block, *, bulky=False, letters=40):
+    plan = Plan(None, np.zeros(rows, dtype=np.int32), np.zeros(rows, dtype=np.int32))
+    setting = SimpleNamespace(
+        spec=SimpleNamespace(block_size=block), corpus=SimpleNamespace(texts=("x" * letters,))
+    )
+    return list(spans(SimpleNamespace(plan=plan, bulky=bulky), setting))
+
+
+@pytest.mark.parametrize(
+    ("rows", "stops"),
+    [(0, []), (3, [3]), (10, [10]), (25, [10, 25]), (100, [10, 40, 100]), (1000, [10, 40, 160, 640, 1000])],
+)
+def test_spans_begin_with_a_block_and_grow(rows, stops):
+    found = _spans(rows, 10)
+    assert [span.stop for span in found] == stops
+    assert [span.start for span in found] == [0, *stops][: len(stops)]
+
+
+def test_spans_are_bounded_and_one_block_where_rewrites_are_bulky():
+    sizes = [len(span) for span in _spans(2_000_000, 4096)]
+    assert max(sizes) == 1 << 18
+    assert sum(sizes) == 2_000_000
+    assert {len(span) for span in _spans(100, 10, bulky=True)} == {10}
+    assert max(len(span) for span in _spans(2_000_000, 4096, letters=10_000)) == 4096
+    assert max(len(span) for span in _spans(2_000_000, 4096, letters=1_000)) == 45_056
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Counts the texts of every call: what a mechanism must do anew."""
+
+    calls: ClassVar[list[int]] = []
+    card: ClassVar[Card] = Card(name="counting", summary="Counts the texts of a call.")
+
+    def claim(self, epsilon):
+        return None
+
+    def rewrite(self, draws):
+        self.calls.append(len({draw.text for draw in draws}))
+        return [Rewrite(draw.text) for draw in draws]
+
+
+def test_a_texts_draws_are_made_together(tmp_path):
+    Counting.calls.clear()
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\n".join(f"text number {i}" for i in range(50)))
+    spec = {"mechanisms": ["py:test_runner:Counting"], "epsilons": [1, 2], "attacks": ["lexical"],
+            "corpus": {"name": "files", "path": str(texts)}, "plans": [{"lambda": 0}],
+            "encoder": "lexical", "trials": 4000, "block": 100, "batch_size": 100,
+            "out": str(tmp_path / "run")}  # fmt: skip
+    run(parse_spec(spec))
+    # four spans of 100, 300, 1200 and 2400 rows, each meeting 50 texts; a batch may begin within a text
+    assert len(Counting.calls) == 80
+    assert sum(Counting.calls) <= 4 * 50 + 80

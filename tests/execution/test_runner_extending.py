@@ -1,0 +1,151 @@
+"""More of an audit: what is there stays, what is new is added, and what contradicts it is refused."""
+
+import numpy as np
+import pytest
+
+from helpers import TABLES, Recording, SharedWords, given, make_spec, sentences, snapshot, tables
+from tedaudit.errors import RunDirectoryError
+from tedaudit.execution.preparation import prepare
+from tedaudit.execution.runner import run
+
+
+def _pairs(plan):
+    return set(zip(plan.source.tolist(), plan.replicate.tolist(), strict=True))
+
+
+def _extended(root, **changes):
+    """Run with a fresh recording mechanism; return its draws after checking that old files stay."""
+    before = snapshot(root, TABLES)
+    plugin = changes.pop("plugin", None) or Recording()
+    run(make_spec(root, mechanisms=[plugin, *changes.pop("others", [])], **changes))
+    after = snapshot(root, TABLES)
+    assert {name: after[name] for name in before} == before
+    assert len(plugin.asked) == len(plugin.draws)
+    return plugin.draws
+
+
+def test_every_rewrite_is_made_once(tmp_path):
+    draws = _extended(tmp_path, epsilons=[3, 5])
+    assert len(draws) == 200
+    assert {draw.epsilon for draw in draws} == {3, 5}
+
+
+def test_another_attack_rewrites_nothing(tmp_path):
+    _extended(tmp_path)
+    assert _extended(tmp_path, attacks=["lexical", SharedWords()]) == []
+    assert len(tables(tmp_path)["guesses/k2-lambda0/recording/3/shared-words"]) == 100
+
+
+def test_another_epsilon_rewrites_at_that_epsilon_only_and_with_the_same_noise(tmp_path):
+    first = _extended(tmp_path)
+    more = _extended(tmp_path, epsilons=[3, 7])
+    assert {draw.epsilon for draw in more} == {7}
+    assert {(draw.text, draw.key) for draw in more} == {(draw.text, draw.key) for draw in first}
+
+
+def test_another_mechanism_leaves_the_first_alone(tmp_path):
+    first = _extended(tmp_path)
+    other = Recording(other="elsewhere")
+    assert _extended(tmp_path, others=[{"name": "recording", "label": "second", "live": other}]) == []
+    assert other.asked == {(draw.text, draw.epsilon, draw.key) for draw in first}
+
+
+def test_more_trials_add_exactly_the_new_ones(tmp_path):
+    first = _extended(tmp_path, trials=70)
+    more = _extended(tmp_path, trials=150)
+    assert len(first) == 70
+    assert len(more) == 80
+    assert not {draw.key for draw in first} & {draw.key for draw in more}
+    whole = Recording()
+    run(make_spec(tmp_path / "whole", mechanisms=[whole], trials=150))
+    assert whole.asked == {(d.text, d.epsilon, d.key) for d in first + more}
+    grown, at_once = tables(tmp_path), tables(tmp_path / "whole")
+    assert {name: rows for name, rows in grown.items() if "whole" not in name} == at_once
+
+
+def test_other_plans_reuse_replicates_and_add_only_what_counting_says(tmp_path):
+    plans = [
+        {"k": 2, "lambda": 0}, {"k": 4, "lambda": 0}, {"k": 2, "lambda": -1e4}, {"k": "all"},
+        {"k": 2, "lambda": 0, "estimator": "baseline"},
+    ]  # fmt: skip
+    have = set()
+    for number in range(1, len(plans) + 1):
+        spec = make_spec(tmp_path, mechanisms=[Recording()], plans=plans[:number])
+        plan = prepare(spec).jobs[-1].plan
+        new = _pairs(plan) - have
+        counts = np.bincount(plan.source, minlength=40)
+        before = np.array([max((r + 1 for t, r in have if t == text), default=0) for text in range(40)])
+        assert len(new) == np.maximum(counts - before, 0).sum()
+        draws = _extended(tmp_path, plans=plans[:number])
+        assert len(draws) == len(new)
+        assert 0 < len(draws) <= len(plan)
+        have |= new
+    assert len(tables(tmp_path)["rewrites/recording/3"]) == len(have)
+
+
+def test_everything_at_once_extends_too(tmp_path):
+    first = _extended(tmp_path)
+    plans = [{"k": 2, "lambda": 0}, {"k": 3, "lambda": 0}]
+    more = _extended(
+        tmp_path,
+        epsilons=[3, 4],
+        trials=130,
+        plans=plans,
+        attacks=["lexical", SharedWords()],
+        others=["identity"],
+    )
+    at_once = Recording()
+    whole = tmp_path / "whole"
+    run(
+        make_spec(
+            whole,
+            mechanisms=[at_once, "identity"],
+            epsilons=[3, 4],
+            trials=130,
+            plans=plans,
+            attacks=["lexical", SharedWords()],
+        )
+    )
+    assert at_once.asked == {(d.text, d.epsilon, d.key) for d in first + more}
+    grown = {name: rows for name, rows in tables(tmp_path).items() if "whole" not in name}
+    assert grown == tables(whole)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (
+            {"mechanisms": [Recording("quite different")]},
+            "mechanism.other: something else -> quite different",
+        ),
+        ({"mechanisms": [{"name": "word-rr", "label": "recording"}]}, "mechanism.name: recording -> word-rr"),
+        ({"seed": 7}, "seed: 0 -> 7"),
+        ({"corpus": given(sentences(39))}, "corpus given (40 texts) -> given (39 texts)"),
+        ({"attacks": [SharedWords(2.0)]}, "attack.weight: 1.0 -> 2.0"),
+    ],
+)
+def test_a_change_of_what_determines_a_table_is_refused_with_the_difference_and_changes_nothing(
+    tmp_path, changes, told
+):
+    settings = {"mechanisms": [Recording()], "attacks": [SharedWords()]}
+    run(make_spec(tmp_path, **settings))
+    before = snapshot(tmp_path)
+    with pytest.raises(RunDirectoryError) as caught:
+        run(make_spec(tmp_path, **settings | changes | {"trials": 300}))
+    assert told in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+    assert snapshot(tmp_path) == before
+
+
+def test_changed_code_of_a_function_is_refused(tmp_path):
+    def first(text):
+        return text
+
+    def second(text):
+        return text.upper()
+
+    run(make_spec(tmp_path, mechanisms=[{"name": "function", "function": first, "label": "mine"}]))
+    before = snapshot(tmp_path)
+    with pytest.raises(RunDirectoryError, match=r"mechanism\.function source: \w+ -> \w+"):
+        run(make_spec(tmp_path, mechanisms=[{"name": "function", "function": second, "label": "mine"}]))
+    assert snapshot(tmp_path) == before

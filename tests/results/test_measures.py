@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+
+import tedaudit
+from judging_server import running
+from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.results.measures import Measures
+from tedaudit.results.reading import post_processing, read_result
+from tedaudit.store.directory import RunDirectory
+
+TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat") for did in ("lost", "sold")
+         for what in ("ring", "boat", "lamp")]  # fmt: skip
+
+
+def half(text):
+    """Copy what begins with a, release nothing of what begins with b, and change the rest."""
+    return text if text.startswith("ann") else "" if text.startswith("bob") else text.upper()
+
+
+def test_copies_and_empty_rewrites_are_counted():
+    found = next(iter(tedaudit.audit(half, TEXTS, epsilon=1.0, trials=600, lambda_=0)))
+    assert found.measures.copied == pytest.approx(1 / 3, abs=0.1)
+    assert found.measures.empty == pytest.approx(1 / 3, abs=0.1)
+
+
+def test_a_copy_has_the_cosine_one_with_its_source():
+    found = next(iter(tedaudit.audit("identity", TEXTS, trials=50)))
+    assert found.measures.cosine == pytest.approx(1.0, abs=1e-5)
+    assert found.measures.copied == 1.0
+
+
+def test_the_cosine_is_that_of_the_outputs_whatever_the_attack():
+    rows = tedaudit.audit(WordRR(slots=6), "demo", epsilon=6.0, attack=["lexical", "likelihood"], trials=200)
+    assert len({row.measures.cosine for row in rows}) == 1
+
+
+def test_a_judge_that_names_the_first_is_found_out(tmp_path):
+    with running() as server:
+        attack = {"name": "llm", "judge": server.backend}
+        found = next(iter(tedaudit.audit("word-rr", "demo", epsilon=8.0, attack=[attack], trials=40,
+                                         out=str(tmp_path / "run"))))  # fmt: skip
+    assert found.measures.first == 1.0
+    assert next(iter(read_result(RunDirectory(tmp_path / "run")))).measures.first == 1.0
+
+
+@pytest.mark.parametrize(
+    ("attainable", "success", "strength", "saturated"),
+    [(0.75, 0.625, 0.5, False), (1.0, 1.0, 1.0, True), (0.9, 1.0, 1.25, False), (0.5, 0.5, None, False)],
+)
+def test_strength_is_the_share_of_what_is_within_reach(attainable, success, strength, saturated):
+    measures = Measures(attainable=attainable)
+    assert measures.strength(success, 2) == (None if strength is None else pytest.approx(strength))
+    assert measures.saturated(success) is saturated
+    assert Measures().strength(success, 2) is None
+
+
+def test_both_at_the_ceiling_are_marked():
+    rows = tedaudit.audit(
+        WordRR(slots=30), "demo", epsilon=40.0, attack=["lexical", "likelihood"], trials=300
+    )
+    assert all(row.saturated for row in rows)
+
+
+def test_what_a_decoder_hides_is_the_difference_of_two_attacks(tmp_path):
+    pytest.importorskip("transformers")
+    import tiny_models
+
+    model = str(tiny_models.save_lstm(tmp_path / "model"))
+    encoder = {"name": "embedding", "encoder": "lexical"}
+    result = tedaudit.audit({"name": "adept", "model": model, "delta": 1e-5}, TEXTS, epsilon=[50.0],
+                            attack=["internal", encoder], trials=100)  # fmt: skip
+    (row,) = post_processing(result)
+    bounds = {finding.attack: finding.bound.lower for finding in result}
+    assert row["effect"] == pytest.approx(bounds["internal"] - bounds["embedding"])
+    assert np.isfinite(row["effect"])
+    assert result.to_dict()["post_processing"] == [row]

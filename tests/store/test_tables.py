@@ -1,0 +1,201 @@
+import numpy as np
+import polars as pl
+import pytest
+
+import tedaudit.store.tables
+from tedaudit.errors import RunDirectoryError
+from tedaudit.plans.trials import Judged
+from tedaudit.store.directory import write_frame
+from tedaudit.store.tables import GuessTable, RewriteTable
+from tedaudit.types import Rewrite
+
+
+def _rewrites(texts, replicates):
+    return [Rewrite(f"{text}/{replicate}") for text, replicate in zip(texts, replicates, strict=True)]
+
+
+def _append(table, texts, replicates):
+    table.append(texts, replicates, _rewrites(texts, replicates))
+
+
+def _fetched(table, pairs):
+    texts, replicates = np.array(pairs).T
+    return [rewrite.text for rewrite in table.fetch(texts, replicates)]
+
+
+def _judged(rows, best=None):
+    n = len(rows)
+    number = np.asarray(rows, dtype=np.int32)
+    return Judged(
+        number, number.astype(np.float32), number, number % 2 == 0, number % 3 == 0,
+        np.ones((n, 2), dtype=np.float32), best,
+    )  # fmt: skip
+
+
+# --- rewrites
+
+
+def test_rewrites_are_found_by_text_and_replicate_in_the_order_asked_for(tmp_path):
+    table = RewriteTable(tmp_path, "key")
+    _append(table, [3, 0, 3], [0, 0, 1])
+    _append(table, [1, 0], [0, 1])
+    pairs = [(0, 1), (3, 1), (3, 0), (1, 0), (0, 0)]
+    for found in (table, RewriteTable(tmp_path, "key")):
+        assert _fetched(found, pairs) == [f"{text}/{replicate}" for text, replicate in pairs]
+        assert _fetched(found, [(3, 1), (3, 1)]) == ["3/1", "3/1"]
+        missing = found.missing(np.array([0, 0, 1, 3, 2]), np.array([1, 2, 1, 1, 0]))
+        assert missing.tolist() == [False, True, True, False, True]
+
+
+def test_an_empty_table_lacks_everything(tmp_path):
+    table = RewriteTable(tmp_path / "none", "key")
+    assert table.missing(np.arange(3), np.zeros(3)).all()
+    with pytest.raises(RunDirectoryError, match="lacks rewrites"):
+        table.fetch(np.array([0]), np.array([0]))
+
+
+def test_many_parts_are_searched_as_well_as_few(tmp_path):
+    table = RewriteTable(tmp_path, "key")
+    everything = [(text, replicate) for replicate in range(40) for text in range(5)]
+    for part in range(40):
+        _append(table, [0, 1, 2, 3, 4], [part] * 5)
+        assert not table.missing(*np.array(everything[: 5 * (part + 1)]).T).any()
+    for found in (table, RewriteTable(tmp_path, "key")):
+        assert _fetched(found, everything[::-7]) == [f"{t}/{r}" for t, r in everything[::-7]]
+    assert len(list(tmp_path.glob("part-*.parquet"))) == 40
+
+
+def test_parts_that_no_longer_fit_into_memory_are_read_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(tedaudit.store.tables, "_CACHED_BYTES", 1)
+    table = RewriteTable(tmp_path, "key")
+    for part in range(4):
+        _append(table, [0, 1], [part] * 2)
+    pairs = [(0, 3), (1, 0), (0, 1), (1, 2), (0, 0)]
+    assert _fetched(table, pairs) == [f"{t}/{r}" for t, r in pairs]
+    assert len(table._cache) == 1
+
+
+def test_every_part_of_a_rewrite_survives(tmp_path):
+    rewrites = [
+        Rewrite("naïve \u2028\x00 text", (5, 0, 9), np.array([0.5, -1.25], dtype=np.float32), 3),
+        Rewrite("", None, None, None, "too-long"),
+        Rewrite("plain", (), np.zeros(0, dtype=np.float32)),
+    ]
+    RewriteTable(tmp_path, "key").append([0, 1, 2], [0, 0, 0], rewrites)
+    for old, new in zip(
+        rewrites, RewriteTable(tmp_path, "key").fetch(np.arange(3), np.zeros(3)), strict=True
+    ):
+        assert (old.text, old.tokens, old.units, old.error) == (new.text, new.tokens, new.units, new.error)
+        assert (old.latent is None) == (new.latent is None)
+        if old.latent is not None:
+            assert new.latent.dtype == np.float32
+            assert new.latent.tolist() == old.latent.tolist()
+
+
+def test_half_a_surrogate_pair_is_stored_in_the_form_that_attacks_see_now_and_later(tmp_path):
+    table = RewriteTable(tmp_path, "key")
+    table.append([0], [0], [Rewrite("a\ud800b")])
+    assert _fetched(table, [(0, 0)]) == _fetched(RewriteTable(tmp_path, "key"), [(0, 0)]) == ["a?b"]
+
+
+def test_rewrites_of_a_deleted_part_are_missing_and_come_back_in_a_new_one(tmp_path):
+    table = RewriteTable(tmp_path, "key")
+    _append(table, [0, 1], [0, 0])
+    _append(table, [0, 1], [1, 1])
+    (tmp_path / "part-000000.parquet").unlink()
+    again = RewriteTable(tmp_path, "key")
+    assert again.missing(np.array([0, 0]), np.array([0, 1])).tolist() == [True, False]
+    _append(again, [0, 1], [0, 0])
+    assert _fetched(RewriteTable(tmp_path, "key"), [(0, 0), (1, 1)]) == ["0/0", "1/1"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["part-000001.parquet", "part-000002.parquet"]
+
+
+def test_a_rewrite_without_a_single_row_does_no_harm(tmp_path):
+    table = RewriteTable(tmp_path, "key")
+    _append(table, [], [])
+    _append(table, [4], [0])
+    assert _fetched(RewriteTable(tmp_path, "key"), [(4, 0)]) == ["4/0"]
+    assert RewriteTable(tmp_path, "key").missing(np.array([0]), np.array([0])).all()
+
+
+@pytest.mark.parametrize("kind", [RewriteTable, GuessTable])
+@pytest.mark.parametrize("name", ["notes.txt", "part-1.parquet", "part-000000.parquet.bak", "part-x.parquet"])
+def test_a_file_that_is_no_part_of_the_table_is_named(tmp_path, kind, name):
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(RunDirectoryError, match=f"{name}' is not part of this table. Move it away"):
+        kind(tmp_path, "key")
+
+
+@pytest.mark.parametrize("kind", [RewriteTable, GuessTable])
+def test_what_is_being_written_at_the_moment_does_not_disturb_a_reader(tmp_path, kind):
+    (tmp_path / "table.json").write_text("{}")
+    (tmp_path / ".writing-123-part-000000000-000000010.parquet").write_bytes(b"half")
+    kind(tmp_path, "key")
+
+
+def test_parts_of_one_table_are_not_taken_for_those_of_another(tmp_path):
+    _append(RewriteTable(tmp_path, "key"), [0], [0])
+    with pytest.raises(RunDirectoryError, match=r"part-000000\.parquet' does not belong to this table"):
+        RewriteTable(tmp_path, "another")
+
+
+# --- guesses
+
+
+def _rows(gaps):
+    return [(gap.start, gap.stop) for gap in gaps]
+
+
+def test_gaps_are_what_is_left_to_do_in_pieces(tmp_path):
+    table = GuessTable(tmp_path, "key")
+    assert _rows(table.gaps(25, 10)) == [(0, 10), (10, 20), (20, 25)]
+    for start, stop in ((5, 12), (20, 22)):
+        table.append(range(start, stop), _judged(range(start, stop)))
+    for found in (table, GuessTable(tmp_path, "key")):
+        assert _rows(found.gaps(25, 10)) == [(0, 5), (12, 20), (22, 25)]
+        assert _rows(found.gaps(25, 3)) == [(0, 3), (3, 5), (12, 15), (15, 18), (18, 20), (22, 25)]
+        assert _rows(found.gaps(21, 100)) == [(0, 5), (12, 20)]
+        assert _rows(found.gaps(6, 100)) == [(0, 5)]
+        assert _rows(found.gaps(3, 100)) == [(0, 3)]
+
+
+def test_only_rows_with_everything_before_them_are_complete(tmp_path):
+    table = GuessTable(tmp_path, "key")
+    assert table.complete() == 0
+    assert table.read(["choice"])["choice"].tolist() == []
+    table.append(range(10, 20), _judged(range(10, 20)))
+    assert table.complete() == 0
+    assert table.read(["choice"])["choice"].tolist() == []
+    table.append(range(10), _judged(range(10)))
+    table.append(range(30, 40), _judged(range(30, 40)))
+    assert table.complete() == 20
+    assert GuessTable(tmp_path, "key").read(["choice"])["choice"].tolist() == list(range(20))
+    table.append(range(20, 30), _judged(range(20, 30)))
+    assert table.complete() == 40
+    assert _rows(table.gaps(40, 10)) == []
+
+
+def test_columns_come_back_with_their_types_for_all_or_the_first_rows(tmp_path):
+    table = GuessTable(tmp_path, "key")
+    for start in (0, 10):
+        rows = range(start, start + 10)
+        table.append(rows, _judged(rows, best=np.ones((10, 5), dtype=np.int32)))
+    found = table.read(["choice", "usable", "failed", "rank"])
+    assert found["choice"].dtype == np.int32
+    assert found["usable"].dtype == np.bool_
+    assert found["failed"].tolist() == [row % 3 == 0 for row in range(20)]
+    assert table.read(["choice"], 13)["choice"].tolist() == list(range(13))
+    assert table.read(["choice"], 99)["choice"].tolist() == list(range(20))
+    assert table.read(["best"])["best"].shape == (20, 5)
+
+
+def test_a_part_with_another_number_of_rows_than_its_name_says_is_refused(tmp_path):
+    table = GuessTable(tmp_path, "key")
+    table.append(range(10), _judged(range(10)))
+    path = tmp_path / "part-000000000-000000010.parquet"
+    write_frame(path, pl.read_parquet(path).head(9), "key")
+    with pytest.raises(RunDirectoryError, match=f"{path.name}' has 9 rows instead of 10. Delete it"):
+        GuessTable(tmp_path, "key").read(["choice"])
+    path.unlink()
+    again = GuessTable(tmp_path, "key")
+    assert _rows(again.gaps(10, 10)) == [(0, 10)]
