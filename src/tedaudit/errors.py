@@ -45,6 +45,6 @@ def listed(names: Iterable[str]) -> str:
 
 
 def did_you_mean(name: str, allowed: Iterable[str]) -> str:
-    """Return " Did you mean 'x'?" where a close name exists, else the empty string."""
+    """Return " Did you mean 'x'?" if there is a close name, otherwise an empty string."""
     close = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.6)
     return f" Did you mean '{close[0]}'?" if close else ""

@@ -18,7 +18,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tedaudit.abilities import HasFingerprint
+from tedaudit.abilities import HasFingerprint, UsesModels
 from tedaudit.errors import PluginError, SpecError, did_you_mean, listed
 from tedaudit.types import Card
 
@@ -35,6 +35,13 @@ class Reference:
     name: str
     params: Mapping[str, Any] = field(default_factory=dict)
     live: object | None = None
+
+    @property
+    def identity(self) -> str:
+        """A name that two references share only if they make the same plug-in."""
+        if self.live is not None:
+            return f"{self.kind} at {id(self.live)}"
+        return f"{self.kind} {self.name} {sorted(self.params.items(), key=lambda item: item[0])!r}"
 
 
 def names(kind: Kind) -> list[str]:
@@ -62,9 +69,9 @@ def find(kind: Kind, name: str) -> Any:
         if entry.name == name:
             return _loaded(kind, entry)
     module = importlib.import_module(f"tedaudit.{_FOLDERS[kind]}.{name.replace('-', '_')}")
-    for found in vars(module).values():
-        if inspect.isclass(found) and getattr(getattr(found, "card", None), "name", "") == name:
-            return found
+    for value in vars(module).values():
+        if inspect.isclass(value) and getattr(getattr(value, "card", None), "name", "") == name:
+            return value
     raise PluginError(f"{module.__name__} holds no class whose card is named '{name}'.")
 
 
@@ -100,21 +107,19 @@ def build(reference: Reference) -> Any:
     """Return the plug-in, its fields checked by name and simple type."""
     if reference.live is not None:
         return reference.live
-    found = find(reference.kind, reference.name)
+    plugin = find(reference.kind, reference.name)
     params = dict(reference.params)
-    if reference.kind == "mechanism" and not inspect.isclass(found):
-        from tedaudit.mechanisms.function import Function
-
-        function = reference.name if reference.name.startswith("py:") else found
-        found, params = Function, {"function": function, **params}
-    if not (inspect.isclass(found) and hasattr(found, _VERBS[reference.kind]) and hasattr(found, "card")):
+    if reference.kind == "mechanism" and not inspect.isclass(plugin):
+        function = reference.name if reference.name.startswith("py:") else plugin
+        plugin, params = find("mechanism", "function"), {"function": function, **params}
+    if not (inspect.isclass(plugin) and hasattr(plugin, _VERBS[reference.kind]) and hasattr(plugin, "card")):
         raise PluginError(
-            f"'{reference.name}' is no {reference.kind}: it must be a class with a `card` and a method "
+            f"'{reference.name}' is not a {reference.kind}: it must be a class with a `card` and a method "
             f"`{_VERBS[reference.kind]}`; see CONTRIBUTING.md for one in 30 lines."
         )
-    params = {**_variant(found, reference.name, params), **params}
-    _check_parameters(found, reference.name, params)
-    return found(**params)
+    params = {**_variant(plugin, reference.name, params), **params}
+    _check_parameters(plugin, reference.name, params)
+    return plugin(**params)
 
 
 def cards(kind: Kind) -> list[Card]:
@@ -135,8 +140,8 @@ def parameters(plugin: type) -> dict[str, Any]:
 
 def variants(plugin: type) -> Mapping[str, Mapping[str, Any]]:
     """Return the named sets of field values that a plug-in offers."""
-    found: Mapping[str, Mapping[str, Any]] = getattr(plugin, "variants", {})
-    return found
+    offered: Mapping[str, Mapping[str, Any]] = getattr(plugin, "variants", {})
+    return offered
 
 
 def zoo_fields(plugin: Any) -> dict[str, str]:
@@ -150,26 +155,35 @@ def determinants(plugin: Any) -> dict[str, Any]:
 
     A field whose metadata says `incidental`, such as the device, may change between runs.
     """
-    found: dict[str, Any] = {"name": plugin.card.name, "version": plugin.card.version}
+    known: dict[str, Any] = {"name": plugin.card.name, "version": plugin.card.version}
     parts = fields(plugin) if is_dataclass(plugin) else ()
     for key in [part.name for part in parts if part.init and not part.metadata.get("incidental")]:
-        value = getattr(plugin, key)
-        found[key] = value if isinstance(value, str | int | float | bool | None) else _described(value)
+        known[key] = _describe_value(getattr(plugin, key))
     if isinstance(plugin, HasFingerprint):
-        found.update(plugin.fingerprint())
-    return found
+        known.update(plugin.fingerprint())
+    return known
 
 
-def _described(value: Any) -> Any:
+def _describe_value(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return [_described(item) for item in value]
+        return [_describe_value(item) for item in value]
     if isinstance(value, str | int | float | bool | None):
         return value
-    return written(value)
+    return describe_object(value)
 
 
-def written(value: object) -> str:
-    """Return how an object is written down: so that it can be found again, where that is possible."""
+def model_uses(user: str, plugin: Any, known: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the checkpoints behind a plug-in's results: resolved names, with checksums from `known`."""
+    if not isinstance(plugin, UsesModels):
+        return []
+    return [
+        {"used_by": user, "part": part, "model": name, "checksum": str(known.get(part, ""))}
+        for part, name in plugin.models().items()
+    ]
+
+
+def describe_object(value: object) -> str:
+    """Return how an object is written down, so that it can be found again if that is possible."""
     name = str(getattr(value, "__qualname__", ""))
     module = getattr(value, "__module__", None) or "builtins"
     if not name or "<" in name or "." in name or module == "__main__":
@@ -187,7 +201,7 @@ def _loaded(kind: Kind, entry: importlib.metadata.EntryPoint) -> Any:
     except Exception as error:  # whatever another package's code raises
         raise PluginError(
             f"The {kind} '{entry.name}' stands for {entry.value}, which cannot be loaded: "
-            f"{type(error).__name__}: {error}. Mend, update or uninstall the package that declares it."
+            f"{type(error).__name__}: {error}. Fix, update or uninstall the package that declares it."
         ) from error
 
 

@@ -26,7 +26,7 @@ class Bound:
     """What an attack proved about epsilon, with everything needed to read the number.
 
     Only `lower` and `ceiling` speak of the mechanism: no attack proves privacy. `point` and
-    `upper` describe this attack's success and are infinite where it was never wrong.
+    `upper` describe this attack's success and are infinite if it was never wrong.
     """
 
     lower: float
@@ -51,6 +51,8 @@ class Bound:
     candidates: int
     delta: float
     method: Method
+    any_time: bool = False
+    """Whether the bound holds at every look, so that the number of trials need not be fixed beforehand."""
 
     @property
     def leakage(self) -> float:
@@ -72,7 +74,7 @@ class Bound:
 
 
 def epsilon_from_success(success: float, candidates: int = 2, delta: float = 0.0) -> float:
-    """Return max(0, ln((k - 1) (p - delta) / (1 - p))): 0 where p <= delta, infinite at p = 1."""
+    """Return max(0, ln((k - 1) (p - delta) / (1 - p))): 0 if p <= delta, infinite at p = 1."""
     success = checked_share("success", success)
     candidates, delta = checked_candidates(candidates), checked_delta(delta)
     if success <= delta:
@@ -119,6 +121,7 @@ def bound_from_interval(
         candidates=candidates,
         delta=delta,
         method=method,
+        any_time=method == "sequential",
     )
 
 

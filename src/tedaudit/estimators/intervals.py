@@ -22,7 +22,7 @@ def clopper_pearson(successes: int, trials: int, alpha: float = 0.01) -> tuple[f
 def _lower_end(successes: int, trials: int, tail: float) -> float:
     """Return the rate at which `successes` or more have probability `tail`: a beta quantile.
 
-    Not by `betaincinv`: scipy 1.17 misses the tail where a parameter is 1,000, by a relative
+    Not by `betaincinv`: scipy 1.17 misses the tail if a parameter is 1,000, by a relative
     2e-4 at 10^7 trials and without limit above 10^8. `betainc` itself is exact to 1e-11.
     """
     from scipy.special import betainc

@@ -76,7 +76,7 @@ def _lower_end(correct: int, trials: int, alpha: float) -> float:
     The search starts between
 
     - a rate that is surely rejected: (1 - v + v / p0)^s >= v / p0 gives M >= 1 / (p0 (f + 1) (f + 2));
-    - a rate that surely is not: s / T, since no larger one is likelier and so M <= 1, or, where
+    - a rate that surely is not: s / T, since no larger one is likelier and so M <= 1, or, if
       all T were right, T / (T + 1), since M is (1 + 1 / T)^T - T / (T + 1) there: below 2.
     """
     if correct == 0:

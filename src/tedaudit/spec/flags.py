@@ -38,7 +38,7 @@ _LISTS = {"mechanism": "mechanisms", "epsilon": "epsilons", "attack": "attacks"}
 
 
 def embedded() -> dict[str, Any]:
-    """Return what `tedaudit run` does where nothing is said."""
+    """Return what `tedaudit run` does without a file."""
     return SIX if is_default() else SMALL
 
 
@@ -54,7 +54,7 @@ def merged(base: Mapping[str, Any], flags: Mapping[str, Any], assignments: Seque
                 f"Flags cannot set {listed(plan)}: the file has {1 + len(others)} plans, and flags know one "
                 "only. Change the plans in the file."
             )
-        # what is no mapping stays as it is: the spec says what is wrong with it
+        # anything but a mapping stays as it is: the spec says what is wrong with it
         settings["plans"] = [{**first, **plan} if isinstance(first, Mapping) else first]
     for key, value in given.items():
         settings[_LISTS.get(key, key)] = list(value) if key in _LISTS else value
@@ -71,7 +71,7 @@ def k_value(value: str) -> int | str:
 
 
 def as_corpus(value: str) -> dict[str, Any]:
-    """Return a corpus by name, or by path where it looks like one."""
+    """Return a corpus by name, or by path if it looks like one."""
     path = Path(value).expanduser()
     return {"name": "files", "path": value} if table_format(path) or path.exists() else {"name": value}
 

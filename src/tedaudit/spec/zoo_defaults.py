@@ -1,4 +1,4 @@
-"""Which models of the zoo are installed, what uses them, and which of them an audit takes unasked."""
+"""Which models of the zoo are installed, what uses them, and which an audit takes by default."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
