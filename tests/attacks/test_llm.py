@@ -154,7 +154,7 @@ def test_a_judge_that_dies_stops_the_run_and_the_same_command_goes_on(tmp_path):
     folder = tmp_path / "run"
     with running([""] * 25 + ["close"] * 500) as server:
         spec = audit_spec(server, folder, reading="generate", concurrency=1)
-        with pytest.raises(ModelError, match="goes on from there"):
+        with pytest.raises(ModelError, match="continues from there"):
             run(spec)
         partial = next(iter(read_result(RunDirectory(folder))))
         assert partial.tally.trials == 20  # whole blocks only

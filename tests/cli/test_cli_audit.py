@@ -193,7 +193,7 @@ def test_an_encoder_that_is_not_there_is_named_before_anything_is_written(way, e
     code, out, err, there = encoders_refused[way]
     assert (code, out) == (2, "")
     assert "error: Encoder 'nobody/has-this-model' could not be loaded" in err
-    assert "Name a folder that holds a SentenceTransformer model" in err
+    assert "Name a folder with a SentenceTransformer model" in err
     assert "'lexical' needs none" in err
     assert "Traceback" not in err
     assert there == ["texts.txt"]

@@ -93,7 +93,7 @@ def test_beams_stop_as_soon_as_enough_of_them_have_ended(loaded):
         assert [2, *tokens] == row[: len(tokens) + 1]
 
 
-def test_decoding_does_not_depend_on_company(loaded):
+def test_decoding_does_not_depend_on_the_batch(loaded):
     import torch
 
     hidden = np.random.default_rng(0).normal(scale=3.0, size=(37, 20, 16)).astype(np.float32)
@@ -172,7 +172,7 @@ def test_a_file_that_would_run_code_is_refused(folder, tmp_path):
     import torch
 
     torch.save({"model_state_dict": _Harmful(str(tmp_path / "ran"))}, tmp_path / "harmful.pt")
-    with pytest.raises(ModelError, match="hold tensors alone"):
+    with pytest.raises(ModelError, match="contain only tensors"):
         load_bart(folder, weights=str(tmp_path / "harmful.pt"), device="cpu")
     assert not (tmp_path / "ran").exists()
     with pytest.raises(ModelError, match=r"nowhere\.pt' could not be read"):
@@ -220,7 +220,7 @@ def test_a_folder_names_its_own_pruned_dimensions(other, tmp_path):
 )
 def test_dimensions_that_cannot_be_pruned_are_refused(tmp_path, values):
     np.save(tmp_path / "pruned.npy", np.array(values))
-    with pytest.raises(ModelError, match="numbers from 0 to 15, or 16 truth values"):
+    with pytest.raises(ModelError, match="numbers from 0 to 15, or 16 Booleans"):
         read_pruned(str(tmp_path / "pruned.npy"), 16)
 
 

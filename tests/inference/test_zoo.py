@@ -63,14 +63,14 @@ def test_every_model_has_a_card_with_data_licence_figures_limits_and_hashes(name
     assert all(value in card for value in hashes.values())
 
 
-def test_a_damaged_file_is_named_with_the_cure(copy):
+def test_a_damaged_file_is_named_with_the_fix(copy):
     with (copy / "tokenizer.json").open("ab") as file:
         file.write(b" ")
     with pytest.raises(ModelError, match=r"'zoo:vocabulary'.*tokenizer\.json is damaged.*--force-reinstall"):
         folder("zoo:vocabulary")
 
 
-def test_a_missing_file_is_named_with_the_cure(copy):
+def test_a_missing_file_is_named_with_the_fix(copy):
     (copy / "tokenizer.json").unlink()
     with pytest.raises(ModelError, match=r"tokenizer\.json is missing.*--force-reinstall"):
         folder("zoo:vocabulary")

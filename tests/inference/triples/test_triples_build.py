@@ -66,7 +66,7 @@ def test_as_many_clusters_as_triples_is_the_most(tmp_path: Path) -> None:
     assert not (tmp_path / "more").exists()
 
 
-def test_texts_are_streamed_and_progress_is_told(tmp_path: Path) -> None:
+def test_texts_are_streamed_and_progress_is_reported(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     texts = (text for _ in range(300) for text in TEXTS)
     build_table(texts, tmp_path / "table", recipe(), lambda read, found: told.append((read, found)))
@@ -90,7 +90,7 @@ def test_a_failure_halfway_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_an_existing_folder_is_not_overwritten(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="exists already"):
+    with pytest.raises(SpecError, match="already exists"):
         build_table(TEXTS, tmp_path, recipe())
 
 
@@ -106,5 +106,5 @@ def test_numbers_below_one_are_refused(name: str) -> None:
 
 
 def test_more_dimensions_than_the_encoder_has_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="gives 384 dimensions, and 400 are asked for"):
+    with pytest.raises(ModelError, match="gives 384 dimensions, but 400 are requested"):
         build_table(TEXTS, tmp_path / "table", recipe(dimensions=400))

@@ -122,7 +122,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         load_table(str(folder))
 
 
-def test_the_zoo_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_zoo_is_named_if_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tedaudit_zoo", None)
     with pytest.raises(ModelError, match="pip install tedaudit-zoo"):
         load_table("zoo:no-such-table")

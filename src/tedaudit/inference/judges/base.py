@@ -1,4 +1,4 @@
-"""What a judge is asked and what it answers; the values that pass between attacks and judges."""
+"""Questions to a judge and its answers: the values that pass between attacks and judges."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,9 @@ _THOUGHT = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A user's turn in two parts, of which many prompts share the first, and how the reply begins.
+    """A user's turn in two parts, the first shared by many prompts, and the beginning of the reply.
 
-    A raw one is no turn: a model in this process reads it without its chat template.
+    A raw prompt is not a turn: a model in this process reads it without its chat template.
     """
 
     head: str
@@ -39,7 +39,7 @@ class Judge(Protocol):
         ...
 
     def answer(self, prompts: Sequence[Prompt], max_tokens: int) -> list[str]:
-        """Return the likeliest reply to each prompt, thoughts left out."""
+        """Return the likeliest reply to each prompt, without think blocks."""
         ...
 
     def fingerprint(self) -> Mapping[str, str]:
@@ -49,7 +49,7 @@ class Judge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """How a server is called; none of it changes an answer."""
+    """How a server is called; none of these settings changes an answer."""
 
     allow_remote: bool = False
     concurrency: int = 8
@@ -58,5 +58,5 @@ class Service:
 
 
 def without_thoughts(text: str) -> str:
-    """Return a reply without its think blocks; one that never ends takes the rest with it."""
+    """Return a reply without its think blocks; an unclosed one removes the rest of the reply."""
     return _THOUGHT.sub("", text).strip()
