@@ -60,7 +60,7 @@ def test_own_rewrites_have_keys_of_their_own(tmp_path):
     assert not own & KEYS
 
 
-def test_other_texts_are_practised_on_where_there_are_any():
+def test_other_texts_are_practised_on_if_there_are_any():
     corpus = Demo().load()
     texts = practice_texts(corpus)
     assert len(texts) >= 50
@@ -82,7 +82,7 @@ def test_exercises_hide_the_source_evenly_among_other_texts():
     assert min(counts) > 60  # 100 each expected
 
 
-def test_how_many_rewrites_were_made_is_told(tmp_path):
+def test_the_number_of_own_rewrites_is_reported(tmp_path):
     found = run(spec(tmp_path / "a", [{"name": "trained", "encoder": "lexical", "rewrites": 60}, "lexical"]))
     told = {row.attack: row.measures.own_rewrites for row in found}
     assert told == {"trained": 60, "lexical": 0}
@@ -92,7 +92,7 @@ def test_a_table_of_rewrites_cannot_be_practised_on(tmp_path):
     table = tmp_path / "table.csv"
     table.write_text("original,rewrite\n" + "".join(f"text {n},other {n}\n" for n in range(30)))
     recorded = {"name": "recorded", "path": str(table)}
-    with pytest.raises(SpecError, match="rewrites anew"):
+    with pytest.raises(SpecError, match="makes new rewrites"):
         run(spec(tmp_path / "a", [{"name": "trained", "rewrites": 50}], recorded, trials=10))
 
 

@@ -1,4 +1,4 @@
-"""What the attacks by similarity share: the candidate whose vector is closest to the output's."""
+"""Shared by the similarity attacks: the candidate whose vector is closest to the output's."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -29,56 +29,56 @@ class Similarity:
 
     def guess(self, seen: Sequence[Observation]) -> list[Guess]:
         """Return the cosine of each output with each of its candidates."""
-        outputs, row_of = _distinct(observation.output.text for observation in seen)
+        outputs, row_of = _deduplicate(observation.output.text for observation in seen)
         vectors = self._encoder.encode(outputs)
         whole = self._table is not None and all(o.candidates is self._pool for o in seen)
-        scores = self._against_pool(vectors, row_of) if whole else self._against_own(vectors, row_of, seen)
+        scores = self._score_pool(vectors, row_of) if whole else self._score_own(vectors, row_of, seen)
         return [Guess(row) for row in scores]
 
-    def _against_pool(self, vectors: Any, row_of: list[int]) -> Sequence[Floats]:
-        """Score all of the pool for every output: one matrix product per so many outputs."""
+    def _score_pool(self, vectors: Any, row_of: list[int]) -> Sequence[Floats]:
+        """Score the whole pool for every output: one matrix product per block of outputs."""
         if hasattr(vectors, "toarray"):
             table = np.asarray((vectors @ self._table.T).toarray(), dtype=np.float64)
         else:
-            table = _products(vectors, self._table.T)
+            table = _multiply(vectors, self._table.T)
         return [table[row] for row in row_of]
 
-    def _against_own(self, vectors: Any, row_of: list[int], seen: Sequence[Observation]) -> Sequence[Floats]:
+    def _score_own(self, vectors: Any, row_of: list[int], seen: Sequence[Observation]) -> Sequence[Floats]:
         """Score each observation's own candidates: the products of matching rows."""
         counts = [len(observation.candidates) for observation in seen]
-        left = np.repeat(row_of, counts)
-        table, right = self._vectors([text for observation in seen for text in observation.candidates])
+        output_rows = np.repeat(row_of, counts)
+        table, rows = self._find_vectors([text for observation in seen for text in observation.candidates])
         parts = [
-            _row_products(vectors[left[start : start + _PAIRS]], table[right[start : start + _PAIRS]])
-            for start in range(0, len(left), _PAIRS)
+            _multiply_rows(vectors[output_rows[start : start + _PAIRS]], table[rows[start : start + _PAIRS]])
+            for start in range(0, len(output_rows), _PAIRS)
         ]
         return np.split(np.concatenate(parts), np.cumsum(counts)[:-1])
 
-    def _vectors(self, texts: Sequence[str]) -> tuple[Any, list[int]]:
-        """Return a table of vectors, and which row of it is each text's."""
+    def _find_vectors(self, texts: Sequence[str]) -> tuple[Any, list[int]]:
+        """Return a table of vectors, and the row of each text in it."""
         known = self._position
         if self._table is not None and all(text in known for text in texts):
             return self._table, [known[text] for text in texts]
-        distinct, rows = _distinct(texts)
+        distinct, rows = _deduplicate(texts)
         return self._encoder.encode(distinct), rows
 
 
-def _distinct(texts: Any) -> tuple[list[str], list[int]]:
-    """Return the distinct texts and, per text, its place among them."""
-    place: dict[str, int] = {}
-    rows = [place.setdefault(text, len(place)) for text in texts]
-    return list(place), rows
+def _deduplicate(texts: Any) -> tuple[list[str], list[int]]:
+    """Return the distinct texts and the position of each text among them."""
+    position: dict[str, int] = {}
+    rows = [position.setdefault(text, len(position)) for text in texts]
+    return list(position), rows
 
 
-def _products(rows: Any, columns: Any) -> Floats:
-    """Return all products; a kernel's sums depend on the shape, so every product has the same one."""
+def _multiply(rows: Any, columns: Any) -> Floats:
+    """Return the matrix product; rounding in a kernel depends on the shape, so all blocks have the same."""
     padded = np.concatenate([rows, np.zeros((-len(rows) % _ROWS, rows.shape[1]), dtype=rows.dtype)])
     parts = [padded[start : start + _ROWS] @ columns for start in range(0, len(padded), _ROWS)]
     return np.concatenate(parts)[: len(rows)].astype(np.float64)
 
 
-def _row_products(left: Any, right: Any) -> Floats:
-    """Return the product of each row with the one beside it."""
+def _multiply_rows(left: Any, right: Any) -> Floats:
+    """Return the inner product of each pair of rows."""
     if hasattr(left, "multiply"):
         return np.asarray(left.multiply(right).sum(axis=1), dtype=np.float64).ravel()
     return np.asarray((left.astype(np.float64) * right.astype(np.float64)).sum(axis=1))

@@ -1,6 +1,6 @@
-"""Name the candidate that shares most words and character n-grams with the output.
+"""Guess the candidate that shares most words and character n-grams with the output.
 
-Needs no model. Features are weighed by how rare they are in the candidate pool, which the
+Needs no model. Features are weighted by how rare they are in the candidate pool, which the
 adversary knows by assumption.
 """
 
@@ -19,7 +19,7 @@ class Lexical:
 
     card: ClassVar[Card] = Card(
         name="lexical",
-        summary="Shared words, word pairs and character n-grams, weighed by rarity; no model.",
+        summary="Shared words, word pairs and character n-grams, weighted by rarity; no model.",
         departures=("not in the paper: a baseline that runs everywhere",),
     )
     _similarity: Similarity = field(init=False, repr=False, compare=False)

@@ -30,12 +30,12 @@ class Sst2:
     path: str = ""
 
     def load(self) -> Corpus:
-        """Return train, valid (the dev file) and test, as far as they are there."""
+        """Return train, valid (the dev file) and test, if present."""
         place = locate(self.card.name, self.path, _ORIGIN)
-        editions = {"tsv files (train.tsv, dev.tsv, test.tsv) with the column sentence": _glue}
+        editions = {"tsv files (train.tsv, dev.tsv, test.tsv) with the column sentence": _read_glue}
         splits, notes = read_edition(self.card.name, place, editions)
         return assemble(self.card.name, splits, notes)
 
 
-def _glue(place: Path) -> Splits:
+def _read_glue(place: Path) -> Splits:
     return {split: labelled(file, "sentence") for split, file in tables(place, "tsv").items()}

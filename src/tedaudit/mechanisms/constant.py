@@ -1,6 +1,6 @@
-"""Release the same sentence whatever comes in: the mechanism that no attack may break.
+"""Release the same sentence for every input: the mechanism that no attack may break.
 
-Claim: epsilon 0, truly.
+Claim: epsilon 0, which is exact.
 """
 
 import math
@@ -25,7 +25,7 @@ class Constant:
         return Claim(0.0, "document")
 
     def epsilons(self, asked: Sequence[float]) -> Sequence[float]:  # noqa: ARG002
-        """Return the one setting there is."""
+        """Return the only setting."""
         return (math.inf,)
 
     def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:

@@ -1,4 +1,4 @@
-"""Release the text as it is: the mechanism that every attack must break.
+"""Release the text unchanged: the mechanism that every attack must break.
 
 Claim: none.
 """
@@ -22,9 +22,9 @@ class Identity:
         return None
 
     def epsilons(self, asked: Sequence[float]) -> Sequence[float]:  # noqa: ARG002
-        """Return the one setting there is."""
+        """Return the only setting."""
         return (math.inf,)
 
     def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
-        """Return the texts."""
+        """Return the texts unchanged."""
         return [Rewrite(draw.text) for draw in draws]
