@@ -1,6 +1,6 @@
 """Built-in messages with names, places, dates, sums and numbers in them: nothing to download, nobody's data.
 
-A grammar writes them (`_grammar`, `_phrases*`), and every message is a function of its number alone:
+A grammar writes them (`_grammar`, `demo_phrases.txt`), and every message is a function of its number alone:
 more messages extend the list, and the same ones come out on every machine. The test split is drawn
 first, so that it is the same for every size and no training message repeats it. The writer's gender
 moves the greeting, the sign-off and a few stock words, and only a little.
@@ -9,10 +9,10 @@ moves the greeting, the sign-off and a few stock words, and only a little.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from itertools import count, islice
 from typing import ClassVar, NamedTuple
 
-from tedaudit.corpora import _phrases, _phrases_days, _phrases_errands, _phrases_home
 from tedaudit.corpora._assemble import assemble
 from tedaudit.corpora._grammar import Grammar
 from tedaudit.errors import CorpusError
@@ -45,7 +45,7 @@ class Message(NamedTuple):
 @cache
 def grammar() -> Grammar:
     """Return the rules, read once."""
-    return Grammar(part.TEXT for part in (_phrases, _phrases_home, _phrases_errands, _phrases_days))
+    return Grammar(files("tedaudit.corpora").joinpath("demo_phrases.txt").read_text(encoding="utf-8"))
 
 
 def compose(split: str, first: int, number: int) -> Iterator[Message]:
