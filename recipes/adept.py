@@ -7,7 +7,6 @@ of the tokens that the decoder reads are hidden, so that it relies on that state
 """
 
 import json
-import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from common.options import Options, options
+from common.options import Options
 from common.saving import Card, save_tokenizer, write_card
-from common.text import LICENCES, SHARES, mix
-from common.training import Plan, compiled, device, first_call, train
+from common.text import LICENCES, SHARES
+from common.training import Plan, begin, closing_figures, compiled, device, train
 from common.vocabulary import MASK, tokenizer_for
 from common.windows import EPSILONS, WIDTH, picker, reconstruction, samples, shown, windows
 from torch.nn import functional
@@ -73,17 +72,15 @@ def decoder_states(model: AdeptModel, ids: Any) -> Any:
 def trained(model: AdeptModel, table: npt.NDArray[np.int16], chosen: Options) -> int:
     """Train a model on windows; return the number of steps."""
     place = device()
-    steps, batch = (20, 16) if chosen.dry_run else (40_000, 1024)
     model.module.to(place)
-    writing, pick = compiled(Writing(model)), picker(table, batch, chosen.seed, place)
+    writing = compiled(Writing(model))
+    pick = picker(table, 16 if chosen.dry_run else 1024, chosen.seed, place)
 
     def loss_at(_: float) -> Any:
         ids = pick()
         return writing(decoder_states(model, ids), ids[:, 1:])
 
-    spent = first_call(model.module, loss_at)
-    seconds = max(1.0, chosen.seconds - spent) if chosen.seconds else 0.0
-    return train(model.module, loss_at, Plan(steps, batch, rate=3e-3, seconds=seconds))
+    return train(model.module, loss_at, Plan(40_000, rate=3e-3), chosen)
 
 
 def save(folder: Path, model: AdeptModel, tokenizer: Any) -> None:
@@ -123,20 +120,16 @@ def noised(folder: Path, texts: list[str]) -> dict[str, str]:
 
 def main() -> None:
     """Train, save, load what was saved and measure that."""
-    chosen, started = options(__doc__), time.monotonic()
-    torch.manual_seed(chosen.seed)
-    train_texts, held_out = mix(chosen.data, chosen.seed, limit=500 if chosen.dry_run else 0)
-    tokenizer = tokenizer_for("adept")
-    table = windows(tokenizer, train_texts)
+    start = begin(__doc__)
+    chosen, tokenizer = start.chosen, tokenizer_for("adept")
+    table = windows(tokenizer, start.texts)
     model = new_model(len(tokenizer))
-    print(f"{len(table):,} windows after {time.monotonic() - started:.0f}s", flush=True)
+    start.say(len(table), "windows")
     steps = trained(model, table, chosen)
     save(chosen.out, model, tokenizer)
     torch.set_float32_matmul_precision("highest")
-    figures = measured(chosen.out, chosen.data, held_out, chosen.seed)
-    figures["parameters"] = f"{sum(p.numel() for p in model.parameters()):,}"
-    figures["steps"] = f"{steps:,}"
-    figures["seconds, all in all"] = f"{time.monotonic() - started:.0f}"
+    figures = measured(chosen.out, chosen.data, start.held_out, chosen.seed)
+    figures |= closing_figures(model, steps, start)
     write_card(chosen.out, card(chosen, figures, len(table)))
 
 

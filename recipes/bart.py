@@ -8,7 +8,6 @@ It learns to write a window of 20 tokens again from what the encoder makes of it
 least, trains on in between, and then with noise that slowly grows. `pr` (PR) is the same without noise.
 """
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from common.options import Options, options
+from common.options import Options
 from common.saving import Card, save_model, write_card
-from common.text import LICENCES, SHARES, mix
-from common.training import Plan, compiled, device, first_call, train
+from common.text import LICENCES, SHARES
+from common.training import Plan, begin, closing_figures, compiled, device, train
 from common.vocabulary import END, PAD, START, tokenizer_for
 from common.windows import EPSILONS, WIDTH, picker, reconstruction, samples, shown, windows
 from safetensors.torch import save_file
@@ -123,9 +122,8 @@ def noise_at(variant: Variant, done: float) -> float:
 def trained(model: Any, table: npt.NDArray[np.int16], chosen: Options) -> tuple[AutoEncoder, int]:
     """Train a model on windows; return it, and the number of steps."""
     variant, place = VARIANTS[chosen.variant], device()
-    steps, batch = (20, 16) if chosen.dry_run else (12_000, 2048)
     whole = AutoEncoder(model).to(place)
-    fast, pick = compiled(whole), picker(table, batch, chosen.seed, place)
+    fast, pick = compiled(whole), picker(table, 16 if chosen.dry_run else 2048, chosen.seed, place)
     left = DIMENSIONS
 
     def loss_at(done: float) -> Any:
@@ -136,9 +134,7 @@ def trained(model: Any, table: npt.NDArray[np.int16], chosen: Options) -> tuple[
         whole.noise.fill_(noise_at(variant, done))
         return fast(pick())
 
-    spent = first_call(whole, loss_at)
-    seconds = max(1.0, chosen.seconds - spent) if chosen.seconds else 0.0
-    return whole, train(whole, loss_at, Plan(steps, batch, rate=1.5e-3, seconds=seconds))
+    return whole, train(whole, loss_at, Plan(12_000, rate=1.5e-3), chosen)
 
 
 def latents(bart: Bart, texts: list[str]) -> npt.NDArray[np.float32]:
@@ -181,24 +177,19 @@ def noised(folder: Path, texts: list[str]) -> dict[str, str]:
 
 def main() -> None:
     """Train, save, load what was saved and measure that."""
-    chosen, started = options(__doc__, variants=list(VARIANTS)), time.monotonic()
-    variant = VARIANTS[chosen.variant]
-    torch.manual_seed(chosen.seed)
-    train_texts, held_out = mix(chosen.data, chosen.seed, limit=500 if chosen.dry_run else 0)
-    tokenizer = tokenizer_for("bart")
-    table = windows(tokenizer, train_texts)
+    start = begin(__doc__, variants=list(VARIANTS))
+    chosen, tokenizer = start.chosen, tokenizer_for("bart")
+    table = windows(tokenizer, start.texts)
     model = new_model(len(tokenizer))
-    print(f"{len(table):,} windows after {time.monotonic() - started:.0f}s", flush=True)
+    start.say(len(table), "windows")
     whole, steps = trained(model, table, chosen)
     dropped = whole.pruned()
     save_model(chosen.out, model, tokenizer)
-    if variant.pruned:
+    if VARIANTS[chosen.variant].pruned:
         save_file({"pruned": dropped.to(torch.int16)}, chosen.out / PRUNED)
     torch.set_float32_matmul_precision("highest")
-    figures = measured(chosen.out, chosen.data, held_out, chosen.seed)
-    figures["parameters"] = f"{sum(p.numel() for p in model.parameters()):,}"
-    figures["steps"] = f"{steps:,}"
-    figures["seconds, all in all"] = f"{time.monotonic() - started:.0f}"
+    figures = measured(chosen.out, chosen.data, start.held_out, chosen.seed)
+    figures |= closing_figures(model, steps, start)
     write_card(chosen.out, card(chosen, figures, len(table)))
 
 

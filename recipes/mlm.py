@@ -10,7 +10,6 @@ text, because long texts reach positions that the short rows do not.
 """
 
 import random
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,11 @@ from typing import Any
 import torch
 from clip_range import clip_range, masked_rows, sample_of
 from common.edits import spaced
-from common.options import Options, options
+from common.options import Options
 from common.rows import IGNORED, Tables, squeezed
 from common.saving import Card, save_model, write_card
-from common.text import LICENCES, SHARES, is_held_out, mix, sentences
-from common.training import Plan, compiled, device, first_call, train
+from common.text import LICENCES, SHARES, is_held_out, sentences
+from common.training import Plan, begin, closing_figures, device, train_on
 from common.vocabulary import END, MASK, PAD, START, encoded, tokenizer_for
 from transformers import RobertaConfig, RobertaForMaskedLM
 
@@ -40,6 +39,7 @@ POSITIONS = 512
 SPACED = 0.7  # share of texts with spaces around all marks, as DP-MLM gives them
 LETTERS = 130  # of several sentences taken together
 FIRST = 2  # RoBERTa's first position
+PLAN = Plan(steps=12_000, rate=1e-3, warm_up=300)
 
 
 class MaskedLoss(torch.nn.Module):
@@ -162,22 +162,6 @@ def word_starts(tokenizer: Any, place: torch.device) -> Any:
     return torch.tensor([token.startswith("Ġ") for token in tokens], device=place)
 
 
-def trained(model: Any, batches: Batches, chosen: Options) -> int:
-    """Train and return the number of steps."""
-    whole = MaskedLoss(model).to(device())
-    fast = compiled(whole)
-
-    def loss_at(_: float) -> Any:
-        with torch.no_grad():
-            batch = batches()
-        return fast(*batch)
-
-    spent = first_call(whole, loss_at)
-    seconds = max(1.0, chosen.seconds - spent) if chosen.seconds else 0.0
-    steps = 20 if chosen.dry_run else 12_000
-    return train(whole, loss_at, Plan(steps, 1024, rate=1e-3, warm_up=300, seconds=seconds))
-
-
 def many_masked(folder: Path, batches: Batches, passes: int) -> float:
     """Return the share of masked words found in held-out pairs where the original hides them too."""
     whole = MaskedLoss(load_checkpoint("masked", str(folder), dtype="float32").model)
@@ -206,17 +190,16 @@ def one_masked(folder: Path, texts: Sequence[str], *, hidden: bool) -> float:
 
 def main() -> None:
     """Train, save, load what was saved and measure that."""
-    chosen, started = options(__doc__), time.monotonic()
-    torch.manual_seed(chosen.seed)
-    texts, held_out = mix(chosen.data, chosen.seed, limit=500 if chosen.dry_run else 0)
-    rng, place, tokenizer = random.Random(chosen.seed), device(), tokenizer_for("roberta")
+    start = begin(__doc__)
+    chosen, held_out = start.chosen, start.held_out
+    place, tokenizer = device(), tokenizer_for("roberta")
     starts, size = word_starts(tokenizer, place), 8 if chosen.dry_run else 1024
-    rows = taken_together(texts, rng)
+    rows = taken_together(start.texts, random.Random(chosen.seed))
     table = Tables(place, encoded(tokenizer, rows, WIDTH))
     kept = Tables(place, encoded(tokenizer, [spaced(text) for text in held_out], WIDTH))
     model = new_model(len(tokenizer))
-    print(f"{len(rows):,} texts after {time.monotonic() - started:.0f}s", flush=True)
-    steps = trained(model, Batches(table, starts, size), chosen)
+    start.say(len(rows), "texts")
+    steps = train_on(MaskedLoss(model), Batches(table, starts, size), PLAN, chosen)
     save_model(chosen.out, model, tokenizer)
     some = sample_of(held_out, chosen.seed, 8 if chosen.dry_run else 1000)
     commands = [text for text in sentences(chosen.data, "snips") if is_held_out(text)][: len(some)]
@@ -228,9 +211,7 @@ def main() -> None:
         figures[f"{name}, original visible: words right"] = (
             f"{one_masked(chosen.out, lines, hidden=False):.1%}"
         )
-    figures["parameters"] = f"{sum(p.numel() for p in model.parameters()):,}"
-    figures["steps"] = f"{steps:,}"
-    figures["seconds, all in all"] = f"{time.monotonic() - started:.0f}"
+    figures |= closing_figures(model, steps, start)
     write_card(chosen.out, card(chosen, figures, len(rows)))
 
 

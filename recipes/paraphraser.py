@@ -7,7 +7,6 @@ paraphrase, a shorter version or the text itself. After the separator alone it w
 how it learns the language. Only what it writes counts for the loss.
 """
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,11 @@ import torch
 from clip_range import EPSILONS, clip_range, prompt, sample_of
 from common.edits import changed, partly_plain, reworded, shortened
 from common.measures import mean_overlap
-from common.options import Options, options
+from common.options import Options
 from common.rows import IGNORED, Tables, ended, labels_of, pair_tables, repeated, squeezed
 from common.saving import Card, save_model, write_card
-from common.text import LICENCES, SHARES, is_held_out, mix, pairs, sentences, split
-from common.training import Plan, compiled, device, first_call, train
+from common.text import LICENCES, SHARES, is_held_out, pairs, sentences, split
+from common.training import Plan, begin, closing_figures, device, train_on
 from common.vocabulary import END, PAD, START, encoded, tokenizer_for
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -37,6 +36,7 @@ ROWS = {"copies": 448, "reworded": 96, "shortened": 160, "paraphrases": 160, "sn
 PLAIN = 0.3  # share of pairs in lower case
 CHANGED = 400_000  # of the mix that a change is tried on
 SHORT = 12  # words of the sentences that are rewritten for the figures
+PLAN = Plan(steps=12_000, rate=1e-3, warm_up=300)
 
 
 class Loss(torch.nn.Module):
@@ -121,22 +121,6 @@ def held_out_tables(tokenizer: Any, texts: list[str], data: Path) -> dict[str, T
     return {kind: pair_tables(tokenizer, some, (SOURCE, TARGET), place) for kind, some in known.items()}
 
 
-def trained(model: Any, batches: Batches, chosen: Options) -> int:
-    """Train and return the number of steps."""
-    whole = Loss(model).to(device())
-    fast = compiled(whole)
-
-    def loss_at(_: float) -> Any:
-        with torch.no_grad():
-            batch = batches()
-        return fast(*batch)
-
-    spent = first_call(whole, loss_at)
-    seconds = max(1.0, chosen.seconds - spent) if chosen.seconds else 0.0
-    steps = 20 if chosen.dry_run else 12_000
-    return train(whole, loss_at, Plan(steps, sum(ROWS.values()), rate=1e-3, warm_up=300, seconds=seconds))
-
-
 def predicted(folder: Path, batches: Batches) -> str:
     """Return perplexity and accuracy of tokens, each after the right ones before it."""
     whole = Loss(load_checkpoint("causal", str(folder), dtype="float32").model)
@@ -201,20 +185,16 @@ def measured(folder: Path, held_out: list[str], chosen: Options) -> dict[str, st
 
 def main() -> None:
     """Train, save, load what was saved and measure that."""
-    chosen, started = options(__doc__), time.monotonic()
-    torch.manual_seed(chosen.seed)
-    texts, held_out = mix(chosen.data, chosen.seed, limit=500 if chosen.dry_run else 0)
-    tokenizer = tokenizer_for("gpt2")
+    start = begin(__doc__)
+    chosen, tokenizer = start.chosen, tokenizer_for("gpt2")
     model = new_model(len(tokenizer))
-    tables = training_tables(tokenizer, texts, chosen)
-    print(f"{len(texts):,} sentences after {time.monotonic() - started:.0f}s", flush=True)
+    tables = training_tables(tokenizer, start.texts, chosen)
+    start.say(len(start.texts), "sentences")
     rows = dict.fromkeys(ROWS, 2) if chosen.dry_run else ROWS
-    steps = trained(model, Batches(tokenizer, tables, rows), chosen)
+    steps = train_on(Loss(model), Batches(tokenizer, tables, rows), PLAN, chosen)
     save_model(chosen.out, model, tokenizer)
-    figures = measured(chosen.out, held_out, chosen)
-    figures["parameters"] = f"{sum(p.numel() for p in model.parameters()):,}"
-    figures["steps"] = f"{steps:,}"
-    figures["seconds, all in all"] = f"{time.monotonic() - started:.0f}"
+    figures = measured(chosen.out, start.held_out, chosen)
+    figures |= closing_figures(model, steps, start)
     write_card(chosen.out, card(chosen, figures))
 
 

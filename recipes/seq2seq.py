@@ -7,7 +7,6 @@ sentence again, mostly as it is, sometimes in other words. Given facts (triples)
 them.
 """
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,11 @@ from clip_range import EPSILONS, clip_range, prompt, sample_of
 from common.edits import changed, partly_plain, reworded
 from common.facts import MOST, Told, combined, facts_of_sentences, facts_of_trees, training_facts, usual_tags
 from common.measures import mean_overlap, mentioned
-from common.options import Options, options
+from common.options import Options
 from common.rows import IGNORED, Tables, ended, labels_of, pair_tables, repeated, squeezed
 from common.saving import Card, save_model, write_card
-from common.text import LICENCES, SHARES, is_held_out, mix, pairs, sentences, split
-from common.training import Plan, compiled, device, first_call, train
+from common.text import LICENCES, SHARES, is_held_out, pairs, sentences, split
+from common.training import Plan, begin, closing_figures, device, train_on
 from common.vocabulary import END, PAD, encoded, tokenizer_for
 from transformers import T5Config, T5ForConditionalGeneration
 
@@ -40,6 +39,7 @@ PLAIN = 0.3  # share of paraphrases in lower case
 SCALE = 0.25  # of T5's first embeddings and of what its layers add, which are too large for AdamW's steps
 CHANGED = 400_000  # sentences of the mix that are tried to be reworded
 SHORT = 12  # words of the sentences that copies are measured on
+PLAN = Plan(steps=10_000, rate=1e-3, warm_up=400)
 
 
 class Loss(torch.nn.Module):
@@ -142,22 +142,6 @@ def held_out_tables(tokenizer: Any, texts: list[str], told: list[Told], data: Pa
     return found | {"facts": fact_tables(tokenizer, told, place)}
 
 
-def trained(model: Any, batches: Batches, chosen: Options) -> int:
-    """Train and return the number of steps."""
-    whole = Loss(model).to(device())
-    fast = compiled(whole)
-
-    def loss_at(_: float) -> Any:
-        with torch.no_grad():
-            batch = batches()
-        return fast(*batch)
-
-    spent = first_call(whole, loss_at)
-    seconds = max(1.0, chosen.seconds - spent) if chosen.seconds else 0.0
-    steps = 20 if chosen.dry_run else 10_000
-    return train(whole, loss_at, Plan(steps, sum(ROWS.values()), rate=1e-3, warm_up=400, seconds=seconds))
-
-
 def token_accuracy(folder: Path, batches: Batches) -> str:
     """Return the share of tokens that are likeliest after the right ones before them."""
     model = load_checkpoint("seq2seq", str(folder), dtype="float32").model
@@ -229,20 +213,16 @@ def measured(folder: Path, held_out: list[str], chosen: Options) -> dict[str, st
 
 def main() -> None:
     """Train, save, load what was saved and measure that."""
-    chosen, started = options(__doc__), time.monotonic()
-    torch.manual_seed(chosen.seed)
-    texts, held_out = mix(chosen.data, chosen.seed, limit=500 if chosen.dry_run else 0)
-    tokenizer = tokenizer_for("t5")
+    start = begin(__doc__)
+    chosen, tokenizer = start.chosen, tokenizer_for("t5")
     model = new_model(len(tokenizer))
-    tables = training_tables(tokenizer, texts, chosen)
-    print(f"{len(texts):,} sentences after {time.monotonic() - started:.0f}s", flush=True)
+    tables = training_tables(tokenizer, start.texts, chosen)
+    start.say(len(start.texts), "sentences")
     rows = dict.fromkeys(ROWS, 2) if chosen.dry_run else ROWS
-    steps = trained(model, Batches(tokenizer, tables, rows), chosen)
+    steps = train_on(Loss(model), Batches(tokenizer, tables, rows), PLAN, chosen)
     save_model(chosen.out, model, tokenizer)
-    figures = measured(chosen.out, held_out, chosen)
-    figures["parameters"] = f"{sum(p.numel() for p in model.parameters()):,}"
-    figures["steps"] = f"{steps:,}"
-    figures["seconds, all in all"] = f"{time.monotonic() - started:.0f}"
+    figures = measured(chosen.out, start.held_out, chosen)
+    figures |= closing_figures(model, steps, start)
     write_card(chosen.out, card(chosen, figures))
 
 

@@ -1,4 +1,5 @@
 import hashlib
+import json
 import re
 from collections import Counter
 from dataclasses import FrozenInstanceError
@@ -124,9 +125,10 @@ def test_messages_are_free_of_slips(slip):
     assert [text for text in smileless if re.search(slip, text)] == []
 
 
-def test_the_first_messages_are_the_same_on_every_machine():
-    digest = hashlib.sha256("\n".join(TRAIN.texts[:500] + TEST.texts[:100]).encode()).hexdigest()
-    assert digest == "06667820db93c6127807a2b0c02617ea25e3b2bc2a12b693a97d0ff920d253dd"
+def test_every_message_and_label_is_the_same_on_every_machine():
+    everything = [[name, split.texts, dict(split.columns)] for name, split in CORPUS.splits.items()]
+    digest = hashlib.sha256(json.dumps(everything, ensure_ascii=False).encode()).hexdigest()
+    assert digest == "ddfde13b78aecf764e9e88e8d43600f0ce96e3be490fbbc9912d2026460e3a32"
     assert TRAIN.texts[0] == "Bridget gave a wonderful speech. Thank you for the chess set."
 
 
@@ -198,7 +200,7 @@ def test_every_rule_is_used():
 
 
 def test_choices_follow_coins_weights_and_tags():
-    rules = Grammar(["reply = [loud] <cry>! *3 | _\ncry = yes\ncry sad = <oh/ah> no"])
+    rules = Grammar("reply = [loud] <cry>! *3 | _\ncry = yes\ncry sad = <oh/ah> no")
     assert rules.write("reply", frozenset(), iter([0.0, 0.4])) == "Loud yes!"
     assert rules.write("reply", frozenset(), iter([0.74, 0.5])) == "Yes!"
     assert rules.write("reply", frozenset(), iter([0.75])) == ""
@@ -206,15 +208,26 @@ def test_choices_follow_coins_weights_and_tags():
 
 
 def test_kept_slots_repeat_and_unlike_ones_do_not():
-    rules = Grammar(["pair = <@town> <@town> <town>\ntown! = Rome | Oslo"])
+    rules = Grammar("pair = <@town> <@town> <town>\ntown! = Rome | Oslo")
     assert rules.write("pair", frozenset(), iter([0.1, 0.1, 0.1, 0.9])) == "Rome Rome Oslo"
+
+
+def test_comments_are_left_out_and_indented_lines_continue_a_rule():
+    rules = Grammar("# digits\nreply = #\n  | no\n\n# a number\ndigit = 7\n")
+    assert rules.write("reply", frozenset(), iter([0.1])) == "7"
+    assert rules.write("reply", frozenset(), iter([0.9])) == "No"
+
+
+def test_a_line_that_is_not_a_rule_is_refused():
+    with pytest.raises(ValueError, match=r"not a rule, .*: 'Cry = no'"):
+        Grammar("reply = yes\nCry = no\n")
 
 
 def test_a_missing_or_doubled_rule_is_named():
     with pytest.raises(ValueError, match="no rule 'cry'"):
-        Grammar(["reply = <cry>"]).write("reply", frozenset(), iter([]))
+        Grammar("reply = <cry>").write("reply", frozenset(), iter([]))
     with pytest.raises(ValueError, match="two rules headed 'cry sad'"):
-        Grammar(["cry sad = no\ncry sad = oh"])
+        Grammar("cry sad = no\ncry sad = oh")
 
 
 @pytest.mark.parametrize(

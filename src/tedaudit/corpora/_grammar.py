@@ -8,17 +8,20 @@
 message. `<he/she>` reads off whether the message is tagged "he" or "she". `#` is a digit and `^`
 one that is not zero. A rule `town! = ...` never gives the same words twice in a message. Where
 several rules bear a name, the one with most tags is used, of those whose tags the message has.
+An indented line continues the rule above it; a line that begins with `#` is a comment.
 """
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 
 Tags = frozenset[str]
 
-_HEAD = re.compile(r"^([a-z]+!?(?: [a-zA-Z]+)*) =(?= |$)", re.MULTILINE)
+_COMMENT = re.compile(r"^#.*\n?", re.MULTILINE)
+_NEXT_RULE = re.compile(r"\n(?=\S)")
+_HEAD = re.compile(r"([a-z]+!?(?: [a-zA-Z]+)*) =(?=\s)")
 _WEIGHT = re.compile(r"\s\*(\d+)$")
 _SLOT = re.compile(r"<(@?)([^<>]+)>|([#^])")
 _DIGITS = {"#": "digit", "^": "nonzero"}
@@ -54,15 +57,16 @@ class Draft:
 
 
 class Grammar:
-    """The rules of one or more grammar texts."""
+    """The rules of a grammar's text."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self, text: str) -> None:
         self.rules: dict[str, list[tuple[Tags, Choice]]] = {}
         self.unlike: set[str] = set()  # the rules that never repeat themselves in a message
-        for text in texts:
-            pieces = _HEAD.split(text)
-            for head, body in zip(pieces[1::2], pieces[2::2], strict=True):
-                self._add(head.split(), _choice(_divide(body)))
+        for rule in _NEXT_RULE.split(_COMMENT.sub("", text).strip()):
+            head = _HEAD.match(rule)
+            if head is None:
+                raise ValueError(f"The grammar has a line that is not a rule, 'name tags = ...': '{rule}'.")
+            self._add(head[1].split(), _choice(_divide(rule[head.end() :])))
         for rules in self.rules.values():
             rules.sort(key=lambda rule: -len(rule[0]))
 

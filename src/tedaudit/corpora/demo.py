@@ -1,6 +1,6 @@
 """Built-in messages with names, places, dates, sums and numbers: no download, no personal data.
 
-A grammar writes them (`_grammar`, `_phrases*`), and every message is a function of its number alone:
+A grammar writes them (`_grammar`, `demo_phrases.txt`), and every message is a function of its number alone:
 a larger size extends the list, and every machine generates the same messages. The test split is drawn
 first, so that it is the same for every size and no training message repeats it. The writer's gender
 affects the greeting, the sign-off and a few stock words, but only slightly.
@@ -9,10 +9,10 @@ affects the greeting, the sign-off and a few stock words, but only slightly.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from itertools import count, islice
 from typing import ClassVar, NamedTuple
 
-from tedaudit.corpora import _phrases, _phrases_days, _phrases_errands, _phrases_home
 from tedaudit.corpora._assemble import assemble
 from tedaudit.corpora._grammar import Grammar
 from tedaudit.errors import CorpusError
@@ -45,7 +45,7 @@ class Message(NamedTuple):
 @cache
 def grammar() -> Grammar:
     """Return the rules, read once."""
-    return Grammar(part.TEXT for part in (_phrases, _phrases_home, _phrases_errands, _phrases_days))
+    return Grammar(files("tedaudit.corpora").joinpath("demo_phrases.txt").read_text(encoding="utf-8"))
 
 
 def compose(split: str, first: int, number: int) -> Iterator[Message]:
