@@ -97,7 +97,7 @@ def test_texts_of_a_trial_are_shown_as_they_are(text, capsys):
     assert lines[0] == f"{text} at epsilon 2, by {text}: right"
     assert lines[1].rstrip() == f"     1.  0.50000  {text} one  source guess"
     assert lines[2].rstrip() == f"     2.  0.25000  two {text}"
-    assert lines[3:] == [f"  output: out {text}", f"  rewritten again it differs: again {text}"]
+    assert lines[3:] == [f"  output: out {text}", f"  rewriting it again gives: again {text}"]
 
 
 def test_an_escape_sequence_in_a_text_does_not_reach_the_terminal(capsys):
@@ -117,10 +117,10 @@ def test_an_escape_sequence_in_a_text_does_not_reach_the_terminal(capsys):
         ({"epsilon": math.inf}, "mine at epsilon any, lexical: right"),
         ({"stored": Rewrite("", error="raised-KeyError")}, "  output: (failed: raised-KeyError)"),
         ({"stored": Rewrite(""), "again": Rewrite("")}, "  output: (empty)"),
-        ({"again": Rewrite("", error="late")}, "  rewritten again it differs: late"),
+        ({"again": Rewrite("", error="late")}, "  rewriting it again gives: late"),
     ],
 )
-def test_the_outcome_of_a_trial_is_said(change, line, capsys):
+def test_the_outcome_of_a_trial_is_printed(change, line, capsys):
     show_replay([replace(TRIAL, **change)])
     assert line in capsys.readouterr().out.splitlines()
 

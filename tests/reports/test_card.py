@@ -101,7 +101,7 @@ def test_no_text_label_of_several_words_or_path_is_on_a_card(cards, made, tmp_pa
         assert not any(text in told for text in [*TEXTS, LABEL, "ann lost"])
         assert str(made.folder.parent) not in told
     assert cards["constant"]["reproduce"]["left_out"]
-    assert "What is left out could hold a text" in markdown(cards["constant"])
+    assert "What is left out could contain a text" in markdown(cards["constant"])
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_cards_come_with_departures_and_settings(made):
 def test_a_plugin_that_is_gone_leaves_a_card_that_says_so(name):
     (card,) = cards_of({"mechanisms": [{"name": name, "label": "mine"}]})["mechanisms"]
     assert (card["name"], card["label"]) == (name, "mine")
-    assert "its card is not at hand" in card["missing"]
+    assert "its card is not available" in card["missing"]
 
 
 def test_code_that_a_manifest_names_is_not_run_for_its_card(tmp_path, monkeypatch):

@@ -67,7 +67,7 @@ def test_a_figure_is_the_same_when_drawn_again(tmp_path):
     assert [path.read_bytes() for path in write_figures(result)] == before
 
 
-def test_the_markers_stand_at_the_lower_bounds_on_a_logarithmic_axis():
+def test_the_markers_are_at_the_lower_bounds_on_a_logarithmic_axis():
     findings = [
         finding(correct, epsilon=epsilon) for correct, epsilon in ((60, 1.0), (80, 10.0), (99, 100.0))
     ]

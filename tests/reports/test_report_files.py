@@ -75,7 +75,7 @@ def test_the_report_has_a_row_for_every_finding(made, report):
     assert rows(report) == [tuple(cells(finding)[i] for i in columns) for finding in made]
 
 
-def test_a_row_tells_claim_counts_bound_and_what_went_wrong(made, report):
+def test_a_row_shows_claim_counts_bound_and_failures(made, report):
     headings = [HEADINGS[i] for i in shown_columns(made.findings)]
     found = {(row[0], plan): dict(zip(headings, row, strict=True))
              for row, plan in zip(rows(report), [f.plan for f in made], strict=True)}  # fmt: skip
@@ -144,7 +144,7 @@ def test_summary_and_estimates_agree(made):
         )
 
 
-def test_columns_of_numbers_stay_numbers_where_some_are_infinite(made):
+def test_columns_of_numbers_stay_numbers_if_some_are_infinite(made):
     frame = pl.read_parquet(made.folder / "estimates.parquet")
     for column in ("epsilon", "point", "upper", "lower", "ceiling", "claim_total"):
         assert frame[column].dtype == pl.Float64, column

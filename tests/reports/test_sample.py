@@ -25,7 +25,7 @@ def test_the_worst_leaks_are_always_in_the_sample(made):
     assert (~right)[chance].any()
 
 
-def test_a_sample_takes_everything_where_there_is_little():
+def test_a_sample_takes_everything_if_there_is_little():
     worst, chance = choose(np.array([True, False, True]), np.array([0.1, 0.5, np.nan]), 200, 1)
     assert worst.tolist() == [0, 2]
     assert chance.tolist() == [1]

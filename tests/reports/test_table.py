@@ -81,7 +81,7 @@ def test_a_finding_is_a_row_with_everything_that_belongs_to_the_number():
     }
 
 
-def test_what_is_infinite_or_absent_is_said_in_words():
+def test_infinite_and_missing_values_are_shown_in_words():
     row = dict(
         zip(HEADINGS, cells(finding(epsilon=math.inf, claim=None, bound=reduced_form(9, 9))), strict=True)
     )
@@ -145,7 +145,7 @@ def test_no_name_can_break_out_of_its_cell(name):
 
 
 @pytest.mark.parametrize("label", NASTY)
-def test_a_label_is_no_markup_in_the_terminal(label):
+def test_a_label_is_not_markup_in_the_terminal(label):
     stream = io.StringIO()
     for table in rich_tables(result(finding(label=label, plan=label))):
         Console(file=stream, width=250, emoji=False).print(table)

@@ -1,4 +1,4 @@
-"""The commands that read finished runs for others: compare, and card."""
+"""The commands that present finished runs: `compare` and `card`."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,16 +13,17 @@ def compare(
     runs: Annotated[list[Path], typer.Argument(help="Run directories; one is enough with several attacks.")],
     by: Annotated[
         Literal["run", "mechanism", "attack"] | None,
-        typer.Option(help="What is put side by side; runs, or with one run its attacks."),
+        typer.Option(help="What is compared; by default runs, or attacks if there is one run."),
     ] = None,
     against: Annotated[
-        str | None, typer.Option(help="The run, mechanism or attack that others are compared with.")
+        str | None, typer.Option(help="The run, mechanism or attack to compare the others with.")
     ] = None,
     alpha: Annotated[
-        float, typer.Option(help="The error of all intervals, and of all marks together.")
+        float, typer.Option(help="The error of each interval, and of all answers together.")
     ] = 0.01,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write a page to read in a browser; it holds no texts.")
+        Path | None,
+        typer.Option("--out", "-o", help="Write a page to read in a browser; it contains no texts."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -32,7 +33,7 @@ def compare(
     from tedaudit.store.directory import RunDirectory
 
     if out is not None and (out.is_dir() or out.suffix.lower() not in (".html", ".htm")):
-        raise SpecError(f"--out is '{out}'; it must name a file of HTML, as in comparison.html.")
+        raise SpecError(f"--out is '{out}'; it must be an HTML file, such as comparison.html.")
     compared = compare_runs([RunDirectory(run) for run in runs], by, against, alpha)
     if out is not None:
         from tedaudit.reports.comparison_page import write_comparison

@@ -1,8 +1,8 @@
 """Calibration cards: what an audit measured of one mechanism, for its author to put beside a model card.
 
-A card leaves the machine, so it holds no text of the corpus and nothing that a person may have filled
-with one: labels of several words are numbered, and settings that are strings are left out, unless
-they are identifiers such as a model's.
+A card leaves the machine, so it contains no text of the corpus and nothing that somebody may have typed
+one into: labels of several words are replaced by numbers, and string settings are left out unless they
+are identifiers such as a model's.
 """
 
 import math
@@ -27,7 +27,7 @@ _KEPT = ("variant", "model", "revision")
 SAYS = (
     (
         "eps_emp is a lower bound: for some pair of texts the mechanism leaks at least this much, and the "
-        "statement is wrong with probability at most the error beside it."
+        "statement is wrong with probability at most the error given with it."
     ),
     (
         "A bound above the claim's total refutes the claim. Verdicts share the error among all claims that "
@@ -36,13 +36,13 @@ SAYS = (
 )
 SAYS_NOT = (
     (
-        "A low eps_emp proves no privacy: another attack may do better, and the ceiling limits what this "
-        "many trials can show."
+        "A low eps_emp does not prove privacy: another attack may do better, and the ceiling limits what "
+        "this many trials can show."
     ),
     "The point and upper end describe these attacks' success, not the mechanism.",
     (
-        "The numbers hold for this corpus, these candidates and these settings; nominal epsilons of "
-        "different units do not compare."
+        "The numbers are valid for this corpus, these candidates and these settings; nominal epsilons "
+        "of different units cannot be compared."
     ),
 )
 _ABOUT = ("name", "summary", "paper", "departures", "version")
@@ -51,12 +51,12 @@ _ABOUT = ("name", "summary", "paper", "departures", "version")
 def calibration_cards(
     result: AuditResult, manifest: Mapping[str, Any], only: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return a card per mechanism as plain data, from the tables alone."""
+    """Return one card per mechanism as plain data, from the tables alone."""
     labels = list(dict.fromkeys(finding.label for finding in result))
     if not labels:
         raise SpecError(
-            f"'{result.folder}' has nothing for a card: no attack has finished a block yet. Run its command "
-            "again to go on with it."
+            f"'{result.folder}' has no findings for a card: no attack has finished a block yet. Run the "
+            "same command again to continue it."
         )
     if only is not None and only not in labels:
         raise SpecError(
@@ -66,29 +66,29 @@ def calibration_cards(
     clean = redacted(result, manifest)
     manifest = shown_plans(result, clean, manifest)
     return [
-        _card(clean, manifest, names[label], _spec(manifest["spec"], label, result))
+        _build_card(clean, manifest, names[label], _select_spec(manifest["spec"], label, result))
         for label in labels
         if only is None or label == only
     ]
 
 
-def _card(
+def _build_card(
     result: AuditResult, manifest: Mapping[str, Any], name: str, spec: Mapping[str, Any]
 ) -> dict[str, Any]:
     findings = [finding for finding in result if finding.label == name]
     corpus, machine = manifest["corpus"], manifest.get("machine", {})
-    told = cards_of(spec)["mechanisms"][0]
+    plugin = cards_of(spec)["mechanisms"][0]
     return {
         "format": FORMAT,
         "kind": "tedaudit calibration card",
         "written_by": __version__,
-        "mechanism": {"label": name, **{key: told.get(key) for key in _ABOUT}},
-        "claims": _claims(findings),
-        "results": [_finding(finding) for finding in findings],
+        "mechanism": {"label": name, **{key: plugin.get(key) for key in _ABOUT}},
+        "claims": _describe_claims(findings),
+        "results": [_describe_finding(finding) for finding in findings],
         "violated": any(finding.verdict == "violated" for finding in findings),
         "settings": {
             "corpus": {key: corpus[key] for key in ("name", "texts", "fingerprint")},
-            "plans": [_plan(plan, manifest) for plan in dict.fromkeys(f.plan for f in findings)],
+            "plans": [_describe_plan(plan, manifest) for plan in dict.fromkeys(f.plan for f in findings)],
             "alpha": result.alpha, "errors": sorted({finding.bound.error for finding in findings}),
             "claims_tested": sum(finding.claim is not None for finding in result),
             "seed": manifest["spec"].get("seed"), "encoder": spec["encoder"],
@@ -105,61 +105,61 @@ def _card(
     }  # fmt: skip
 
 
-def _claims(findings: Sequence[Finding]) -> list[dict[str, Any]]:
-    """Return what is promised at each epsilon; nothing where nothing is."""
+def _describe_claims(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """Return the claim at each epsilon; an empty list if nothing is claimed."""
     claims = {finding.epsilon: finding.claim for finding in findings if finding.claim is not None}
     return [
-        {"nominal": None if math.isinf(epsilon) else epsilon, "words": str(claim), **_figures(claim)}
+        {"nominal": None if math.isinf(epsilon) else epsilon, "words": str(claim), **_describe_claim(claim)}
         for epsilon, claim in sorted(claims.items())
     ]
 
 
-def _figures(claim: Any) -> dict[str, Any]:
+def _describe_claim(claim: Any) -> dict[str, Any]:
     names = ("epsilon", "unit", "delta", "max_units", "neighbours", "actual", "total", "total_delta")
     values = {name: getattr(claim, name) for name in names}
     return {name: None if value == math.inf else value for name, value in values.items()}
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
-    told = replace(finding, plan=finding.plan.partition("@")[0]).to_dict()
-    del told["mechanism"], told["claim"]
-    return {**told, "complete": finding.complete}
+def _describe_finding(finding: Finding) -> dict[str, Any]:
+    values = replace(finding, plan=finding.plan.partition("@")[0]).to_dict()
+    del values["mechanism"], values["claim"]
+    return {**values, "complete": finding.complete}
 
 
-def _plan(name: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plan; lambda is known where the run was last called with it."""
+def _describe_plan(name: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a plan; its lambda is known only if the last call of the run named it."""
     base = name.partition("@")[0]
-    asked = {PlanSpec.model_validate(one).name: one for one in manifest["spec"].get("plans", [])}
+    requested = {PlanSpec.model_validate(plan).name: plan for plan in manifest["spec"].get("plans", [])}
     info = manifest["plans"][name]
     return {
         "name": base, "words": plan_words(name, manifest), "k": info["k"],
-        "estimator": info["estimator"], "lambda": asked.get(base, {}).get("lambda"),
-        "strategy": asked.get(base, {}).get("strategy"),
+        "estimator": info["estimator"], "lambda": requested.get(base, {}).get("lambda"),
+        "strategy": requested.get(base, {}).get("strategy"),
     }  # fmt: skip
 
 
-def _spec(spec: Mapping[str, Any], label: str, result: AuditResult) -> dict[str, Any]:
-    """Return the spec of this mechanism and its attacks; what cannot be shown is left out, and says so."""
-    used = {finding.attack for finding in result if finding.label == label}
-    mine = {
-        "mechanisms": [one for one in spec["mechanisms"] if _title(one) == label] or [{"name": LEFT_OUT}],
-        "attacks": [one for one in spec["attacks"] if _title(one) in used] or [{"name": LEFT_OUT}],
-    }  # left out: the run was last called without it
-    plain = redacted_spec({**spec, **mine})
-    for kind, originals in mine.items():
-        plain[kind] = [_identified(*pair) for pair in zip(originals, plain[kind], strict=True)]
+def _select_spec(spec: Mapping[str, Any], label: str, result: AuditResult) -> dict[str, Any]:
+    """Return the spec of this mechanism and its attacks; settings that cannot be shown are marked so."""
+    attacks = {finding.attack for finding in result if finding.label == label}
+    plugins = {
+        "mechanisms": [m for m in spec["mechanisms"] if _get_title(m) == label] or [{"name": LEFT_OUT}],
+        "attacks": [a for a in spec["attacks"] if _get_title(a) in attacks] or [{"name": LEFT_OUT}],
+    }  # left out if the last call of the run did not name it
+    plain = redacted_spec({**spec, **plugins})
+    for kind, originals in plugins.items():
+        plain[kind] = [_restore_identifiers(*pair) for pair in zip(originals, plain[kind], strict=True)]
     if plain["corpus"]:
-        plain["corpus"] = _identified({}, plain["corpus"])
+        plain["corpus"] = _restore_identifiers({}, plain["corpus"])
     encoder = str(spec.get("encoder", ""))
     plain["encoder"] = encoder if _IDENTIFIER.fullmatch(encoder) else LEFT_OUT
     return {key: value for key, value in plain.items() if value not in (None, "", []) and key != "out"}
 
 
-def _identified(one: Mapping[str, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plug-in's settings with identifiers put back, and without what was never set."""
-    back = {key: one[key] for key in _KEPT if _IDENTIFIER.fullmatch(str(one.get(key, " ")))}
-    return {key: value for key, value in {**shown, **back}.items() if value not in (None, "", [])}
+def _restore_identifiers(plugin: Mapping[str, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a plug-in's settings with its identifiers restored, and without settings that were never set."""
+    identifiers = {key: plugin[key] for key in _KEPT if _IDENTIFIER.fullmatch(str(plugin.get(key, " ")))}
+    return {key: value for key, value in {**shown, **identifiers}.items() if value not in (None, "", [])}
 
 
-def _title(one: Mapping[str, Any]) -> str:
-    return str(one.get("label") or str(one["name"]).removeprefix("py:").rpartition(":")[2])
+def _get_title(plugin: Mapping[str, Any]) -> str:
+    return str(plugin.get("label") or str(plugin["name"]).removeprefix("py:").rpartition(":")[2])

@@ -36,47 +36,48 @@ def write_cards(cards: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
 
 
 def markdown(card: Mapping[str, Any]) -> str:
-    """Return the card as one page of Markdown; every name in it is shown as it is."""
+    """Return the card as one page of Markdown; names are escaped, so they are shown literally."""
     mechanism = card["mechanism"]
     about = [mechanism.get("summary"), mechanism.get("paper")]
     verdict = "At least one claim is **violated**." if card["violated"] else "No claim was refuted."
     if not card["claims"]:
         verdict = "It claims nothing, so no claim was tested."
+    versions = [f"{key} {value}" for key, value in card["run"]["versions"].items()]
     parts = [
         f"# Calibration card: {markdown_text(mechanism['label'])}",
         "\n".join(markdown_text(str(line)) + "  " for line in about if line),
         f"Measured by attack with tedaudit {card['written_by']}. {verdict}",
-        _section("Claim", _listed(_claims(card))),
-        _section("Measured", markdown_table(_HEADINGS, map(_row, card["results"]))),
-        _section("Settings", _listed(_settings(card))),
-        _section("What a bound says", _listed(card["says"])),
-        _section("What it does not say", _listed(card["says_not"])),
-        _section("Reproduce", _reproduce(card["reproduce"])),
-        _section("Versions", _listed([f"{key} {value}" for key, value in card["run"]["versions"].items()])),
+        _format_section("Claim", _format_list(_format_claims(card))),
+        _format_section("Measured", markdown_table(_HEADINGS, map(_format_row, card["results"]))),
+        _format_section("Settings", _format_list(_format_settings(card))),
+        _format_section("What a bound says", _format_list(card["says"])),
+        _format_section("What it does not say", _format_list(card["says_not"])),
+        _format_section("Reproduce", _format_reproduction(card["reproduce"])),
+        _format_section("Versions", _format_list(versions)),
     ]
     if card["notes"]:
-        parts.insert(-2, _section("Notes", _listed(card["notes"])))
+        parts.insert(-2, _format_section("Notes", _format_list(card["notes"])))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _section(title: str, content: str) -> str:
+def _format_section(title: str, content: str) -> str:
     return f"## {title}\n\n{content}"
 
 
-def _listed(lines: Sequence[str]) -> str:
+def _format_list(lines: Sequence[str]) -> str:
     return markdown_list(lines) or "(none)"
 
 
-def _claims(card: Mapping[str, Any]) -> list[str]:
-    told = []
+def _format_claims(card: Mapping[str, Any]) -> list[str]:
+    lines = []
     for claim in card["claims"]:
         nominal = "any epsilon" if claim["nominal"] is None else f"epsilon {claim['nominal']:g}"
         delta = f"delta {claim['total_delta']:g} in all"
-        told.append(f"{nominal}: {claim['words']}; {delta}; for {claim['neighbours']}")
-    return told or ["none"]
+        lines.append(f"{nominal}: {claim['words']}; {delta}; for {claim['neighbours']}")
+    return lines or ["none"]
 
 
-def _row(result: Mapping[str, Any]) -> tuple[str, ...]:
+def _format_row(result: Mapping[str, Any]) -> tuple[str, ...]:
     point, upper = (math.inf if result[name] is None else result[name] for name in ("point", "upper"))
     unfinished = "" if result["complete"] else ", not finished"
     return (
@@ -87,7 +88,7 @@ def _row(result: Mapping[str, Any]) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _settings(card: Mapping[str, Any]) -> list[str]:
+def _format_settings(card: Mapping[str, Any]) -> list[str]:
     settings = card["settings"]
     corpus, errors = settings["corpus"], " or ".join(f"{error:g}" for error in settings["errors"])
     plans = [f"plan {plan['name']}: {plan['words']}" for plan in settings["plans"]]
@@ -100,7 +101,8 @@ def _settings(card: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _reproduce(how: Mapping[str, Any]) -> str:
-    left = "\n\nWhat is left out could hold a text or a path: put in your own." if how["left_out"] else ""
-    commands = "\n".join(how["commands"])
-    return f"audit.yaml:\n\n```yaml\n{how['spec'].rstrip()}\n```{left}\n\n```sh\n{commands}\n```"
+def _format_reproduction(reproduction: Mapping[str, Any]) -> str:
+    hint = "\n\nWhat is left out could contain a text or a path: fill in your own."
+    remark = hint if reproduction["left_out"] else ""
+    commands = "\n".join(reproduction["commands"])
+    return f"audit.yaml:\n\n```yaml\n{reproduction['spec'].rstrip()}\n```{remark}\n\n```sh\n{commands}\n```"

@@ -1,4 +1,4 @@
-"""The cards of the plug-ins that a run used, as far as they are still installed."""
+"""The cards of the plug-ins that a run used, if they are still installed."""
 
 import sys
 from collections.abc import Mapping
@@ -14,33 +14,35 @@ _NOT_SETTINGS = {"name", "label", "epsilons"}
 
 
 def cards_of(spec: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return what the mechanisms and attacks of a spec say of themselves, with the settings they had."""
-    return {kinds: [_told(kind, one) for one in spec.get(kinds, [])] for kinds, kind in _KINDS.items()}
+    """Return what the mechanisms and attacks of a spec say about themselves, with the settings they had."""
+    return {
+        kinds: [_describe(kind, plugin) for plugin in spec.get(kinds, [])] for kinds, kind in _KINDS.items()
+    }
 
 
-def _told(kind: Kind, one: Mapping[str, Any]) -> dict[str, Any]:
+def _describe(kind: Kind, plugin: Mapping[str, Any]) -> dict[str, Any]:
     settings = {
         key: value
-        for key, value in one.items()
+        for key, value in plugin.items()
         if key not in _NOT_SETTINGS and value not in (None, "", LEFT_OUT)
     }
-    said: dict[str, Any] = {
-        "name": one["name"], "label": one.get("label") or "",
+    description: dict[str, Any] = {
+        "name": plugin["name"], "label": plugin.get("label") or "",
         "settings": {key: str(value) for key, value in settings.items()},
     }  # fmt: skip
-    card = _card(kind, one["name"])
+    card = _find_card(kind, plugin["name"])
     if card is None:
-        missing = f"This {kind} is not installed here, or was handed over in Python: its card is not at hand."
-        return {**said, "missing": missing}
+        missing = f"This {kind} is not installed here, or was given in Python: its card is not available."
+        return {**description, "missing": missing}
     return {
-        **said, "summary": card.summary, "paper": card.paper, "claim": card.claim,
+        **description, "summary": card.summary, "paper": card.paper, "claim": card.claim,
         "departures": list(card.departures), "sees": list(card.sees) if kind == "attack" else [],
         "version": card.version,
     }  # fmt: skip
 
 
-def _card(kind: Kind, name: str) -> Card | None:
-    """Return a card; code that a spec names by `py:` is looked at where it is loaded, never run for it."""
+def _find_card(kind: Kind, name: str) -> Card | None:
+    """Return a card; code that a spec names by `py:` is used if already loaded, never imported for it."""
     if name.startswith("py:") and name.removeprefix("py:").partition(":")[0] not in sys.modules:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What the chart of eps_emp against nominal epsilon needs, as plain data."""
+"""The data of the chart of eps_emp against nominal epsilon."""
 
 import math
 import re
@@ -11,9 +11,9 @@ from tedaudit.results.reading import AuditResult, Finding
 
 
 def plan_words(name: str, manifest: Mapping[str, Any]) -> str:
-    """Return a plan as a reader would say it: candidates, how they were drawn, estimator."""
+    """Return a plan in words: candidates, how they were drawn, estimator."""
     info = manifest["plans"][name]
-    base = name.partition("@")[0]  # a table of recorded rewrites has a plan of its own: plan@LABEL
+    base = name.partition("@")[0]  # a table of recorded rewrites has its own plan: plan@LABEL
     how = base.removesuffix("-baseline").partition("-")[2]
     how = re.sub(r"^lambda", "lambda = ", how)
     how = re.sub(r"^(nearest|furthest)(\d+)$", r"\1 \2", how)
@@ -23,19 +23,19 @@ def plan_words(name: str, manifest: Mapping[str, Any]) -> str:
 
 
 def chart_plans(result: AuditResult, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the plans in the order in which they were asked for, with what their charts need."""
-    found = []
+    """Return the plans in the order of the spec, with the data of their charts."""
+    charts = []
     for name in (name for name in manifest["plans"] if name in plans(result)):
-        mine = [finding for finding in result if finding.plan == name]
-        ceiling = max(finding.bound.ceiling for finding in mine)
-        epsilons, top = grid(mine), height(ceiling)
-        found.append({
+        findings = [finding for finding in result if finding.plan == name]
+        ceiling = max(finding.bound.ceiling for finding in findings)
+        epsilons, top = grid(findings), height(ceiling)
+        charts.append({
             "name": name, "words": plan_words(name, manifest), "ceiling": ceiling, "top": top,
-            "successes": success_marks(mine[0].bound.candidates, top), "epsilons": epsilons,
+            "successes": success_marks(findings[0].bound.candidates, top), "epsilons": epsilons,
             "labelled": room_for(epsilons, 0.065), "labelled_narrow": room_for(epsilons, 0.18),
-            "takes_epsilon": any(not math.isinf(finding.epsilon) for finding in mine),
+            "takes_epsilon": any(not math.isinf(finding.epsilon) for finding in findings),
         })  # fmt: skip
-    return found
+    return charts
 
 
 def chart_finding(finding: Finding) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The files that every run ends with: summary.json, report.md, estimates.parquet, report.html."""
+"""The files written at the end of every run: summary.json, report.md, estimates.parquet, report.html."""
 
 import json
 
@@ -18,15 +18,15 @@ def write_reports(
 ) -> AuditResult:
     """Write all of them into the run directory, and return the result as they show it.
 
-    Only report.html holds texts of the corpus, and none where it is redacted. Without `utility`, what the
-    run's utility.json tells is shown.
+    Only report.html contains texts of the corpus, and none if it is redacted. Without `utility`, the run's
+    utility.json is shown.
     """
     shown = redacted(result, RunDirectory(result.folder).manifest()) if redact else result
     summary = json.dumps(shown.to_dict(), indent=2, ensure_ascii=False)
     write_atomically(result.folder / "summary.json", summary.encode())
     write_atomically(result.folder / "report.md", markdown(shown).encode())
     if shown.findings:
-        rows = [_flat(finding.to_dict()) for finding in shown]
+        rows = [_flatten(finding.to_dict()) for finding in shown]
         frame = pl.DataFrame(rows, infer_schema_length=None)
         write_frame(result.folder / "estimates.parquet", frame, "estimates")
     if page:
@@ -43,17 +43,17 @@ def markdown(result: AuditResult) -> str:
     )
     notes = markdown_list(result.notes)
     effect = post_processing_table(result)
-    found = (
+    body = (
         f"{verdict} The largest lower bound found is {result.epsilon:.2f}.\n\n"
         f"{reading(result.findings)}\n\n{markdown_tables(result)}{effect}"
     )
     if not result.findings:
-        found = "No attack has finished a block yet: there is nothing to estimate from."
-    return f"# Audit {result.name}\n\n{found}\n\n## Notes\n\n{notes}\n"
+        body = "No attack has finished a block yet: there is nothing to estimate from."
+    return f"# Audit {result.name}\n\n{body}\n\n## Notes\n\n{notes}\n"
 
 
-def _flat(row: dict[str, object]) -> dict[str, object]:
+def _flatten(row: dict[str, object]) -> dict[str, object]:
     claim = row.pop("claim")
     keys = ("epsilon", "unit", "delta", "max_units", "neighbours", "actual", "total", "total_delta")
-    found = claim if isinstance(claim, dict) else dict.fromkeys(keys)
-    return {**row, **{f"claim_{key}": found[key] for key in keys}}
+    values = claim if isinstance(claim, dict) else dict.fromkeys(keys)
+    return {**row, **{f"claim_{key}": values[key] for key in keys}}

@@ -1,7 +1,7 @@
 """The report as one page: works offline, sends nothing, and shows every text as text.
 
-The page is a template with a style sheet, scripts and the data as JSON. Nothing is put together from
-texts here or in the scripts, and a content security policy lets only these very scripts run.
+The page is a template with a style sheet, scripts and the data as JSON. Neither this module nor the
+scripts build markup from texts, and a content security policy allows only these scripts to run.
 """
 
 import base64
@@ -38,16 +38,16 @@ def write_page(
     sample = take_sample(run, original.findings, redacted=redact)
     manifest = shown_plans(original, shown, manifest)
     data = page_data(shown, manifest, sample, redact=redact)
-    useful = utility or Utility()
+    study = utility or Utility()
     labels = [finding.label for finding in original]
-    data["utility"] = (redacted_utility(useful, labels) if redact else useful).to_dict()
+    data["utility"] = (redacted_utility(study, labels) if redact else study).to_dict()
     path = original.folder / "report.html"
     write_atomically(path, html(data).encode())
     return path
 
 
 def charts_missing() -> str:
-    """Return how to get charts where they cannot be drawn, or nothing."""
+    """Return how to get charts if they cannot be drawn, otherwise an empty string."""
     if importlib.util.find_spec("plotly") is not None:
         return ""
     return "report.html has no charts: Plotly is not installed. pip install 'tedaudit[reports]'"
@@ -71,26 +71,29 @@ def page_data(
             "texts": sample.texts, "trials": sample.trials, "of": sample.of,
             "per_table": sample.per_table, "cut": sample.cut,
         },
-        "cards": cards_of(spec), "manifest": _manifest(manifest, spec, result), "missing": charts_missing(),
+        "cards": cards_of(spec), "manifest": _describe_manifest(manifest, spec, result),
+        "missing": charts_missing(),
     }  # fmt: skip
 
 
 def html(data: Mapping[str, Any], template: str = "template.html", names: Sequence[str] = SCRIPTS) -> str:
     """Return the page around its data."""
-    scripts = [_plotly(), *(_asset(name) for name in names)]
+    scripts = [_read_plotly(), *(_read_asset(name) for name in names)]
     allowed = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
     nothing_else = "default-src 'none'; base-uri 'none'; form-action 'none'"
     parts = {
         "policy": f"{nothing_else}; style-src 'unsafe-inline'; img-src data: blob:; script-src {allowed}",
-        "style": _asset("style.css"),
-        "calibration": _asset("calibration.html"),
+        "style": _read_asset("style.css"),
+        "calibration": _read_asset("calibration.html"),
         "data": safe_json(data),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match.group(1)], _asset(template))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match.group(1)], _read_asset(template))
 
 
-def _manifest(manifest: Mapping[str, Any], spec: Mapping[str, Any], result: AuditResult) -> dict[str, Any]:
+def _describe_manifest(
+    manifest: Mapping[str, Any], spec: Mapping[str, Any], result: AuditResult
+) -> dict[str, Any]:
     corpus, machine = manifest["corpus"], manifest.get("machine", {})
     about = {key: machine[key] for key in ("system", "cores", "device") if key in machine}
     return {
@@ -105,17 +108,17 @@ def _manifest(manifest: Mapping[str, Any], spec: Mapping[str, Any], result: Audi
     }  # fmt: skip
 
 
-def _asset(name: str) -> str:
+def _read_asset(name: str) -> str:
     return resources.files("tedaudit.reports").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _plotly() -> str:
-    """Return the library that draws the charts, or nothing where it is not installed."""
+def _read_plotly() -> str:
+    """Return the library that draws the charts, or an empty string if it is not installed."""
     if charts_missing():
         return ""
     from plotly.offline import get_plotlyjs
 
-    # a parser turns \r\n into \n before it checks the script against the policy
+    # a browser turns \r\n into \n before it checks the script against the policy
     script: str = get_plotlyjs().replace("\r\n", "\n").replace("\r", "\n")
     return re.sub(r"</(?=script)", r"<\\/", script, flags=re.IGNORECASE)
 

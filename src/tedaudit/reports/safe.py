@@ -9,19 +9,19 @@ from typing import Any
 from tedaudit.results.reading import AuditResult
 
 LEFT_OUT = "(left out)"
-_PLAIN_LABEL = re.compile(r"[\w.:+=@-]{1,40}")  # one word: it names a thing and tells no story
+_PLAIN_LABEL = re.compile(r"[\w.:+=@-]{1,40}")  # one word: a name, not a text
 _COUNTS = re.compile(r"[\w.-]+: [\d,]+ distinct texts of .*|[\d,]+ texts of other splits .*")
 _ESCAPED = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 
 def safe_json(data: Any) -> str:
-    """Return JSON in which no tag, comment or entity can begin, so that it can stand in a page."""
+    """Return JSON in which no tag, comment or entity can begin, so that it can be put in a page."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode("utf-8", "replace").decode("utf-8").translate(_ESCAPED)
 
 
 def redacted(result: AuditResult, manifest: Mapping[str, Any]) -> AuditResult:
-    """Return the result without what a person may have typed or a file may have brought in.
+    """Return the result without anything that somebody typed or that came from a file.
 
     A label of several words could be a text, and a note on how a file was read may quote it.
     """
@@ -45,14 +45,14 @@ def redacted(result: AuditResult, manifest: Mapping[str, Any]) -> AuditResult:
 
 
 def shown_plans(original: AuditResult, shown: AuditResult, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a manifest whose plans are named as they are shown: some bear the name of a mechanism."""
-    named = {one.plan: other.plan for one, other in zip(original, shown, strict=True)}
+    """Return a manifest whose plans are named as they are shown: some contain the name of a mechanism."""
+    named = {old.plan: new.plan for old, new in zip(original, shown, strict=True)}
     plans = {named.get(name, name): info for name, info in manifest["plans"].items()}
     return {**manifest, "plans": plans}
 
 
 def renamed(kind: str, labels: Sequence[str]) -> dict[str, str]:
-    """Return how each label is shown: as it is where it is one word, else by its number."""
+    """Return how each label is shown: unchanged if it is one word, otherwise as a number."""
     distinct = list(dict.fromkeys(labels))
     return {
         label: label if _PLAIN_LABEL.fullmatch(label) else f"{kind} {number}"
@@ -61,21 +61,21 @@ def renamed(kind: str, labels: Sequence[str]) -> dict[str, str]:
 
 
 def redacted_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the spec without strings that a plug-in or a person could have filled with a text."""
+    """Return the spec without strings that could contain a text."""
     plain = {**spec, "out": LEFT_OUT}
-    plain["mechanisms"] = [_plugin(one) for one in spec["mechanisms"]]
-    plain["attacks"] = [_plugin(one) for one in spec["attacks"]]
-    plain["corpus"] = _plugin(spec["corpus"]) if spec.get("corpus") else None
+    plain["mechanisms"] = [_redact_plugin(mechanism) for mechanism in spec["mechanisms"]]
+    plain["attacks"] = [_redact_plugin(attack) for attack in spec["attacks"]]
+    plain["corpus"] = _redact_plugin(spec["corpus"]) if spec.get("corpus") else None
     return plain
 
 
-def _plugin(one: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {key: value if _harmless(value) else LEFT_OUT for key, value in one.items()}
-    label = str(one.get("label", ""))
-    return {**kept, "name": one["name"], "label": label if _PLAIN_LABEL.fullmatch(label) else ""}
+def _redact_plugin(plugin: Mapping[str, Any]) -> dict[str, Any]:
+    settings = {key: value if _is_harmless(value) else LEFT_OUT for key, value in plugin.items()}
+    label = str(plugin.get("label", ""))
+    return {**settings, "name": plugin["name"], "label": label if _PLAIN_LABEL.fullmatch(label) else ""}
 
 
-def _harmless(value: Any) -> bool:
+def _is_harmless(value: Any) -> bool:
     if isinstance(value, list):
-        return all(_harmless(item) for item in value)
+        return all(_is_harmless(item) for item in value)
     return isinstance(value, bool | int | float | None)

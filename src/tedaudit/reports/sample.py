@@ -1,8 +1,8 @@
-"""A sample of trials that a page can hold: the worst leaks of every table first, then trials by chance.
+"""A sample of trials that fits into a page: the worst leaks of every table first, then random trials.
 
 A run may have millions of trials; a page has room for some thousands. Every table of guesses gets
-the same share. Half of it are right guesses with the largest margin, half are drawn evenly from
-the rest. Where long texts would still make the page too large, every table gives up its last ones.
+the same share: half of it right guesses with the largest margin, half drawn uniformly from the rest.
+If long texts would still make the page too large, the last trials of every table are dropped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Trials for the page; a trial names its texts by their place in `texts`."""
+    """Trials for the page; a trial names its texts by their index in `texts`."""
 
     texts: list[str]
     trials: list[dict[str, Any]]
@@ -40,13 +40,13 @@ class Sample:
 
 
 def take_sample(run: RunDirectory, findings: Sequence[Finding], *, redacted: bool = False) -> Sample:
-    """Return a sample of the trials behind these findings; without any text where it is redacted."""
+    """Return a sample of the trials behind these findings; without any text if it is redacted."""
     per_table = max(2, min(PER_TABLE, TOTAL // max(1, len(findings))))
     plans = run.manifest()["plans"]
     stored = {name: run.plan(name, plans[name]["key"]) for name in {f.plan for f in findings}}
     texts = () if redacted else run.corpus().texts
     tables = [
-        _table(run, number, finding, plan, per_table)
+        _sample_table(run, number, finding, plan, per_table)
         for number, finding in enumerate(findings)
         if (plan := stored[finding.plan]) is not None
     ]
@@ -59,7 +59,7 @@ def take_sample(run: RunDirectory, findings: Sequence[Finding], *, redacted: boo
 
 
 def choose(right: npt.NDArray[np.bool_], margin: npt.NDArray[Any], size: int, key: int) -> tuple[Rows, Rows]:
-    """Return the rows of the worst leaks, worst first, and an even draw of the others, in order of chance."""
+    """Return the rows of the worst leaks, worst first, and a uniform draw of the others in random order."""
     rows = np.flatnonzero(right)
     order = np.argsort(-np.nan_to_num(margin[rows].astype(np.float64), nan=-1.0), kind="stable")
     worst = rows[order[: size // 2]]
@@ -68,27 +68,27 @@ def choose(right: npt.NDArray[np.bool_], margin: npt.NDArray[Any], size: int, ke
     return worst, others[np.argsort(coins, kind="stable")[: size - len(worst)]]
 
 
-def _table(
+def _sample_table(
     run: RunDirectory, number: int, finding: Finding, plan: Plan, size: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield a table's share, leaks and chance in turn, so that a cut at any point keeps some of both."""
-    where = (finding.label, epsilon_name(finding.epsilon))
+    """Yield a table's share, leaks and random trials in turn, so that a cut anywhere keeps some of both."""
+    setting = (finding.label, epsilon_name(finding.epsilon))
     guesses = guesses_of(run.root, finding)
     columns = guesses.read(["choice", "margin"])
     right = columns["choice"] == plan.secret[: len(columns["choice"])]
-    key = derive(0, "report", finding.plan, *where, finding.attack)
+    key = derive(0, "report", finding.plan, *setting, finding.attack)
     worst, chance = choose(right, columns["margin"], size, key)
     rows = np.sort(np.concatenate([worst, chance]))
     outputs = rewrites_of(run.root, finding).outputs(plan.source[rows], plan.replicate[rows])
-    found = {
-        int(row): _trial(number, int(row), plan, guess, output)
+    trials = {
+        int(row): _describe_trial(number, int(row), plan, guess, output)
         for row, guess, output in zip(rows, guesses.fetch(rows), outputs, strict=True)
     }
     pairs = zip_longest(worst.tolist(), chance.tolist())
-    return (found[row] for pair in pairs for row in pair if row is not None)
+    return (trials[row] for pair in pairs for row in pair if row is not None)
 
 
-def _trial(
+def _describe_trial(
     number: int, row: int, plan: Plan, guess: dict[str, Any], output: tuple[str, str]
 ) -> dict[str, Any]:
     """Return one trial; of many candidates those that matter: the best, the source and the guess."""
@@ -119,7 +119,7 @@ def _trial(
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number that JSON can hold, at the precision at which scores count."""
+    """Return a number that JSON can represent, rounded to the precision of scores; None if it cannot."""
     return round(float(value), 5) if value is not None and np.isfinite(value) else None
 
 
@@ -134,7 +134,7 @@ class _Keeper:
         self._bytes = 0
 
     def keep(self, trial: dict[str, Any]) -> bool:
-        """Take in a trial, or say that there is no room."""
+        """Keep a trial and return True, or return False if there is no room."""
         self._bytes += 140 + 60 * len(trial["candidates"])
         if self._redacted:
             trial["output"] = None

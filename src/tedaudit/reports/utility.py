@@ -17,10 +17,10 @@ _COLUMNS = ("mechanism", "epsilon", "task", "score", "spread")
 
 @dataclass(frozen=True, slots=True)
 class Utility:
-    """What classifiers learn from rewrites; the caption says in words what the scores are."""
+    """What classifiers learn from rewrites; the caption explains the scores."""
 
-    rows: Sequence[Mapping[str, Any]] = ()  # of mechanism, epsilon, task, score, spread
-    tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # upper, lower, private: by title
+    rows: Sequence[Mapping[str, Any]] = ()  # mechanism, epsilon, task, score, spread
+    tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # upper, lower, private; by title
     caption: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -29,20 +29,20 @@ class Utility:
 
 
 def read_utility(folder: Path) -> Utility:
-    """Return what a run's utility.json tells; nothing where there is no such file."""
+    """Return the content of a run's utility.json; empty if there is no such file."""
     path = folder / FILE
     if not path.is_file():
         return Utility()
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        rows = [{column: row[column] for column in _COLUMNS} for row in told["rows"]]
+        content = json.loads(path.read_text(encoding="utf-8"))
+        rows = [{column: row[column] for column in _COLUMNS} for row in content["rows"]]
         tasks = {
-            one["task"]: {
-                "upper": one["upper"]["score"], "lower": one["lower"], "private": one["role"] == "private"
+            task["task"]: {
+                "upper": task["upper"]["score"], "lower": task["lower"], "private": task["role"] == "private"
             }
-            for one in told["tasks"]
+            for task in content["tasks"]
         }  # fmt: skip
-        return Utility(rows, tasks, str(told.get("caption", "")))
+        return Utility(rows, tasks, str(content.get("caption", "")))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunDirectoryError(
             f"'{path}' is damaged ({error!r}). Delete it, or write it again with `tedaudit utility --run`."
@@ -59,4 +59,4 @@ def redacted_utility(utility: Utility, labels: Sequence[str]) -> Utility:
     rows = [
         {**row, "mechanism": mechanisms[row["mechanism"]], "task": shown[row["task"]]} for row in utility.rows
     ]
-    return Utility(rows, {shown[task]: one for task, one in utility.tasks.items() if task in shown})
+    return Utility(rows, {shown[task]: lines for task, lines in utility.tasks.items() if task in shown})

@@ -2,7 +2,7 @@
 // Fills the page and wires its controls.
 
 const SECTIONS = [["summary", "Summary"], ["calibration", "Chart"], ["utility", "Utility"], ["findings", "Findings"],
-  ["trials", "Trials"], ["cards", "Cards"], ["how", "How to read"], ["manifest", "How made"]];
+  ["trials", "Trials"], ["cards", "Cards"], ["how", "How to read"], ["manifest", "Settings"]];
 
 function opening() {
   document.title = `Audit ${data.name}`;
@@ -12,7 +12,7 @@ function opening() {
   notice.hidden = false;
   notice.textContent = data.redacted
     ? "Texts, file names and labels of several words are left out of this page."
-    : "This page holds texts of the audited corpus. Before it leaves your hands: tedaudit report RUN --redact";
+    : "This page contains texts of the audited corpus. Before you share it, run: tedaudit report RUN --redact";
   byId("headline").textContent = data.headline;
   byId("headline").classList.add(data.violated ? "violated" : "unbroken");
   byId("tiles").append(...data.tiles.map((tile) => make("div", {},
@@ -82,7 +82,7 @@ function card(kind, one) {
   if (one.summary) made.append(make("p", {}, one.summary));
   if (facts.length) made.append(pairs(Object.fromEntries(facts)));
   if (one.departures?.length) {
-    made.append(make("p", { class: "label" }, "Departs from the paper, or worth knowing"),
+    made.append(make("p", { class: "label" }, "Departures from the paper, and remarks"),
       make("ul", {}, one.departures.map((text) => make("li", {}, text))));
   }
   return made;
