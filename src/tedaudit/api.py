@@ -14,8 +14,8 @@ from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.execution.release import Order, release
 from tedaudit.execution.runner import Progress, execute
 from tedaudit.registry import Reference, build
-from tedaudit.reports.files import write_reports
 from tedaudit.reports.figures import write_figures
+from tedaudit.reports.files import write_reports
 from tedaudit.results.comparison import Compared, compare_runs
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.lineups import Axis
@@ -94,9 +94,7 @@ def run(
     return results[0]
 
 
-def load_run(
-    path: str | Path, alpha: float | None = None, delta: float | None = None
-) -> AuditResult:
+def load_run(path: str | Path, alpha: float | None = None, delta: float | None = None) -> AuditResult:
     """Return the result of a run directory from its tables; no model is loaded."""
     return read_result(RunDirectory(Path(path)), alpha, delta)
 
@@ -112,9 +110,7 @@ def compare(
     return compare_runs(stores, by, against, alpha)
 
 
-def report(
-    run: str | Path | AuditResult, *, redact: bool = False, figures: bool = False
-) -> AuditResult:
+def report(run: str | Path | AuditResult, *, redact: bool = False, figures: bool = False) -> AuditResult:
     """Write the reports of a run again, and its figures if asked for; return the result as they show it."""
     result = run if isinstance(run, AuditResult) else load_run(run)
     shown = write_reports(result, redact=redact)

@@ -63,7 +63,7 @@ def card(
         raise SpecError(f"--out is '{out}', which is a file; name a folder.")
     run = RunDirectory(run_directory)
     cards = calibration_cards(read_result(run), run.manifest(), mechanism)
-    written = write_cards(cards, out or run_directory / "cards")
+    written = write_cards(cards, out or run.cards)
     if as_json:
         print_json(cards)
         return

@@ -19,7 +19,7 @@ from tedaudit.reports.figures import figures_missing
 from tedaudit.reports.page import charts_missing
 from tedaudit.reports.table import number, reading, rich_tables
 from tedaudit.results.comparison import Compared
-from tedaudit.results.reading import AuditResult
+from tedaudit.results.findings import AuditResult
 from tedaudit.spec.zoo_defaults import InstalledModel
 from tedaudit.types import Card
 from tedaudit.utility.results import HEADINGS, RIGHT, UtilityResult, caption, cells
@@ -74,7 +74,7 @@ def show_result(result: AuditResult) -> None:
     for note in result.notes:
         out.print(f"- {shown(note)}")
     out.print(f"Everything is in {result.folder} (report.md, summary.json).", soft_wrap=True)
-    page = result.folder / "report.html"
+    page = result.run.page
     if page.is_file():
         show_page(page)
 
@@ -181,7 +181,7 @@ def show_replay(trials: Sequence[Any]) -> None:
     out = console()
     for trial in trials:
         outcome = "right" if trial.right else "unusable" if trial.choice < 0 else "wrong"
-        epsilon = "any" if trial.epsilon == float("inf") else f"{trial.epsilon:g}"
+        epsilon = trial.epsilon.label
         attack = shown(trial.attack)
         out.print(Text.assemble((shown(trial.label), "bold"), f" at epsilon {epsilon}, {attack}: {outcome}"))
         listed = range(len(trial.candidates))

@@ -36,7 +36,9 @@ __all__ = [
 @cache
 def _estimators() -> dict[str, Estimator]:
     """Return the estimators of this folder by name: every module that has an object `ESTIMATOR`."""
-    modules = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
+    modules = [
+        importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)
+    ]
     offered = [module.ESTIMATOR for module in modules if hasattr(module, "ESTIMATOR")]
     return {estimator.name: estimator for estimator in offered}
 

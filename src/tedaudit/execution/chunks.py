@@ -158,9 +158,7 @@ def _unpack_rows(name: str, stored: Any) -> Any:
     if name in stored:
         return stored[name]
     missing = stored[f"{name}_missing"]
-    return Ragged(
-        stored[f"{name}_values"], stored[f"{name}_offsets"], missing if missing.any() else None
-    )
+    return Ragged(stored[f"{name}_values"], stored[f"{name}_offsets"], missing if missing.any() else None)
 
 
 def _separate_latents(path: Path, rewrites: Rewrites) -> list[dict[str, Any]]:

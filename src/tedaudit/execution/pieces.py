@@ -46,7 +46,9 @@ def cut_rewriting(
             rows = order[start : start + size]
             by_epsilon = {epsilon: rows[lacking[rows]] for epsilon, lacking in missing.items()}
             which = np.concatenate(list(by_epsilon.values()))
-            epsilons = np.repeat([float(epsilon) for epsilon in by_epsilon], list(map(len, by_epsilon.values())))
+            epsilons = np.repeat(
+                [float(epsilon) for epsilon in by_epsilon], list(map(len, by_epsilon.values()))
+            )
             wanted = Wanted(source[which], replicate[which], epsilons).sort()
             draws = make_draws(audit.corpus.texts, wanted, audit.spec.seed)
             if start + size < len(order):

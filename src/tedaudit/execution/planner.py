@@ -16,6 +16,7 @@ from tedaudit.plans.plans import (
     make_disjoint_plan,
     make_plan,
     measure_distractors,
+    name_plan,
     number_replicates,
 )
 from tedaudit.seeding import derive
@@ -60,7 +61,7 @@ class Planner:
         usable = None
         if isinstance(mechanism, WritesOnce):
             usable = mechanism.available(self._corpus.texts, epsilons)
-        name = spec.name if usable is None else f"{spec.name}@{label}"
+        name = name_plan(spec.name, None if usable is None else label)
         if name not in self._planned:
             self._planned[name] = self._make(name, spec, label, usable)
         return self._planned[name]

@@ -104,7 +104,9 @@ def _choose(audit: PreparedAudit, only: Mapping[str, str]) -> list[tuple[Job, No
     if not chosen:
         asked = listed(f"{key} {value}" for key, value in only.items())
         offered = "; ".join(f"{key}: {listed({named[key] for named in names})}" for key in only)
-        raise SpecError(f"The run, as last called, has nothing with {asked}. It has {offered or 'no attack'}.")
+        raise SpecError(
+            f"The run, as last called, has nothing with {asked}. It has {offered or 'no attack'}."
+        )
     return chosen
 
 

@@ -31,7 +31,9 @@ _CELLS = 4_000_000  # scores held at a time
 _TICKETS = count(1)  # never used twice: an engine may still return work of a run that was stopped
 
 
-def execute(spec: AuditSpec, engine: Engine, progress: Progress, finish: Callable[[RunDirectory], None]) -> None:
+def execute(
+    spec: AuditSpec, engine: Engine, progress: Progress, finish: Callable[[RunDirectory], None]
+) -> None:
     """Run an audit, or go on with it; `finish` is called with the complete run while it is still locked.
 
     Nothing is written before every setting has been checked against the run directory.

@@ -18,6 +18,11 @@ from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Floats, Plan
 
 
+def name_plan(base: str, mechanism: str | None) -> str:
+    """Return the name of a plan; one that belongs to a single mechanism bears its label too."""
+    return base if mechanism is None else f"{base}@{mechanism}"
+
+
 def make_plan(
     pool: Pool | int, sampling: Sampling | None, trials: range, key: int, *, rows_per_trial: int = 1
 ) -> Plan:

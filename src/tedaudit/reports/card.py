@@ -5,8 +5,6 @@ one into: labels of several words are replaced by numbers, and string settings a
 are identifiers such as a model's.
 """
 
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,13 +14,12 @@ import yaml
 from tedaudit.errors import SpecError, did_you_mean, listed
 from tedaudit.reports.cards import cards_of
 from tedaudit.reports.chart import plan_words
-from tedaudit.reports.safe import LEFT_OUT, redacted, redacted_spec, renamed, shown_plans
-from tedaudit.results.reading import AuditResult, Finding
-from tedaudit.spec.model import PlanSpec
+from tedaudit.reports.safe import IDENTIFIER, LEFT_OUT, redacted, redacted_spec, renamed, shown_plans
+from tedaudit.results.findings import AuditResult, Finding, claim_figures
+from tedaudit.results.verdict import any_violation, headline
 from tedaudit.version import __version__
 
 FORMAT = 1
-_IDENTIFIER = re.compile(r"(?:[a-z]+:)?[\w.-]{1,80}(?:/[\w.-]{1,80})?")  # sound, zoo:mlm, owner/model
 _KEPT = ("variant", "model", "revision")
 SAYS = (
     (
@@ -85,7 +82,9 @@ def _build_card(
         "mechanism": {"label": name, **{key: plugin.get(key) for key in _ABOUT}},
         "claims": _describe_claims(findings),
         "results": [_describe_finding(finding) for finding in findings],
-        "violated": any(finding.verdict == "violated" for finding in findings),
+        "violated": any_violation(finding.verdict for finding in findings),
+        "headline": headline(finding.verdict for finding in findings),
+        "models": _select_models(result, name),
         "settings": {
             "corpus": {key: corpus[key] for key in ("name", "texts", "fingerprint")},
             "plans": [_describe_plan(plan, manifest) for plan in dict.fromkeys(f.plan for f in findings)],
@@ -100,42 +99,47 @@ def _build_card(
             "commands": ["tedaudit run audit.yaml", "tedaudit card RUN"],
             "left_out": LEFT_OUT in str(spec),
         },
-        "notes": [note for note in result.notes if not (note.startswith("plan ") and "@" in note)],
+        "notes": _select_notes(result),
         "says": list(SAYS), "says_not": list(SAYS_NOT),
     }  # fmt: skip
+
+
+def _select_models(result: AuditResult, name: str) -> list[dict[str, str]]:
+    """Return the models of this mechanism, of the attacks on it and of the candidate sampling."""
+    attacks = {finding.attack for finding in result if finding.label == name}
+    others = {finding.label for finding in result} | {finding.attack for finding in result}
+    users = {name, *attacks} | ({model["used_by"] for model in result.models} - others)
+    return [dict(model) for model in result.models if model["used_by"] in users]
+
+
+def _select_notes(result: AuditResult) -> list[str]:
+    """Return the notes but those on plans that belong to a single mechanism, whose label they bear."""
+    own = {finding.plan for finding in result if finding.plan != finding.plan_base}
+    return [note for note in result.notes if not note.startswith(tuple(f"plan {plan}:" for plan in own))]
 
 
 def _describe_claims(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """Return the claim at each epsilon; an empty list if nothing is claimed."""
     claims = {finding.epsilon: finding.claim for finding in findings if finding.claim is not None}
     return [
-        {"nominal": None if math.isinf(epsilon) else epsilon, "words": str(claim), **_describe_claim(claim)}
+        {"nominal": epsilon.json, "words": str(claim), **claim_figures(claim)}
         for epsilon, claim in sorted(claims.items())
     ]
 
 
-def _describe_claim(claim: Any) -> dict[str, Any]:
-    names = ("epsilon", "unit", "delta", "max_units", "neighbours", "actual", "total", "total_delta")
-    values = {name: getattr(claim, name) for name in names}
-    return {name: None if value == math.inf else value for name, value in values.items()}
-
-
 def _describe_finding(finding: Finding) -> dict[str, Any]:
-    values = replace(finding, plan=finding.plan.partition("@")[0]).to_dict()
+    values = replace(finding, plan=finding.plan_base).to_dict()
     del values["mechanism"], values["claim"]
     return {**values, "complete": finding.complete}
 
 
 def _describe_plan(name: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plan; its lambda is known only if the last call of the run named it."""
-    base = name.partition("@")[0]
-    requested = {PlanSpec.model_validate(plan).name: plan for plan in manifest["spec"].get("plans", [])}
+    """Return a plan: how its candidates were drawn, and who reads its trials."""
     info = manifest["plans"][name]
+    fields = ("k", "estimator", "strategy", "lambda", "top")
     return {
-        "name": base, "words": plan_words(name, manifest), "k": info["k"],
-        "estimator": info["estimator"], "lambda": requested.get(base, {}).get("lambda"),
-        "strategy": requested.get(base, {}).get("strategy"),
-    }  # fmt: skip
+        "name": info["base"], "words": plan_words(name, manifest), **{field: info[field] for field in fields}
+    }
 
 
 def _select_spec(spec: Mapping[str, Any], label: str, result: AuditResult) -> dict[str, Any]:
@@ -151,13 +155,13 @@ def _select_spec(spec: Mapping[str, Any], label: str, result: AuditResult) -> di
     if plain["corpus"]:
         plain["corpus"] = _restore_identifiers({}, plain["corpus"])
     encoder = str(spec.get("encoder", ""))
-    plain["encoder"] = encoder if _IDENTIFIER.fullmatch(encoder) else LEFT_OUT
+    plain["encoder"] = encoder if IDENTIFIER.fullmatch(encoder) else LEFT_OUT
     return {key: value for key, value in plain.items() if value not in (None, "", []) and key != "out"}
 
 
 def _restore_identifiers(plugin: Mapping[str, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
     """Return a plug-in's settings with its identifiers restored, and without settings that were never set."""
-    identifiers = {key: plugin[key] for key in _KEPT if _IDENTIFIER.fullmatch(str(plugin.get(key, " ")))}
+    identifiers = {key: plugin[key] for key in _KEPT if IDENTIFIER.fullmatch(str(plugin.get(key, " ")))}
     return {key: value for key, value in {**shown, **identifiers}.items() if value not in (None, "", [])}
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import SpecError
+from tedaudit.reports.models import models_section
 from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.reports.table import number
-from tedaudit.store.directory import write_atomically
+from tedaudit.store.files import write_atomically
 
 _HEADINGS = (
     "epsilon", "plan", "attack", "right / guesses", "success", "eps_emp", "point (to upper end)", "ceiling",
@@ -39,17 +40,15 @@ def markdown(card: Mapping[str, Any]) -> str:
     """Return the card as one page of Markdown; names are escaped, so they are shown literally."""
     mechanism = card["mechanism"]
     about = [mechanism.get("summary"), mechanism.get("paper")]
-    verdict = "At least one claim is **violated**." if card["violated"] else "No claim was refuted."
-    if not card["claims"]:
-        verdict = "It claims nothing, so no claim was tested."
     versions = [f"{key} {value}" for key, value in card["run"]["versions"].items()]
     parts = [
         f"# Calibration card: {markdown_text(mechanism['label'])}",
         "\n".join(markdown_text(str(line)) + "  " for line in about if line),
-        f"Measured by attack with tedaudit {card['written_by']}. {verdict}",
+        f"Measured by attack with tedaudit {card['written_by']}. {card['headline']}",
         _format_section("Claim", _format_list(_format_claims(card))),
         _format_section("Measured", markdown_table(_HEADINGS, map(_format_row, card["results"]))),
         _format_section("Settings", _format_list(_format_settings(card))),
+        models_section(card["models"]).rstrip(),
         _format_section("What a bound says", _format_list(card["says"])),
         _format_section("What it does not say", _format_list(card["says_not"])),
         _format_section("Reproduce", _format_reproduction(card["reproduce"])),

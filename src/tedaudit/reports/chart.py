@@ -1,25 +1,24 @@
 """The data of the chart of eps_emp against nominal epsilon."""
 
-import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from tedaudit.estimators import find_estimator
 from tedaudit.reports.figures import grid, height, room_for, success_marks
 from tedaudit.reports.table import cells, plans
-from tedaudit.results.reading import AuditResult, Finding
+from tedaudit.results.findings import AuditResult, Finding
 
 
 def plan_words(name: str, manifest: Mapping[str, Any]) -> str:
-    """Return a plan in words: candidates, how they were drawn, estimator."""
+    """Return a plan as a reader would say it: candidates, how they were drawn, estimator."""
     info = manifest["plans"][name]
-    base = name.partition("@")[0]  # a table of recorded rewrites has its own plan: plan@LABEL
-    how = base.removesuffix("-baseline").partition("-")[2]
-    how = re.sub(r"^lambda", "lambda = ", how)
-    how = re.sub(r"^(nearest|furthest)(\d+)$", r"\1 \2", how)
-    how = "every text a candidate" if base == "k-all" else how
-    estimator = "baseline" if info["estimator"] == "baseline" else "reduced form"
-    return f"k = {info['k']:,}, {how}, {estimator}"
+    if info["strategy"] is None:
+        how = "every text a candidate"
+    elif info["lambda"] is not None:
+        how = f"lambda = {float(info['lambda']):g}"
+    else:
+        how = f"{info['strategy']} {info['top']}"
+    return f"k = {info['k']:,}, {how}, {find_estimator(info['estimator']).title}"
 
 
 def chart_plans(result: AuditResult, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -33,7 +32,7 @@ def chart_plans(result: AuditResult, manifest: Mapping[str, Any]) -> list[dict[s
             "name": name, "words": plan_words(name, manifest), "ceiling": ceiling, "top": top,
             "successes": success_marks(findings[0].bound.candidates, top), "epsilons": epsilons,
             "labelled": room_for(epsilons, 0.065), "labelled_narrow": room_for(epsilons, 0.18),
-            "takes_epsilon": any(not math.isinf(finding.epsilon) for finding in findings),
+            "takes_epsilon": any(finding.epsilon.is_given for finding in findings),
         })  # fmt: skip
     return charts
 
@@ -41,4 +40,5 @@ def chart_plans(result: AuditResult, manifest: Mapping[str, Any]) -> list[dict[s
 def chart_finding(finding: Finding) -> dict[str, Any]:
     """Return a finding as the chart and the table of a page show it."""
     claim = "none" if finding.claim is None else str(finding.claim)
-    return {**finding.to_dict(), "claim": claim, "cells": cells(finding), "complete": finding.complete}
+    return {**finding.to_dict(), "claim": claim, "cells": cells(finding), "complete": finding.complete,
+            "is_violation": finding.verdict.is_violation}  # fmt: skip

@@ -12,7 +12,7 @@ from tedaudit.reports.page import charts_missing, html
 from tedaudit.reports.safe import redacted, renamed, shown_plans
 from tedaudit.results.comparison import Compared, Comparison
 from tedaudit.results.lineups import Axis, Side
-from tedaudit.store.directory import write_atomically
+from tedaudit.store.files import write_atomically
 from tedaudit.version import __version__
 
 SCRIPTS = ("elements.js", "charts.js", "comparison.js")
@@ -119,13 +119,13 @@ def _collect_charts(compared: Compared) -> dict[str, Any]:
 def _describe_comparison(comparison: Comparison, compared: Compared) -> dict[str, Any]:
     row = cells(comparison, compared)
     shared = row[: headings(compared).index("epsilon")][1:]
-    epsilon = "" if math.isinf(comparison.epsilon) else f"epsilon {comparison.epsilon:g}"
+    epsilon = comparison.epsilon.phrase
     versus = f"{comparison.second.member} against {comparison.first.member}"
     return {
         "cells": row, "name": ", ".join(part for part in (versus, *shared, epsilon) if part),
         "plan": comparison.plan, "paired": comparison.counts is not None, "differs": comparison.differs,
         "success": None if comparison.success is None else comparison.success.to_dict(),
-        "epsilon_difference": comparison.epsilon_emp.to_dict(),
+        "eps_emp_difference": comparison.eps_emp.to_dict(),
     }  # fmt: skip
 
 

@@ -32,7 +32,7 @@ def _list_shared_axes(compared: Compared) -> set[str]:
 def cells(comparison: Comparison, compared: Compared) -> tuple[str, ...]:
     """Return one comparison as text, in the order of the headings."""
     first, second, counts = comparison.first, comparison.second, comparison.counts
-    epsilon = "any" if math.isinf(comparison.epsilon) else f"{comparison.epsilon:g}"
+    epsilon = comparison.epsilon.label
     named = {"run": first.run.name, "mechanism": first.finding.label, "attack": first.finding.attack}
     shared = tuple(value for axis, value in named.items() if axis in _list_shared_axes(compared))
     trials = [side.finding.bound.trials for side in (first, second)]
@@ -48,7 +48,7 @@ def cells(comparison: Comparison, compared: Compared) -> tuple[str, ...]:
         "" if counts is None else f"{counts.second_only:,}",
         "different k" if comparison.success is None else _format_span(comparison.success, 4),
         "unpaired" if comparison.p is None else f"{comparison.p:.2g}",
-        _format_span(comparison.epsilon_emp, 2), "yes" if comparison.differs else "no",
+        _format_span(comparison.eps_emp, 2), "yes" if comparison.differs else "no",
     )  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def _format_span(span: Span, digits: int) -> str:
 
 def agreement_cells(agreement: Agreement) -> tuple[str, ...]:
     """Return one agreement of rankings as text."""
-    epsilon = "any" if math.isinf(agreement.epsilon) else f"{agreement.epsilon:g}"
+    epsilon = agreement.epsilon.label
     tau = "all tied" if agreement.tau is None else number(agreement.tau)
     sides = (agreement.within, agreement.first, agreement.second)
     return agreement.plan, epsilon, *sides, str(agreement.mechanisms), tau

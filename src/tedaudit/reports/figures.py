@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.estimators.bound import epsilon_from_success
+from tedaudit.nominal import distinct_epsilons
 from tedaudit.reports.table import plans
-from tedaudit.results.reading import AuditResult, Finding
-from tedaudit.store.directory import write_atomically
+from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.store.files import write_atomically
 
 STYLES = (
     ("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#E69F00", "v"),
@@ -43,7 +44,7 @@ def write_figures(result: AuditResult) -> list[Path]:
     written = []
     for plan in plans(result):
         drawn = figure([finding for finding in result if finding.plan == plan])
-        written += saved(drawn, result.folder / "figures" / plan)
+        written += saved(drawn, result.run.figure(plan))
     return written
 
 
@@ -140,7 +141,7 @@ def _draw_line(
     axes.errorbar(
         [x for x, _ in points], lower, yerr=[[0.0] * len(points), above], label=plain(findings[0].label),
         color=colour, marker=marker, markersize=5, linewidth=1.3, elinewidth=0.8, capsize=2,
-        linestyle=":" if math.isinf(findings[0].epsilon) else "-",
+        linestyle="-" if findings[0].epsilon.is_given else ":",
     )  # fmt: skip
 
 
@@ -182,12 +183,13 @@ def height(ceiling: float) -> float:
 
 def grid(findings: Sequence[Finding]) -> list[float]:
     """Return the epsilons of the axis; if no mechanism takes one, a single place to draw them at."""
-    return sorted({f.epsilon for f in findings if not math.isinf(f.epsilon)}) or [1.0]
+    epsilons = distinct_epsilons(finding.epsilon for finding in findings)
+    return [float(epsilon) for epsilon in epsilons if epsilon.is_given] or [1.0]
 
 
 def places(finding: Finding, epsilons: Sequence[float]) -> Sequence[float]:
     """Return where a finding is drawn: at every epsilon if the mechanism takes none."""
-    return epsilons if math.isinf(finding.epsilon) else [finding.epsilon]
+    return [finding.epsilon] if finding.epsilon.is_given else epsilons
 
 
 def plain(text: str) -> str:

@@ -5,12 +5,14 @@ import json
 import polars as pl
 
 from tedaudit.reports.markdown import markdown_list
+from tedaudit.reports.models import models_section
 from tedaudit.reports.page import write_page
 from tedaudit.reports.safe import redacted
 from tedaudit.reports.table import markdown_tables, post_processing_table, reading
 from tedaudit.reports.utility import Utility, read_utility
-from tedaudit.results.reading import AuditResult
-from tedaudit.store.directory import RunDirectory, write_atomically, write_frame
+from tedaudit.results.findings import AuditResult
+from tedaudit.results.verdict import headline
+from tedaudit.store.files import write_atomically, write_frame
 
 
 def write_reports(
@@ -21,35 +23,34 @@ def write_reports(
     Only report.html contains texts of the corpus, and none if it is redacted. Without `utility`, the run's
     utility.json is shown.
     """
-    shown = redacted(result, RunDirectory(result.folder).manifest()) if redact else result
+    run = result.run
+    shown = redacted(result, run.manifest()) if redact else result
     summary = json.dumps(shown.to_dict(), indent=2, ensure_ascii=False)
-    write_atomically(result.folder / "summary.json", summary.encode())
-    write_atomically(result.folder / "report.md", markdown(shown).encode())
+    write_atomically(run.summary, summary.encode())
+    write_atomically(run.report, markdown(shown).encode())
     if shown.findings:
         rows = [_flatten(finding.to_dict()) for finding in shown]
         frame = pl.DataFrame(rows, infer_schema_length=None)
-        write_frame(result.folder / "estimates.parquet", frame, "estimates")
+        write_frame(run.estimates, frame, "estimates")
     if page:
         write_page(
-            result, shown, redact=redact, utility=read_utility(result.folder) if utility is None else utility
+            result, shown, redact=redact, utility=read_utility(run.utility) if utility is None else utility
         )
     return shown
 
 
 def markdown(result: AuditResult) -> str:
     """Return the report as Markdown."""
-    verdict = (
-        "At least one claim is **violated**." if result.violated else "No claim was refuted by these attacks."
-    )
+    decided = headline(finding.verdict for finding in result)
     notes = markdown_list(result.notes)
     effect = post_processing_table(result)
     body = (
-        f"{verdict} The largest lower bound found is {result.epsilon:.2f}.\n\n"
+        f"{decided} The largest lower bound found is {result.eps_emp:.2f}.\n\n"
         f"{reading(result.findings)}\n\n{markdown_tables(result)}{effect}"
     )
     if not result.findings:
         body = "No attack has finished a block yet: there is nothing to estimate from."
-    return f"# Audit {result.name}\n\n{body}\n\n## Notes\n\n{notes}\n"
+    return f"# Audit {result.name}\n\n{body}\n\n{models_section(result.models)}## Notes\n\n{notes}\n"
 
 
 def _flatten(row: dict[str, object]) -> dict[str, object]:

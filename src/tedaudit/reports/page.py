@@ -22,8 +22,8 @@ from tedaudit.reports.sample import Sample, take_sample
 from tedaudit.reports.summary import headline, paragraphs, tiles
 from tedaudit.reports.table import HEADINGS, RIGHT, reading
 from tedaudit.reports.utility import Utility, redacted_utility
-from tedaudit.results.reading import AuditResult
-from tedaudit.store.directory import RunDirectory, write_atomically
+from tedaudit.results.findings import AuditResult
+from tedaudit.store.files import write_atomically
 from tedaudit.version import __version__
 
 SCRIPTS = ("elements.js", "charts.js", "explorer.js", "page.js")
@@ -33,15 +33,14 @@ def write_page(
     original: AuditResult, shown: AuditResult, *, redact: bool, utility: Utility | None = None
 ) -> Path:
     """Write report.html; `shown` is the result as it may be shown, the same findings in the same order."""
-    run = RunDirectory(original.folder)
-    manifest = run.manifest()
-    sample = take_sample(run, original.findings, redacted=redact)
+    manifest = original.run.manifest()
+    sample = take_sample(original, redacted=redact)
     manifest = shown_plans(original, shown, manifest)
     data = page_data(shown, manifest, sample, redact=redact)
     study = utility or Utility()
     labels = [finding.label for finding in original]
     data["utility"] = (redacted_utility(study, labels) if redact else study).to_dict()
-    path = original.folder / "report.html"
+    path = original.run.page
     write_atomically(path, html(data).encode())
     return path
 
@@ -104,7 +103,7 @@ def _describe_manifest(
             "name": corpus["name"], "texts": f"{corpus['texts']:,}", "splits": ", ".join(corpus["splits"]),
             "fingerprint": corpus["fingerprint"],
         },
-        "alpha": f"{result.alpha:g}",
+        "alpha": f"{result.alpha:g}", "models": [dict(model) for model in result.models],
     }  # fmt: skip
 
 

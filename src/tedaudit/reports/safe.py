@@ -6,11 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tedaudit.results.reading import AuditResult
+from tedaudit.plans.plans import name_plan
+from tedaudit.results.findings import AuditResult, Finding
 
 LEFT_OUT = "(left out)"
 _PLAIN_LABEL = re.compile(r"[\w.:+=@-]{1,40}")  # one word: a name, not a text
 _COUNTS = re.compile(r"[\w.-]+: [\d,]+ distinct texts of .*|[\d,]+ texts of other splits .*")
+IDENTIFIER = re.compile(r"(?:[a-z]+:)?[\w.-]{1,80}(?:/[\w.-]{1,80})?")  # sound, zoo:mlm, owner/model
+_USERS = ("candidate sampling",)
 _ESCAPED = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 
@@ -28,12 +31,9 @@ def redacted(result: AuditResult, manifest: Mapping[str, Any]) -> AuditResult:
     mechanisms = renamed("mechanism", [finding.label for finding in result])
     attacks = renamed("attack", [finding.attack for finding in result])
     findings = tuple(
-        replace(
-            f, label=mechanisms[f.label], attack=attacks[f.attack],
-            plan=f.plan.replace(f"@{f.label}", f"@{mechanisms[f.label]}"),  # a plan for one mechanism alone
-        )
+        replace(f, label=mechanisms[f.label], attack=attacks[f.attack], plan=_rename_plan(f, mechanisms))
         for f in result
-    )  # fmt: skip
+    )
     read = set(manifest["corpus"]["notes"])
     notes = [note for note in result.notes if note not in read or _COUNTS.fullmatch(note)]
     for old, new in {**mechanisms, **attacks}.items():
@@ -41,7 +41,24 @@ def redacted(result: AuditResult, manifest: Mapping[str, Any]) -> AuditResult:
             notes = [note.replace(old, new) for note in notes]
     if len(notes) < len(result.notes):
         notes.append("notes on how the corpus was read are left out")
-    return replace(result, findings=findings, notes=tuple(notes))
+    models = tuple(_redact_model(model, {**mechanisms, **attacks}) for model in result.models)
+    return replace(result, findings=findings, notes=tuple(notes), models=models)
+
+
+def _rename_plan(finding: Finding, mechanisms: Mapping[str, str]) -> str:
+    """Return how a plan is called; one that belongs to a single mechanism bears its label as it is shown."""
+    own = finding.plan != finding.plan_base
+    return name_plan(finding.plan_base, mechanisms[finding.label] if own else None)
+
+
+def _redact_model(model: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    """Return a model without a path of this machine, its user as it is called elsewhere."""
+    user = names.get(model["used_by"], model["used_by"])
+    return {
+        **model,
+        "used_by": user if _PLAIN_LABEL.fullmatch(user) or user in _USERS or user in names.values() else LEFT_OUT,
+        "model": model["model"] if IDENTIFIER.fullmatch(model["model"]) else LEFT_OUT,
+    }
 
 
 def shown_plans(original: AuditResult, shown: AuditResult, manifest: Mapping[str, Any]) -> dict[str, Any]:

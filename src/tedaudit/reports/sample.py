@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.reports.safe import safe_json
-from tedaudit.results.reading import Finding, guesses_of, rewrites_of
+from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.seeding import derive, uniforms
-from tedaudit.store.directory import RunDirectory, epsilon_name
 from tedaudit.types import Plan
 
 PER_TABLE = 200
@@ -39,16 +38,15 @@ class Sample:
     cut: bool  # whether a text was cut to its beginning
 
 
-def take_sample(run: RunDirectory, findings: Sequence[Finding], *, redacted: bool = False) -> Sample:
-    """Return a sample of the trials behind these findings; without any text if it is redacted."""
+def take_sample(result: AuditResult, *, redacted: bool = False) -> Sample:
+    """Return a sample of the trials behind the findings; without any text if it is redacted."""
+    findings = result.findings
     per_table = max(2, min(PER_TABLE, TOTAL // max(1, len(findings))))
-    plans = run.manifest()["plans"]
-    stored = {name: run.plan(name, plans[name]["key"]) for name in {f.plan for f in findings}}
-    texts = () if redacted else run.corpus().texts
+    plans = {name: result.run.read_plan(name) for name in {finding.plan for finding in findings}}
+    texts = () if redacted else result.run.corpus().texts
     tables = [
-        _sample_table(run, number, finding, plan, per_table)
+        _sample_table(result, number, finding, plans[finding.plan], per_table)
         for number, finding in enumerate(findings)
-        if (plan := stored[finding.plan]) is not None
     ]
     keeper = _Keeper(texts, redacted=redacted)
     for trial in (trial for round_ in zip_longest(*tables) for trial in round_ if trial is not None):
@@ -69,17 +67,17 @@ def choose(right: npt.NDArray[np.bool_], margin: npt.NDArray[Any], size: int, ke
 
 
 def _sample_table(
-    run: RunDirectory, number: int, finding: Finding, plan: Plan, size: int
+    result: AuditResult, number: int, finding: Finding, plan: Plan, size: int
 ) -> Iterator[dict[str, Any]]:
     """Yield a table's share, leaks and random trials in turn, so that a cut anywhere keeps some of both."""
-    setting = (finding.label, epsilon_name(finding.epsilon))
-    guesses = guesses_of(run.root, finding)
+    setting = (finding.label, finding.epsilon.name)
+    guesses = result.guesses(finding)
     columns = guesses.read(["choice", "margin"])
     right = columns["choice"] == plan.secret[: len(columns["choice"])]
     key = derive(0, "report", finding.plan, *setting, finding.attack)
     worst, chance = choose(right, columns["margin"], size, key)
     rows = np.sort(np.concatenate([worst, chance]))
-    outputs = rewrites_of(run.root, finding).outputs(plan.source[rows], plan.replicate[rows])
+    outputs = result.rewrites(finding).outputs(plan.source[rows], plan.replicate[rows])
     trials = {
         int(row): _describe_trial(number, int(row), plan, guess, output)
         for row, guess, output in zip(rows, guesses.fetch(rows), outputs, strict=True)

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tedaudit.reports.table import number
-from tedaudit.results.reading import AuditResult, Finding
+from tedaudit.results import verdict
+from tedaudit.results.findings import AuditResult, Finding
 
 _NONE = 0.005  # a bound that is printed as 0.00
 
@@ -14,11 +15,7 @@ def headline(result: AuditResult) -> str:
     """Return the outcome in one sentence."""
     if not result.findings:
         return "No attack has finished a block yet: there is nothing to estimate from."
-    if result.violated:
-        return "At least one privacy claim is violated."
-    if any(finding.claim is not None for finding in result):
-        return "No privacy claim was refuted by these attacks."
-    return "Nothing was claimed, so no claim was tested."
+    return verdict.headline(finding.verdict for finding in result)
 
 
 def paragraphs(result: AuditResult, manifest: Mapping[str, Any]) -> list[str]:
@@ -37,7 +34,7 @@ def tiles(result: AuditResult) -> list[dict[str, str]]:
     if not result.findings:
         return []
     claims = [finding for finding in result if finding.claim is not None]
-    broken = sum(finding.verdict == "violated" for finding in claims)
+    broken = sum(finding.verdict.is_violation for finding in claims)
     worst = max(result, key=lambda finding: finding.bound.lower)
     trials = sum(finding.bound.trials for finding in result)
     return [
@@ -99,7 +96,7 @@ def _format_factor(epsilon: float) -> str:
 
 def _describe_verdicts(findings: Sequence[Finding]) -> list[str]:
     claims = [finding for finding in findings if finding.claim is not None]
-    broken = [finding for finding in claims if finding.verdict == "violated"]
+    broken = [finding for finding in claims if finding.verdict.is_violation]
     if not claims:
         return []
     if not broken:
@@ -134,7 +131,7 @@ def _name_quiet(result: AuditResult) -> list[str]:
 
 
 def _describe_setting(finding: Finding) -> str:
-    epsilon = "" if math.isinf(finding.epsilon) else f" at epsilon {finding.epsilon:g}"
+    epsilon = f" at {finding.epsilon.phrase}" if finding.epsilon.is_given else ""
     return f"{finding.label}{epsilon} under the {finding.attack} attack"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tedaudit.reports.markdown import markdown_table, markdown_text
-from tedaudit.results.reading import AuditResult, Finding, post_processing
+from tedaudit.results.findings import AuditResult, Finding, post_processing
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,7 +22,7 @@ def cells(finding: Finding) -> tuple[str, ...]:
     bound = finding.bound
     return (
         finding.label,
-        "any" if math.isinf(finding.epsilon) else f"{finding.epsilon:g}",
+        finding.epsilon.label,
         "none" if finding.claim is None else str(finding.claim),
         finding.attack,
         f"{bound.correct:,} / {bound.guesses:,}",
@@ -35,9 +35,9 @@ def cells(finding: Finding) -> tuple[str, ...]:
         _format_share(finding.measures.empty),
         _format_share(finding.measures.first),
         f"{finding.measures.own_rewrites:,}" if finding.measures.own_rewrites else "",
-        f"{finding.tally.unusable:,}",
-        f"{finding.tally.failed:,}",
-        finding.verdict,
+        f"{finding.counts.unusable:,}",
+        f"{finding.counts.failed:,}",
+        finding.verdict.name,
     )
 
 
@@ -94,7 +94,7 @@ def rich_tables(result: AuditResult) -> list["Table"]:
         for heading in (HEADINGS[i] for i in columns):
             table.add_column(heading, justify="right" if heading in RIGHT else "left", overflow="fold")
         for finding in findings:
-            style = "red" if finding.verdict == "violated" else ""
+            style = "red" if finding.verdict.is_violation else ""
             row = cells(finding)
             table.add_row(*(Text(row[i]) for i in columns), style=style)  # Text: a label is not markup
         tables.append(table)

@@ -28,9 +28,8 @@ class Utility:
         return {"rows": list(self.rows), "tasks": dict(self.tasks), "caption": self.caption}
 
 
-def read_utility(folder: Path) -> Utility:
+def read_utility(path: Path) -> Utility:
     """Return the content of a run's utility.json; empty if there is no such file."""
-    path = folder / FILE
     if not path.is_file():
         return Utility()
     try:

@@ -23,6 +23,7 @@ from tedaudit.estimators.paired import (
     separate_intervals,
     smoothed_success,
 )
+from tedaudit.nominal import NO_EPSILON, Nominal, distinct_epsilons
 from tedaudit.results.lineups import (
     Axis,
     LineUp,
@@ -33,7 +34,6 @@ from tedaudit.results.lineups import (
     open_runs,
     put_first,
 )
-from tedaudit.nominal import NO_EPSILON, Nominal, distinct_epsilons
 from tedaudit.seeding import derive, uniforms
 from tedaudit.store.directory import RunDirectory
 
@@ -172,11 +172,7 @@ def _choose_reference(groups: Sequence[LineUp], axis: Axis, against: str | None)
             f"There is no {axis} '{against}' to compare with.{did_you_mean(against, names)} "
             f"There are: {listed(names)}."
         )
-    return [
-        put_first(group, against)
-        for group in groups
-        if against in {side.member for side in group.sides}
-    ]
+    return [put_first(group, against) for group in groups if against in {side.member for side in group.sides}]
 
 
 def _pairs(groups: Sequence[LineUp]) -> Iterator[tuple[LineUp, Side, Side]]:

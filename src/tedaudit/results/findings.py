@@ -2,7 +2,7 @@
 
 import math
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -95,6 +95,8 @@ class AuditResult:
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
     alpha: float
+    models: tuple[Mapping[str, str], ...] = ()
+    """The checkpoints behind the results: who uses which, with its checksum."""
     keeper: object = field(default=None, repr=False, compare=False)
     """Keeps a temporary run directory alive as long as the result."""
 
@@ -105,11 +107,6 @@ class AuditResult:
     def folder(self) -> Path:
         """The run directory."""
         return self.run.root
-
-    @property
-    def models(self) -> list[dict[str, str]]:
-        """The checkpoints behind the results: who uses which, with its checksum."""
-        return list(self.run.manifest()["models"])
 
     @property
     def violated(self) -> bool:
@@ -145,7 +142,7 @@ class AuditResult:
             "alpha": self.alpha,
             "violated": self.violated,
             "eps_emp": self.eps_emp,
-            "models": self.models,
+            "models": [dict(model) for model in self.models],
             "notes": list(self.notes),
             "findings": [finding.to_dict() for finding in self.findings],
             "post_processing": post_processing(self),

@@ -62,7 +62,7 @@ class OpenedRun:
 class Side:
     """One finding with the run that it is from, and how it is called beside the others."""
 
-    run: Opened
+    run: OpenedRun
     finding: Finding
     member: str
 
@@ -116,11 +116,11 @@ def open_runs(runs: Sequence[RunDirectory]) -> list[OpenedRun]:
         name if names.count(name) == 1 else str(run.root) for name, run in zip(names, runs, strict=True)
     ]
     opened = [OpenedRun(i, *parts) for i, parts in enumerate(zip(titles, runs, results, strict=True))]
-    for run_with_result in opened:
-        if not run_with_result.result.findings:
+    for run, result in zip(runs, results, strict=True):
+        if not result.findings:
             raise SpecError(
-                f"'{run_with_result.store.root}' has nothing to compare: no attack has finished a block yet. Run its "
-                "command again to go on with it."
+                f"'{run.root}' has nothing to compare: no attack has finished a block yet. Run its command "
+                "again to go on with it."
             )
     return opened
 

@@ -21,7 +21,7 @@ _COSINES = ("cosine", "word cosine")  # scores that say how alike two texts are,
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """What a mechanism released at one epsilon, over all its rewrites: shares of copies and of empty texts."""
+    """What a mechanism released at one epsilon, over all its rewrites: shares of copies and empty texts."""
 
     copied: float
     empty: float

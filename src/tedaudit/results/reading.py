@@ -73,7 +73,7 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     )
     notes = [*manifest["corpus"]["notes"], *_plan_notes(manifest), *manifest.get("format_notes", [])]
     notes += _remarks(findings, extended=any(table.looked_before for table in tables))
-    return AuditResult(manifest["name"], run, findings, tuple(notes), alpha)
+    return AuditResult(manifest["name"], run, findings, tuple(notes), alpha, tuple(manifest["models"]))
 
 
 def _count_tables(run: RunDirectory, manifest: Mapping[str, Any]) -> Iterator[_CountedTable]:
@@ -100,9 +100,7 @@ def _count_tables(run: RunDirectory, manifest: Mapping[str, Any]) -> Iterator[_C
 def _judge(table: _CountedTable, alpha: float, delta: float | None, family: Family) -> Finding:
     claim = table.claim
     slack = delta if delta is not None else min(claim.total_delta, _MOST_DELTA) if claim else 0.0
-    verdict = judge_claim(
-        claim, family, lambda error: table.bound(table.estimator.alpha_for(error), slack)
-    )
+    verdict = judge_claim(claim, family, lambda error: table.bound(table.estimator.alpha_for(error), slack))
     return Finding(
         *table.setting, claim, table.about["attack"], table.counts, table.planned,
         table.bound(alpha, slack), verdict, table.score, table.plan_base,

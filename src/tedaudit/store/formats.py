@@ -23,7 +23,7 @@ def upgrade_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
         return dict(manifest)
     plans = {name: _upgrade_plan(name, plan) for name, plan in manifest["plans"].items()}
     notes = [
-        f"plan {name} was made with the encoder {plan['determinants']['encoder']}: {NOT_RECORDED}"
+        f"plan {name}: {NOT_RECORDED} of the encoder that drew its candidates (run of format 1)"
         for name, plan in plans.items()
         if plan["determinants"].get("encoder")
     ]

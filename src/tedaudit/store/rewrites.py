@@ -30,9 +30,7 @@ class Released:
     empty: int = 0
 
     def __add__(self, other: "Released") -> "Released":
-        return Released(
-            self.rewrites + other.rewrites, self.copied + other.copied, self.empty + other.empty
-        )
+        return Released(self.rewrites + other.rewrites, self.copied + other.copied, self.empty + other.empty)
 
 
 class RewriteTable:

@@ -17,8 +17,8 @@ from typing import Any, get_args
 import numpy as np
 
 from tedaudit.abilities import HasOwnEpsilons, KnowsMechanism
-from tedaudit.errors import ContractError, SpecError, listed
 from tedaudit.batches import Draws, Observations, Rewrites
+from tedaudit.errors import ContractError, SpecError, listed
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import Sampling
 from tedaudit.plans.plans import make_plan
@@ -152,8 +152,8 @@ def _build_checked(plugin: Any, verb: str) -> tuple[Any, str]:
     card = getattr(kind, "card", None)
     if not isinstance(card, Card) or not callable(getattr(plugin, verb, None)):
         raise ContractError(
-            f"{kind.__name__} is not a plug-in: its class needs a `card`, made with tedaudit.Card, and a method "
-            f"`{verb}`."
+            f"{kind.__name__} is not a plug-in: its class needs a `card`, made with tedaudit.Card, and a "
+            f"method `{verb}`."
         )
     if not _KEBAB.fullmatch(card.name):
         raise ContractError(

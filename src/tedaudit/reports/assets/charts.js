@@ -16,7 +16,7 @@ const narrow = matchMedia("(max-width: 600px)");
 
 // What a reader should look at first: a violated claim, then a mechanism that takes an epsilon, then the largest bound.
 function worstFinding() {
-  const weight = (one) => [one.verdict === "violated" ? 1 : 0, one.epsilon === null ? 0 : 1, one.lower];
+  const weight = (one) => [one.is_violation ? 1 : 0, one.epsilon === null ? 0 : 1, one.lower];
   const worse = (a, b) => weight(a).map((value, at) => value - weight(b)[at]).find((difference) => difference !== 0) ?? 0;
   return data.findings.reduce((best, one) => (best === null || worse(one, best) > 0 ? one : best), null);
 }
@@ -71,8 +71,8 @@ function line(findings, epsilons, dash) {
     marker: {
       symbol: SYMBOLS[n], size: 9, color: colour,
       line: {
-        color: points.map((point) => (point.finding.verdict === "violated" ? broken : colour)),
-        width: points.map((point) => (point.finding.verdict === "violated" ? 3 : 0)),
+        color: points.map((point) => (point.finding.is_violation ? broken : colour)),
+        width: points.map((point) => (point.finding.is_violation ? 3 : 0)),
       },
     },
     error_y: {

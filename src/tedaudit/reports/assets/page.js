@@ -29,7 +29,7 @@ function tables() {
     const mine = data.findings.filter((finding) => finding.plan === plan.name);
     const told = data.headings.map((heading, at) => at).filter((at) => mine.some((finding) => finding.cells[at] !== ""));
     byId("tables").append(table(`Plan ${plan.name}: ${plan.words}`, told.map((at) => data.headings[at]),
-      mine.map((finding) => told.map((at) => finding.cells[at])), { right: data.right, marked: (at) => (mine[at].verdict === "violated" ? "violated" : "") }));
+      mine.map((finding) => told.map((at) => finding.cells[at])), { right: data.right, marked: (at) => (mine[at].is_violation ? "violated" : "") }));
   }
 }
 
@@ -89,10 +89,12 @@ function card(kind, one) {
 }
 
 function manifest() {
-  const { spec, versions, machine, corpus, alpha } = data.manifest;
+  const { spec, versions, machine, corpus, alpha, models } = data.manifest;
   const part = (title, content) => make("details", {}, make("summary", {}, title), content);
   byId("manifest-parts").append(
     part("Corpus and statistics", pairs({ ...corpus, alpha })),
+    part("Models", models.length ? table("Models behind the results", ["used by", "model", "checksum", "of"],
+      models.map((model) => [model.used_by, model.model, model.checksum, model.part]), {}) : make("p", {}, "No model, or none recorded.")),
     part("Versions and machine", pairs({ ...versions, ...machine })),
     part("Spec", make("pre", { tabindex: "0" }, spec)));
 }
