@@ -93,7 +93,7 @@ def test_a_folder_without_a_training_file_is_refused_with_its_contents(tmp_path)
         Files(path=str(tmp_path)).load()
 
 
-def test_the_plainly_named_file_wins_and_what_stays_unread_is_said(tmp_path):
+def test_the_plainly_named_file_wins_and_unread_files_are_named(tmp_path):
     (tmp_path / "train.txt").write_text("one\ntwo\n")
     (tmp_path / "old_train.txt").write_text("three\nfour\n")
     corpus = Files(path=str(tmp_path)).load()

@@ -37,7 +37,7 @@ def sigma_for(noise: Noise, sensitivity: float, epsilon: float, delta: float) ->
         raise SpecError(f"delta is {delta}; Gaussian noise needs a delta above 0 and below 1.")
     if noise == "gaussian":  # Dwork and Roth 2014, theorem A.1: proven for epsilon < 1 only
         return sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-    return sensitivity / _largest_mu(epsilon, delta)
+    return sensitivity / _find_largest_mu(epsilon, delta)
 
 
 def log_delta(mu: float, epsilon: float) -> float:
@@ -69,7 +69,7 @@ def clipped_norm(vectors: Floats, bound: float) -> Floats:
     return np.asarray(vectors * np.minimum(1.0, bound / np.maximum(norms, 1e-300)), dtype=np.float64)
 
 
-def _largest_mu(epsilon: float, delta: float) -> float:
+def _find_largest_mu(epsilon: float, delta: float) -> float:
     """Return the largest sensitivity / sigma within delta; delta grows with mu."""
     target = math.log(delta)
     high = 1.0

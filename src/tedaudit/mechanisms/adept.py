@@ -6,7 +6,7 @@ Departs: follows the release of Igamberdiev and Habernal 2023, which fixes the s
          scales its noise by the classical Gaussian formula as that release's scripts do (nominal 250
          is really 1550), keeps words after the end token and writes UNK for an empty text; "sound"
          uses the analytic calibration. No weights are published: a model is trained by recipe or
-         comes with the zoo, with a tokenizer of its own in place of spaCy's.
+         comes with the zoo, with its own tokenizer instead of spaCy's.
 """
 
 import hashlib
