@@ -20,7 +20,7 @@ def run(
     lambda_: Annotated[float | None, typer.Option("--lambda", help="< 0 diverse, > 0 similar.")] = None,
     strategy: Annotated[str | None, typer.Option(help="transition, nearest or furthest.")] = None,
     top: Annotated[int | None, typer.Option(help="nearest, furthest: uniform among this many.")] = None,
-    estimator: Annotated[str | None, typer.Option(help="reduced or baseline.")] = None,
+    estimator: Annotated[str | None, typer.Option(help="How trials are read: reduced or baseline.")] = None,
     encoder: Annotated[
         str | None, typer.Option(help="Measures the distance of candidates: lexical, or a model.")
     ] = None,
@@ -42,8 +42,9 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run an audit; the same command resumes one that was stopped."""
+    from tedaudit import api
     from tedaudit.cli.console import progress_bar, show_defaults, show_result
-    from tedaudit.execution.runner import run as run_audit
+    from tedaudit.results.verdict import any_named
     from tedaudit.spec.flags import embedded, k_value, merged
     from tedaudit.spec.model import parse_spec, read_spec
     from tedaudit.spec.zoo_defaults import defaults_taken
@@ -60,21 +61,21 @@ def run(
     settings = parse_spec(merged(base, flags, assign or []))
     if not quiet:
         show_defaults(defaults_taken(settings))
-    executor = None if work is None else _read_work(settings, work)
+    engine = None if work is None else _read_work(settings, work)
     with progress_bar(quiet=quiet) as progress:
-        result = run_audit(settings, progress, executor)
+        result = api.run(settings, engine, progress)
     print_json(result.to_dict()) if as_json else show_result(result)
-    if fail_on == "violated" and result.violated:
+    if fail_on is not None and any_named((finding.verdict for finding in result), fail_on):
         raise typer.Exit(1)
 
 
 def _read_work(settings: Any, folder: Path) -> Any:
-    """Return an executor that reads results from a folder.
+    """Return an engine that reads results from a folder.
 
     If some are missing, print how to get them and exit.
     """
-    from tedaudit.execution.work import SerialExecutor
-    from tedaudit.execution.work_folder import FolderExecutor, write_work
+    from tedaudit.execution.engines.serial import SerialEngine
+    from tedaudit.execution.work_folder import FolderEngine, write_work
 
     blocks, missing = write_work(settings, folder)
     if missing:
@@ -83,7 +84,7 @@ def _read_work(settings: Any, folder: Path) -> Any:
             f"the models, run: python -m tedaudit.worker {folder}\nThen run this same command again."
         )
         raise typer.Exit
-    return FolderExecutor(folder, SerialExecutor(settings.batch_size))
+    return FolderEngine(folder, SerialEngine(settings.batch_size))
 
 
 def init(

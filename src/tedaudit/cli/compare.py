@@ -29,12 +29,11 @@ def compare(
 ) -> None:
     """Compare runs, attacks or mechanisms trial by trial; loads no model."""
     from tedaudit.cli.console import show_comparison
-    from tedaudit.results.comparison import compare as compare_runs
-    from tedaudit.store.directory import RunDirectory
+    from tedaudit import api
 
     if out is not None and (out.is_dir() or out.suffix.lower() not in (".html", ".htm")):
         raise SpecError(f"--out is '{out}'; it must be an HTML file, such as comparison.html.")
-    compared = compare_runs([RunDirectory(run) for run in runs], by, against, alpha)
+    compared = api.compare(*runs, by=by, against=against, alpha=alpha)
     if out is not None:
         from tedaudit.reports.comparison_page import write_comparison
 
@@ -56,14 +55,13 @@ def card(
     """Write a calibration card per mechanism, Markdown and JSON without texts, to put beside a model card."""
     from tedaudit.reports.card import calibration_cards
     from tedaudit.reports.card_files import write_cards
-    from tedaudit.results.reading import read_result
-    from tedaudit.store.directory import RunDirectory
+    from tedaudit import api
 
     if out is not None and out.exists() and not out.is_dir():
         raise SpecError(f"--out is '{out}', which is a file; name a folder.")
-    run = RunDirectory(run_directory)
-    cards = calibration_cards(read_result(run), run.manifest(), mechanism)
-    written = write_cards(cards, out or run.cards)
+    result = api.load_run(run_directory)
+    cards = calibration_cards(result, mechanism)
+    written = write_cards(cards, out or result.run.cards)
     if as_json:
         print_json(cards)
         return

@@ -27,8 +27,7 @@ def reproduce(
 ) -> None:
     """Reproduce a figure or table of the paper, on corpora and models of your choice."""
     from tedaudit.cli.console import progress_bar, show_outcome
-    from tedaudit.execution.work import SerialExecutor
-    from tedaudit.execution.work_folder import FolderExecutor
+    from tedaudit.execution.work_folder import FolderEngine
     from tedaudit.experiments.definition import load
     from tedaudit.experiments.place import Place
     from tedaudit.experiments.reproduction import reproduce as reproduced
@@ -36,8 +35,8 @@ def reproduce(
 
     changes = {"corpora": [as_corpus(name) for name in corpus or []], "trials": trials}
     definition = load(experiment, scale, changes)
-    executor = FolderExecutor(work, SerialExecutor()) if work else None
+    engine = FolderEngine(work) if work else None
     with progress_bar(quiet=quiet) as progress:
-        place = Place(out or Path("runs") / "reproduce" / scale, progress, executor=executor)
+        place = Place(out or Path("runs") / "reproduce" / scale, progress, engine=engine)
         outcome, files = reproduced(definition, place, redact=redact)
     show_outcome(outcome, files, redact=redact)

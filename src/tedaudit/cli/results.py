@@ -21,24 +21,22 @@ def estimate(
     as_json: Json = False,
 ) -> None:
     """Turn counts into a bound, or estimate a run again from its tables."""
+    from tedaudit import api
     from tedaudit.cli.console import show_bound, show_result
-    from tedaudit.estimators import baseline, reduced_form
+    from tedaudit.estimators import baseline
 
     reduced = {"--correct": correct, "--candidates": None if candidates == 2 else candidates}
     positives = {"--true-positives": true_positives, "--false-positives": false_positives}
     _refuse_mixed(run_directory, {"--trials": trials}, reduced, positives)
     if run_directory is not None:
-        from tedaudit.results.reading import read_result
-        from tedaudit.store.directory import RunDirectory
-
-        result = read_result(RunDirectory(run_directory), alpha, delta)
+        result = api.load_run(run_directory, alpha, delta)
         print_json(result.to_dict()) if as_json else show_result(result)
         return
     level, slack = 0.01 if alpha is None else alpha, delta or 0.0
     if trials is not None and true_positives is not None and false_positives is not None:
         bound = baseline(true_positives, false_positives, trials, level, slack)
     elif trials is not None and correct is not None:
-        bound = reduced_form(correct, trials, 2 if candidates is None else candidates, level, slack)
+        bound = api.estimate(correct, trials, 2 if candidates is None else candidates, level, slack)
     else:
         raise SpecError(
             "`estimate` needs a run directory; or --correct and --trials; or --true-positives, "
@@ -91,13 +89,11 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Rewrite report.html, report.md, summary.json and the figures of a run from its tables."""
+    from tedaudit import api
     from tedaudit.cli.console import show_figures, show_result
     from tedaudit.reports.figures import write_figures
-    from tedaudit.reports.files import write_reports
-    from tedaudit.results.reading import read_result
-    from tedaudit.store.directory import RunDirectory
 
-    result = write_reports(read_result(RunDirectory(run_directory)), redact=redact)
+    result = api.report(run_directory, redact=redact)
     drawn = write_figures(result) if figures else []
     if as_json:
         print_json(result.to_dict())

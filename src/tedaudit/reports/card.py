@@ -45,10 +45,9 @@ SAYS_NOT = (
 _ABOUT = ("name", "summary", "paper", "departures", "version")
 
 
-def calibration_cards(
-    result: AuditResult, manifest: Mapping[str, Any], only: str | None = None
-) -> list[dict[str, Any]]:
+def calibration_cards(result: AuditResult, only: str | None = None) -> list[dict[str, Any]]:
     """Return one card per mechanism as plain data, from the tables alone."""
+    manifest = result.run.manifest()
     labels = list(dict.fromkeys(finding.label for finding in result))
     if not labels:
         raise SpecError(
