@@ -87,7 +87,7 @@ def test_wrong_names_are_explained(arguments, message):
     [([0, 1, 4, 7], "rises"), ([3, 3.1, 2.9], "flat"), ([0, 5, 2], "rises and falls"), ([5, 2, 2], "falls"),
      ([0, 0.2, 0.4], "rises")],
 )  # fmt: skip
-def test_a_trend_is_said_in_words(values, told):
+def test_a_trend_is_described_in_words(values, told):
     assert trend(values) == told
 
 

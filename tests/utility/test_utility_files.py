@@ -39,7 +39,7 @@ def test_the_standard_deviation_is_of_a_sample():
     assert Scores((0.5,)).spread == 0
 
 
-def test_the_table_stands_between_the_lines():
+def test_the_table_has_the_mechanisms_between_the_lines():
     rows = cells(RESULT)
     assert [row[1] for row in rows[:5]] == [
         "(not rewritten)", "identity", "word-rr", "word-rr", "(majority class)",
@@ -53,7 +53,7 @@ def test_the_caption_says_what_stands_in_and_what_lower_means():
     assert "SST-2 stands in for Trustpilot." in markdown(RESULT)
 
 
-def test_json_holds_the_rows_that_a_report_shows(tmp_path):
+def test_json_has_the_rows_that_a_report_shows(tmp_path):
     write_study(placed(tmp_path))
     data = json.loads((tmp_path / "utility.json").read_text())
     assert data["tasks"][1]["lower"] == 0.33
@@ -110,7 +110,7 @@ def shown(folder):
     return json.JSONDecoder().raw_decode(page[start:])[0]
 
 
-def test_the_report_of_an_audit_shows_the_study_that_lies_in_it(audit, tmp_path):
+def test_the_report_of_an_audit_shows_the_study_in_it(audit, tmp_path):
     assert shown(audit)["rows"] == []
     write_study(placed(tmp_path / "study"), audit)
     write_reports(read_result(RunDirectory(audit)))
@@ -140,7 +140,7 @@ def test_a_redacted_report_names_no_column_or_mechanism_that_could_be_a_text(aud
     ]
 
 
-def test_what_follows_the_score_in_a_title_is_shown_only_where_it_is_ours(audit):
+def test_what_follows_the_score_in_a_title_is_shown_only_if_it_is_ours(audit):
     rows = [{"mechanism": "word-rr", "epsilon": 2.0, "task": task, "score": 0.5, "spread": 0}
             for task in ("x F1 of jane doe", "sex F1 (private: lower is better)")]  # fmt: skip
     write_reports(read_result(RunDirectory(audit)), redact=True, utility=Utility(rows))
@@ -159,5 +159,5 @@ def test_a_damaged_table_of_utility_is_named(tmp_path):
 
 
 def test_an_audit_must_be_there_to_take_a_study_in(tmp_path):
-    with pytest.raises(RunDirectoryError, match="no audit's run directory"):
+    with pytest.raises(RunDirectoryError, match="not the run directory of an audit"):
         check_run(tmp_path)

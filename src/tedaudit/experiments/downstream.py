@@ -1,4 +1,4 @@
-"""What rewritten texts are still good for, and what they still betray: classifiers trained on them."""
+"""What rewritten texts are still useful for, and what they still reveal: classifiers trained on them."""
 
 from collections.abc import Callable
 

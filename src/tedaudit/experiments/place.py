@@ -14,35 +14,35 @@ from tedaudit.spec.model import AuditSpec, parse_spec
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an experiment works: `runs` holds a run per corpus, shared by all experiments of a scale."""
+    """Where an experiment works: `runs` contains a run per corpus, shared by all experiments of a scale."""
 
     root: Path
     progress: Progress | None = None
-    executor: Executor | None = None  # where rewriting is done; here, where nothing is said
+    executor: Executor | None = None  # where rewriting is done; None: in this process
 
     def folder(self, corpus: Any, trials: int) -> Path:
         """Return the run directory that all experiments with a corpus and a number of trials share."""
         return self.root / "runs" / f"{corpus_name(corpus)}-{trials}"
 
     def audit(self, experiment: Experiment, corpus: Any, **changes: Any) -> AuditResult:
-        """Run an experiment's audit on a corpus, or go on with it, and return its own findings."""
-        wanted = {
+        """Run an experiment's audit on a corpus, or resume it, and return its own findings."""
+        settings = {
             "mechanisms": experiment.mechanisms, "epsilons": experiment.epsilons, "plans": experiment.plans,
             "attacks": experiment.attacks, "trials": experiment.trials, **changes,
         }  # fmt: skip
-        name, folder = corpus_name(corpus), self.folder(corpus, wanted["trials"])
-        spec = parse_spec({**wanted, "corpus": corpus, "name": name, "out": str(folder)})
+        name, folder = corpus_name(corpus), self.folder(corpus, settings["trials"])
+        spec = parse_spec({**settings, "corpus": corpus, "name": name, "out": str(folder)})
         result = run(spec, self.progress, self.executor, page=False)
-        return _own(result, spec)
+        return _select_own(result, spec)
 
 
 def corpus_name(corpus: Any) -> str:
-    """Return how a corpus is called."""
+    """Return the name of a corpus."""
     return str(corpus.get("label") or corpus["name"]) if isinstance(corpus, Mapping) else str(corpus)
 
 
-def _own(result: AuditResult, spec: AuditSpec) -> AuditResult:
-    """Return the findings that an experiment asked for: the run may hold those of others too."""
+def _select_own(result: AuditResult, spec: AuditSpec) -> AuditResult:
+    """Return the findings that an experiment asked for: the run may contain those of others too."""
     plans = {plan.name for plan in spec.plans}
     attacks = {attack.title for attack in spec.attacks}
     labels = {mechanism.title for mechanism in spec.mechanisms}

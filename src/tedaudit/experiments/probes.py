@@ -1,4 +1,4 @@
-"""Looks into a mechanism rather than attacking it: what it writes, how it cuts, how loud its noise is."""
+"""Examine a mechanism instead of attacking it: its rewrites, its pieces of text, its noise."""
 
 from collections.abc import Callable
 
@@ -16,4 +16,4 @@ MAKERS: dict[str, Callable[[Experiment, Place], Outcome]] = {
     "noise": noise,
     "first-token": first_token,
 }
-"""What makes an outcome of each kind."""
+"""The function that makes the outcome of each kind."""

@@ -1,4 +1,4 @@
-"""Runs an experiment and writes what it found."""
+"""Run an experiment and write its outcome."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,13 +9,13 @@ from tedaudit.experiments.place import Place
 
 
 def reproduce(experiment: Experiment, place: Place, *, redact: bool = False) -> tuple[Outcome, list[Path]]:
-    """Run an experiment and write what it found under `results`."""
+    """Run an experiment and write its outcome under `results`."""
     outcome = maker(experiment)(experiment, place)
     return outcome, write_outcome(outcome, experiment, place.root / "results", redact=redact)
 
 
 def maker(experiment: Experiment) -> Callable[[Experiment, Place], Outcome]:
-    """Return what makes an outcome of an experiment's kind."""
+    """Return the function that makes the outcome of an experiment's kind."""
     from tedaudit.experiments import audits, downstream, probes
 
     makers: dict[str, Callable[[Experiment, Place], Outcome]] = {
