@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.types import Array, Floats
+from tedaudit.types import Array, Floats, ModelUse
 
 
 @runtime_checkable
@@ -93,8 +93,8 @@ class HasFingerprint(Protocol):
 class UsesModels(Protocol):
     """A plug-in behind whose results there are trained models: every result file names them."""
 
-    def models(self) -> Mapping[str, str]:
-        """Return the resolved name of each model, by the part of `fingerprint` that is its checksum."""
+    def models(self) -> Sequence[ModelUse]:
+        """Return the models by the resolved names of their checkpoints."""
         ...
 
 

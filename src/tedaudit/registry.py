@@ -177,9 +177,12 @@ def model_uses(user: str, plugin: Any, known: Mapping[str, Any]) -> list[dict[st
     if not isinstance(plugin, UsesModels):
         return []
     return [
-        {"used_by": user, "part": part, "model": name, "checksum": str(known.get(part, ""))}
-        for part, name in plugin.models().items()
-    ]
+        {
+            "used_by": user, "part": use.part, "model": use.name,
+            "checksum": use.checksum or str(known.get(use.part, "")),
+        }
+        for use in plugin.models()
+    ]  # fmt: skip
 
 
 def describe_object(value: object) -> str:

@@ -149,6 +149,18 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelUse:
+    """A trained model behind a plug-in's results: its resolved name, and a checksum of its weights.
+
+    Without a checksum it is the entry of the plug-in's `fingerprint` for that part.
+    """
+
+    part: str
+    name: str
+    checksum: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """Texts in order, with columns of the same length."""
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from tedaudit.abilities import WritesOnce
 from tedaudit.attacks._fitting import Weights, fit
+from tedaudit.batches import Draws, Guesses
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Draw, Floats, Guess, Observation, Rewrite
 
@@ -53,11 +54,11 @@ class Practice:
         return self._learnt[key][1]
 
 
-def weighed(weights: Weights | None, trials: Sequence[Floats]) -> list[Guess]:
+def weighed(weights: Weights | None, trials: Sequence[Floats]) -> Guesses:
     """Return guesses by weights; without weights they are unusable."""
     if weights is None:
-        return [Guess(np.zeros(len(features)), usable=False) for features in trials]
-    return [Guess(weights.scores(features)) for features in trials]
+        return Guesses.unusable([len(features) for features in trials])
+    return Guesses.of([Guess(weights.scores(features)) for features in trials])
 
 
 def unfit_for_practice(mechanism: Any) -> str:
@@ -78,7 +79,7 @@ def own_rewrites(
     ]
     order = sorted(range(count), key=lambda i: draws[i].text)  # draws of the same text together: cheaper
     rewrites: list[Rewrite | None] = [None] * count
-    for i, rewrite in zip(order, mechanism.rewrite([draws[i] for i in order]), strict=True):
+    for i, rewrite in zip(order, mechanism.rewrite(Draws.of([draws[i] for i in order])), strict=True):
         rewrites[i] = rewrite
     pairs = zip(draws, rewrites, strict=True)
     return [(draw.text, rewrite) for draw, rewrite in pairs if rewrite is not None and not rewrite.error]

@@ -4,9 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from tedaudit.batches import Guesses, Observations, Ragged
+from tedaudit.batches.columns import Column
 from tedaudit.inference.encoders import Encoder
-from tedaudit.types import Floats, Guess, Observation
+from tedaudit.types import Floats, Observation
+
+Rows = npt.NDArray[np.int64]
 
 _ROWS = 64  # outputs per product with the pool
 _PAIRS = 4096  # outputs and candidates compared at a time
@@ -27,40 +32,45 @@ class Similarity:
         self._pool, self._table = pool, self._encoder.encode(pool)
         self._position = {text: i for i, text in enumerate(pool)}
 
-    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+    def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Return the cosine of each output with each of its candidates."""
-        outputs, row_of = _deduplicate(observation.output.text for observation in seen)
+        batch = Observations.of(seen)
+        outputs, row_of = _deduplicate(batch.outputs.texts)
         vectors = self._encoder.encode(outputs)
-        whole = self._table is not None and all(o.candidates is self._pool for o in seen)
-        scores = self._score_pool(vectors, row_of) if whole else self._score_own(vectors, row_of, seen)
-        return [Guess(row) for row in scores]
+        if self._table is not None and batch.candidates is None and batch.pool is self._pool:
+            scores: Column = self._score_pool(vectors)[row_of]
+        else:
+            scores = self._score_own(vectors, np.asarray(row_of, dtype=np.int64), batch)
+        return Guesses(scores, np.ones(len(batch), dtype=np.bool_))
 
-    def _score_pool(self, vectors: Any, row_of: list[int]) -> Sequence[Floats]:
+    def _score_pool(self, vectors: Any) -> Floats:
         """Score the whole pool for every output: one matrix product per block of outputs."""
         if hasattr(vectors, "toarray"):
-            table = np.asarray((vectors @ self._table.T).toarray(), dtype=np.float64)
-        else:
-            table = _multiply(vectors, self._table.T)
-        return [table[row] for row in row_of]
+            return np.asarray((vectors @ self._table.T).toarray(), dtype=np.float64)
+        return _multiply(vectors, self._table.T)
 
-    def _score_own(self, vectors: Any, row_of: list[int], seen: Sequence[Observation]) -> Sequence[Floats]:
+    def _score_own(self, vectors: Any, row_of: Rows, seen: Observations) -> Ragged:
         """Score each observation's own candidates: the products of matching rows."""
-        counts = [len(observation.candidates) for observation in seen]
-        output_rows = np.repeat(row_of, counts)
-        table, rows = self._find_vectors([text for observation in seen for text in observation.candidates])
+        candidates = seen.positions()
+        output_rows = np.repeat(row_of, candidates.lengths)
+        table, rows = self._find_vectors(seen.pool, candidates.values)
         parts = [
             _multiply_rows(vectors[output_rows[start : start + _PAIRS]], table[rows[start : start + _PAIRS]])
             for start in range(0, len(output_rows), _PAIRS)
         ]
-        return np.split(np.concatenate(parts), np.cumsum(counts)[:-1])
+        return Ragged(np.concatenate([np.zeros(0), *parts]), candidates.offsets)
 
-    def _find_vectors(self, texts: Sequence[str]) -> tuple[Any, list[int]]:
-        """Return a table of vectors, and the row of each text in it."""
+    def _find_vectors(self, pool: Sequence[str], positions: Rows) -> tuple[Any, Rows]:
+        """Return a table of vectors, and the row in it of each text of the pool that is asked for."""
+        if self._table is not None and pool is self._pool:
+            return self._table, positions
+        used, place = np.unique(positions, return_inverse=True)
+        texts = [pool[i] for i in used.tolist()]
         known = self._position
         if self._table is not None and all(text in known for text in texts):
-            return self._table, [known[text] for text in texts]
+            return self._table, np.array([known[text] for text in texts], dtype=np.int64)[place]
         distinct, rows = _deduplicate(texts)
-        return self._encoder.encode(distinct), rows
+        return self._encoder.encode(distinct), np.array(rows, dtype=np.int64)[place]
 
 
 def _deduplicate(texts: Any) -> tuple[list[str], list[int]]:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tedaudit.attacks._similarity import Similarity
+from tedaudit.batches import Guesses
 from tedaudit.inference.encoders import load_encoder
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.types import Card, Guess, Observation
+from tedaudit.types import Card, ModelUse, Observation
 
 
 @dataclass
@@ -23,6 +24,7 @@ class Embedding:
         name="embedding",
         summary="Nearest candidate by cosine of sentence embeddings (external embedding attack).",
         paper="TeDA: Beyond Theoretical Bounds (Li et al.), section 3.1",
+        score="cosine",
     )
     _similarity: Similarity | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -30,9 +32,13 @@ class Embedding:
         """Embed the candidate pool once."""
         self._load().prepare(pool)
 
-    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+    def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Score candidates by cosine with the output."""
         return self._load().guess(seen)
+
+    def models(self) -> Sequence[ModelUse]:
+        """Name the encoder, if it is a trained one."""
+        return [] if self.encoder == "lexical" else [ModelUse("encoder weights", self.encoder)]
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the weights."""

@@ -14,10 +14,10 @@ import numpy as np
 from tedaudit.abilities import KnowsMechanism, Practises, Prepares
 from tedaudit.attacks._fitting import Weights
 from tedaudit.attacks._practice import Practice, unfit_for_practice, weighed
+from tedaudit.batches import Guesses, Observations
 from tedaudit.errors import SpecError
-from tedaudit.plans.trials import stripped
-from tedaudit.registry import Reference, build, determinants
-from tedaudit.types import Card, Floats, Guess, Observation
+from tedaudit.registry import Reference, build, determinants, model_uses
+from tedaudit.types import Card, Floats, ModelUse, Observation
 
 
 @dataclass
@@ -74,9 +74,17 @@ class Ensemble:
                 member.meet(mechanism, epsilon)
         self._weights = self._practice.weights(mechanism, epsilon)
 
-    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+    def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Return the weighted sum of the members' scores."""
         return weighed(self._weights, self._score(seen))
+
+    def models(self) -> Sequence[ModelUse]:
+        """Name the models of the members."""
+        return [
+            ModelUse(f"{member.card.name}: {use['part']}", use["model"], use["checksum"])
+            for member in self._built
+            for use in model_uses("", member, determinants(member))
+        ]
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return what determines the members' scores."""
@@ -85,8 +93,9 @@ class Ensemble:
 
     def _score(self, seen: Sequence[Observation]) -> list[Floats]:
         """Return a column of scores per member, for each observation; zeros if a guess is unusable."""
+        batch = Observations.of(seen)
         by_member = [
-            member.guess([replace(o, output=stripped(o.output, member.card.sees)) for o in seen])
+            member.guess(replace(batch, outputs=batch.outputs.reveal(member.card.sees)))
             for member in self._built
         ]
         return [

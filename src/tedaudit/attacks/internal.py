@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from tedaudit.abilities import HasLatent
+from tedaudit.batches import Guesses, Observations
 from tedaudit.types import Array, Card, Floats, Guess, Observation
 
 _ROWS = 64  # outputs compared with a whole pool at a time
@@ -30,6 +32,7 @@ class Internal:
         paper="TeDA: Beyond Theoretical Bounds (Li et al.), section 3.1",
         departures=("distance l2 is ours: likelihood-ratio optimal for Gaussian noise",),
         sees=("latent",),
+        score="latent similarity",
     )
     _mechanism: Any = field(default=None, init=False, repr=False, compare=False)
     _known: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -46,10 +49,16 @@ class Internal:
         if mechanism is not self._mechanism:
             self._mechanism, self._known, self._table = mechanism, {}, np.zeros((0, 0))
 
-    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+    def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Score each candidate by how close its latent is to the released one."""
-        self._learn(list(dict.fromkeys(text for o in seen for text in o.candidates)))
-        return [self._guess_source(observation) for observation in seen]
+        batch = Observations.of(seen)
+        candidates = batch.positions()
+        used = [batch.pool[i] for i in np.unique(candidates.values).tolist()]
+        self._learn(list(dict.fromkeys(used)))
+        row_of = np.array([self._known.get(text, 0) for text in batch.pool], dtype=np.int64)
+        rows = [row_of[part] for part in np.split(candidates.values, candidates.offsets[1:-1])]
+        latents = [batch.outputs.latents.row(i) for i in range(len(batch))]
+        return Guesses.of([self._guess_source(*pair) for pair in zip(latents, rows, strict=True)])
 
     def _learn(self, texts: Sequence[str]) -> None:
         """Encode the texts that are new."""
@@ -60,15 +69,14 @@ class Internal:
         self._table = rows if not len(self._table) else np.concatenate([self._table, rows])
         self._known |= {text: len(self._known) + i for i, text in enumerate(new)}
 
-    def _guess_source(self, observation: Observation) -> Guess:
-        if observation.output.latent is None:
-            return Guess(np.zeros(len(observation.candidates)), usable=False)
-        rows = [self._known[text] for text in observation.candidates]
-        released = self._normalise(np.asarray(observation.output.latent)[None])[0].astype(np.float64)
+    def _guess_source(self, latent: Array | None, rows: npt.NDArray[np.int64]) -> Guess:
+        if latent is None:
+            return Guess(np.zeros(len(rows)), usable=False)
+        released = self._normalise(latent[None])[0].astype(np.float64)
         parts = [self._score(released, rows[i : i + _ROWS]) for i in range(0, len(rows), _ROWS)]
         return Guess(np.concatenate(parts))
 
-    def _score(self, released: Floats, rows: Sequence[int]) -> Floats:
+    def _score(self, released: Floats, rows: npt.NDArray[np.int64]) -> Floats:
         latents = self._table[rows].astype(np.float64)
         if self.distance == "cosine":
             return np.asarray((latents * released).sum(axis=1))

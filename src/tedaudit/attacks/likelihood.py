@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tedaudit.abilities import HasLatent, HasLikelihood
+from tedaudit.batches import Guesses, Observations
 from tedaudit.types import Card, Floats, Guess, Observation
 
 _IMPOSSIBLE = -1e30  # instead of minus infinity: a score must be finite
@@ -26,6 +27,7 @@ class Likelihood:
         summary="The most probable source under the mechanism itself: the strongest possible attack.",
         departures=("not in the paper: the adversary knows the mechanism and computes its probabilities",),
         sees=("tokens", "latent"),
+        score="log-likelihood",
     )
     _mechanism: Any = field(default=None, init=False, repr=False, compare=False)
     _epsilon: float = field(default=0.0, init=False, repr=False, compare=False)
@@ -39,16 +41,18 @@ class Likelihood:
         """Set the mechanism and its epsilon."""
         self._mechanism, self._epsilon = mechanism, epsilon
 
-    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+    def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Score candidates by log-likelihood; without tokens and latent a guess is unusable."""
-        usable = [observation for observation in seen if self._get_draw(observation) is not None]
-        scores = iter(self._score(usable) if usable else [])
-        return [
-            Guess(np.zeros(len(observation.candidates)), usable=False)
-            if self._get_draw(observation) is None
-            else Guess(np.maximum(next(scores), _IMPOSSIBLE))
-            for observation in seen
-        ]
+        batch = Observations.of(seen)
+        parts = batch.outputs.tokens if isinstance(self._mechanism, HasLikelihood) else batch.outputs.latents
+        usable = ~parts.missing if parts.missing is not None else np.ones(len(batch), dtype=np.bool_)
+        scores = iter(self._score(list(batch[usable])) if usable.any() else [])
+        return Guesses.of(
+            [
+                Guess(np.maximum(next(scores), _IMPOSSIBLE)) if able else Guess(np.zeros(count), usable=False)
+                for able, count in zip(usable.tolist(), batch.counts.tolist(), strict=True)
+            ]
+        )
 
     def _get_draw(self, observation: Observation) -> Any:
         output = observation.output

@@ -14,10 +14,11 @@ import numpy as np
 
 from tedaudit.attacks._practice import own_rewrites, unfit_for_practice
 from tedaudit.attacks._questions import ANSWER, Style, read_answer, shown_order
+from tedaudit.batches import Guesses, Observations
 from tedaudit.errors import SpecError
 from tedaudit.inference.judges.base import Judge, Prompt, Service
 from tedaudit.inference.judges.loading import check_backend, load_judge
-from tedaudit.types import Card, Guess, Observation
+from tedaudit.types import Card, Guess, ModelUse, Observation
 
 _REMEMBERED = 200_000  # cached answers, so that no question is asked twice
 _MOST = 64  # candidates in one question
@@ -52,6 +53,7 @@ class LLM:
             "`choice` (default) compares the probabilities of `1]]`, `2]]`, ...; `generate` is the paper's",
             "`likelihood` is ours: how probable the rewrite is as a rewrite of each candidate",
         ),
+        score="ordered answers",
     )
     _loaded: Judge | None = field(default=None, init=False, repr=False, compare=False)
     _style: Style = field(default_factory=Style, init=False, repr=False, compare=False)
@@ -97,27 +99,38 @@ class LLM:
             self._style = Style(self.longest, pairs, self.template)
             self._met = (mechanism, epsilon)
 
-    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+    def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Ask about every observation and turn the answers into scores."""
-        if any(len(observation.candidates) > _MOST for observation in seen):
+        batch = Observations.of(seen)
+        if (batch.counts > _MOST).any():
             raise SpecError(
                 f"The llm attack takes up to {_MOST} candidates in one question; set k to at most {_MOST}, "
                 "or use the embedding attack for `k: all`."
             )
+        observations = list(batch)
         if self.reading == "likelihood":
-            return self._guess_by_likelihood(seen)
-        orders = [shown_order(observation) for observation in seen]
+            return Guesses.of(self._guess_by_likelihood(observations))
+        orders = [shown_order(observation) for observation in observations]
         rounds = [orders] + ([[order[::-1] for order in orders]] if self.both_orders else [])
         questions = [
             self._build_question(observation, order)
             for shown in rounds
-            for observation, order in zip(seen, shown, strict=True)
+            for observation, order in zip(observations, shown, strict=True)
         ]
         answers = self._find_answers(questions)
-        return [
-            self._combine(observation, [shown[i] for shown in rounds], answers[i :: len(seen)])
-            for i, observation in enumerate(seen)
-        ]
+        return Guesses.of(
+            [
+                self._combine(observation, [shown[i] for shown in rounds], answers[i :: len(batch)])
+                for i, observation in enumerate(observations)
+            ]
+        )
+
+    def models(self) -> Sequence[ModelUse]:
+        """Name the judge; the weights of one behind a server cannot be seen."""
+        kind, _, name = self.judge.partition(":")
+        local = kind == "hf"
+        part = "weights" if local else "judge on a server"
+        return [ModelUse(part, name if local else name.partition("@")[0])]
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return what determines the answers: the weights, or the name of the model on a server."""

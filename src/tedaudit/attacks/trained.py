@@ -14,11 +14,12 @@ import numpy as np
 from tedaudit.attacks._fitting import Weights
 from tedaudit.attacks._practice import Practice, unfit_for_practice, weighed
 from tedaudit.attacks._similarity import Similarity
+from tedaudit.batches import Guesses
 from tedaudit.errors import SpecError
 from tedaudit.inference.encoders import load_encoder
 from tedaudit.inference.lexical import LexicalEncoder
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.types import Card, Floats, Guess, Observation
+from tedaudit.types import Card, Floats, ModelUse, Observation
 
 _WORD = re.compile(r"\w+")
 
@@ -69,9 +70,13 @@ class Trained:
         """Rewrite texts at this epsilon and learn from them, once."""
         self._weights = self._practice.weights(mechanism, epsilon)
 
-    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+    def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Score candidates by what was learnt."""
         return weighed(self._weights, self._compute_features(seen))
+
+    def models(self) -> Sequence[ModelUse]:
+        """Name the encoder, if it is a trained one."""
+        return [] if self.encoder == "lexical" else [ModelUse("encoder weights", self.encoder)]
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the encoder's weights."""

@@ -192,6 +192,10 @@ class Observations(Batch[Observation]):
             return np.full(len(self), len(self.pool), dtype=np.int64)
         return as_ragged(self.candidates).lengths
 
+    def positions(self) -> Ragged:
+        """Return the candidates of every row as positions in the pool, also if they are all of it."""
+        return as_ragged(_positions(self))
+
     @classmethod
     def _gather(cls, rows: list[Observation]) -> Self:
         outputs, keys = Rewrites.of([row.output for row in rows]), key_words([row.tie_key for row in rows])

@@ -28,8 +28,8 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Compare runs, attacks or mechanisms trial by trial; loads no model."""
-    from tedaudit.cli.console import show_comparison
     from tedaudit import api
+    from tedaudit.cli.console import show_comparison
 
     if out is not None and (out.is_dir() or out.suffix.lower() not in (".html", ".htm")):
         raise SpecError(f"--out is '{out}'; it must be an HTML file, such as comparison.html.")
@@ -53,9 +53,9 @@ def card(
     as_json: Annotated[bool, typer.Option("--json", help="Print the cards as JSON too.")] = False,
 ) -> None:
     """Write a calibration card per mechanism, Markdown and JSON without texts, to put beside a model card."""
+    from tedaudit import api
     from tedaudit.reports.card import calibration_cards
     from tedaudit.reports.card_files import write_cards
-    from tedaudit import api
 
     if out is not None and out.exists() and not out.is_dir():
         raise SpecError(f"--out is '{out}', which is a file; name a folder.")

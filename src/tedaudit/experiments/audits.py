@@ -3,7 +3,6 @@
 All of them use the run directories that the experiments of a scale share.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
 from typing import Any
@@ -16,10 +15,11 @@ from tedaudit.experiments.convention import converted
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
 from tedaudit.experiments.place import Place, corpus_name
+from tedaudit.nominal import Nominal
 from tedaudit.reports.figures import figure, figures_missing
 from tedaudit.results.disagreement import disagreements
-from tedaudit.results.reading import AuditResult, Finding, post_processing
-from tedaudit.store.directory import RunDirectory, epsilon_name
+from tedaudit.results.findings import AuditResult, Finding, post_processing
+from tedaudit.store.directory import RunDirectory
 
 _STEP = 0.3  # the smallest change of eps_emp that counts: about its interval at 10,000 trials
 
@@ -96,7 +96,7 @@ def complementary(experiment: Experiment, place: Place) -> Outcome:
     for corpus in experiment.corpora:
         name, result = corpus_name(corpus), place.audit(experiment, corpus)
         examples = int(experiment.options.get("examples", 2))
-        stored = disagreements(RunDirectory(result.folder), (first, second), {}, examples)
+        stored = disagreements(result.run, (first, second), {}, examples)
         own = {(f.plan, f.label, f.epsilon) for f in result}
         entries = [entry for entry in stored if (entry.plan, entry.mechanism, entry.epsilon) in own]
         headings = ("mechanism", "epsilon", "both right", f"only {first}", f"only {second}", "neither")
@@ -118,7 +118,7 @@ def by_epsilon(result: AuditResult, title: str) -> Table:
         findings = [by_key.get((plan, attack, label, epsilon)) for epsilon in epsilons]
         rows.append((plan, attack, label, *(None if f is None else f.bound.lower for f in findings)))
     ceiling = max((f.bound.ceiling for f in result), default=0.0)
-    headings = ("plan", "attack", "mechanism", *map(epsilon_name, epsilons))
+    headings = ("plan", "attack", "mechanism", *(epsilon.name for epsilon in epsilons))
     return Table(f"{title} (ceiling {ceiling:.2f})", headings, tuple(rows))
 
 
@@ -152,7 +152,7 @@ def rankings(by_setting: Mapping[str, Sequence[Finding]]) -> list[tuple[Cell, ..
     for i, first in enumerate(titles):
         for second in titles[i + 1 :]:
             before, after = _index_bounds(by_setting[first]), _index_bounds(by_setting[second])
-            for key in sorted({(attack, epsilon) for attack, epsilon, _ in before if epsilon < math.inf}):
+            for key in sorted({(attack, epsilon) for attack, epsilon, _ in before if epsilon.is_given}):
                 labels = [n for a, e, n in before if (a, e) == key and (a, e, n) in after]
                 if len(labels) < 2:
                     continue
@@ -162,7 +162,7 @@ def rankings(by_setting: Mapping[str, Sequence[Finding]]) -> list[tuple[Cell, ..
     return rows
 
 
-def _index_bounds(findings: Sequence[Finding]) -> dict[tuple[str, float, str], float]:
+def _index_bounds(findings: Sequence[Finding]) -> dict[tuple[str, Nominal, str], float]:
     return {(f.attack, f.epsilon, f.label): f.bound.lower for f in findings}
 
 

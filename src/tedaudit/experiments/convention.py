@@ -17,9 +17,9 @@ from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
 from tedaudit.experiments.place import Place, corpus_name
 from tedaudit.experiments.probe_inputs import Subject, subjects
+from tedaudit.nominal import Nominal
 from tedaudit.reports.figures import figure, figures_missing
-from tedaudit.results.reading import AuditResult, Finding, plan_of, rewrites_of
-from tedaudit.store.directory import RunDirectory
+from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.types import Plan
 
 _UNITS = ("token", "word")
@@ -39,8 +39,7 @@ def converted(experiment: Experiment, place: Place) -> Outcome:
     for corpus in experiment.corpora:
         name, result = corpus_name(corpus), place.audit(experiment, corpus)
         lengths = _measure_lengths(experiment, result)
-        run = RunDirectory(result.folder)
-        plans = {plan: plan_of(run, plan) for plan in {finding.plan for finding in result}}
+        plans = {plan: result.run.read_plan(plan) for plan in {finding.plan for finding in result}}
         factors = [_find_factors(finding, result, plans[finding.plan], lengths) for finding in result]
         rows = [_build_row(finding, *both) for finding, both in zip(result, factors, strict=True)]
         tables.append(Table(f"{name}: one scale", _HEADINGS, tuple(rows)))
@@ -51,7 +50,7 @@ def converted(experiment: Experiment, place: Place) -> Outcome:
         )
         for number, (kind, axis) in enumerate({} if figures_missing() else _AXES.items()):
             pairs = [(finding, both[number]) for finding, both in zip(result, factors, strict=True)]
-            scaled = [replace(f, epsilon=f.epsilon * n) for f, n in pairs if n is not None]
+            scaled = [replace(f, epsilon=Nominal(f.epsilon * n)) for f, n in pairs if n is not None]
             if scaled:
                 figures[f"{name}-{kind}"] = figure(scaled, axis)
     return Outcome(tuple(tables), figures, tuple(notes))
@@ -59,7 +58,7 @@ def converted(experiment: Experiment, place: Place) -> Outcome:
 
 def _measure_lengths(experiment: Experiment, result: AuditResult) -> dict[str, float]:
     """Return how many tokens a text has on average, for every mechanism that spends epsilon on each."""
-    texts = RunDirectory(result.folder).corpus().texts
+    texts = result.run.corpus().texts
     spending = {finding.label for finding in result if _is_per_token(finding)}
     return {s.label: _average_length(s, texts) for s in subjects(experiment) if s.label in spending}
 
@@ -81,7 +80,7 @@ def _find_factors(
     if not _is_per_token(finding):
         return 1.0, 1.0
     rows = plan.rows(0, finding.bound.guesses)
-    released = rewrites_of(result.folder, finding).mean_units(rows.source, rows.replicate)
+    released = result.rewrites(finding).mean_units(rows.source, rows.replicate)
     return lengths[finding.label], released
 
 

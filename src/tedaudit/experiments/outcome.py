@@ -10,7 +10,7 @@ from typing import Any
 from tedaudit.experiments.definition import Experiment
 from tedaudit.reports.figures import saved
 from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
-from tedaudit.store.directory import write_atomically
+from tedaudit.store.files import write_atomically
 
 Cell = str | float | int | None
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tedaudit.execution.runner import Progress, run
-from tedaudit.execution.work import Executor
+from tedaudit import api
+from tedaudit.execution.engines.protocol import Engine
+from tedaudit.execution.runner import Progress
 from tedaudit.experiments.definition import Experiment
-from tedaudit.results.reading import AuditResult
+from tedaudit.results.findings import AuditResult
 from tedaudit.spec.model import AuditSpec, parse_spec
 
 
@@ -18,7 +19,7 @@ class Place:
 
     root: Path
     progress: Progress | None = None
-    executor: Executor | None = None  # where rewriting is done; None: in this process
+    engine: Engine | None = None  # does the model work; by default this process does
 
     def folder(self, corpus: Any, trials: int) -> Path:
         """Return the run directory that all experiments with a corpus and a number of trials share."""
@@ -32,7 +33,7 @@ class Place:
         }  # fmt: skip
         name, folder = corpus_name(corpus), self.folder(corpus, settings["trials"])
         spec = parse_spec({**settings, "corpus": corpus, "name": name, "out": str(folder)})
-        result = run(spec, self.progress, self.executor, page=False)
+        result = api.run(spec, self.engine, self.progress, page=False)
         return _select_own(result, spec)
 
 
@@ -49,7 +50,7 @@ def _select_own(result: AuditResult, spec: AuditSpec) -> AuditResult:
     epsilons = {*spec.epsilons, *(e for mechanism in spec.mechanisms for e in mechanism.epsilons)}
     own = tuple(
         f for f in result
-        if f.plan.partition("@")[0] in plans and f.attack in attacks and f.label in labels
-        and (f.epsilon in epsilons or f.epsilon == float("inf"))
+        if f.plan_base in plans and f.attack in attacks and f.label in labels
+        and (f.epsilon in epsilons or not f.epsilon.is_given)
     )  # fmt: skip
     return replace(result, findings=own)

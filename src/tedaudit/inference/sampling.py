@@ -12,7 +12,6 @@ that is what the guarantee needs: p(v|x) / p(v|x') <= (e^(epsilon/2) / Z) / (1 /
 at any epsilon.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import SpecError
-from tedaudit.seeding import uniforms
+from tedaudit.seeding import Keys, uniforms
 
 UNIFORMS = 4  # per item drawn: two for the coin, one for the uniform item, one for the rest
 _CELLS = {"cpu": 1 << 23, "cuda": 1 << 28}  # float64 weights in memory at a time: 64 MB, 2 GB
@@ -55,7 +54,7 @@ def chosen_clip(
     return Clip(otherwise[0] if low is None else low, otherwise[1] if high is None else high, top_k)
 
 
-def noise_for(keys: Sequence[int], steps: int, start: int = 0) -> npt.NDArray[np.float64]:
+def noise_for(keys: Keys, steps: int, start: int = 0) -> npt.NDArray[np.float64]:
     """Return the uniforms of draws for consecutive steps, as an array (draws, steps, 4)."""
     flat = uniforms(keys, steps * UNIFORMS, start * UNIFORMS)
     return flat.reshape(len(keys), steps, UNIFORMS)

@@ -8,11 +8,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.inference.generation import Request, first_log_probabilities, generate, log_likelihoods
 from tedaudit.inference.loading import Checkpoint, Task, load_checkpoint
 from tedaudit.inference.sampling import Clip, chosen_clip
-from tedaudit.types import Claim, Draw, Floats, Rewrite
+from tedaudit.seeding import key_numbers
+from tedaudit.types import Claim, Draw, Floats, ModelUse
 
 
 @dataclass(frozen=True)
@@ -54,21 +56,35 @@ class Autoregressive(ABC):
         units = self.max_tokens if self.length == "fixed" else self.context
         return Claim(epsilon, "token", max_units=units)
 
+    def models(self) -> Sequence[ModelUse]:
+        """Name the checkpoint."""
+        return [ModelUse("weights", self.model)]
+
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the weights, their number format and the clip range of the logits."""
         clip = self._choose_clip()
         return {**self._load_checkpoint().fingerprint(), "clip range": f"{clip.low!r} to {clip.high!r}"}
 
-    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+    def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Draw the tokens of all rewrites together, so that equal prefixes share the model's work."""
-        prompts = self._encode_prompts([draw.text for draw in draws])
-        accepted = [i for i, draw in enumerate(draws) if prompts[draw.text] is not None]
-        requests = [self._build_request(draws[i], prompts[draws[i].text] or ()) for i in accepted]
-        rewrites = [Rewrite("", error="over-long")] * len(draws)
-        outputs = generate(self._load_checkpoint(), self._choose_clip(), requests, self._find_end())
-        for i, tokens in zip(accepted, outputs, strict=True):
-            rewrites[i] = Rewrite(self._decode(tokens), tokens=tokens, units=len(tokens))
-        return rewrites
+        batch = Draws.of(draws)
+        prompts = self._encode_prompts(batch.texts)
+        rows = zip(batch.texts, batch.epsilons.tolist(), key_numbers(batch.keys), strict=True)
+        requests = [
+            None
+            if (prompt := prompts[text]) is None
+            else Request(prompt, epsilon, key, self._compute_limit(prompt))
+            for text, epsilon, key in rows
+        ]
+        accepted = [request for request in requests if request is not None]
+        outputs = iter(generate(self._load_checkpoint(), self._choose_clip(), accepted, self._find_end()))
+        tokens = [None if request is None else tuple(next(outputs)) for request in requests]
+        return Rewrites.from_texts(
+            ["" if drawn is None else self._decode(drawn) for drawn in tokens],
+            errors=["over-long" if drawn is None else "" for drawn in tokens],
+            tokens=tokens,
+            units=np.array([-1 if drawn is None else len(drawn) for drawn in tokens], dtype=np.int64),
+        )
 
     def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
         """Return the log-probability of drawing these tokens from each candidate; -inf if impossible."""
@@ -128,8 +144,8 @@ class Autoregressive(ABC):
         limit = self._compute_limit(prompt)
         return len(tokens) == limit or (len(tokens) < limit and tokens[-1] == self._find_end())
 
-    def _build_request(self, draw: Draw, prompt: tuple[int, ...]) -> Request:
-        return Request(prompt, draw.epsilon, draw.key, self._compute_limit(prompt))
+    def _build_request(self, prompt: tuple[int, ...] | None, epsilon: float, key: int) -> Request | None:
+        return None if prompt is None else Request(prompt, epsilon, key, self._compute_limit(prompt))
 
     def _compute_limit(self, prompt: tuple[int, ...]) -> int:
         return self.max_tokens if self.length == "fixed" else len(prompt)

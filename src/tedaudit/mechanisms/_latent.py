@@ -14,11 +14,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.mechanisms._noise import Noise, clipped_norm, sigma_for, true_epsilon
-from tedaudit.seeding import normals, uniforms
-from tedaudit.types import Array, Claim, Draw, Floats, Rewrite
+from tedaudit.seeding import key_numbers, normals, uniforms
+from tedaudit.types import Array, Claim, Draw, Floats, ModelUse
 
 Singles = npt.NDArray[np.float32]
 Request = tuple[int, float, str]  # key, epsilon, text
@@ -92,6 +93,10 @@ class Latent(ABC):
             actual = true_epsilon(excess, sigma_for(self.noise, 1.0, epsilon, delta), delta)
         return Claim(epsilon, "sentence", delta=delta, actual=actual)
 
+    def models(self) -> Sequence[ModelUse]:
+        """Name the checkpoint."""
+        return [ModelUse("weights", self.model)]
+
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the weights and their number format."""
         return self._load_checkpoint().fingerprint()
@@ -134,15 +139,16 @@ class Latent(ABC):
         row = {text: i for i, text in enumerate(distinct)}
         return table[[row[text] for text in texts]]
 
-    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+    def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Encode each distinct text once, add each draw's noise, decode in batches."""
-        if not draws:
-            return []
-        texts = sorted({draw.text for draw in draws})
+        batch = Draws.of(draws)
+        names = list(zip(key_numbers(batch.keys), batch.epsilons.tolist(), batch.texts, strict=True))
+        texts = sorted(set(batch.texts))
         clean, row = self.encode(texts), {text: i for i, text in enumerate(texts)}
-        scales = {epsilon: self.noise_scale(epsilon) for epsilon in {draw.epsilon for draw in draws}}
-        rewrites: dict[Request, Rewrite] = {}
-        for requests in self._split_into_blocks({(draw.key, draw.epsilon, draw.text) for draw in draws}):
+        scales = {epsilon: self.noise_scale(epsilon) for epsilon in set(batch.epsilons.tolist())}
+        place: dict[Request, int] = {}
+        parts = []
+        for requests in self._split_into_blocks(set(names)):
             keys = sorted({key for key, _, _ in requests})
             standard = dict(zip(keys, self._draw_standard(keys), strict=True))
             latents = np.stack(
@@ -151,10 +157,11 @@ class Latent(ABC):
                     for key, epsilon, text in requests
                 ]
             )
-            outputs = self._run_decoder(latents, [text for _, _, text in requests])
-            for request, latent, tokens in zip(requests, latents, outputs, strict=True):
-                rewrites[request] = Rewrite(self._spell(tokens), tokens=tokens, latent=latent, units=1)
-        return [rewrites[draw.key, draw.epsilon, draw.text] for draw in draws]
+            tokens = self._run_decoder(latents, [text for _, _, text in requests])
+            outputs = [self._spell(written) for written in tokens]
+            parts.append(Rewrites.from_texts(outputs, tokens=tokens, latents=latents, units=1))
+            place |= {request: len(place) + i for i, request in enumerate(requests)}
+        return Rewrites.join(parts)[[place[name] for name in names]]
 
     def log_density(self, latent: Array, latents: Array, epsilon: float) -> Floats:
         """Return the log density of a released latent around each of these (float64, with all constants)."""

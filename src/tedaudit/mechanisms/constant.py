@@ -3,12 +3,13 @@
 Claim: epsilon 0, which is exact.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tedaudit.types import Card, Claim, Draw, Rewrite
+from tedaudit.batches import Rewrites
+from tedaudit.nominal import NO_EPSILON
+from tedaudit.types import Card, Claim, Draw
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class Constant:
 
     def epsilons(self, asked: Sequence[float]) -> Sequence[float]:  # noqa: ARG002
         """Return the only setting."""
-        return (math.inf,)
+        return (NO_EPSILON,)
 
-    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+    def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Return the sentence once per draw."""
-        return [Rewrite(self.output)] * len(draws)
+        return Rewrites.from_texts([self.output] * len(draws))

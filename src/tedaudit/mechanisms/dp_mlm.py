@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.loading import Checkpoint, load_checkpoint
 from tedaudit.inference.masked import masked_logits
@@ -25,7 +26,7 @@ from tedaudit.inference.sampling import Clip, chosen_clip, log_probabilities, no
 from tedaudit.inference.treebank import join_words, split_words
 from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._masked_rows import build_rows
-from tedaudit.types import Card, Claim, Draw, Floats, Rewrite
+from tedaudit.types import Card, Claim, Draw, Floats, ModelUse, Rewrite
 
 _SLOTS = 4096  # slots beyond the end of a text that are drawn at a time
 _KEPT = -1  # instead of an item, for a word that is released unchanged
@@ -83,26 +84,31 @@ class DPMLM:
         """Promise epsilon per word; with length "input" only the context bounds the number of words."""
         return Claim(epsilon, "word", max_units=self.slots if self.length == "fixed" else self.context)
 
+    def models(self) -> Sequence[ModelUse]:
+        """Name the checkpoint."""
+        return [ModelUse("weights", self.model)]
+
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the weights, their number format and the clip range of the logits."""
         clip = self._choose_clip()
         return {**self._load_checkpoint().fingerprint(), "clip range": f"{clip.low!r} to {clip.high!r}"}
 
-    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+    def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Run the model once per distinct text and word; all draws at all epsilons reuse its logits."""
-        texts = list(dict.fromkeys(draw.text for draw in draws))
-        words = {text: self._split(text) for text in texts}
-        drawn = self._draw(draws, words)
+        batch = Draws.of(draws)
+        texts = batch.texts
+        words = {text: self._split(text) for text in dict.fromkeys(texts)}
+        drawn = self._draw(batch, words)
         tokenizer = self._load_checkpoint().tokenizer
         spellings = {item: _spell(tokenizer, item) for item in {item for items in drawn for item in items}}
         known: dict[tuple[str, tuple[int, ...]], Rewrite] = {}  # with little noise few of them differ
         rewrites = []
-        for draw, items in zip(draws, drawn, strict=True):
-            key = draw.text, tuple(items)
+        for text, items in zip(texts, drawn, strict=True):
+            key = text, tuple(items)
             if key not in known:
-                known[key] = self._join(words[draw.text], items, spellings)
+                known[key] = self._join(words[text], items, spellings)
             rewrites.append(known[key])
-        return rewrites
+        return Rewrites.of(rewrites)
 
     def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
         """Return the log-probability of drawing these items from each candidate; -inf if impossible."""
@@ -135,21 +141,21 @@ class DPMLM:
         """Return the words of a text that have a slot."""
         return tuple(word for word in self._split(text) if word is not None)
 
-    def _draw(self, draws: Sequence[Draw], words: Mapping[str, list[str | None]]) -> list[list[int]]:
+    def _draw(self, draws: Draws, words: Mapping[str, list[str | None]]) -> list[list[int]]:
         """Return the items drawn for the slots of each draw; -1 for a word that is released unchanged."""
         import torch
 
         of_text: dict[str, list[int]] = {}
-        for number, draw in enumerate(draws):
-            of_text.setdefault(draw.text, []).append(number)
+        for number, text in enumerate(draws.texts):
+            of_text.setdefault(text, []).append(number)
         noise = self._draw_noise(draws, of_text, words)
         items = {t: np.full((len(of_text[t]), len(words[t])), _KEPT, dtype=np.int64) for t in of_text}
         for slots, row_of_slot, logits in self._compute_logits(words):
             counts = [len(of_text[text]) for text, _ in slots]
-            epsilons = [draws[n].epsilon for text, _ in slots for n in of_text[text]]
+            epsilons = draws.epsilons[[n for text, _ in slots for n in of_text[text]]]
             coins = np.concatenate([noise[text][:, slot] for text, slot in slots])
             rows = np.repeat(row_of_slot, counts)
-            tensors = [torch.from_numpy(part).to(logits.device) for part in (rows, np.array(epsilons), coins)]
+            tensors = [torch.from_numpy(part).to(logits.device) for part in (rows, epsilons, coins)]
             sampled = sample(self._choose_clip(), logits, *tensors).cpu().numpy()
             for (text, slot), part in zip(slots, np.split(sampled, np.cumsum(counts)[:-1]), strict=True):
                 items[text][:, slot] = part
@@ -160,7 +166,7 @@ class DPMLM:
         return drawn
 
     def _draw_noise(
-        self, draws: Sequence[Draw], of_text: Mapping[str, list[int]], words: Mapping[str, list[str | None]]
+        self, draws: Draws, of_text: Mapping[str, list[int]], words: Mapping[str, list[str | None]]
     ) -> dict[str, Floats]:
         """Return the uniforms of every text's draws; texts with equally many slots share one call."""
         by_length: dict[int, list[str]] = {}
@@ -168,7 +174,7 @@ class DPMLM:
             by_length.setdefault(len(words[text]), []).append(text)
         noise: dict[str, Floats] = {}
         for length, texts in by_length.items():
-            whole = noise_for([draws[n].key for text in texts for n in of_text[text]], length)
+            whole = noise_for(draws.keys[[n for text in texts for n in of_text[text]]], length)
             ends = np.cumsum([len(of_text[text]) for text in texts])[:-1]
             noise.update(zip(texts, np.split(whole, ends), strict=True))
         return noise

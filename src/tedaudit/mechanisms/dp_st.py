@@ -9,12 +9,12 @@ Departs: the release chooses the nearest cluster without noise, draws as many tr
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
-from tedaudit.errors import ModelError, SpecError
+from tedaudit.batches import Draws, Rewrites
+from tedaudit.errors import SpecError
 from tedaudit.inference.encoders import Encoder
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.triples.drawing import (
@@ -27,12 +27,13 @@ from tedaudit.inference.triples.drawing import (
 )
 from tedaudit.inference.triples.extraction import Extractor, load_extractor
 from tedaudit.inference.triples.grouping import Representative, representatives
-from tedaudit.inference.triples.table import TripleTable, load_table
+from tedaudit.inference.triples.public import load_matching
+from tedaudit.inference.triples.table import TripleTable
 from tedaudit.inference.triples.triple import Triple
-from tedaudit.inference.triples.vectors import embedded, load_dense_encoder
+from tedaudit.inference.triples.vectors import embedded
 from tedaudit.inference.triples.writing import Prompt, decoded, fitting_prompt, load_writer, written
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.types import Card, Claim, Draw, Floats, Rewrite
+from tedaudit.types import Card, Claim, Draw, Floats, ModelUse, Rewrite
 
 Value = TypeVar("Value")
 _MOST_KNOWN = 20_000
@@ -125,6 +126,12 @@ class DPST:
         """Promise epsilon for the document."""
         return Claim(epsilon, "document")
 
+    def models(self) -> Sequence[ModelUse]:
+        """Name the writer, the encoder, the table and the extractor."""
+        encoder = self._load_public()[1].name
+        parts = {"weights": self.model, "encoder weights": encoder, "table": self.table}
+        return [ModelUse(part, name) for part, name in {**parts, "extractor": self.extractor}.items()]
+
     def fingerprint(self) -> Mapping[str, str]:
         """Return checksums of the writer, the encoder, the table and the extractor, and the number format."""
         writer, (table, encoder) = self._load_writer(), self._load_public()
@@ -135,19 +142,20 @@ class DPST:
             **self._load_extractor().fingerprint(),
         }
 
-    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
-        """Draw all triples together and generate the text of every distinct set once."""
-        queries = self._build_queries([draw.text for draw in draws])
-        numbers = self._draw(draws, queries)
-        rewrites = [Rewrite(draw.text, tokens=(), units=0) for draw in draws]  # unchanged if it has no slot
+    def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
+        """Draw all triples together and write out every distinct set of them once."""
+        batch = Draws.of(draws)
+        texts = batch.texts
+        queries = self._build_queries(texts)
+        numbers = self._draw(batch, queries)
+        rewrites = [Rewrite(text, tokens=(), units=0) for text in texts]  # unchanged if it has no slot
         for i in [i for i, drawn in enumerate(numbers) if OVERFLOW in drawn]:
             rewrites[i] = Rewrite("", error="overflow")
         drawable = [i for i, drawn in enumerate(numbers) if drawn and OVERFLOW not in drawn]
-        texts = self._write([draws[i].text for i in drawable], [numbers[i] for i in drawable])
-        for i, text in zip(drawable, texts, strict=True):
-            # One unit: the budget is that of the document, split over its triples.
-            rewrites[i] = Rewrite(text, tokens=numbers[i], units=1)
-        return rewrites
+        outputs = self._write([texts[i] for i in drawable], [numbers[i] for i in drawable])
+        for i, output in zip(drawable, outputs, strict=True):  # one unit: the budget of the document
+            rewrites[i] = Rewrite(output, tokens=numbers[i], units=1)
+        return Rewrites.of(rewrites)
 
     def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
         """Return the log-probability of drawing these triples from each candidate; -inf if impossible."""
@@ -206,14 +214,14 @@ class DPST:
         least = 1 if self.triple_count == "input" else self.triples
         return (*rows, *[_NULL] * (least - len(rows)))
 
-    def _draw(self, draws: Sequence[Draw], queries: _Queries) -> list[tuple[int, ...]]:
+    def _draw(self, draws: Draws, queries: _Queries) -> list[tuple[int, ...]]:
         """Return the triples drawn for each draw; the noise of a slot depends on the key and its position."""
-        slots = [queries.slots[draw.text] for draw in draws]
+        slots = [queries.slots[text] for text in draws.texts]
         counts = np.array([len(rows) for rows in slots], dtype=np.int64)
         if not counts.any():
             return [()] * len(draws)
-        noise = noise_of([draw.key for draw in draws], counts)
-        epsilons = np.array([draw.epsilon for draw in draws]) / np.maximum(counts, 1)
+        noise = noise_of(draws.keys, counts)
+        epsilons = draws.epsilons / np.maximum(counts, 1)
         rows = np.concatenate([np.asarray(indices, dtype=np.int64) for indices in slots])
         drawn = draw_triples(
             self._load_public()[0], self.cluster_choice,
@@ -258,7 +266,7 @@ class DPST:
         return load_extractor(self.extractor, allow_remote=self.allow_remote)
 
     def _load_public(self) -> tuple[TripleTable, Encoder]:
-        return _load_matching(self.table, self.encoder, self.dimensions)
+        return load_matching(self.table, self.encoder, self.dimensions)
 
 
 def _recall(
@@ -272,27 +280,3 @@ def _recall(
         known.clear()
     known.update(list(fresh.items())[:_MOST_KNOWN])
     return values
-
-
-@lru_cache(maxsize=2)
-def _load_matching(reference: str, encoder_name: str, dimensions: int) -> tuple[TripleTable, Encoder]:
-    """Return a table and the encoder that made its vectors; raise if they do not match."""
-    table = load_table(reference)
-    name = encoder_name or table.about.get("encoder", "")
-    if not name:
-        raise ModelError(
-            f"The table of triples '{reference}' does not name the encoder that made it. Set `encoder`."
-        )
-    if table.dimensions != dimensions:
-        raise ModelError(
-            f"The table of triples '{reference}' has {table.dimensions} dimensions; `dimensions` is "
-            f"{dimensions}. Set it to {table.dimensions}, or build a table with {dimensions}."
-        )
-    encoder = load_dense_encoder(name)
-    weights, expected = encoder.fingerprint()["encoder weights"], table.about.get("encoder weights")
-    if expected and expected != weights:
-        raise ModelError(
-            f"The table of triples '{reference}' was made with another encoder than '{name}' "
-            f"(weights {expected}, not {weights}). Set `encoder` to that one: {table.about.get('encoder')}."
-        )
-    return table, encoder

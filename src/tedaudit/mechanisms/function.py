@@ -5,12 +5,13 @@ Claim: stated by the caller; epsilon for the whole text unless `unit` and `max_u
 
 import hashlib
 import inspect
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from tedaudit.batches import Rewrites
 from tedaudit.errors import ContractError, PluginError, SpecError
+from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.registry import imported
 from tedaudit.types import Card, Claim, Draw, Rewrite, Unit
 
@@ -49,7 +50,7 @@ class Function:
 
     def claim(self, epsilon: float) -> Claim | None:
         """Promise what the caller stated, if an epsilon was given."""
-        if math.isinf(epsilon):
+        if not Nominal(epsilon).is_given:
             return None
         return Claim(epsilon, self.unit, delta=self.delta, max_units=self.max_units)
 
@@ -57,7 +58,7 @@ class Function:
         """Return the epsilons asked for; if there are none, the function is audited without a claim."""
         if not asked and "epsilon" in self._accepts:
             raise SpecError("The function takes an epsilon: set the values at which to audit it.")
-        return asked or (math.inf,)
+        return asked or (NO_EPSILON,)
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a hash of the function's source, so that rewrites of an older version are not reused."""
@@ -67,17 +68,17 @@ class Function:
             return {}
         return {"function source": hashlib.sha256(source.encode()).hexdigest()[:16]}
 
-    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+    def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Return the function's outputs; an exception becomes a failed rewrite with its type as the code."""
         if not self.batch:
-            return [self._call_on_text(draw) for draw in draws]
+            return Rewrites.of([self._call_on_text(draw) for draw in draws])
         calls: dict[float, list[int]] = {}  # one per epsilon; a seed makes every draw its own call
         for row, draw in enumerate(draws):
             calls.setdefault(row if "seed" in self._accepts else draw.epsilon, []).append(row)
         rewrites: dict[int, Rewrite] = {}
         for rows in calls.values():
             rewrites.update(zip(rows, self._call_on_list([draws[row] for row in rows]), strict=True))
-        return [rewrites[row] for row in range(len(draws))]
+        return Rewrites.of([rewrites[row] for row in range(len(draws))])
 
     def _call_on_text(self, draw: Draw) -> Rewrite:
         try:

@@ -3,12 +3,13 @@
 Claim: none.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tedaudit.types import Card, Claim, Draw, Rewrite
+from tedaudit.batches import Draws, Rewrites
+from tedaudit.nominal import NO_EPSILON
+from tedaudit.types import Card, Claim, Draw
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class Identity:
 
     def epsilons(self, asked: Sequence[float]) -> Sequence[float]:  # noqa: ARG002
         """Return the only setting."""
-        return (math.inf,)
+        return (NO_EPSILON,)
 
-    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+    def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Return the texts unchanged."""
-        return [Rewrite(draw.text) for draw in draws]
+        return Rewrites.from_texts(Draws.of(draws).texts)

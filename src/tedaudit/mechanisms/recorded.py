@@ -15,10 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import CorpusError, SpecError, did_you_mean, listed
+from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.readers import read_table
 from tedaudit.seeding import derive
-from tedaudit.types import Card, Claim, Draw, Rewrite, Unit, folded
+from tedaudit.types import Card, Claim, Draw, Unit, folded
 
 Table = Mapping[tuple[float, str], str]
 
@@ -63,7 +65,7 @@ class Recorded:
 
     def claim(self, epsilon: float) -> Claim | None:
         """Promise the epsilon from the table or the one asked for."""
-        if math.isinf(epsilon):
+        if not Nominal(epsilon).is_given:
             return None
         return Claim(epsilon, self.unit, delta=self.delta, max_units=self.max_units)
 
@@ -75,7 +77,7 @@ class Recorded:
                     f"'{self.path}' has no column '{self.epsilon_column}', so all its rewrites belong to one "
                     f"epsilon; {len(asked)} were given: {', '.join(f'{e:g}' for e in asked)}."
                 )
-            return asked or (math.inf,)
+            return asked or (NO_EPSILON,)
         own = sorted({epsilon for epsilon, _ in self._table})
         missing = [e for e in asked if e not in own]
         if missing:
@@ -98,17 +100,20 @@ class Recorded:
         parts = [part for (e, t), out in sorted(self._table.items()) for part in (repr(e), t, out)]
         return {"table": f"{derive(0, *parts):032x}"}
 
-    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+    def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Return the recorded rewrites."""
-        outputs = (self._table.get((self._make_key(draw.epsilon), folded(draw.text))) for draw in draws)
-        return [Rewrite("", error="not-recorded") if out is None else Rewrite(out) for out in outputs]
+        batch = Draws.of(draws)
+        names = [(self._make_key(e), folded(t)) for e, t in zip(batch.epsilons, batch.texts, strict=True)]
+        outputs = [self._table.get(name) for name in names]
+        errors = ["not-recorded" if output is None else "" for output in outputs]
+        return Rewrites.from_texts([output or "" for output in outputs], errors=errors)
 
     def _make_key(self, epsilon: float) -> float:
-        return epsilon if self._has_epsilon else math.inf
+        return epsilon if self._has_epsilon else NO_EPSILON
 
     def _read_epsilon(self, columns: Mapping[str, Sequence[Any]], row: int) -> float:
         if not self._has_epsilon:
-            return math.inf
+            return NO_EPSILON
         value = columns[self.epsilon_column][row]
         try:
             epsilon = float(value)

@@ -16,9 +16,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.seeding import derive, rare, uniforms
-from tedaudit.types import Card, Claim, Draw, Floats, Rewrite
+from tedaudit.types import Card, Claim, Draw, Floats
 
 _WORD = re.compile(r"\w+(?:'\w+)*")
 _PUBLIC_WORDS = Path(__file__).with_name("public_words.txt")
@@ -59,19 +60,18 @@ class WordRR:
         """Return a hash of the vocabulary."""
         return {"vocabulary words": f"{derive(0, *self._items):032x}"}
 
-    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+    def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Return the kept and the drawn words, joined by single spaces."""
-        released = np.zeros((len(draws), self.slots), dtype=np.int64)
-        original = self._look_up_slots([draw.text for draw in draws])
-        by_epsilon: dict[float, list[int]] = {}
-        for row, draw in enumerate(draws):
-            by_epsilon.setdefault(draw.epsilon, []).append(row)
-        for epsilon, rows in by_epsilon.items():
-            keys = [draws[row].key for row in rows]
-            noise = rare(keys, self.slots, self.noise_probability(epsilon))
+        batch = Draws.of(draws)
+        released = self._look_up_slots(batch.texts)
+        for epsilon in np.unique(batch.epsilons):
+            rows = np.flatnonzero(batch.epsilons == epsilon)
+            keys = batch.keys[rows]
+            noise = rare(keys, self.slots, self.noise_probability(float(epsilon)))
             drawn = uniforms(keys, self.slots, start=2 * self.slots) * len(self._items)
-            released[rows] = np.where(noise, drawn.astype(np.int64), original[rows])
-        return [self._spell(row) for row in released.tolist()]
+            released[rows] = np.where(noise, drawn.astype(np.int64), released[rows])
+        texts = [" ".join(self._items[item] for item in row if item) for row in released.tolist()]
+        return Rewrites.from_texts(texts, tokens=released, units=self.slots)
 
     def noise_probability(self, epsilon: float) -> float:
         """Return the probability that a slot is redrawn (possibly with the same word); never 0."""
@@ -93,10 +93,6 @@ class WordRR:
                 words = _WORD.findall(text.lower().replace("\u2019", "'"))[: self.slots]
                 table[text] = [self._index.get(word, 0) for word in words] + [0] * (self.slots - len(words))
         return np.asarray([table[text] for text in texts], dtype=np.int64).reshape(len(texts), self.slots)
-
-    def _spell(self, items: list[int]) -> Rewrite:
-        text = " ".join(self._items[item] for item in items if item)
-        return Rewrite(text, tokens=tuple(items), units=self.slots)
 
 
 def _read_lines(source: str | Sequence[str]) -> tuple[str, ...]:

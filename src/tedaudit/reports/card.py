@@ -137,7 +137,9 @@ def _describe_plan(name: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
     info = manifest["plans"][name]
     fields = ("k", "estimator", "strategy", "lambda", "top")
     return {
-        "name": info["base"], "words": plan_words(name, manifest), **{field: info[field] for field in fields}
+        "name": info["base"],
+        "words": plan_words(name, manifest),
+        **{field: info[field] for field in fields},
     }
 
 

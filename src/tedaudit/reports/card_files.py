@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import SpecError
-from tedaudit.reports.models import models_section
 from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
+from tedaudit.reports.models import models_section
 from tedaudit.reports.table import number
 from tedaudit.store.files import write_atomically
 

@@ -1,6 +1,5 @@
 """The comparison as one page that works offline and contains no text of the corpus."""
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -53,10 +53,10 @@ def _rename_plan(finding: Finding, mechanisms: Mapping[str, str]) -> str:
 
 def _redact_model(model: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
     """Return a model without a path of this machine, its user as it is called elsewhere."""
-    user = names.get(model["used_by"], model["used_by"])
+    known, user = {*_USERS, *names.values()}, names.get(model["used_by"], model["used_by"])
     return {
         **model,
-        "used_by": user if _PLAIN_LABEL.fullmatch(user) or user in _USERS or user in names.values() else LEFT_OUT,
+        "used_by": user if user in known or _PLAIN_LABEL.fullmatch(user) else LEFT_OUT,
         "model": model["model"] if IDENTIFIER.fullmatch(model["model"]) else LEFT_OUT,
     }
 

@@ -1,10 +1,10 @@
 """Macro F1 against nominal epsilon, one panel per task, as in the paper; needs matplotlib."""
 
-import math
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from tedaudit.nominal import distinct_epsilons
 from tedaudit.reports.figures import GREY, STYLES, plain, room_for
 from tedaudit.utility.results import Measured, Task, UtilityResult, caption
 
@@ -17,7 +17,8 @@ def figure(result: UtilityResult) -> Any:
     from matplotlib.figure import Figure
 
     labels = list(dict.fromkeys(measured.mechanism for measured in result))
-    epsilons = sorted({m.epsilon for m in result if not math.isinf(m.epsilon)}) or [1.0]
+    given = [epsilon for epsilon in distinct_epsilons(m.epsilon for m in result) if epsilon.is_given]
+    epsilons = [float(epsilon) for epsilon in given] or [1.0]
     with rc_context({"pdf.fonttype": 42, "font.size": 9}):
         size = (1.6 + _WIDTH * len(result.tasks), 4.0)
         drawn = Figure(figsize=size, layout="constrained")
@@ -62,7 +63,7 @@ def _draw_line(
     """Draw one mechanism with its standard deviations; one that takes no epsilon is drawn at every place."""
     if not measured:
         return
-    everywhere = math.isinf(measured[0].epsilon)
+    everywhere = not measured[0].epsilon.is_given
     points = [(x, measured[0]) for x in places] if everywhere else [
         (places[epsilons.index(m.epsilon)], m) for m in sorted(measured, key=lambda m: m.epsilon)
     ]  # fmt: skip

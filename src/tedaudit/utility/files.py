@@ -7,7 +7,8 @@ from tedaudit.errors import RunDirectoryError
 from tedaudit.reports.figures import figures_missing, saved
 from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.reports.utility import FILE
-from tedaudit.store.directory import RunDirectory, write_atomically
+from tedaudit.store.directory import RunDirectory
+from tedaudit.store.files import write_atomically
 from tedaudit.utility.figure import figure
 from tedaudit.utility.results import HEADINGS, RIGHT, UtilityResult, caption, cells
 

@@ -9,7 +9,10 @@ from typing import Any
 from urllib.parse import quote
 
 from tedaudit.errors import RunDirectoryError, listed
-from tedaudit.store.directory import TEMPORARY, RunDirectory, claim_table, epsilon_name, write_atomically
+from tedaudit.nominal import Nominal
+from tedaudit.store.directory import RunDirectory
+from tedaudit.store.files import TEMPORARY, write_atomically
+from tedaudit.store.table_folder import TableFolder
 
 _MARK = "study.json"
 
@@ -48,28 +51,32 @@ class StudyFolder:
             write_atomically(self.root / _MARK, text.encode())
             yield
 
-    def rewrites(self, label: str, epsilon: float) -> Path:
+    def rewrites(self, label: str, epsilon: Nominal) -> TableFolder:
         """Return the folder of the rewrites of a mechanism at an epsilon."""
-        return self.root / "rewrites" / label / epsilon_name(epsilon)
+        return RunDirectory(self.root).rewrites_folder(label, epsilon)
 
-    def scores(self, task: str, label: str, epsilon: float) -> Path:
+    def scores(self, task: str, label: str, epsilon: Nominal) -> TableFolder:
         """Return the folder of a task's scores; without a label, those on texts that are not rewritten."""
         column = quote(task, safe="").replace(".", "%2E")  # any column can name a folder
         place = self.root / ("scores" if label else "upper") / column
-        return place / label / epsilon_name(epsilon) if label else place
+        return TableFolder(place / label / epsilon.name if label else place)
 
 
 @dataclass(frozen=True)
 class ScoreTable:
     """The scores of one classifier on one kind of texts, a file per seed."""
 
-    folder: Path
+    folder: TableFolder
     determinants: Mapping[str, Any]
+
+    def check(self) -> None:
+        """Refuse scores that were computed with other settings."""
+        self.folder.check(self.determinants)
 
     def score(self, seed: int, compute: Callable[[], float]) -> float:
         """Return a score; compute it unless it is already stored."""
-        key = claim_table(self.folder, self.determinants, {})
-        path = self.folder / f"part-{seed:03d}.json"
+        key = self.folder.claim(self.determinants, {})
+        path = self.folder.path / f"part-{seed:03d}.json"
         if path.exists():
             return _read_score(path, key)
         value = compute()

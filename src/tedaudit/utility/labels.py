@@ -9,7 +9,7 @@ import numpy as np
 
 from tedaudit.errors import CorpusError, SpecError, did_you_mean, listed
 from tedaudit.seeding import derive, uniforms
-from tedaudit.store.directory import key_of
+from tedaudit.store.files import key_of
 from tedaudit.types import Corpus, Split
 from tedaudit.utility.settings import UtilitySpec
 

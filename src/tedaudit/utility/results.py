@@ -1,12 +1,12 @@
 """The result of a study: macro F1 by mechanism, epsilon and task, between an upper and a lower line."""
 
-import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tedaudit.nominal import Nominal
 from tedaudit.reports.utility import PRIVATE, SCORE
 from tedaudit.utility.settings import Role
 
@@ -57,7 +57,7 @@ class Measured:
     """One mechanism at one epsilon on one task; `failed` of the rewrites failed and were empty."""
 
     mechanism: str
-    epsilon: float
+    epsilon: Nominal
     task: str
     scores: Scores
     failed: int
@@ -107,10 +107,10 @@ class UtilityResult:
         }  # fmt: skip
 
     def _describe_row(self, measured: Measured) -> Mapping[str, Any]:
-        epsilon = None if math.isinf(measured.epsilon) else measured.epsilon
         task = self.task(measured.task)
         return {
-            "mechanism": measured.mechanism, "epsilon": epsilon, "task": task.title, "role": task.role,
+            "mechanism": measured.mechanism, "epsilon": measured.epsilon.json,
+            "task": task.title, "role": task.role,
             **measured.scores.to_dict(), "failed": measured.failed, "rewrites": measured.rewrites,
         }  # fmt: skip
 
@@ -126,7 +126,7 @@ def cells(result: UtilityResult) -> list[Sequence[str]]:
         upper = task.upper
         rows.append((task.title, "(not rewritten)", "", f"{upper.mean:.3f}", f"{upper.spread:.3f}", ""))
         for measured in (m for m in result if m.task == task.name):
-            epsilon = "any" if math.isinf(measured.epsilon) else f"{measured.epsilon:g}"
+            epsilon = measured.epsilon.label
             score = (f"{measured.scores.mean:.3f}", f"{measured.scores.spread:.3f}")
             failed = f"{measured.failed:,} of {measured.rewrites:,}"
             rows.append((task.title, measured.mechanism, epsilon, *score, failed))

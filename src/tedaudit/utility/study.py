@@ -13,16 +13,18 @@ from typing import Any
 import numpy as np
 
 from tedaudit.abilities import WritesOnce
+from tedaudit.batches import Rewrites
 from tedaudit.execution.chunks import RewriteChunk
-from tedaudit.execution.preparation import epsilons_of, load
-from tedaudit.execution.work import SerialExecutor
+from tedaudit.execution.preparation import epsilons_of, load_texts
+from tedaudit.execution.work import Bench
 from tedaudit.inference.tuning import Tuning
+from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.plans.trials import Wanted, make_draws
-from tedaudit.registry import Reference, build, determinants, written
+from tedaudit.registry import Reference, build, describe_object, determinants
 from tedaudit.seeding import derive
-from tedaudit.store.directory import check_table, claim_table, key_of
-from tedaudit.store.tables import RewriteTable
-from tedaudit.types import Corpus, Guess, Rewrite
+from tedaudit.store.files import key_of
+from tedaudit.store.rewrites import RewriteTable
+from tedaudit.types import Corpus
 from tedaudit.utility.classifiers import Classifier, Lesson, choose_classifier, macro_f1, majority
 from tedaudit.utility.keeping import ScoreTable, StudyFolder
 from tedaudit.utility.labels import Labelled, take_labels
@@ -41,8 +43,9 @@ class Rewriter:
     label: str
     reference: Reference
     determinants: Mapping[str, Any]
-    epsilons: Sequence[float]
+    epsilons: Sequence[Nominal]
     replicates: int
+    plugin: Any
 
 
 def run_study(spec: UtilitySpec, progress: Progress | None = None) -> UtilityResult:
@@ -57,16 +60,16 @@ def run_study(spec: UtilitySpec, progress: Progress | None = None) -> UtilityRes
         Rewriter(
             m.title, m.reference("mechanism"), determinants(mechanisms[m.title]),
             epsilons_of(m, mechanisms[m.title], spec.epsilons),
-            1 if isinstance(mechanisms[m.title], WritesOnce) else spec.seeds,
+            1 if isinstance(mechanisms[m.title], WritesOnce) else spec.seeds, mechanisms[m.title],
         )
         for m in spec.mechanisms
     ]  # fmt: skip
-    corpus = load(spec.corpus, mechanisms)
+    corpus = load_texts(spec.corpus, mechanisms)
     data = take_labels(corpus, spec)
     tuning = Tuning(learning_rate=spec.learning_rate, device=spec.device)
     study = _Study(spec, corpus, data, choose_classifier(spec.classifier, tuning), folder)
     study.check(rewriters)
-    with folder.locked(spec.model_dump(mode="json", fallback=written)):
+    with folder.locked(spec.model_dump(mode="json", fallback=describe_object)):
         return study.run(rewriters, progress or (lambda *_: None))
 
 
@@ -85,14 +88,12 @@ class _Study:
     def check(self, rewriters: Sequence[Rewriter]) -> None:
         """Refuse tables that were made with other settings."""
         for task in self._spec.roles:
-            self._check_scores(self._find_scores(task, None, 0.0))
+            self._find_scores(task, None, NO_EPSILON).check()
             for rewriter in rewriters:
                 for epsilon in rewriter.epsilons:
-                    check_table(
-                        self._folder.rewrites(rewriter.label, epsilon),
-                        self._describe_rewrites(rewriter, epsilon),
-                    )
-                    self._check_scores(self._find_scores(task, rewriter, epsilon))
+                    determinants = self._describe_rewrites(rewriter, epsilon)
+                    self._folder.rewrites(rewriter.label, epsilon).check(determinants)
+                    self._find_scores(task, rewriter, epsilon).check()
 
     def run(self, rewriters: Sequence[Rewriter], progress: Progress) -> UtilityResult:
         """Compute what is missing and return the result."""
@@ -113,7 +114,7 @@ class _Study:
         """Return a task with its lines."""
         labels = self._data.labels[task]
         lower = macro_f1(labels.test, [majority(labels.train)] * len(labels.test))
-        upper = self._train(task, None, 0.0, [self._data.train])
+        upper = self._train(task, None, NO_EPSILON, [self._data.train])
         return Task(task, self._spec.roles[task], len(labels.classes), upper, lower)
 
     def _measure(self, rewriter: Rewriter) -> Iterator[Measured]:
@@ -135,7 +136,7 @@ class _Study:
         return [("" if error else text, error) for text, error in outputs]
 
     def _train(
-        self, task: str, rewriter: Rewriter | None, epsilon: float, texts: Sequence[Sequence[str]]
+        self, task: str, rewriter: Rewriter | None, epsilon: Nominal, texts: Sequence[Sequence[str]]
     ) -> Scores:
         """Return the scores over all seeds; each seed has its own texts, if there are several."""
         labels, table = self._data.labels[task], self._find_scores(task, rewriter, epsilon)
@@ -150,49 +151,53 @@ class _Study:
     def _compute_f1(self, task: str, lesson: Lesson) -> float:
         return macro_f1(self._data.labels[task].test, self._classifier.predict(lesson))
 
-    def _rewrite(self, rewriter: Rewriter) -> dict[float, RewriteTable]:
+    def _rewrite(self, rewriter: Rewriter) -> dict[Nominal, RewriteTable]:
         """Make the rewrites that are missing, all epsilons of a text together."""
         tables = {}
         for epsilon in rewriter.epsilons:
             folder = self._folder.rewrites(rewriter.label, epsilon)
             tables[epsilon] = RewriteTable(
-                folder, claim_table(folder, self._describe_rewrites(rewriter, epsilon), {})
+                folder, folder.claim(self._describe_rewrites(rewriter, epsilon), {})
             )
-        executor = SerialExecutor(self._spec.batch_size)
-        for (wanted, size), outputs in executor.run(self._list_chunks(rewriter, tables)):
+        bench = Bench(self._spec.batch_size)
+        bench.adopt({rewriter.reference.identity: rewriter.plugin})
+        for wanted, size, chunk in self._list_chunks(rewriter, tables):
+            outputs = bench.perform(chunk)
+            assert isinstance(outputs, Rewrites)  # noqa: S101 - by the kind of the chunk
             for epsilon, table in tables.items():
-                rows = [i for i, (_, _, other) in enumerate(wanted) if other == epsilon]
-                if rows:
-                    rewrites = [_strip_latents(outputs[i]) for i in rows]
-                    table.append([wanted[i][0] for i in rows], [wanted[i][1] for i in rows], rewrites)
+                rows = np.flatnonzero(wanted.epsilon == epsilon)
+                if len(rows):
+                    own = wanted.rows(rows)
+                    table.append(own.text, own.replicate, _keep_texts(outputs[rows]), self._corpus.texts)
             self._advance(f"{rewriter.label}: rewriting", size)
         return tables
 
     def _list_chunks(
-        self, rewriter: Rewriter, tables: Mapping[float, RewriteTable]
-    ) -> Iterator[tuple[tuple[list[Wanted], int], RewriteChunk]]:
+        self, rewriter: Rewriter, tables: Mapping[Nominal, RewriteTable]
+    ) -> Iterator[tuple[Wanted, int, RewriteChunk]]:
         """Yield the missing draws block by block, with the total number of draws in the block."""
         each = rewriter.replicates * len(tables)
         step = max(1, _BLOCK // each)
         for start in range(0, len(self._data.positions), step):
-            texts = self._data.positions[start : start + step]
-            wanted: list[Wanted] = []
+            texts = np.asarray(self._data.positions[start : start + step], dtype=np.int32)
+            parts = []
             for replicate in range(rewriter.replicates):
                 for epsilon, table in tables.items():
-                    lacking = table.missing(np.asarray(texts), np.full(len(texts), replicate))
-                    wanted += [(texts[i], replicate, epsilon) for i in np.flatnonzero(lacking).tolist()]
-            wanted.sort()  # keeps the draws of a text together
+                    lacking = texts[table.missing(texts, np.full(len(texts), replicate))]
+                    parts.append((lacking, np.full(len(lacking), replicate), np.full(len(lacking), epsilon)))
+            columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+            wanted = Wanted(columns[0], columns[1].astype(np.int32), columns[2]).sort()
             draws = make_draws(self._corpus.texts, wanted, self._spec.seed, PURPOSE)
-            yield (wanted, len(texts) * each), RewriteChunk(rewriter.reference, draws)
+            yield wanted, len(texts) * each, RewriteChunk(rewriter.reference, draws)
 
-    def _describe_rewrites(self, rewriter: Rewriter, epsilon: float) -> dict[str, Any]:
+    def _describe_rewrites(self, rewriter: Rewriter, epsilon: Nominal) -> dict[str, Any]:
         """Return what determines a table of rewrites."""
         return {
             "purpose": PURPOSE, "corpus": self._corpus.fingerprint, "seed": self._spec.seed,
-            "mechanism": rewriter.determinants, "epsilon": str(epsilon),
+            "mechanism": rewriter.determinants, "epsilon": str(float(epsilon)),
         }  # fmt: skip
 
-    def _find_scores(self, task: str, rewriter: Rewriter | None, epsilon: float) -> ScoreTable:
+    def _find_scores(self, task: str, rewriter: Rewriter | None, epsilon: Nominal) -> ScoreTable:
         settings: dict[str, Any] = {
             "data": self._data.determinants(task), "classifier": self._classifier_key,
             "seed": self._spec.seed, "test_split": self._spec.test_split,
@@ -200,16 +205,11 @@ class _Study:
         }  # fmt: skip
         return ScoreTable(self._folder.scores(task, rewriter.label if rewriter else "", epsilon), settings)
 
-    def _check_scores(self, table: ScoreTable) -> None:
-        check_table(table.folder, table.determinants)
-
     def _advance(self, step: str, amount: int) -> None:
         self._done += amount
         self._progress(step, self._done, self._total)
 
 
-def _strip_latents(output: Rewrite | Guess) -> Rewrite:
+def _keep_texts(outputs: Rewrites) -> Rewrites:
     """Return what a classifier can learn from: the text; latents and tokens would only fill the disk."""
-    if not isinstance(output, Rewrite):
-        return Rewrite("")
-    return Rewrite(output.text, units=output.units, error=output.error)
+    return Rewrites.from_texts(outputs.texts, errors=outputs.errors, units=outputs.units)

@@ -5,7 +5,7 @@ the clip range [0, 1]. A null triple is a vector of zeros: all its cosines are 0
 uniform. Cosines are exact (see `vectors`), so a draw is the same in any batch.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tedaudit.inference.sampling import UNIFORMS, Clip, log_probabilities, noise_for, sample
 from tedaudit.inference.triples.table import WHOLE, TripleTable
+from tedaudit.seeding import Keys, key_words
 from tedaudit.types import Floats
 
 ClusterChoice = Literal["private", "whole", "nearest"]
@@ -35,14 +36,15 @@ class Slots:
     noise: Floats
 
 
-def noise_of(keys: Sequence[int], counts: Ints) -> Floats:
+def noise_of(keys: Keys, counts: Ints) -> Floats:
     """Return the noise of every draw's slots, draw after draw; it depends only on key and position."""
+    words = key_words(keys)
     noise = np.empty((int(counts.sum()), _STEPS, UNIFORMS))
     starts = np.cumsum(counts) - counts
     for count in np.unique(counts[counts > 0]).tolist():  # one long text must not widen the others
         draws = np.flatnonzero(counts == count)
         slots = (starts[draws][:, None] + np.arange(count)).ravel()
-        fresh = noise_for([keys[i] for i in draws.tolist()], _STEPS * count)
+        fresh = noise_for(words[draws], _STEPS * count)
         noise[slots] = fresh.reshape(-1, _STEPS, UNIFORMS)
     return noise
 
