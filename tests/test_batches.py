@@ -159,10 +159,12 @@ def test_rows_are_not_chosen_by_anything_else(kind, rows):
 
 @each_kind
 def test_an_empty_batch_stays_empty(kind, rows):
+    batch = kind.of(rows)
     for empty in (
         kind.of([]),
         kind.join([]),
         kind.of(rows)[5:],
+        kind.of(rows)[4:1],
         kind.of(rows)[[]],
         kind.of(rows)[np.zeros(5, bool)],
     ):
@@ -171,9 +173,12 @@ def test_an_empty_batch_stays_empty(kind, rows):
         assert list(empty) == []
         assert empty == [] == empty
         assert empty == ()
+        assert empty != ""
+        assert empty != b""
         assert empty == kind.of([])
         assert len(empty[:]) == len(empty[[]]) == len(pickle.loads(pickle.dumps(empty))) == 0
         assert plain(list(kind.join([empty, rows, empty]))) == plain(rows)
+        assert kind.join([empty, batch, empty]) is batch
 
 
 @each_kind
@@ -684,6 +689,12 @@ def test_rows_of_one_length_are_a_matrix_and_back():
     assert Ragged.of([[1], [2, 3]], int).matrix() is None
     with pytest.raises(ValueError, match="2 dimensions"):
         Ragged.from_matrix(floats(1))
+
+
+@pytest.mark.parametrize("row", [np.zeros((2, 1)), np.zeros((0, 2)), np.float64(1), 3])
+def test_a_ragged_row_of_another_shape_is_refused(row):
+    with pytest.raises(ValueError, match="Every row of a ragged column must have one dimension"):
+        Ragged.of([[1.0], row], np.float64)
 
 
 def test_nobody_missing_is_the_same_as_no_column_of_missing_rows():

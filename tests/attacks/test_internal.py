@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import binom, norm
 
 import tedaudit
+from tedaudit.api import run
 from tedaudit.attacks.internal import Internal
 from tedaudit.corpora._given import Given
 from tedaudit.errors import SpecError
-from tedaudit.execution.runner import run
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.seeding import normals
 from tedaudit.spec.model import parse_spec

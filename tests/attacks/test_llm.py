@@ -5,10 +5,10 @@ import pytest
 
 import tiny_models
 from judging_server import running
+from tedaudit.api import run
 from tedaudit.attacks._questions import Style, read_answer, shown_order
 from tedaudit.attacks.llm import LLM
 from tedaudit.errors import ModelError, SpecError
-from tedaudit.execution.runner import run
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.results.reading import read_result
 from tedaudit.spec.model import parse_spec

@@ -4,13 +4,13 @@ from typing import ClassVar
 import pytest
 
 import tedaudit
+from tedaudit.api import run
 from tedaudit.attacks._practice import exercises, own_rewrites
 from tedaudit.attacks.ensemble import Ensemble
 from tedaudit.attacks.trained import Trained
 from tedaudit.corpora.demo import Demo
 from tedaudit.errors import SpecError
 from tedaudit.execution.preparation import practice_texts, prepare
-from tedaudit.execution.runner import run
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.spec.model import parse_spec
 from tedaudit.testing import check_attack

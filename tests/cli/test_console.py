@@ -21,7 +21,7 @@ from tedaudit.cli.console import (
 )
 from tedaudit.estimators import baseline, reduced_form
 from tedaudit.execution.replay import Replayed
-from tedaudit.results.reading import AuditResult
+from tedaudit.results.findings import AuditResult
 from tedaudit.types import Card, Rewrite
 
 NASTY = [

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from helpers import Recording, given, make_spec, sentences
+from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.execution.preparation import prepare
-from tedaudit.execution.runner import run
 from tedaudit.registry import build
 from tedaudit.store.directory import RunDirectory
 

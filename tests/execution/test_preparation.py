@@ -6,11 +6,11 @@ from typing import ClassVar
 import pytest
 
 from helpers import Latents, NearestLatent, Recording, given, make_spec, sentences, snapshot
+from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.errors import CorpusError, PluginError, RunDirectoryError, SpecError
 from tedaudit.execution.preparation import prepare
 from tedaudit.execution.replay import replay
-from tedaudit.execution.runner import run
 from tedaudit.store.directory import RunDirectory, epsilon_name
 from tedaudit.types import Card, Claim, Corpus, Rewrite, Split
 

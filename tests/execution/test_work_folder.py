@@ -4,8 +4,8 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from tedaudit.api import run
 from tedaudit.cli import app
-from tedaudit.execution.runner import run
 from tedaudit.execution.work import SerialExecutor
 from tedaudit.execution.work_folder import FolderExecutor, write_work
 from tedaudit.spec.model import parse_spec

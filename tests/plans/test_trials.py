@@ -9,13 +9,12 @@ from helpers import sentences, within
 from tedaudit.errors import SpecError
 from tedaudit.inference.lexical import LexicalEncoder
 from tedaudit.plans.candidates import Pool, Sampling
+from tedaudit.plans.plans import make_disjoint_plan, make_plan
 from tedaudit.plans.trials import (
     KEPT_SCORES,
     distractors,
     judge,
-    make_disjoint_plan,
     make_draws,
-    make_plan,
     numbered,
     stripped,
     tally,

@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from helpers import make_spec
+from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.errors import SpecError
-from tedaudit.execution.runner import run
 from tedaudit.reports.card import FORMAT, calibration_cards
 from tedaudit.reports.card_files import markdown, write_cards
 from tedaudit.results.reading import read_result

@@ -7,9 +7,9 @@ import shutil
 import pytest
 
 from helpers import make_spec
+from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.errors import SpecError
-from tedaudit.execution.runner import run
 from tedaudit.reports.comparison_page import page_data, without_texts, write_comparison
 from tedaudit.reports.comparison_table import cells, headings, reading
 from tedaudit.results.comparison import compare

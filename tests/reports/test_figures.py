@@ -5,13 +5,13 @@ from itertools import pairwise
 
 import pytest
 
+from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.estimators import reduced_form
 from tedaudit.estimators.bound import epsilon_from_success
-from tedaudit.execution.runner import run
 from tedaudit.plans.trials import Tally
 from tedaudit.reports.figures import figure, grid, room_for, success_marks, write_figures
-from tedaudit.results.reading import Finding
+from tedaudit.results.findings import Finding
 from tedaudit.spec.model import parse_spec
 from tedaudit.types import Claim
 

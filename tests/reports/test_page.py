@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from pages import NASTY, TEXTS, Elements, embedded, page
+from tedaudit.api import run
 from tedaudit.corpora._given import Given
-from tedaudit.execution.runner import run
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.page import SCRIPTS, _read_asset
 from tedaudit.reports.table import HEADINGS, cells

@@ -10,11 +10,12 @@ import polars as pl
 import pytest
 from markdown_it import MarkdownIt
 
+from tedaudit.api import run
 from tedaudit.corpora._given import Given
-from tedaudit.execution.runner import run
 from tedaudit.reports.files import markdown, write_reports
 from tedaudit.reports.table import HEADINGS, cells, shown_columns
-from tedaudit.results.reading import AuditResult, read_result
+from tedaudit.results.findings import AuditResult
+from tedaudit.results.reading import read_result
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
 

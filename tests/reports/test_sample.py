@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from pages import TEXTS, embedded
+from tedaudit.api import run
 from tedaudit.corpora._given import Given
-from tedaudit.execution.runner import run
 from tedaudit.reports.safe import safe_json
 from tedaudit.reports.sample import BYTES, PER_TABLE, choose
 from tedaudit.spec.model import parse_spec

@@ -22,7 +22,7 @@ from tedaudit.reports.table import (
     rich_tables,
     shown_columns,
 )
-from tedaudit.results.reading import AuditResult, Finding
+from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.types import Claim
 
 NASTY = [

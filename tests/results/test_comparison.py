@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from helpers import SharedWords, given, make_spec, sentences, stopped
+from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.estimators import clopper_pearson
 from tedaudit.estimators.paired import PairedCounts, mcnemar, paired_interval, rank_agreement
-from tedaudit.execution.runner import run
 from tedaudit.results.comparison import compare
 from tedaudit.store.directory import RunDirectory, table_info
-from tedaudit.store.tables import GuessTable
+from tedaudit.store.guesses import GuessTable
 from tedaudit.types import Card, Guess
 
 

@@ -4,8 +4,9 @@ import pytest
 import tedaudit
 from judging_server import running
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.results.findings import post_processing
 from tedaudit.results.measures import Measures
-from tedaudit.results.reading import post_processing, read_result
+from tedaudit.results.reading import read_result
 from tedaudit.store.directory import RunDirectory
 
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat") for did in ("lost", "sold")

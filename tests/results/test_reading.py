@@ -6,9 +6,9 @@ import math
 import pytest
 
 from helpers import Failing, Promising, SharedWords, audited, make_spec
+from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators import baseline, reduced_form
-from tedaudit.execution.runner import run
 from tedaudit.results.reading import read_result
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Claim

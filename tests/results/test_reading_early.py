@@ -7,10 +7,11 @@ import pytest
 from scipy.stats import binom
 
 from helpers import NEVER, Promising, SharedWords, Stop, audited, make_spec, stopped
+from tedaudit.api import run
 from tedaudit.estimators import baseline, reduced_form, sequential
-from tedaudit.execution.runner import run
 from tedaudit.plans.candidates import Sampling
-from tedaudit.plans.trials import judge, make_plan, tie_keys
+from tedaudit.plans.plans import make_plan
+from tedaudit.plans.trials import judge, tie_keys
 from tedaudit.results.reading import read_result
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Guess, Plan

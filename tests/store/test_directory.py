@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.store.directory import RunDirectory, claim_table, write_atomically
+from tedaudit.store.directory import RunDirectory, claim_table
+from tedaudit.store.files import write_atomically
 from tedaudit.types import Corpus, Plan, Split
 
 MANIFEST = {"name": "a", "spec": {}, "corpus": {}, "plans": {}}

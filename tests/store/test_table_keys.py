@@ -7,15 +7,8 @@ import polars as pl
 import pytest
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.store.directory import (
-    check_table,
-    claim_table,
-    key_of,
-    read_frame,
-    table_info,
-    write_atomically,
-    write_frame,
-)
+from tedaudit.store.directory import check_table, claim_table, table_info
+from tedaudit.store.files import key_of, read_frame, write_atomically, write_frame
 
 
 @pytest.fixture
@@ -56,7 +49,7 @@ def test_a_damaged_footer_is_refused_even_where_the_reader_of_parquet_panics(par
 import sys
 from pathlib import Path
 from tedaudit.errors import RunDirectoryError
-from tedaudit.store.directory import read_frame
+from tedaudit.store.files import read_frame
 path = Path(sys.argv[1])
 whole = path.read_bytes()
 footer = int.from_bytes(whole[-8:-4], "little") + 8

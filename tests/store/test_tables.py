@@ -1,12 +1,13 @@
 import numpy as np
 import polars as pl
 import pytest
-
 import tedaudit.store.tables
+
 from tedaudit.errors import RunDirectoryError
 from tedaudit.plans.trials import Judged
-from tedaudit.store.directory import write_frame
-from tedaudit.store.tables import GuessTable, RewriteTable
+from tedaudit.store.files import write_frame
+from tedaudit.store.guesses import GuessTable
+from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Rewrite
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError
-from tedaudit.execution.runner import run
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.results.reading import read_result

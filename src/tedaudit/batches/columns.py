@@ -15,7 +15,7 @@ Where = slice | Sequence[int] | Array
 
 
 def find_rows(where: Where, rows: int) -> slice | Positions:
-    """Return which rows are meant: a slice as it is, or positions from 0 on."""
+    """Return which rows are meant: a slice as it is, or positions that exist."""
     if isinstance(where, slice):
         return where
     index = np.asarray(where)
@@ -28,7 +28,7 @@ def find_rows(where: Where, rows: int) -> slice | Positions:
     index = index.astype(np.int64)
     if index.size and not -rows <= index.min() <= index.max() < rows:
         raise IndexError(f"There is no row {index[(index < -rows) | (index >= rows)][0]} among {rows} rows.")
-    return np.where(index < 0, index + rows, index)
+    return index
 
 
 def cast(name: str, values: Any, dtype: npt.DTypeLike, dimensions: int = 1) -> Array:

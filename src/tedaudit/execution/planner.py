@@ -47,12 +47,8 @@ class Planner:
         self._pool: Pool | None = None
         self._planned: dict[str, PlannedTrials] = {}
         self._seen: dict[str, int] = {}
+        self.encoder_fingerprint: Mapping[str, str] | None = None  # of the distances, if plans record it
         self.infos: dict[str, dict[str, Any]] = {}  # what the manifest says of each plan
-
-    @property
-    def encoder_fingerprint(self) -> Mapping[str, str] | None:
-        """What determines the distances between texts; None if no plan uses them."""
-        return None if self._encoder is None else self._encoder.fingerprint()
 
     def plan(
         self, spec: PlanSpec, mechanism: Mechanism, label: str, epsilons: Sequence[float]
@@ -107,7 +103,8 @@ class Planner:
             determinants["available"] = key_of({"usable": np.flatnonzero(usable).tolist()})
         stored = self._old.get(name)
         if uses_distance and (stored is None or _WEIGHTS in stored["determinants"]):
-            determinants[_WEIGHTS] = dict(self._load_encoder().fingerprint())
+            self.encoder_fingerprint = self._load_encoder().fingerprint()
+            determinants[_WEIGHTS] = dict(self.encoder_fingerprint)
         if stored is not None and stored["key"] != key_of(determinants):
             changes = difference(stored.get("determinants", {}), _plain(determinants))
             raise RunDirectoryError(
