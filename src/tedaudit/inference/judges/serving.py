@@ -28,6 +28,16 @@ def packaged_model() -> Path:
     )
 
 
+def count_threads() -> int:
+    """Return how many threads compute: what OMP_NUM_THREADS says, otherwise one per core.
+
+    They wait for each other at every layer: if other work has the cores, one thread is many times faster
+    than two.
+    """
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, int(wanted)) if wanted.isdecimal() else os.cpu_count() or 1
+
+
 @contextmanager
 def serve(model: Path | None = None, port: int = PORT, at_once: int = 4) -> Iterator[str]:
     """Serve a GGUF file on loopback, and yield its name as a judge: openai:MODEL@URL."""
@@ -44,7 +54,7 @@ def serve(model: Path | None = None, port: int = PORT, at_once: int = 4) -> Iter
     settings = xllamacpp.CommonParams()
     settings.model.path, settings.model_alias = str(file), {file.stem}
     settings.port, settings.n_parallel, settings.n_ctx = port, at_once, _CONTEXT * at_once
-    settings.cpuparams.n_threads = os.cpu_count() or 1
+    settings.cpuparams.n_threads = count_threads()
     settings.cpuparams.poll = 0  # waiting threads do not spin: other work may need the cores
     settings.verbosity = -1
     try:
