@@ -284,5 +284,5 @@ def stopped(spec, parts):
             raise Stop
 
     with pytest.raises(Stop):
-        run(spec, progress)
+        run(spec, progress=progress)
     return RunDirectory(spec.folder)
