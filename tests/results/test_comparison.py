@@ -161,6 +161,40 @@ def test_a_difference_counts_only_where_it_stands_among_all_that_were_made(plain
     assert [c.differs for c in rows] == [c.p <= 0.2 / len(rows) for c in rows]
 
 
+def test_a_p_between_alpha_and_its_share_is_no_difference(plain):
+    least = min(one.p for one in compare_runs([plain]).comparisons)
+    assert 0 < least < 0.01
+    for times, differing in ((1.5, 0), (4 * 1.001, 1)):
+        compared = compare_runs([plain], alpha=times * least)
+        assert len(compared.comparisons) == 4
+        differences = [one for one in compared.comparisons if one.differs]
+        assert [one.p for one in differences] == [least] * differing
+
+
+def test_an_interval_that_leaves_out_zero_at_alpha_but_not_at_its_share_is_no_difference(folder):
+    def mechanisms(name):
+        return [{"name": name, "label": "changed"}, "constant"]
+
+    settings = {"attacks": [SharedWords()], "trials": 30}
+    before = audited(folder / "before", mechanisms=mechanisms("identity"), **settings)
+    after = audited(folder / "after", mechanisms=mechanisms("constant"), seed=5, **settings)
+    changed = next(c for c in compare_runs([before, after]).comparisons if c.first.finding.label == "changed")
+    bounds = [side.finding.bound for side in (changed.first, changed.second)]
+
+    def leaves_out_zero(alpha):
+        (low, _), (_, high) = (clopper_pearson(bound.correct, 30, alpha / 2) for bound in bounds)
+        return high < low
+
+    alphas = [0.5 * 0.8**n for n in range(150)]
+    smallest = max(number for number, alpha in enumerate(alphas) if leaves_out_zero(alpha))
+    for number, differs in ((smallest, False), (smallest - 5, True)):  # half of it, and half of thrice
+        rows = compare_runs([before, after], alpha=alphas[number]).comparisons
+        one = next(c for c in rows if c.first.finding.label == "changed")
+        assert len(rows) == 2
+        assert one.success.excludes_zero
+        assert one.differs == differs
+
+
 def test_rankings_are_compared_per_epsilon_and_need_two_mechanisms(plain, folder):
     found = compare_runs([plain]).agreements
     assert [(a.epsilon, a.mechanisms, a.within) for a in found] == [(2, 3, "plain"), (6, 3, "plain")]
