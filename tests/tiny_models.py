@@ -189,3 +189,18 @@ def save_gpt2(folder: Path, seed: int = 0) -> Path:
     )  # fmt: skip
     GPT2LMHeadModel(config).save_pretrained(folder)
     return folder
+
+
+def save_static_encoder(folder: Path, sentences: tuple[str, ...] = SENTENCES, seed: int = 0) -> Path:
+    """Save a sentence encoder that averages a random vector per word."""
+    import torch
+
+    from tedaudit.inference.encoders import TABLE
+    from tedaudit.inference.quantised import WEIGHTS, save_quantised
+
+    tokenizer = word_tokenizer(sentences)
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer.backend_tokenizer.save(str(folder / "tokenizer.json"))
+    generator = torch.Generator().manual_seed(seed)
+    save_quantised(folder / WEIGHTS, {TABLE: torch.randn(len(tokenizer), 16, generator=generator)})
+    return folder

@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 
+import tiny_models
 from pages import LABEL, NASTY, TEXTS
 from tedaudit.api import run
 from tedaudit.corpora._given import Given
@@ -38,3 +39,22 @@ def clean(made, tmp_path_factory):
     shutil.copytree(made.folder, copy)
     write_reports(read_result(RunDirectory(copy)), redact=True)
     return copy
+
+
+@pytest.fixture(scope="session")
+def modelled(tmp_path_factory):
+    """A run with models given as paths: of a mechanism, of an attack and of the candidate sampling."""
+    pytest.importorskip("transformers")
+    pytest.importorskip("sentence_transformers")
+    folder = tmp_path_factory.mktemp("patients of doctor who")
+    encoder = str(tiny_models.save_static_encoder(folder / "encoder", tuple(TEXTS)))
+    model = str(tiny_models.save_lstm(folder / "model"))
+    return run(
+        parse_spec({
+            "corpus": {"name": "given", "live": Given(TEXTS)}, "encoder": encoder,
+            "mechanisms": [{"name": "adept", "model": model, "delta": 1e-5, "label": LABEL},
+                           {"name": "word-rr", "slots": 3}],
+            "attacks": [{"name": "embedding", "encoder": encoder}, "lexical"], "epsilons": [8],
+            "plans": [{"k": 2, "lambda": -100}], "trials": 20, "out": str(folder / "run"),
+        })
+    )  # fmt: skip

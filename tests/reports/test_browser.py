@@ -324,3 +324,17 @@ def test_a_redacted_page_works_and_shows_no_text(odd, visit, tmp_path):
     assert tab.locator("#words").count() == 0
     told = tab.locator("body").inner_text()
     assert not any(text in told for text in TEXTS)
+
+
+def test_the_models_behind_the_results_are_listed_with_their_checksums(modelled, demo, visit):
+    tab = visit(modelled.run.page)
+    part = tab.locator("#manifest-parts details").filter(has=tab.get_by_text("Models", exact=True))
+    assert part.locator("table").is_hidden()
+    part.locator("summary").click()
+    assert part.locator("table").is_visible()
+    assert part.locator("thead th").all_text_contents() == ["used by", "model", "checksum", "of"]
+    rows = [row.locator("th, td").all_text_contents() for row in part.locator("tbody tr").all()]
+    assert rows == [[m["used_by"], m["model"], m["checksum"], m["part"]] for m in modelled.models]
+    assert [row[0] for row in rows][1:] == ["embedding", "candidate sampling"]
+    without = visit(demo).locator("#manifest-parts details").filter(has_text="No model, or none recorded.")
+    assert without.count() == 1
