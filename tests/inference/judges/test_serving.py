@@ -102,7 +102,7 @@ def test_the_command_answers(judge):
 @pytest.mark.parametrize(("told", "threads"), [("1", 1), ("3", 3), ("0", 1), ("", os.cpu_count())])
 def test_threads_are_as_many_as_the_environment_says(told, threads, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", told)
-    assert serving.threads() == threads
+    assert serving.count_threads() == threads
 
 
 def test_what_is_missing_is_named(tmp_path):
