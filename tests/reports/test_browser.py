@@ -1,10 +1,12 @@
 """The page in a real browser: it draws, filters and tells on hover, and asks the network for nothing."""
 
 import os
+import re
 import shutil
 
 import pytest
 
+from pages import embedded
 from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.reports.files import write_reports
@@ -211,6 +213,25 @@ def test_a_text_and_a_label_with_markup_show_as_text(odd, visit):
     assert NASTY in shown
     assert tab.locator(".trial img, .trial script, .trial b").count() == 0
     assert f"'{ODD}'" in tab.locator(".trial code").first.text_content()
+
+
+def test_trials_with_several_rewrites_are_numbered_as_replay_counts_them(odd, visit):
+    tab = visit(odd)
+    data = embedded(odd.parent)
+    everything(tab)
+    chosen(tab, "mechanism", "constant")
+    chosen(tab, "attack", "again")
+    chosen(tab, "order", "row")
+    for plan, rows_per_trial in (("k2-lambda0-baseline", 2), ("k4-lambda0", 1)):
+        chosen(tab, "plan", plan)
+        number = next(
+            at
+            for at, finding in enumerate(data["findings"])
+            if (finding["plan"], finding["mechanism"], finding["attack"]) == (plan, "constant", "again")
+        )
+        rows = sorted(trial["row"] for trial in data["sample"]["trials"] if trial["finding"] == number)[:20]
+        told = [re.search(r"trial (\d+)", head) for head in tab.locator(".trial header").all_text_contents()]
+        assert [int(found.group(1)) for found in told] == [row // rows_per_trial for row in rows]
 
 
 def test_utility_is_drawn_if_given_and_hidden_otherwise(odd, demo, visit):
