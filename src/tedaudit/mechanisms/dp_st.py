@@ -128,7 +128,7 @@ class DPST:
 
     def models(self) -> Sequence[ModelUse]:
         """Name the writer, the encoder, the table and the extractor."""
-        encoder = self._load_public()[1].name
+        encoder = self.encoder or self._load_public()[0].about.get("encoder", "")
         parts = {"weights": self.model, "encoder weights": encoder, "table": self.table}
         return [ModelUse(part, name) for part, name in {**parts, "extractor": self.extractor}.items()]
 
