@@ -113,8 +113,9 @@ def build(reference: Reference) -> Any:
         function = reference.name if reference.name.startswith("py:") else plugin
         plugin, params = find("mechanism", "function"), {"function": function, **params}
     if not (inspect.isclass(plugin) and hasattr(plugin, _VERBS[reference.kind]) and hasattr(plugin, "card")):
+        article = "an" if reference.kind == "attack" else "a"
         raise PluginError(
-            f"'{reference.name}' is not a {reference.kind}: it must be a class with a `card` and a method "
+            f"'{reference.name}' is not {article} {reference.kind}: it must be a class with a `card` and a method "
             f"`{_VERBS[reference.kind]}`; see CONTRIBUTING.md for one in 30 lines."
         )
     params = {**_variant(plugin, reference.name, params), **params}

@@ -147,7 +147,7 @@ def test_a_judge_that_misbehaves_for_a_while_loses_no_trial(tmp_path):
     with running(faults) as server:
         found = next(iter(run(audit_spec(server, tmp_path / "run", reading="generate"))))
         assert server.faults == []
-    assert (found.tally.trials, found.tally.unusable) == (60, 0)
+    assert (found.counts.trials, found.counts.unusable) == (60, 0)
 
 
 def test_a_judge_that_dies_stops_the_run_and_the_same_command_goes_on(tmp_path):
@@ -157,12 +157,12 @@ def test_a_judge_that_dies_stops_the_run_and_the_same_command_goes_on(tmp_path):
         with pytest.raises(ModelError, match="continues from there"):
             run(spec)
         partial = next(iter(read_result(RunDirectory(folder))))
-        assert partial.tally.trials == 20  # whole blocks only
+        assert partial.counts.trials == 20  # whole blocks only
         server.faults.clear()
         asked = len(server.bodies)
         found = next(iter(run(spec)))
         assert len(server.bodies) - asked == 40  # what was done is not asked again
-    assert found.tally.trials == 60
+    assert found.counts.trials == 60
     manifest = json.loads((folder / "manifest.json").read_text())
     assert "judge" in json.dumps(manifest["spec"])
 
@@ -173,10 +173,10 @@ def test_another_port_goes_on_with_the_same_run(tmp_path):
     with running() as other:
         again = run(audit_spec(other, tmp_path / "run", reading="generate"))
         assert other.bodies == []
-    assert next(iter(first)).tally == next(iter(again)).tally
+    assert next(iter(first)).counts == next(iter(again)).counts
 
 
 def test_answers_that_are_garbage_count_as_wrong(tmp_path):
     with running(answer="{}") as server:
         found = next(iter(run(audit_spec(server, tmp_path / "run", reading="generate"))))
-    assert (found.tally.trials, found.tally.correct, found.tally.unusable) == (60, 0, 60)
+    assert (found.counts.trials, found.counts.correct, found.counts.unusable) == (60, 0, 60)

@@ -45,8 +45,8 @@ def spec(folder, attacks, mechanism="py:test_trained:Watched", **more):
 def test_what_a_mechanism_does_to_lengths_is_learnt(tmp_path):
     found = {row.attack: row for row in run(spec(tmp_path / "a", [
         {"name": "trained", "encoder": "lexical", "rewrites": 200}, "lexical"]))}  # fmt: skip
-    assert found["trained"].tally.correct > 260  # half the length tells nearly everything
-    assert found["lexical"].tally.correct < 200
+    assert found["trained"].counts.correct > 260  # half the length tells nearly everything
+    assert found["lexical"].counts.correct < 200
 
 
 def test_own_rewrites_have_keys_of_their_own(tmp_path):
@@ -112,7 +112,7 @@ def test_an_ensemble_is_as_good_as_its_best_member():
     rows = tedaudit.audit(
         WordRR(slots=6), "demo", epsilon=6.0, attack=attacks, trials=1000, encoder="lexical"
     )
-    right = {row.attack: row.tally.correct for row in rows}
+    right = {row.attack: row.counts.correct for row in rows}
     assert right["ensemble"] >= max(right["lexical"], right["likelihood"]) - 30
     assert right["likelihood"] > right["lexical"] + 30  # so that the weights mattered
 

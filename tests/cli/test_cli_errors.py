@@ -69,7 +69,7 @@ WRONG = {
     ),
     "corpus of one text": (
         ("run", "-m", "identity", "-c", "same.txt", "-o", "made"),
-        ("has 1 distinct text", "2 duplicates", "needs at least 2", "right file"),
+        ("has 1 distinct text", "2 duplicates", "needs at least 2", "check the file and the column"),
     ),
     "not UTF-8": (
         ("run", "-m", "identity", "-c", "latin.txt", "-o", "made"),
@@ -114,7 +114,7 @@ WRONG = {
     ),
     "no attack class": (
         (*IDENTITY, "-a", "py:plugins:shout"),
-        ("'py:plugins:shout' is no attack", "`card`", "`guess`", "CONTRIBUTING.md"),
+        ("'py:plugins:shout' is not an attack", "`card`", "`guess`", "CONTRIBUTING.md"),
     ),
     "one label": (
         (*IDENTITY, "-m", "identity"),

@@ -1,7 +1,6 @@
 """What the command line shows: nothing that it is given can change how it is shown."""
 
 import io
-import math
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,9 @@ from tedaudit.cli.console import (
 )
 from tedaudit.estimators import baseline, reduced_form
 from tedaudit.execution.replay import Replayed
+from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.results.findings import AuditResult
+from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Rewrite
 
 NASTY = [
@@ -37,7 +38,7 @@ NASTY = [
     "[@click]",
 ]
 TRIAL = Replayed(
-    plan="k2", label="mine", epsilon=2.0, attack="lexical", row=0, candidates=("one text", "another text"),
+    plan="k2", label="mine", epsilon=Nominal(2), attack="lexical", row=0, candidates=("one text", "another text"),
     positions=(4, 7), secret=0, stored=Rewrite("out"), again=Rewrite("out"), scores=(0.5, 0.25), choice=0,
     right=True,
 )  # fmt: skip
@@ -114,7 +115,7 @@ def test_an_escape_sequence_in_a_text_does_not_reach_the_terminal(capsys):
     [
         ({"choice": 1, "right": False}, "mine at epsilon 2, lexical: wrong"),
         ({"choice": -1, "right": False}, "mine at epsilon 2, lexical: unusable"),
-        ({"epsilon": math.inf}, "mine at epsilon any, lexical: right"),
+        ({"epsilon": NO_EPSILON}, "mine at epsilon any, lexical: right"),
         ({"stored": Rewrite("", error="raised-KeyError")}, "  output: (failed: raised-KeyError)"),
         ({"stored": Rewrite(""), "again": Rewrite("")}, "  output: (empty)"),
         ({"again": Rewrite("", error="late")}, "  rewriting it again gives: late"),
@@ -153,7 +154,7 @@ def test_a_bound_is_shown_with_its_error_and_what_it_does_not_say(capsys):
 
 
 def test_a_run_without_findings_says_so_and_an_odd_note_is_shown_as_it_is(capsys):
-    show_result(AuditResult("empty", Path("[bold]folder"), (), ("a [/] note",), 0.01))
+    show_result(AuditResult("empty", RunDirectory(Path("[bold]folder")), (), ("a [/] note",), 0.01))
     out = capsys.readouterr().out
     assert "nothing to estimate from" in out
     assert "- a [/] note" in out

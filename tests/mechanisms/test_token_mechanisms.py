@@ -204,6 +204,24 @@ def test_published_dp_mlm_releases_stop_words_and_punctuation_and_copies_case(ma
     assert all(not out.text[:1].islower() for out in cased)
 
 
+@pytest.mark.parametrize("text", ["", "lost", "she lost her keys"])
+def test_with_much_budget_dp_mlm_draws_words_for_words_and_nothing_beyond_the_end(make, text):
+    mechanism = make("dp-mlm", variant="sound")
+    empty, length = mechanism._load_checkpoint().model.config.vocab_size, len(text.split())
+    for rewrite in mechanism.rewrite([Draw(text, 300.0, key) for key in range(20)]):
+        assert all(token < empty for token in rewrite.tokens[:length])
+        assert rewrite.tokens[length:] == (empty,) * (mechanism.slots - length)
+
+
+def test_beyond_the_end_dp_mlm_prefers_the_empty_item_to_every_word_by_half_of_epsilon(make):
+    mechanism, epsilon = make("dp-mlm", slots=2), 8.0
+    empty = mechanism._load_checkpoint().model.config.vocab_size
+    scores = np.array(
+        [mechanism.log_likelihood((3, item), ["lost"], epsilon)[0] for item in (*range(empty), empty)]
+    )
+    assert scores[-1] - scores[:-1] == pytest.approx(epsilon / 2)
+
+
 def test_dp_mlm_does_not_run_the_model_again_for_more_draws(make):
     mechanism = make("dp-mlm")
     calls = []

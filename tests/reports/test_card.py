@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -20,8 +21,8 @@ TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve"
          for did in ("lost", "sold") for what in ("ring", "boat", "lamp")]  # fmt: skip
 LABEL = "ann lost | the ring"
 KEYS = {
-    "format", "kind", "written_by", "mechanism", "claims", "results", "violated", "settings", "run",
-    "reproduce", "notes", "says", "says_not",
+    "format", "kind", "written_by", "mechanism", "claims", "results", "violated", "headline", "models",
+    "settings", "run", "reproduce", "notes", "says", "says_not",
 }  # fmt: skip
 
 
@@ -41,7 +42,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cards(made):
-    found = calibration_cards(read_result(RunDirectory(made.folder)), RunDirectory(made.folder).manifest())
+    found = calibration_cards(read_result(RunDirectory(made.folder)))
     return {card["mechanism"]["label"]: card for card in found}
 
 
@@ -60,7 +61,7 @@ def test_a_card_has_claim_bound_error_ceiling_trials_and_verdict_of_every_findin
     for told, finding in zip(card["results"], mine, strict=True):
         assert (told["lower"], told["ceiling"]) == (finding.bound.lower, finding.bound.ceiling)
         assert (told["error"], told["trials"]) == (finding.bound.error, 300)
-        assert told["verdict"] == finding.verdict
+        assert told["verdict"] == finding.verdict.name
     assert [claim["nominal"] for claim in card["claims"]] == [0.5, 8]
     assert card["claims"][0]["unit"] == "word"
     assert card["claims"][0]["total"] == 1.5
@@ -91,7 +92,7 @@ def test_the_spec_on_a_card_has_the_attacks_that_fit_the_mechanism(made):
     store = RunDirectory(made.folder)
     manifest = store.manifest()
     manifest["spec"]["attacks"].append({"name": "internal", "label": ""})
-    (card,) = calibration_cards(read_result(store), manifest, "word-rr")
+    (card,) = calibration_cards(read_result(store), "word-rr")
     assert yaml.safe_load(card["reproduce"]["spec"])["attacks"] == [{"name": "lexical"}]
 
 
@@ -119,7 +120,7 @@ def test_of_settings_that_are_strings_only_identifiers_stay(made, key, value, ke
     store = RunDirectory(made.folder)
     manifest = store.manifest()
     manifest["spec"]["mechanisms"][0][key] = value
-    (card,) = calibration_cards(read_result(store), manifest, "word-rr")
+    (card,) = calibration_cards(read_result(store), "word-rr")
     assert (value in card["reproduce"]["spec"]) == kept
 
 
@@ -127,7 +128,7 @@ def test_a_mechanism_that_the_run_was_last_called_without_still_has_a_card(made)
     store = RunDirectory(made.folder)
     manifest = store.manifest()
     del manifest["spec"]["mechanisms"][0]
-    (card,) = calibration_cards(read_result(store), manifest, "word-rr")
+    (card,) = calibration_cards(read_result(store), "word-rr")
     assert set(card) == KEYS
     assert card["reproduce"]["left_out"]
     assert markdown(card)
@@ -156,12 +157,11 @@ def test_numbers_in_markdown_are_those_of_the_card(cards):
 
 
 def test_an_unknown_mechanism_and_a_run_without_findings_are_refused(made):
-    manifest = RunDirectory(made.folder).manifest()
     with pytest.raises(SpecError, match=r"no mechanism 'word-r'. Did you mean 'word-rr'\?"):
-        calibration_cards(made, manifest, "word-r")
-    empty = type(made)(made.name, made.folder, (), (), made.alpha)
+        calibration_cards(made, "word-r")
+    empty = replace(made, findings=())
     with pytest.raises(SpecError, match="no attack has finished a block yet"):
-        calibration_cards(empty, manifest)
+        calibration_cards(empty)
 
 
 def test_a_card_of_recorded_rewrites_does_not_tell_their_label_by_their_plan(tmp_path):
@@ -172,7 +172,7 @@ def test_a_card_of_recorded_rewrites_does_not_tell_their_label_by_their_plan(tmp
     spec = make_spec(
         tmp_path / "run", corpus=None, mechanisms=[recorded], epsilons=[], plans=plans, trials=20
     )
-    (card,) = calibration_cards(run(spec), RunDirectory(tmp_path / "run").manifest())
+    (card,) = calibration_cards(run(spec))
     assert "ann lost" not in json.dumps(card)
     assert {plan["words"] for plan in card["settings"]["plans"]} == {
         "k = 2, lambda = 0, reduced form", "k = 2, lambda = 0, baseline"}  # fmt: skip

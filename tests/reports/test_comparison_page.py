@@ -12,7 +12,7 @@ from tedaudit.corpora._given import Given
 from tedaudit.errors import SpecError
 from tedaudit.reports.comparison_page import page_data, without_texts, write_comparison
 from tedaudit.reports.comparison_table import cells, headings, reading
-from tedaudit.results.comparison import compare
+from tedaudit.results.comparison import compare_runs
 from tedaudit.store.directory import RunDirectory
 
 NASTY = "</script><script>alert(1)</script>"
@@ -35,7 +35,7 @@ def compared(tmp_path_factory):
             )
         )  # fmt: skip
         found.append(RunDirectory(folder / name))
-    return compare(found)
+    return compare_runs(found)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_labels_of_several_words_are_numbered_the_same_way_everywhere(compared):
 
 @pytest.mark.parametrize("against", [LABEL, "<script>alert(1)"])
 def test_table_and_chart_call_a_mechanism_by_one_name(compared, against):
-    some = compare([compared.opened[0].store], "mechanism", against)
+    some = compare_runs([compared.opened[0].store], "mechanism", against)
     shown, data = without_texts(some), page_data(some)
     lower = {f["mechanism"]: f["lower"] for f in data["findings"]}
     for one in shown.comparisons:
@@ -94,7 +94,7 @@ def test_the_headings_name_what_both_sides_share(compared, by):
         RunDirectory(side.run.store.root)
         for side in (compared.comparisons[0].first, compared.comparisons[0].second)
     ]
-    some = compare(runs, by)
+    some = compare_runs(runs, by)
     shared = {"run": ["mechanism", "attack"], "mechanism": ["attack"]}[by]
     assert list(headings(some)[1 : headings(some).index("epsilon")]) == shared
     assert all(len(cells(one, some)) == len(headings(some)) for one in some.comparisons)
@@ -102,7 +102,7 @@ def test_the_headings_name_what_both_sides_share(compared, by):
 
 def test_the_reading_says_which_test_and_interval_and_what_they_prove(compared):
     told = reading(compared)
-    for part in ("McNemar's exact test", "Clopper-Pearson", "paired bootstrap", "Bonferroni", "no privacy"):
+    for part in ("McNemar's exact test", "Clopper-Pearson", "paired bootstrap", "Bonferroni", "does not prove privacy"):
         assert part in told
     assert "On different plans" not in told
 

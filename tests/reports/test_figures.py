@@ -7,11 +7,12 @@ import pytest
 
 from tedaudit.api import run
 from tedaudit.corpora._given import Given
-from tedaudit.estimators import reduced_form
+from tedaudit.estimators import Counts, reduced_form
 from tedaudit.estimators.bound import epsilon_from_success
-from tedaudit.plans.trials import Tally
+from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.reports.figures import figure, grid, room_for, success_marks, write_figures
 from tedaudit.results.findings import Finding
+from tedaudit.results.verdict import Decision, Verdict
 from tedaudit.spec.model import parse_spec
 from tedaudit.types import Claim
 
@@ -22,9 +23,9 @@ TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat") for did in (
 
 def finding(correct=80, **changes):
     parts = {
-        "plan": "k2-lambda0", "label": "mine", "epsilon": 2.0, "claim": Claim(2.0, "word"),
-        "attack": "lexical", "tally": Tally(100, correct, None, 0, 0), "planned": 100,
-        "bound": reduced_form(correct, 100), "verdict": "not refuted",
+        "plan": "k2-lambda0", "label": "mine", "epsilon": Nominal(2), "claim": Claim(2.0, "word"),
+        "attack": "lexical", "counts": Counts(100, (correct,), 2), "planned": 100,
+        "bound": reduced_form(correct, 100), "verdict": Verdict(Decision.NOT_REFUTED),
     }  # fmt: skip
     return Finding(**{**parts, **changes})
 
@@ -69,7 +70,7 @@ def test_a_figure_is_the_same_when_drawn_again(tmp_path):
 
 def test_the_markers_are_at_the_lower_bounds_on_a_logarithmic_axis():
     findings = [
-        finding(correct, epsilon=epsilon) for correct, epsilon in ((60, 1.0), (80, 10.0), (99, 100.0))
+        finding(correct, epsilon=Nominal(epsilon)) for correct, epsilon in ((60, 1.0), (80, 10.0), (99, 100.0))
     ]
     drawn = figure(findings)
     assert isinstance(drawn, figures.Figure)
@@ -112,7 +113,7 @@ def test_there_is_a_panel_per_attack_and_one_legend():
 
 
 def test_a_mechanism_without_epsilon_is_drawn_across_the_figure():
-    findings = [finding(epsilon=1.0), finding(epsilon=8.0), finding(99, label="identity", epsilon=math.inf)]
+    findings = [finding(epsilon=Nominal(1)), finding(epsilon=Nominal(8)), finding(99, label="identity", epsilon=NO_EPSILON)]
     across = lines(figure(findings))[1]
     assert len(across) == 2
     assert grid([findings[2]]) == [1.0]

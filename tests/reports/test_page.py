@@ -66,7 +66,7 @@ def test_the_summary_says_what_was_audited_and_what_the_largest_bound_means(made
     told = " ".join(embedded(made.folder)["paragraphs"])
     assert told.startswith("Four mechanisms (")
     assert "rewrote texts of the corpus given (31 texts). One attack (lexical) saw each rewrite" in told
-    assert f"The largest bound is eps_emp = {made.epsilon:.2f}" in told
+    assert f"The largest bound is eps_emp = {made.eps_emp:.2f}" in told
     assert "times likelier from one text than from the other" in told
     assert "claims tested are violated. The worst by mechanism: " in told
     assert "No leak was found for constant at any epsilon; another attack may find one." in told

@@ -87,8 +87,8 @@ def test_a_row_shows_claim_counts_bound_and_failures(made, report):
     assert row["eps_emp"] == f"{finding.bound.lower:.2f}"
     assert row["interval"] == f"{finding.bound.point:.2f} (to {finding.bound.upper:.2f})"
     assert row["ceiling"] == f"{finding.bound.ceiling:.2f}"
-    assert finding.tally.failed > 0
-    assert (row["unusable"], row["failed"]) == ("0", str(finding.tally.failed))
+    assert finding.counts.failed > 0
+    assert (row["unusable"], row["failed"]) == ("0", str(finding.counts.failed))
     assert found["word-rr", "k2-lambda0"]["claim"] == "0.5 per word x 3 = 1.5"
     assert found[ODD, "k2-lambda0"]["claim"] == "0.5 per document, delta 1e-05"
     assert found[ODD, "k2-lambda0"]["verdict"] == "violated"
@@ -97,12 +97,12 @@ def test_a_row_shows_claim_counts_bound_and_failures(made, report):
 
 
 def test_the_report_begins_with_the_verdict_and_how_to_read_it(made, report):
-    assert report.startswith("# Audit audit\n\nAt least one claim is **violated**. ")
-    assert f" The largest lower bound found is {made.epsilon:.2f}.\n" in report
+    assert report.startswith("# Audit audit\n\nAt least one privacy claim is violated. ")
+    assert f" The largest lower bound found is {made.eps_emp:.2f}.\n" in report
     assert "wrong with probability at most 0.005 or 0.01 per row" in report
     assert "no attack proves privacy" in report
-    unbroken = replace(made, findings=tuple(f for f in made if f.verdict != "violated"))
-    assert "No claim was refuted by these attacks." in markdown(unbroken)
+    unbroken = replace(made, findings=tuple(f for f in made if not f.verdict.is_violation))
+    assert "No privacy claim was refuted by these attacks." in markdown(unbroken)
 
 
 def test_the_notes_tell_of_duplicates_and_of_how_even_the_distractors_are(report):
@@ -178,6 +178,6 @@ def test_a_run_without_an_attack_has_a_report_that_says_so(tmp_path):
 
 
 def test_a_note_cannot_bring_in_markup(tmp_path):
-    result = AuditResult("x", tmp_path, (), ("column '<b>|\n# big' taken as the text",), 0.01)
+    result = AuditResult("x", RunDirectory(tmp_path), (), ("column '<b>|\n# big' taken as the text",), 0.01)
     lines = markdown(result).splitlines()
     assert "- column '&#60;b&#62;&#124;&#10;# big' taken as the text" in lines

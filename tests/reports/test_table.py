@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from tedaudit.estimators import baseline, reduced_form
-from tedaudit.plans.trials import Tally
+from tedaudit.estimators import Counts, baseline, reduced_form
+from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.reports.table import (
     HEADINGS,
     cells,
@@ -23,6 +23,8 @@ from tedaudit.reports.table import (
     shown_columns,
 )
 from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.verdict import Decision, Verdict
+from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Claim
 
 NASTY = [
@@ -41,15 +43,15 @@ NASTY = [
 
 def finding(**changes):
     parts = {
-        "plan": "k2-lambda0", "label": "mine", "epsilon": 2.0, "claim": Claim(2.0, "word", max_units=3),
-        "attack": "lexical", "tally": Tally(1000, 900, None, 7, 5), "planned": 1000,
-        "bound": reduced_form(900, 1000), "verdict": "not refuted",
+        "plan": "k2-lambda0", "label": "mine", "epsilon": Nominal(2), "claim": Claim(2.0, "word", max_units=3),
+        "attack": "lexical", "counts": Counts(1000, (900,), 2, 7, 5), "planned": 1000,
+        "bound": reduced_form(900, 1000), "verdict": Verdict(Decision.NOT_REFUTED),
     }  # fmt: skip
     return Finding(**{**parts, **changes})
 
 
 def result(*findings):
-    return AuditResult("test", Path("made"), findings, (), 0.01)
+    return AuditResult("test", RunDirectory(Path("made")), findings, (), 0.01)
 
 
 def rendered(text):
@@ -83,7 +85,7 @@ def test_a_finding_is_a_row_with_everything_that_belongs_to_the_number():
 
 def test_infinite_and_missing_values_are_shown_in_words():
     row = dict(
-        zip(HEADINGS, cells(finding(epsilon=math.inf, claim=None, bound=reduced_form(9, 9))), strict=True)
+        zip(HEADINGS, cells(finding(epsilon=NO_EPSILON, claim=None, bound=reduced_form(9, 9))), strict=True)
     )
     assert (row["epsilon"], row["claim"], row["interval"]) == ("any", "none", "inf (to inf)")
     assert (number(math.inf), number(1.234)) == ("inf", "1.23")

@@ -7,6 +7,7 @@ import pytest
 
 from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError
+from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.results.reading import read_result
@@ -20,12 +21,12 @@ RESULT = UtilityResult(
     "small", Path("unused"), "demo", "tfidf", (100, 50),
     (Task("topic", "utility", 9, Scores((0.7, 0.8)), 0.02),
      Task("gender", "private", 2, Scores((0.6, 0.6)), 0.33)),
-    (Measured("identity", float("inf"), "topic", Scores((0.7, 0.8)), 0, 200),
-     Measured("identity", float("inf"), "gender", Scores((0.6, 0.6)), 0, 200),
-     Measured("word-rr", 2.0, "topic", Scores((0.1, 0.2)), 3, 200),
-     Measured("word-rr", 8.0, "topic", Scores((0.4, 0.4)), 0, 200),
-     Measured("word-rr", 2.0, "gender", Scores((0.5, 0.4)), 3, 200),
-     Measured("word-rr", 8.0, "gender", Scores((0.5, 0.6)), 0, 200)),
+    (Measured("identity", NO_EPSILON, "topic", Scores((0.7, 0.8)), 0, 200),
+     Measured("identity", NO_EPSILON, "gender", Scores((0.6, 0.6)), 0, 200),
+     Measured("word-rr", Nominal(2), "topic", Scores((0.1, 0.2)), 3, 200),
+     Measured("word-rr", Nominal(8), "topic", Scores((0.4, 0.4)), 0, 200),
+     Measured("word-rr", Nominal(2), "gender", Scores((0.5, 0.4)), 3, 200),
+     Measured("word-rr", Nominal(8), "gender", Scores((0.5, 0.6)), 0, 200)),
     ("a note on the corpus",), "SST-2 stands in for Trustpilot.",
 )  # fmt: skip
 
@@ -58,7 +59,7 @@ def test_json_has_the_rows_that_a_report_shows(tmp_path):
     data = json.loads((tmp_path / "utility.json").read_text())
     assert data["tasks"][1]["lower"] == 0.33
     assert data["tasks"][1]["role"] == "private"
-    told = read_utility(tmp_path)
+    told = read_utility(tmp_path / "utility.json")
     assert told.tasks["topic F1"]["private"] is False
     assert told.tasks[data["tasks"][1]["task"]] == {
         "upper": data["tasks"][1]["upper"]["score"], "lower": 0.33, "private": True
@@ -149,13 +150,13 @@ def test_what_follows_the_score_in_a_title_is_shown_only_if_it_is_ours(audit):
 
 def test_a_table_of_utility_without_a_caption_is_read(tmp_path):
     (tmp_path / "utility.json").write_text('{"rows": [], "tasks": []}')
-    assert read_utility(tmp_path) == Utility([], {}, "")
+    assert read_utility(tmp_path / "utility.json") == Utility([], {}, "")
 
 
 def test_a_damaged_table_of_utility_is_named(tmp_path):
     (tmp_path / "utility.json").write_text('{"rows": [{"mechanism": "a"}]}')
     with pytest.raises(RunDirectoryError, match="is damaged"):
-        read_utility(tmp_path)
+        read_utility(tmp_path / "utility.json")
 
 
 def test_an_audit_must_be_there_to_take_a_study_in(tmp_path):

@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.estimators import DEFAULT_ESTIMATOR, find_estimator
 
 Scale = Literal["full", "zoo", "smoke"]
 Kind = Literal[
@@ -57,7 +58,8 @@ class Experiment(BaseModel):
     @property
     def rewrites(self) -> int:
         """About how many rewrites it takes if none is stored yet: an upper bound for audits."""
-        rows = sum(2 if plan.get("estimator") == "baseline" else 1 for plan in self.plans)
+        estimators = [find_estimator(plan.get("estimator", DEFAULT_ESTIMATOR)) for plan in self.plans]
+        rows = sum(estimator.rows_per_trial for estimator in estimators)
         return len(self.corpora) * len(self.mechanisms) * len(self.epsilons) * self.trials * max(1, rows)
 
     @property

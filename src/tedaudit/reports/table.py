@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tedaudit.nominal import Nominal
 from tedaudit.reports.markdown import markdown_table, markdown_text
 from tedaudit.results.findings import AuditResult, Finding, post_processing
 
@@ -108,7 +109,7 @@ def post_processing_table(result: AuditResult) -> str:
         return ""
     figures = ("internal", "external", "effect")
     lines = [
-        (row["plan"], row["mechanism"], f"{row['epsilon']:g}", *(f"{row[key]:.2f}" for key in figures))
+        (row["plan"], row["mechanism"], Nominal.of(row["epsilon"]).label, *(f"{row[key]:.2f}" for key in figures))
         for row in rows
     ]
     title = "Post-processing effect: eps_emp on the latent less that on the text"

@@ -29,6 +29,15 @@ class RunDirectory:
         self._manifest: dict[str, Any] | None = None
         self._corpus: Corpus | None = None
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RunDirectory) and self.root == other.root
+
+    def __hash__(self) -> int:
+        return hash(self.root)
+
+    def __repr__(self) -> str:
+        return f"RunDirectory({str(self.root)!r})"
+
     @property
     def manifest_path(self) -> Path:
         """Where the manifest lies."""

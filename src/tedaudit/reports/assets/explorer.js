@@ -88,7 +88,7 @@ function show(state, findings) {
 
 function article(trial, finding) {
   const result = outcome(trial);
-  const number = finding.method === "baseline" || finding.guesses === 2 * finding.trials ? Math.floor(trial.row / 2) : trial.row;
+  const number = Math.floor(trial.row / Math.round(finding.guesses / finding.trials));
   const facts = [`epsilon ${epsilonName(finding.epsilon)}`, finding.attack, `trial ${number}`];
   if (trial.margin !== null && trial.usable) facts.push(`margin ${trial.margin}`);
   const head = make("header", {}, make("h3", {}, finding.mechanism),
