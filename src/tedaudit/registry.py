@@ -115,8 +115,8 @@ def build(reference: Reference) -> Any:
     if not (inspect.isclass(plugin) and hasattr(plugin, _VERBS[reference.kind]) and hasattr(plugin, "card")):
         article = "an" if reference.kind == "attack" else "a"
         raise PluginError(
-            f"'{reference.name}' is not {article} {reference.kind}: it must be a class with a `card` and a method "
-            f"`{_VERBS[reference.kind]}`; see CONTRIBUTING.md for one in 30 lines."
+            f"'{reference.name}' is not {article} {reference.kind}: it must be a class with a `card` and "
+            f"a method `{_VERBS[reference.kind]}`; see CONTRIBUTING.md for one in 30 lines."
         )
     params = {**_variant(plugin, reference.name, params), **params}
     _check_parameters(plugin, reference.name, params)

@@ -38,9 +38,9 @@ NASTY = [
     "[@click]",
 ]
 TRIAL = Replayed(
-    plan="k2", label="mine", epsilon=Nominal(2), attack="lexical", row=0, candidates=("one text", "another text"),
-    positions=(4, 7), secret=0, stored=Rewrite("out"), again=Rewrite("out"), scores=(0.5, 0.25), choice=0,
-    right=True,
+    plan="k2", label="mine", epsilon=Nominal(2), attack="lexical", row=0,
+    candidates=("one text", "another text"), positions=(4, 7), secret=0,
+    stored=Rewrite("out"), again=Rewrite("out"), scores=(0.5, 0.25), choice=0, right=True,
 )  # fmt: skip
 
 

@@ -70,7 +70,7 @@ def test_a_figure_is_the_same_when_drawn_again(tmp_path):
 
 def test_the_markers_are_at_the_lower_bounds_on_a_logarithmic_axis():
     findings = [
-        finding(correct, epsilon=Nominal(epsilon)) for correct, epsilon in ((60, 1.0), (80, 10.0), (99, 100.0))
+        finding(correct, epsilon=Nominal(epsilon)) for correct, epsilon in ((60, 1), (80, 10), (99, 100))
     ]
     drawn = figure(findings)
     assert isinstance(drawn, figures.Figure)
@@ -113,7 +113,8 @@ def test_there_is_a_panel_per_attack_and_one_legend():
 
 
 def test_a_mechanism_without_epsilon_is_drawn_across_the_figure():
-    findings = [finding(epsilon=Nominal(1)), finding(epsilon=Nominal(8)), finding(99, label="identity", epsilon=NO_EPSILON)]
+    findings = [finding(epsilon=Nominal(1)), finding(epsilon=Nominal(8)),
+                finding(99, label="identity", epsilon=NO_EPSILON)]  # fmt: skip
     across = lines(figure(findings))[1]
     assert len(across) == 2
     assert grid([findings[2]]) == [1.0]

@@ -43,9 +43,10 @@ NASTY = [
 
 def finding(**changes):
     parts = {
-        "plan": "k2-lambda0", "label": "mine", "epsilon": Nominal(2), "claim": Claim(2.0, "word", max_units=3),
-        "attack": "lexical", "counts": Counts(1000, (900,), 2, 7, 5), "planned": 1000,
-        "bound": reduced_form(900, 1000), "verdict": Verdict(Decision.NOT_REFUTED),
+        "plan": "k2-lambda0", "label": "mine", "epsilon": Nominal(2),
+        "claim": Claim(2.0, "word", max_units=3), "attack": "lexical",
+        "counts": Counts(1000, (900,), 2, 7, 5), "planned": 1000, "bound": reduced_form(900, 1000),
+        "verdict": Verdict(Decision.NOT_REFUTED),
     }  # fmt: skip
     return Finding(**{**parts, **changes})
 

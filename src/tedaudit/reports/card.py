@@ -155,8 +155,6 @@ def _select_spec(spec: Mapping[str, Any], label: str, result: AuditResult) -> di
         plain[kind] = [_restore_identifiers(*pair) for pair in zip(originals, plain[kind], strict=True)]
     if plain["corpus"]:
         plain["corpus"] = _restore_identifiers({}, plain["corpus"])
-    encoder = str(spec.get("encoder", ""))
-    plain["encoder"] = encoder if IDENTIFIER.fullmatch(encoder) else LEFT_OUT
     return {key: value for key, value in plain.items() if value not in (None, "", []) and key != "out"}
 
 

@@ -12,7 +12,7 @@ from tedaudit.results.findings import AuditResult, Finding
 LEFT_OUT = "(left out)"
 _PLAIN_LABEL = re.compile(r"[\w.:+=@-]{1,40}")  # one word: a name, not a text
 _COUNTS = re.compile(r"[\w.-]+: [\d,]+ distinct texts of .*|[\d,]+ texts of other splits .*")
-IDENTIFIER = re.compile(r"(?:[a-z]+:)?[\w.-]{1,80}(?:/[\w.-]{1,80})?")  # sound, zoo:mlm, owner/model
+IDENTIFIER = re.compile(r"(?:[a-z]+:)?\w[\w.-]{0,79}(?:/\w[\w.-]{0,79})?")  # sound, zoo:mlm, owner/model
 _USERS = ("candidate sampling",)
 _ESCAPED = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
@@ -83,6 +83,8 @@ def redacted_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     plain["mechanisms"] = [_redact_plugin(mechanism) for mechanism in spec["mechanisms"]]
     plain["attacks"] = [_redact_plugin(attack) for attack in spec["attacks"]]
     plain["corpus"] = _redact_plugin(spec["corpus"]) if spec.get("corpus") else None
+    encoder = str(spec.get("encoder", ""))
+    plain["encoder"] = encoder if IDENTIFIER.fullmatch(encoder) else LEFT_OUT
     return plain
 
 

@@ -109,9 +109,12 @@ def post_processing_table(result: AuditResult) -> str:
         return ""
     figures = ("internal", "external", "effect")
     lines = [
-        (row["plan"], row["mechanism"], Nominal.of(row["epsilon"]).label, *(f"{row[key]:.2f}" for key in figures))
+        (
+            row["plan"], row["mechanism"], Nominal.of(row["epsilon"]).label,
+            *(f"{row[key]:.2f}" for key in figures),
+        )
         for row in rows
-    ]
+    ]  # fmt: skip
     title = "Post-processing effect: eps_emp on the latent less that on the text"
     return f"\n\n### {title}\n\n" + markdown_table(("plan", "mechanism", "epsilon", *figures), lines)
 
