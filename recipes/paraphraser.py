@@ -162,7 +162,7 @@ def kept(name: str, texts: Sequence[str], out: Sequence[str]) -> str:
 
 def measured(folder: Path, held_out: list[str], chosen: Options) -> dict[str, str]:
     """Return the figures of the saved model."""
-    count = 8 if chosen.dry_run else 500
+    count = 4 if chosen.dry_run else 500
     found = clip_range(folder, sample_of(held_out, chosen.seed, 2 * count))
     tokenizer = load_checkpoint("causal", str(folder), dtype="float32").tokenizer
     tables = held_out_tables(tokenizer, held_out, chosen.data)

@@ -189,7 +189,7 @@ def told_again(folder: Path, told: Sequence[Told]) -> str:
 
 def measured(folder: Path, held_out: list[str], chosen: Options) -> dict[str, str]:
     """Return the figures of the saved model."""
-    count = 8 if chosen.dry_run else 500
+    count = 4 if chosen.dry_run else 500
     tokenizer = load_checkpoint("seq2seq", str(folder), dtype="float32").tokenizer
     short = [text for text in sample_of(held_out, chosen.seed, 20 * count) if len(text.split()) <= SHORT][
         :count
