@@ -1,14 +1,16 @@
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tedaudit.store.rewrites
 from tedaudit.batches import Rewrites
 from tedaudit.errors import RunDirectoryError
 from tedaudit.plans.trials import Judged
-from tedaudit.store.files import write_frame
+from tedaudit.store.files import read_notes, write_frame
 from tedaudit.store.guesses import GuessTable
-from tedaudit.store.rewrites import RewriteTable
+from tedaudit.store.rewrites import Released, RewriteTable
 from tedaudit.store.table_folder import TableFolder
 from tedaudit.types import Rewrite
 
@@ -150,6 +152,83 @@ def test_parts_of_one_table_are_not_taken_for_those_of_another(tmp_path):
     _append(_table(tmp_path), [0], [0])
     with pytest.raises(RunDirectoryError, match=r"part-000000\.parquet' does not belong to this table"):
         _table(tmp_path, "another")
+
+
+# --- what was released
+
+
+def _released(*texts, failed=()):
+    errors = ["out-of-luck" if number in failed else "" for number in range(len(texts))]
+    return Rewrites.from_texts(texts, errors=errors)
+
+
+def test_a_part_carries_how_many_rewrites_are_copies_or_empty_and_failed_ones_are_neither(tmp_path):
+    table = _table(tmp_path)
+    table.append([0, 1, 2, 3, 4], [0] * 5, _released("text 0", "", " \n", "text 0", "", failed=[4]), POOL)
+    table.append([0, 1], [1, 1], _released("text 0", "text 1", failed=[1]), POOL)
+    table.append([], [], _released(), POOL)
+    notes = [read_notes(path, "key") for path in sorted(tmp_path.glob("part-*"))]
+    assert [tuple(note[name] for name in ("released", "copied", "empty")) for note in notes] == [
+        ("4", "1", "2"), ("1", "1", "0"), ("0", "0", "0"),
+    ]  # fmt: skip
+    for found in (table, _table(tmp_path)):
+        assert found.count_released(lambda: POOL) == Released(5, 2, 2)
+
+
+def test_counting_what_was_released_reads_neither_the_texts_nor_the_pool(tmp_path, monkeypatch):
+    table = _table(tmp_path)
+    table.append([0, 1], [0, 0], _released("text 0", ""), POOL)
+
+    def refuse(*_):
+        raise AssertionError("it was read")
+
+    monkeypatch.setattr(tedaudit.store.rewrites, "read_frame", refuse)
+    assert table.count_released(refuse) == Released(2, 1, 1)
+
+
+def test_a_part_that_carries_no_counts_is_counted_when_it_is_read(tmp_path):
+    table = _table(tmp_path)
+    table.append([0, 1, 2], [0] * 3, _released("text 0", "", "x", failed=[2]), POOL)
+    path = tmp_path / "part-000000.parquet"
+    write_frame(path, pl.read_parquet(path), "key")  # as format 1 did
+    assert "released" not in read_notes(path, "key")
+    _append(table, [5], [0])
+    assert _table(tmp_path).count_released(lambda: POOL) == Released(3, 1, 1)
+
+
+def test_a_few_outputs_and_the_mean_number_of_units_are_read_in_the_order_asked_for(tmp_path):
+    table = _table(tmp_path)
+    units = np.array([3, -1, 5])  # -1: it does not say
+    table.append(
+        [0, 1, 2], [0] * 3, Rewrites.from_texts(["a", "", "c"], errors=["", "e", ""], units=units), POOL
+    )
+    _append(table, [3], [0])
+    where = np.array([3, 1, 2, 0]), np.zeros(4)
+    assert table.outputs(*where) == [("3/0", ""), ("", "e"), ("c", ""), ("a", "")]
+    assert table.mean_units(*where) == 4.0
+    assert table.mean_units(np.array([1, 3]), np.zeros(2)) is None
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | st.lists(st.integers(0, 2**31 - 1), max_size=3).map(tuple),
+            st.none() | st.lists(st.floats(-1e6, 1e6, width=32), max_size=3),
+            st.none() | st.integers(0, 2**31 - 1),
+        ),
+        min_size=1,
+        max_size=9,
+    )
+)
+def test_rows_with_and_without_tokens_latents_and_units_come_back_side_by_side(tmp_path_factory, rows):
+    folder = tmp_path_factory.mktemp("table")
+    rewrites = [
+        Rewrite(str(n), tokens, None if latent is None else np.array(latent, dtype=np.float32), units)
+        for n, (tokens, latent, units) in enumerate(rows)
+    ]
+    _table(folder).append(range(len(rows)), [0] * len(rows), Rewrites.of(rewrites), POOL)
+    assert _table(folder).fetch(np.arange(len(rows)), np.zeros(len(rows))) == rewrites
 
 
 # --- guesses
