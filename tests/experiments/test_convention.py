@@ -6,7 +6,7 @@ import pytest
 
 from tedaudit.experiments.convention import converted
 from tedaudit.experiments.definition import Experiment
-from tedaudit.experiments.place import Place
+from tedaudit.experiments.workspace import Place
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Claim, Rewrite
 

@@ -9,7 +9,7 @@ from tedaudit.errors import SpecError
 from tedaudit.experiments import probes
 from tedaudit.experiments.definition import Experiment, load
 from tedaudit.experiments.outcome import write_outcome
-from tedaudit.experiments.place import Place
+from tedaudit.experiments.workspace import Place
 from tedaudit.experiments.probe_inputs import chosen_texts, likeness, options_of, subjects
 from tedaudit.registry import build
 from tedaudit.spec.model import MechanismSpec

@@ -7,7 +7,7 @@ from tedaudit.cli import app
 from tedaudit.errors import SpecError
 from tedaudit.experiments.audits import rankings, trend
 from tedaudit.experiments.definition import GRID, load, names
-from tedaudit.experiments.place import Place
+from tedaudit.experiments.workspace import Place
 from tedaudit.experiments.reproduction import reproduce
 
 pytest.importorskip("tedaudit_zoo")

@@ -29,7 +29,7 @@ def reproduce(
     from tedaudit.cli.console import progress_bar, show_outcome
     from tedaudit.execution.work_folder import FolderEngine
     from tedaudit.experiments.definition import load
-    from tedaudit.experiments.place import Place
+    from tedaudit.experiments.workspace import Place
     from tedaudit.experiments.reproduction import reproduce as reproduced
     from tedaudit.spec.flags import as_corpus
 

@@ -14,7 +14,7 @@ from tedaudit.experiments.agreement import agreement
 from tedaudit.experiments.convention import converted
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
-from tedaudit.experiments.place import Place, corpus_name
+from tedaudit.experiments.workspace import Place, corpus_name
 from tedaudit.nominal import Nominal
 from tedaudit.reports.figures import figure, figures_missing
 from tedaudit.results.disagreement import disagreements

@@ -15,7 +15,7 @@ import numpy as np
 from tedaudit.abilities import CutsTexts
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
-from tedaudit.experiments.place import Place, corpus_name
+from tedaudit.experiments.workspace import Place, corpus_name
 from tedaudit.experiments.probe_inputs import Subject, subjects
 from tedaudit.nominal import Nominal
 from tedaudit.reports.figures import figure, figures_missing

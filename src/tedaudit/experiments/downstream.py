@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Outcome, Table
-from tedaudit.experiments.place import Place, corpus_name
+from tedaudit.experiments.workspace import Place, corpus_name
 from tedaudit.reports.figures import figures_missing
 from tedaudit.utility.figure import figure
 from tedaudit.utility.results import HEADINGS, caption, cells

@@ -12,7 +12,7 @@ import numpy as np
 from tedaudit.errors import SpecError
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
-from tedaudit.experiments.place import Place
+from tedaudit.experiments.workspace import Place
 from tedaudit.experiments.probe_inputs import (
     Subject,
     chosen_texts,

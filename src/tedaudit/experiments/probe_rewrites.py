@@ -7,7 +7,7 @@ from itertools import combinations
 from tedaudit.abilities import CutsTexts
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
-from tedaudit.experiments.place import Place
+from tedaudit.experiments.workspace import Place
 from tedaudit.experiments.probe_inputs import (
     Subject,
     chosen_texts,

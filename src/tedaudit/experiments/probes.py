@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Outcome
-from tedaudit.experiments.place import Place
+from tedaudit.experiments.workspace import Place
 from tedaudit.experiments.probe_first_token import first_token
 from tedaudit.experiments.probe_noise import noise
 from tedaudit.experiments.probe_rewrites import examples, tokenization, variance

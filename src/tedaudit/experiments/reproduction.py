@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Outcome, write_outcome
-from tedaudit.experiments.place import Place
+from tedaudit.experiments.workspace import Place
 
 
 def reproduce(experiment: Experiment, place: Place, *, redact: bool = False) -> tuple[Outcome, list[Path]]:

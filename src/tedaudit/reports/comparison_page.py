@@ -8,7 +8,7 @@ from tedaudit.errors import SpecError
 from tedaudit.reports.chart import chart_finding, chart_plans
 from tedaudit.reports.comparison_table import AGREEMENT, RIGHT, agreement_cells, cells, headings, reading
 from tedaudit.reports.page import charts_missing, html
-from tedaudit.reports.safe import redacted, renamed, shown_plans
+from tedaudit.reports.redaction import redacted, renamed, shown_plans
 from tedaudit.results.comparison import Compared, Comparison
 from tedaudit.results.lineups import Axis, Side
 from tedaudit.store.files import write_atomically

@@ -7,7 +7,7 @@ import polars as pl
 from tedaudit.reports.markdown import markdown_list
 from tedaudit.reports.models import models_section
 from tedaudit.reports.page import write_page
-from tedaudit.reports.safe import redacted
+from tedaudit.reports.redaction import redacted
 from tedaudit.reports.table import markdown_tables, post_processing_table, reading
 from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.results.findings import AuditResult

@@ -15,9 +15,9 @@ from typing import Any
 
 import yaml
 
-from tedaudit.reports.cards import cards_of
+from tedaudit.reports.plugin_cards import cards_of
 from tedaudit.reports.chart import chart_finding, chart_plans
-from tedaudit.reports.safe import redacted_spec, safe_json, shown_plans
+from tedaudit.reports.redaction import redacted_spec, safe_json, shown_plans
 from tedaudit.reports.sample import Sample, take_sample
 from tedaudit.reports.summary import headline, paragraphs, tiles
 from tedaudit.reports.table import HEADINGS, RIGHT, reading

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.reports.safe import safe_json
+from tedaudit.reports.redaction import safe_json
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Plan

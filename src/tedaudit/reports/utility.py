@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.reports.safe import renamed
+from tedaudit.reports.redaction import renamed
 
 FILE = "utility.json"
 SCORE, PRIVATE = " F1", " F1 (private: lower is better)"

@@ -26,7 +26,7 @@ from tedaudit.store.files import key_of
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Corpus
 from tedaudit.utility.classifiers import Classifier, Lesson, choose_classifier, macro_f1, majority
-from tedaudit.utility.keeping import ScoreTable, StudyFolder
+from tedaudit.utility.study_folder import ScoreTable, StudyFolder
 from tedaudit.utility.labels import Labelled, take_labels
 from tedaudit.utility.results import Measured, Scores, Task, UtilityResult
 from tedaudit.utility.settings import UtilitySpec

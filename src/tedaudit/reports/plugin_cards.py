@@ -6,7 +6,7 @@ from typing import Any
 
 from tedaudit.errors import TedauditError
 from tedaudit.registry import Kind, find
-from tedaudit.reports.safe import LEFT_OUT
+from tedaudit.reports.redaction import LEFT_OUT
 from tedaudit.types import Card
 
 _KINDS: dict[str, Kind] = {"mechanisms": "mechanism", "attacks": "attack"}

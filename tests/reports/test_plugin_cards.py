@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from pages import embedded
-from tedaudit.reports.cards import cards_of
+from tedaudit.reports.plugin_cards import cards_of
 
 
 def test_cards_come_with_departures_and_settings(made):

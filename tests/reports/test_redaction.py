@@ -9,7 +9,7 @@ import pytest
 import tedaudit
 from pages import LABEL, NASTY, TEXTS, embedded, page
 from tedaudit.reports.files import write_reports
-from tedaudit.reports.safe import LEFT_OUT, redacted, redacted_spec, safe_json
+from tedaudit.reports.redaction import LEFT_OUT, redacted, redacted_spec, safe_json
 from tedaudit.results.reading import read_result
 from tedaudit.store.directory import RunDirectory
 

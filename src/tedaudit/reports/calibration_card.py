@@ -12,9 +12,9 @@ from typing import Any
 import yaml
 
 from tedaudit.errors import SpecError, did_you_mean, listed
-from tedaudit.reports.cards import cards_of
+from tedaudit.reports.plugin_cards import cards_of
 from tedaudit.reports.chart import plan_words
-from tedaudit.reports.safe import IDENTIFIER, LEFT_OUT, redacted, redacted_spec, renamed, shown_plans
+from tedaudit.reports.redaction import IDENTIFIER, LEFT_OUT, redacted, redacted_spec, renamed, shown_plans
 from tedaudit.results.findings import AuditResult, Finding, claim_figures
 from tedaudit.results.verdict import any_violation, headline
 from tedaudit.version import __version__
