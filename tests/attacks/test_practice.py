@@ -3,7 +3,7 @@
 import numpy as np
 
 from helpers import Recording, sentences
-from tedaudit.attacks._practice import exercises, own_rewrites
+from tedaudit.attacks._practice import make_exercises, make_rewrites
 from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.seeding import key_numbers
 
@@ -21,8 +21,8 @@ def audited_keys(seed):
 
 def test_keys_of_own_rewrites_are_never_those_of_audited_draws():
     mechanism = Recording()
-    own_rewrites(mechanism, 1.0, TEXTS, REPLICATES)
-    exercises(mechanism, 1.0, TEXTS, REPLICATES)
+    make_rewrites(mechanism, 1.0, TEXTS, REPLICATES)
+    make_exercises(mechanism, 1.0, TEXTS, REPLICATES)
     own = {draw.key for draw in mechanism.draws}
     assert {draw.text for draw in mechanism.draws} == set(TEXTS)
     assert len(own) == REPLICATES
@@ -32,5 +32,5 @@ def test_keys_of_own_rewrites_are_never_those_of_audited_draws():
 
 def test_every_own_rewrite_has_noise_of_its_own():
     mechanism = Recording()
-    own_rewrites(mechanism, 1.0, TEXTS[:1], 50)
+    make_rewrites(mechanism, 1.0, TEXTS[:1], 50)
     assert len({draw.key for draw in mechanism.draws}) == 50

@@ -4,7 +4,7 @@ import numpy as np
 
 from helpers import SharedWords, make_spec, sentences
 from tedaudit.api import run
-from tedaudit.attacks._questions import shown_order
+from tedaudit.attacks._questions import shuffle_candidates
 from tedaudit.plans.trials import judge, tie_keys
 from tedaudit.seeding import key_numbers
 from tedaudit.types import Guess, Observation, Plan, Rewrite
@@ -27,7 +27,7 @@ def test_a_row_keeps_its_key_wherever_a_block_begins():
 
 def test_a_judge_is_shown_candidates_in_another_order_from_row_to_row():
     keys = key_numbers(tie_keys(0, "a", "x", range(400)))
-    orders = [tuple(shown_order(Observation(Rewrite(""), ("first", "second"), key))) for key in keys]
+    orders = [tuple(shuffle_candidates(Observation(Rewrite(""), ("first", "second"), key))) for key in keys]
     assert 120 < orders.count((0, 1)) < 280
     assert set(orders) == {(0, 1), (1, 0)}
 

@@ -9,7 +9,7 @@ from typing import Any
 from tedaudit.errors import SpecError
 from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.reports.models import models_section
-from tedaudit.reports.table import number
+from tedaudit.reports.table import format_number
 from tedaudit.store.files import write_atomically
 
 _HEADINGS = (
@@ -82,7 +82,8 @@ def _format_row(result: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         "any" if result["epsilon"] is None else f"{result['epsilon']:g}", result["plan"], result["attack"],
         f"{result['correct']:,} / {result['guesses']:,}", f"{result['success']:.4f}",
-        f"{result['lower']:.2f}", f"{number(point)} (to {number(upper)})", f"{result['ceiling']:.2f}",
+        f"{result['lower']:.2f}", f"{format_number(point)} (to {format_number(upper)})", "
+        f"f"{result['ceiling']:.2f}",
         f"{result['error']:g}", f"{result['verdict']}{unfinished}",
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ _KINDS: dict[str, Kind] = {"mechanisms": "mechanism", "attacks": "attack"}
 _NOT_SETTINGS = {"name", "label", "epsilons"}
 
 
-def cards_of(spec: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+def describe_plugins(spec: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """Return what the mechanisms and attacks of a spec say about themselves, with the settings they had."""
     return {
         kinds: [_describe(kind, plugin) for plugin in spec.get(kinds, [])] for kinds, kind in _KINDS.items()
