@@ -140,8 +140,8 @@ def _draw_line(
     above = [min(bound.upper, 10 * bound.ceiling + 10) - bound.lower for _, bound in points]
     axes.errorbar(
         [x for x, _ in points], lower, yerr=[[0.0] * len(points), above],
-        label=escape_label(findings[0].label), color=colour, marker=marker, markersize=5, linewidth=1.3, elinewidth=0.8, capsize=2,
-        linestyle="-" if findings[0].epsilon.is_given else ":",
+        label=escape_label(findings[0].label), color=colour, marker=marker, markersize=5, linewidth=1.3,
+        elinewidth=0.8, capsize=2, linestyle="-" if findings[0].epsilon.is_given else ":",
     )  # fmt: skip
 
 
