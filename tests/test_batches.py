@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tedaudit import batches
-from tedaudit.batches import Draws, Guesses, Observations, Rewrites
+from tedaudit.batches import Draws, Guesses, Observations, Rewrites, kinds
 from tedaudit.batches.columns import Ragged
 from tedaudit.seeding import key_words
 from tedaudit.types import Draw, Guess, Observation, Rewrite
@@ -517,7 +516,7 @@ def test_observations_hold_their_four_columns_and_nothing_else():
         "outputs", "pool", "candidates", "tie_keys",
     ]  # fmt: skip
     public = {name for name in dir(batch) if not name.startswith("_")}
-    methods = {"of", "join", "counts", "count", "index"}
+    methods = {"of", "join", "counts", "positions", "count", "index"}
     assert public == {"outputs", "pool", "candidates", "tie_keys"} | methods
     with pytest.raises(AttributeError):
         object.__setattr__(batch, "secret", 1)
@@ -726,7 +725,7 @@ def test_big_batches_are_cut_and_joined_without_a_small_object(monkeypatch):
         raise AssertionError("a small object was built")
 
     for name in ("Draw", "Rewrite", "Observation", "Guess"):
-        monkeypatch.setattr(batches, name, refuse)
+        monkeypatch.setattr(kinds, name, refuse)
     for kind in (Draw, Rewrite, Observation, Guess):
         monkeypatch.setattr(kind, "__init__", refuse)
     words, places = np.zeros((n, 4), np.uint32), np.zeros((n, 2), np.int32)

@@ -19,7 +19,7 @@ LEVELS = (
     ("utility",),
     ("api",),
     ("experiments",),
-    ("cli", "worker", "__main__"),
+    ("cli", "worker"),
 )
 """From the ground up. A module may import from levels below its own and from its own folder, no other."""
 FLAT = LEVELS[0]  # single modules, which have an order of their own: none imports one that imports it
@@ -27,7 +27,8 @@ FLAT = LEVELS[0]  # single modules, which have an order of their own: none impor
 
 def place(module: str) -> str:
     """Return the folder of a module, or its own name if it lies at the top of the package."""
-    return module.split(".")[1] if "." in module else ""
+    name = module.split(".")[1] if "." in module else ""
+    return "cli" if name == "__main__" else name  # `python -m tedaudit` is the command line
 
 
 @cache

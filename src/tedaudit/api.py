@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.corpora._given import Given
-from tedaudit.errors import SpecError, listed
+from tedaudit.errors import SpecError, join_names
 from tedaudit.estimators import Bound, reduced_form
 from tedaudit.execution.engines.protocol import Engine
 from tedaudit.execution.engines.serial import SerialEngine
@@ -57,7 +57,9 @@ def audit(
     progress: Progress | None = settings.pop("progress", None)
     if plan:
         if "plans" in settings:
-            raise SpecError(f"Both `plans` and {listed(plan)} were given: put them into one of the plans.")
+            raise SpecError(
+                f"Both `plans` and {join_names(plan)} were given: put them into one of the plans."
+            )
         settings["plans"] = [plan]
     texts: Any = corpus
     if corpus is not None and not isinstance(corpus, str | Mapping):

@@ -39,7 +39,7 @@ class RunDirectoryError(TedauditError):
     """A run directory that does not fit what is asked of it, or a damaged file in it."""
 
 
-def listed(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     """Return names as one readable, sorted list."""
     return ", ".join(sorted(names)) or "(none)"
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tedaudit.errors import CorpusError, did_you_mean, listed
+from tedaudit.errors import CorpusError, did_you_mean, join_names
 
 Table = dict[str, list[Any]]
 
@@ -42,8 +42,8 @@ def read_table(path: str | Path, *, encoding: str = "utf-8", header: bool = True
     kind = table_format(file)
     if not kind and file.is_file():
         raise CorpusError(
-            f"The name of '{file}' does not tell its format. It must end in one of: {listed(FORMATS)}; "
-            f"then, if compressed, in one of: {listed(COMPRESSIONS)}. Rename the file, or convert it."
+            f"The name of '{file}' does not tell its format. It must end in one of: {join_names(FORMATS)}; "
+            f"then, if compressed, in one of: {join_names(COMPRESSIONS)}. Rename the file, or convert it."
         )
     if kind == "parquet":
         table = _read_parquet(read_bytes(file), file)
@@ -57,7 +57,9 @@ def read_table(path: str | Path, *, encoding: str = "utf-8", header: bool = True
             rows = _read_csv_rows(text, file) if kind == "csv" else _read_tsv_rows(text)
             table = _build_from_rows(rows, file, header=header)
     if not any(table.values()):
-        raise CorpusError(f"'{file}' has no rows, only the columns: {listed(table)}. Is it the right file?")
+        raise CorpusError(
+            f"'{file}' has no rows, only the columns: {join_names(table)}. Is it the right file?"
+        )
     return table
 
 
@@ -70,7 +72,7 @@ def read_text(path: str | Path, *, encoding: str = "utf-8") -> str:
 def read_bytes(file: Path) -> bytes:
     """Return the content of a file, decompressed if its name says so; an empty file is refused."""
     if file.is_dir():
-        names = listed(entry.name for entry in file.iterdir())
+        names = join_names(entry.name for entry in file.iterdir())
         raise CorpusError(f"'{file}' is a folder, not a file. It contains: {names}.")
     if not file.exists():
         near = [entry.name for entry in file.parent.iterdir()] if file.parent.is_dir() else []
@@ -213,7 +215,7 @@ def _build_from_rows(rows: Iterable[tuple[int, list[str]]], file: Path, *, heade
         duplicates = {name for name in names if names.count(name) > 1}
         if duplicates:
             raise CorpusError(
-                f"'{file}' has duplicate columns: {listed(duplicates)}. Rename one; or, if the first row "
+                f"'{file}' has duplicate columns: {join_names(duplicates)}. Rename one; or, if the first row "
                 "is already data, set 'header: false'."
             )
     for line, row in remaining:
@@ -235,7 +237,7 @@ def choose_column(
         if wanted in table:
             return wanted, ""
         raise CorpusError(
-            f"{source} has no column '{wanted}'. It has: {listed(table)}.{did_you_mean(wanted, table)} "
+            f"{source} has no column '{wanted}'. It has: {join_names(table)}.{did_you_mean(wanted, table)} "
             f"Name one of them with 'column'.{advice}"
         )
     by_usual_name = {name.strip().lower(): name for name in reversed(list(table))}
@@ -244,12 +246,12 @@ def choose_column(
         of_strings = [name for name, values in table.items() if _holds_strings(values)]
         if len(of_strings) != 1:
             raise CorpusError(
-                f"{source}: which column is the text? It has: {listed(table)}. "
+                f"{source}: which column is the text? It has: {join_names(table)}. "
                 f"Name one of them with 'column'.{advice}"
             )
         chosen = of_strings[0]
     others = [name for name in table if name != chosen]
-    note = f"column '{chosen}' taken as the text (others: {listed(others)}); name one with 'column'"
+    note = f"column '{chosen}' taken as the text (others: {join_names(others)}); name one with 'column'"
     return chosen, note if others else ""
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tedaudit.abilities import HasFingerprint, UsesModels
-from tedaudit.errors import PluginError, SpecError, did_you_mean, listed
+from tedaudit.errors import PluginError, SpecError, did_you_mean, join_names
 from tedaudit.types import Card
 
 Kind = Literal["mechanism", "attack", "corpus"]
@@ -51,18 +51,20 @@ def names(kind: Kind) -> list[str]:
     foreign = [entry.name for entry in _entry_points(kind)]
     twice = {name for name in own + foreign if (own + foreign).count(name) > 1}
     if twice:
-        raise PluginError(f"Two {kind} plug-ins are named {listed(twice)}: rename or uninstall one of them.")
+        raise PluginError(
+            f"Two {kind} plug-ins are named {join_names(twice)}: rename or uninstall one of them."
+        )
     return sorted(own + foreign)
 
 
 def find(kind: Kind, name: str) -> Any:
     """Return the class of a plug-in, or the object a `py:` name stands for."""
     if name.startswith("py:"):
-        return imported(name)
+        return import_object(name)
     if name not in names(kind):
         known = names(kind)
         raise PluginError(
-            f"There is no {kind} named '{name}'.{did_you_mean(name, known)} There are: {listed(known)}; "
+            f"There is no {kind} named '{name}'.{did_you_mean(name, known)} There are: {join_names(known)}; "
             f"your own: py:package.module:name."
         )
     for entry in _entry_points(kind):
@@ -75,7 +77,7 @@ def find(kind: Kind, name: str) -> Any:
     raise PluginError(f"{module.__name__} holds no class whose card is named '{name}'.")
 
 
-def imported(name: str) -> Any:
+def import_object(name: str) -> Any:
     """Return what `py:package.module:name` stands for; the current folder counts as importable."""
     module_name, _, attribute = name.removeprefix("py:").partition(":")
     if not module_name or not attribute:
@@ -98,7 +100,7 @@ def imported(name: str) -> Any:
         public = [key for key in vars(module) if not key.startswith("_")]
         raise PluginError(
             f"'{name}': {module_name} has no '{attribute}'.{did_you_mean(attribute, public)} "
-            f"It has: {listed(public)}."
+            f"It has: {join_names(public)}."
         )
     return getattr(module, attribute)
 
@@ -217,7 +219,8 @@ def _variant(plugin: type, name: str, params: dict[str, Any]) -> Mapping[str, An
     wanted = str(params.pop("variant"))
     if wanted not in offered:
         raise SpecError(
-            f"'{name}' has no variant '{wanted}'.{did_you_mean(wanted, offered)} It has: {listed(offered)}."
+            f"'{name}' has no variant '{wanted}'.{did_you_mean(wanted, offered)} It has: "
+            f"{join_names(offered)}."
         )
     return offered[wanted]
 
@@ -228,7 +231,7 @@ def _check_parameters(plugin: type, name: str, params: Mapping[str, Any]) -> Non
         if key not in allowed:
             raise SpecError(
                 f"'{name}' has no parameter '{key}'.{did_you_mean(key, allowed)} "
-                f"It takes: {listed(allowed) if allowed else 'none'}."
+                f"It takes: {join_names(allowed) if allowed else 'none'}."
             )
         if not _fits(value, allowed[key]):
             wanted = _wanted(allowed[key])
@@ -236,7 +239,9 @@ def _check_parameters(plugin: type, name: str, params: Mapping[str, Any]) -> Non
     parts = fields(plugin) if is_dataclass(plugin) else ()
     missing = {f.name for f in parts if f.init and not _has_default(f)} - set(params)
     if missing:
-        raise SpecError(f"'{name}' needs a value for: {listed(missing)}. It takes: {listed(allowed)}.")
+        raise SpecError(
+            f"'{name}' needs a value for: {join_names(missing)}. It takes: {join_names(allowed)}."
+        )
 
 
 def _has_default(part: Any) -> bool:
@@ -245,7 +250,7 @@ def _has_default(part: Any) -> bool:
 
 def _wanted(hint: Any) -> str:
     if typing.get_origin(hint) is Literal:
-        return f"one of: {listed(map(str, typing.get_args(hint)))}"
+        return f"one of: {join_names(map(str, typing.get_args(hint)))}"
     return f"of type {hint.__name__ if inspect.isclass(hint) else hint}"
 
 

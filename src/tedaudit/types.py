@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.errors import SpecError, listed
+from tedaudit.errors import SpecError, join_names
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -91,7 +91,7 @@ class Claim:
         if not 0 <= self.delta < 1:
             raise SpecError(f"A claim's delta is {self.delta}; it must be at least 0 and below 1.")
         if self.unit not in get_args(Unit):
-            raise SpecError(f"A claim's unit is '{self.unit}'; it is one of: {listed(get_args(Unit))}.")
+            raise SpecError(f"A claim's unit is '{self.unit}'; it is one of: {join_names(get_args(Unit))}.")
         if self.max_units is not None and self.max_units < 1:
             raise SpecError(
                 f"A claim's max_units is {self.max_units}; it must be 1 or more, or None for unbounded."
@@ -194,7 +194,7 @@ class Corpus:
         return digest.hexdigest()
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """Return the form in which texts count as the same: Unicode NFC, white space folded."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 

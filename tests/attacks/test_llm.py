@@ -6,7 +6,7 @@ import pytest
 import tiny_models
 from judging_server import running
 from tedaudit.api import run
-from tedaudit.attacks._questions import Style, read_answer, shown_order
+from tedaudit.attacks._questions import Style, read_answer, shuffle_candidates
 from tedaudit.attacks.llm import LLM
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.mechanisms.word_rr import WordRR
@@ -110,7 +110,7 @@ def test_what_is_injected_into_a_rewrite_is_not_read_as_an_answer():
 
 
 def test_the_order_shown_is_even():
-    places = [shown_order(observation(key=key)).index(0) for key in range(600)]
+    places = [shuffle_candidates(observation(key=key)).index(0) for key in range(600)]
     counts = np.bincount(places, minlength=3)
     assert counts.min() > 150  # 200 each expected; less has a probability below 1e-5
 

@@ -5,7 +5,7 @@ import pytest
 
 import tedaudit
 from tedaudit.api import run
-from tedaudit.attacks._practice import exercises, own_rewrites
+from tedaudit.attacks._practice import make_exercises, make_rewrites
 from tedaudit.attacks.ensemble import Ensemble
 from tedaudit.attacks.trained import Trained
 from tedaudit.corpora.demo import Demo
@@ -52,7 +52,7 @@ def test_what_a_mechanism_does_to_lengths_is_learnt(tmp_path):
 def test_own_rewrites_have_keys_of_their_own(tmp_path):
     setting = prepare(spec(tmp_path / "a", [{"name": "trained", "encoder": "lexical", "rewrites": 50}]))
     KEYS.clear()
-    own_rewrites(Watched(), 5.0, setting.corpus.texts, 300)
+    make_rewrites(Watched(), 5.0, setting.corpus.texts, 300)
     own = set(KEYS)
     KEYS.clear()
     run(spec(tmp_path / "a", ["lexical"]))
@@ -75,7 +75,7 @@ def test_a_corpus_without_other_texts_is_practised_on_itself(tmp_path):
 
 
 def test_exercises_hide_the_source_evenly_among_other_texts():
-    made = exercises(WordRR(), 5.0, [f"sentence {number}" for number in range(40)], 400)
+    made = make_exercises(WordRR(), 5.0, [f"sentence {number}" for number in range(40)], 400)
     assert all(one.seen.candidates[one.secret] for one in made)
     assert all(len(set(one.seen.candidates)) == 4 for one in made)
     counts = [sum(one.secret == place for one in made) for place in range(4)]

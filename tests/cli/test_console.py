@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from tedaudit.cli.console import (
     console,
+    escape_text,
     progress_bar,
     show_bound,
     show_cards,
     show_replay,
     show_result,
-    shown,
 )
 from tedaudit.estimators import baseline, reduced_form
 from tedaudit.execution.replay import Replayed
@@ -47,7 +47,7 @@ TRIAL = Replayed(
 def printed(text):
     """Return what a terminal would get."""
     with redirect_stdout(io.StringIO()) as stream:
-        console().print(shown(text))
+        console().print(escape_text(text))
     return stream.getvalue().removesuffix("\n")
 
 

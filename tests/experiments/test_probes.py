@@ -9,8 +9,8 @@ from tedaudit.errors import SpecError
 from tedaudit.experiments import probes
 from tedaudit.experiments.definition import Experiment, load
 from tedaudit.experiments.outcome import write_outcome
-from tedaudit.experiments.place import Place
-from tedaudit.experiments.probe_inputs import chosen_texts, likeness, options_of, subjects
+from tedaudit.experiments.probe_inputs import choose_texts, cosines, options_of, subjects
+from tedaudit.experiments.workspace import Workspace
 from tedaudit.registry import build
 from tedaudit.spec.model import MechanismSpec
 from tiny_models import one_thread, save_bart, save_gpt2
@@ -33,7 +33,7 @@ def experiment_of(kind, mechanisms, **parts):
 
 
 def made(experiment, folder):
-    return probes.MAKERS[experiment.kind](experiment, Place(folder))
+    return probes.MAKERS[experiment.kind](experiment, Workspace(folder))
 
 
 def columns(table):
@@ -195,7 +195,7 @@ def test_a_mechanism_that_a_probe_cannot_look_into_is_refused(tmp_path):
     with pytest.raises(SpecError, match="two mechanisms are called identity"):
         list(subjects(experiment_of("noise", ["identity", "identity"])))
     with pytest.raises(SpecError, match="names texts by position but no corpus"):
-        chosen_texts(experiment_of("examples", []), [0])
+        choose_texts(experiment_of("examples", []), [0])
 
 
 def test_options_that_are_not_given_have_defaults():
@@ -206,4 +206,4 @@ def test_options_that_are_not_given_have_defaults():
 
 
 def test_equal_texts_have_cosine_one_even_if_empty():
-    assert likeness("lexical", ["", "a cat", "a cat"], ["", "a cat", "the dog"]) == [1.0, 1.0, 0.0]
+    assert cosines("lexical", ["", "a cat", "a cat"], ["", "a cat", "the dog"]) == [1.0, 1.0, 0.0]

@@ -7,8 +7,8 @@ from tedaudit.cli import app
 from tedaudit.errors import SpecError
 from tedaudit.experiments.audits import rankings, trend
 from tedaudit.experiments.definition import GRID, load, names
-from tedaudit.experiments.place import Place
 from tedaudit.experiments.reproduction import reproduce
+from tedaudit.experiments.workspace import Workspace
 
 pytest.importorskip("tedaudit_zoo")
 pytest.importorskip("transformers")
@@ -23,7 +23,7 @@ PAPER = {  # every row of the paper's list of experiments
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     """One place for all: runs are shared, as they are for a user."""
-    return Place(tmp_path_factory.mktemp("reproduce"))
+    return Workspace(tmp_path_factory.mktemp("reproduce"))
 
 
 @pytest.fixture(autouse=True)

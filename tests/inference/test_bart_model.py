@@ -8,11 +8,11 @@ from tedaudit.inference import bart
 from tedaudit.inference.bart import (
     PRUNED,
     beam_decode,
+    cut_windows,
     encode,
     load_bart,
     prune_order,
     read_pruned,
-    windows,
 )
 from tiny_models import SENTENCES, one_thread, save_bart
 
@@ -43,7 +43,7 @@ def other(tmp_path):
 
 
 def test_a_window_is_cut_and_padded_and_never_empty(loaded):
-    read = windows(loaded, [SENTENCES[0], "", "word " * 10_000, "\ud800"], 20)
+    read = cut_windows(loaded, [SENTENCES[0], "", "word " * 10_000, "\ud800"], 20)
     assert read.ids.shape == read.mask.shape == (4, 20)
     assert read.mask.sum(dim=1).tolist()[1:3] == [2, 20]
     assert read.ids[2, 0] == 0
@@ -54,7 +54,7 @@ def test_a_window_is_cut_and_padded_and_never_empty(loaded):
 def test_the_encoder_gives_what_the_library_gives(loaded):
     import torch
 
-    read = windows(loaded, SENTENCES, 20)
+    read = cut_windows(loaded, SENTENCES, 20)
     with torch.inference_mode():
         wanted = loaded.model.get_encoder()(input_ids=read.ids, attention_mask=read.mask).last_hidden_state
     assert encode(loaded, read) == pytest.approx(wanted.numpy(), abs=1e-5)
@@ -64,7 +64,7 @@ def test_a_beam_decode_is_the_librarys_own(loaded):
     import torch
 
     for text in SENTENCES:
-        read = windows(loaded, [text + " and the rest is cut"], 20)
+        read = cut_windows(loaded, [text + " and the rest is cut"], 20)
         assert read.mask.all()
         with torch.inference_mode():
             library = loaded.model.generate(
@@ -239,7 +239,7 @@ def test_the_least_used_dimensions_come_first_in_the_order_of_pruning(folder):
 
 def test_batches_are_full_on_a_cpu_and_count_each_row_once(loaded):
     seen = []
-    for rows, count in bart.batches(loaded, 37, {"cpu": 16, "cuda": 99}):
+    for rows, count in bart.iterate_batches(loaded, 37, {"cpu": 16, "cuda": 99}):
         assert len(rows) == 16
         seen += rows[:count].tolist()
     assert seen == list(range(37))

@@ -14,8 +14,10 @@ from tiny_models import one_thread
 SIZE, END, LONGEST = 8, 1, 3
 
 
-def log_likelihood(checkpoint, clip, prompts, tokens, epsilon):
-    return log_likelihoods(checkpoint, clip, [(prompt, tokens) for prompt in prompts], epsilon)
+def likelihoods(checkpoint, prompts, sequences, epsilon):
+    """Return a row per sequence, a column per prompt; that none depends on the others is tested below."""
+    pairs = [(prompt, tokens) for tokens in sequences for prompt in prompts]
+    return np.exp(log_likelihoods(checkpoint, CLIP, pairs, epsilon)).reshape(-1, len(prompts))
 
 
 CLIP = Clip(-2.0, 2.0)
@@ -74,14 +76,14 @@ def test_the_conditional_distribution_after_every_prefix_is_the_tempered_softmax
         if END in prefix:
             continue
         plain = np.stack([tempered(checkpoint, prompt, prefix, 9.0) for prompt in PROMPTS])
-        before = log_likelihood(checkpoint, CLIP, PROMPTS, prefix, 9.0) if prefix else np.zeros(len(PROMPTS))
-        ours = [log_likelihood(checkpoint, CLIP, PROMPTS, (*prefix, v), 9.0) - before for v in range(SIZE)]
-        assert np.exp(np.stack(ours, axis=1)) == pytest.approx(plain, abs=1e-9)
+        before, *ours = likelihoods(
+            checkpoint, PROMPTS, [prefix, *((*prefix, token) for token in range(SIZE))], 9.0
+        )
+        assert np.stack(ours, axis=1) / before[:, None] == pytest.approx(plain, abs=1e-9)
 
 
 def test_the_likelihoods_of_all_sequences_sum_to_one(kind):
-    checkpoint = tiny(kind)
-    total = sum(np.exp(log_likelihood(checkpoint, CLIP, PROMPTS[:2], tokens, 6.0)) for tokens in sequences())
+    total = likelihoods(tiny(kind), PROMPTS[:2], list(sequences()), 6.0).sum(axis=0)
     assert total == pytest.approx(1.0, abs=1e-5)
 
 
@@ -92,7 +94,7 @@ def test_the_sampler_follows_the_same_conditionals(kind):
     counts = dict.fromkeys(sequences(), 0)
     for tokens in generate(checkpoint, CLIP, requests, END):
         counts[tokens] += 1
-    chance = {t: float(np.exp(log_likelihood(checkpoint, CLIP, PROMPTS[:1], t, 9.0)[0])) for t in counts}
+    chance = dict(zip(counts, likelihoods(checkpoint, PROMPTS[:1], counts, 9.0)[:, 0], strict=True))
     frequent = [t for t in counts if draws * chance[t] >= 5]
     statistic = sum((counts[t] - draws * chance[t]) ** 2 / (draws * chance[t]) for t in frequent)
     from scipy.stats import chi2
@@ -161,7 +163,7 @@ def test_more_draws_than_the_row_budget_are_done_in_groups(kind, monkeypatch):
 
 def test_likelihoods_of_many_sequences_together_are_those_of_each_alone(kind):
     checkpoint = tiny(kind, torch.float64)
-    pairs = [(prompt, tokens) for tokens in list(sequences())[::7] for prompt in PROMPTS]
+    pairs = [(prompt, tokens) for tokens in list(sequences())[::29] for prompt in PROMPTS]
     alone = np.concatenate([log_likelihoods(checkpoint, CLIP, [pair], 6.0) for pair in pairs])
     assert log_likelihoods(checkpoint, CLIP, pairs, 6.0) == pytest.approx(alone, abs=1e-12)
     assert len(log_likelihoods(checkpoint, CLIP, [], 6.0)) == 0

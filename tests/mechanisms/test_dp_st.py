@@ -8,7 +8,7 @@ import pytest
 
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.triples.table import load_table
-from tedaudit.inference.triples.writing import fitting_prompt, load_writer
+from tedaudit.inference.triples.writing import fit_prompt, load_writer
 from tedaudit.mechanisms.dp_st import DPST
 from tedaudit.registry import Reference, build, determinants
 from tedaudit.types import Draw
@@ -271,10 +271,10 @@ def test_length_follows_the_input_only_if_the_field_says_so(sound: DPST) -> None
 def test_triples_that_do_not_fit_the_models_context_are_left_out(sound: DPST) -> None:
     writer = load_writer(sound.model, "", "cpu", "auto")
     triples = [triple.text for triple in PUBLIC]
-    whole = fitting_prompt(writer, "Say:{triples}", triples, 10_000)
-    shorter = fitting_prompt(writer, "Say:{triples}", triples, len(whole) - 1)
-    assert shorter == fitting_prompt(writer, "Say:{triples}", triples[:5], 10_000)
-    assert len(fitting_prompt(writer, "Say:{triples}", triples, 3)) == 3
+    whole = fit_prompt(writer, "Say:{triples}", triples, 10_000)
+    shorter = fit_prompt(writer, "Say:{triples}", triples, len(whole) - 1)
+    assert shorter == fit_prompt(writer, "Say:{triples}", triples[:5], 10_000)
+    assert len(fit_prompt(writer, "Say:{triples}", triples, 3)) == 3
     assert "<answer>" in writer.tokenizer.decode(shorter), "the chat template frames the prompt"
     crowded = replace(sound, context=5, max_tokens=3)
     assert not crowded.rewrite([Draw(KEYS, 1.0, 1)])[0].error

@@ -10,7 +10,7 @@ from tedaudit.corpora._given import Given
 from tedaudit.estimators import Counts, reduced_form
 from tedaudit.estimators.bound import epsilon_from_success
 from tedaudit.nominal import NO_EPSILON, Nominal
-from tedaudit.reports.figures import figure, grid, room_for, success_marks, write_figures
+from tedaudit.reports.figures import epsilon_grid, figure, labels_with_room, success_marks, write_figures
 from tedaudit.results.findings import Finding
 from tedaudit.results.verdict import Decision, Verdict
 from tedaudit.spec.model import parse_spec
@@ -117,7 +117,7 @@ def test_a_mechanism_without_epsilon_is_drawn_across_the_figure():
                 finding(99, label="identity", epsilon=NO_EPSILON)]  # fmt: skip
     across = lines(figure(findings))[1]
     assert len(across) == 2
-    assert grid([findings[2]]) == [1.0]
+    assert epsilon_grid([findings[2]]) == [1.0]
     assert len(lines(figure([findings[2]]))[0]) == 1
 
 
@@ -142,5 +142,5 @@ def test_the_marks_of_the_second_axis_are_where_they_belong_and_do_not_overlap(c
 
 
 def test_crowded_epsilons_lose_their_labels_but_the_last_never_does():
-    assert room_for([0.5, 1.5, 100, 102, 104]) == [0.5, 1.5, 104]
-    assert room_for([3.0]) == [3.0]
+    assert labels_with_room([0.5, 1.5, 100, 102, 104]) == [0.5, 1.5, 104]
+    assert labels_with_room([3.0]) == [3.0]

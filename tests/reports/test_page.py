@@ -13,7 +13,7 @@ from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.page import SCRIPTS, _read_asset
-from tedaudit.reports.table import HEADINGS, cells
+from tedaudit.reports.table import HEADINGS, format_cells
 from tedaudit.reports.utility import Utility
 from tedaudit.results.reading import read_result
 from tedaudit.spec.model import parse_spec
@@ -23,7 +23,7 @@ from tedaudit.types import Card, Guess
 
 def test_a_run_ends_with_a_page_that_holds_every_finding(made):
     data = embedded(made.folder)
-    assert [tuple(one["cells"]) for one in data["findings"]] == [cells(finding) for finding in made]
+    assert [tuple(one["cells"]) for one in data["findings"]] == [format_cells(finding) for finding in made]
     assert tuple(data["headings"]) == HEADINGS
     assert data["violated"] is True
     assert data["headline"] == "At least one privacy claim is violated."

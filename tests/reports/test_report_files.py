@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.reports.files import markdown, write_reports
-from tedaudit.reports.table import HEADINGS, cells, shown_columns
+from tedaudit.reports.table import HEADINGS, format_cells, shown_columns
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.reading import read_result
 from tedaudit.spec.model import parse_spec
@@ -73,7 +73,7 @@ def rows(report):
 def test_the_report_has_a_row_for_every_finding(made, report):
     assert len(made.findings) == 8
     columns = shown_columns(made.findings)
-    assert rows(report) == [tuple(cells(finding)[i] for i in columns) for finding in made]
+    assert rows(report) == [tuple(format_cells(finding)[i] for i in columns) for finding in made]
 
 
 def test_a_row_shows_claim_counts_bound_and_failures(made, report):

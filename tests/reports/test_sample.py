@@ -8,7 +8,7 @@ import numpy as np
 from pages import TEXTS, embedded
 from tedaudit.api import run
 from tedaudit.corpora._given import Given
-from tedaudit.reports.safe import safe_json
+from tedaudit.reports.redaction import safe_json
 from tedaudit.reports.sample import BYTES, PER_TABLE, choose
 from tedaudit.spec.model import parse_spec
 from tedaudit.types import Card, Guess

@@ -14,11 +14,11 @@ from tedaudit.estimators import Counts, baseline, reduced_form
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.reports.table import (
     HEADINGS,
-    cells,
+    explain_table,
+    format_cells,
+    format_number,
     markdown_tables,
-    number,
     plans,
-    reading,
     rich_tables,
     shown_columns,
 )
@@ -61,7 +61,7 @@ def rendered(text):
 
 
 def test_a_finding_is_a_row_with_everything_that_belongs_to_the_number():
-    row = dict(zip(HEADINGS, cells(finding()), strict=True))
+    row = dict(zip(HEADINGS, format_cells(finding()), strict=True))
     bound = reduced_form(900, 1000)
     assert row == {
         "mechanism": "mine",
@@ -86,10 +86,14 @@ def test_a_finding_is_a_row_with_everything_that_belongs_to_the_number():
 
 def test_infinite_and_missing_values_are_shown_in_words():
     row = dict(
-        zip(HEADINGS, cells(finding(epsilon=NO_EPSILON, claim=None, bound=reduced_form(9, 9))), strict=True)
+        zip(
+            HEADINGS,
+            format_cells(finding(epsilon=NO_EPSILON, claim=None, bound=reduced_form(9, 9))),
+            strict=True,
+        )
     )
     assert (row["epsilon"], row["claim"], row["interval"]) == ("any", "none", "inf (to inf)")
-    assert (number(math.inf), number(1.234)) == ("inf", "1.23")
+    assert (format_number(math.inf), format_number(1.234)) == ("inf", "1.23")
 
 
 @pytest.mark.parametrize(
@@ -102,14 +106,14 @@ def test_infinite_and_missing_values_are_shown_in_words():
     ],
 )
 def test_a_claim_is_never_shown_without_unit_total_and_delta(claim, told):
-    assert cells(finding(claim=claim))[2] == told
+    assert format_cells(finding(claim=claim))[2] == told
 
 
 def test_the_reading_states_the_error_that_the_bounds_really_have():
-    assert "at most 0.005 per row" in reading([finding()])
+    assert "at most 0.005 per row" in explain_table([finding()])
     both = [finding(), finding(bound=baseline(9, 1, 10))]
-    assert "at most 0.005 or 0.01 per row" in reading(both)
-    assert "no attack proves privacy" in reading(both)
+    assert "at most 0.005 or 0.01 per row" in explain_table(both)
+    assert "no attack proves privacy" in explain_table(both)
 
 
 def test_every_plan_has_a_table_of_its_own_in_the_order_found():

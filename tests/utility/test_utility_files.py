@@ -15,18 +15,18 @@ from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.utility.figure import figure
 from tedaudit.utility.files import check_run, markdown, write_study
-from tedaudit.utility.results import Measured, Scores, Task, UtilityResult, caption, cells
+from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult, caption, cells
 
 RESULT = UtilityResult(
     "small", Path("unused"), "demo", "tfidf", (100, 50),
     (Task("topic", "utility", 9, Scores((0.7, 0.8)), 0.02),
      Task("gender", "private", 2, Scores((0.6, 0.6)), 0.33)),
-    (Measured("identity", NO_EPSILON, "topic", Scores((0.7, 0.8)), 0, 200),
-     Measured("identity", NO_EPSILON, "gender", Scores((0.6, 0.6)), 0, 200),
-     Measured("word-rr", Nominal(2), "topic", Scores((0.1, 0.2)), 3, 200),
-     Measured("word-rr", Nominal(8), "topic", Scores((0.4, 0.4)), 0, 200),
-     Measured("word-rr", Nominal(2), "gender", Scores((0.5, 0.4)), 3, 200),
-     Measured("word-rr", Nominal(8), "gender", Scores((0.5, 0.6)), 0, 200)),
+    (Measurement("identity", NO_EPSILON, "topic", Scores((0.7, 0.8)), 0, 200),
+     Measurement("identity", NO_EPSILON, "gender", Scores((0.6, 0.6)), 0, 200),
+     Measurement("word-rr", Nominal(2), "topic", Scores((0.1, 0.2)), 3, 200),
+     Measurement("word-rr", Nominal(8), "topic", Scores((0.4, 0.4)), 0, 200),
+     Measurement("word-rr", Nominal(2), "gender", Scores((0.5, 0.4)), 3, 200),
+     Measurement("word-rr", Nominal(8), "gender", Scores((0.5, 0.6)), 0, 200)),
     ("a note on the corpus",), "SST-2 stands in for Trustpilot.",
 )  # fmt: skip
 

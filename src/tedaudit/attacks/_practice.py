@@ -45,7 +45,7 @@ class Practice:
         """Return the weights of the features; None if every rewrite failed."""
         key = (id(mechanism), epsilon)
         if key not in self._learnt:
-            tasks = exercises(mechanism, epsilon, self.texts, self.rewrites)
+            tasks = make_exercises(mechanism, epsilon, self.texts, self.rewrites)
             weights = None
             if tasks:
                 trials = self.features([exercise.seen for exercise in tasks])
@@ -54,21 +54,21 @@ class Practice:
         return self._learnt[key][1]
 
 
-def weighed(weights: Weights | None, trials: Sequence[Floats]) -> Guesses:
+def guess_with_weights(weights: Weights | None, trials: Sequence[Floats]) -> Guesses:
     """Return guesses by weights; without weights they are unusable."""
     if weights is None:
         return Guesses.unusable([len(features) for features in trials])
     return Guesses.of([Guess(weights.scores(features)) for features in trials])
 
 
-def unfit_for_practice(mechanism: Any) -> str:
+def explain_unfit(mechanism: Any) -> str:
     """Return why this mechanism cannot be practised on, or ""."""
     if isinstance(mechanism, WritesOnce):
         return "it needs a mechanism that makes new rewrites: those of a table are the audited ones."
     return ""
 
 
-def own_rewrites(
+def make_rewrites(
     mechanism: Any, epsilon: float, texts: Sequence[str], count: int
 ) -> list[tuple[str, Rewrite]]:
     """Return texts with their rewrites, without failed ones; the keys are the adversary's own."""
@@ -85,12 +85,12 @@ def own_rewrites(
     return [(draw.text, rewrite) for draw, rewrite in pairs if rewrite is not None and not rewrite.error]
 
 
-def exercises(mechanism: Any, epsilon: float, texts: Sequence[str], count: int) -> list[Exercise]:
+def make_exercises(mechanism: Any, epsilon: float, texts: Sequence[str], count: int) -> list[Exercise]:
     """Return trials on the adversary's own texts: a source and random distractors."""
     pool = list(dict.fromkeys(texts))
     k = min(_CANDIDATES, len(pool))
     trials = []
-    for number, (source, rewrite) in enumerate(own_rewrites(mechanism, epsilon, pool, count)):
+    for number, (source, rewrite) in enumerate(make_rewrites(mechanism, epsilon, pool, count)):
         key = derive(_SEED, "exercise", number)
         order = np.argsort(uniforms([key], len(pool))[0], kind="stable")
         others = [pool[i] for i in order[: k + 1].tolist() if pool[i] != source][: k - 1]

@@ -77,7 +77,7 @@ def _build_head(template: str, k: int, style: Style) -> str:
     return template.format(k=k, examples=_SHOTS.format(pairs=pairs) if pairs else "")
 
 
-def shown_order(observation: Observation) -> list[int]:
+def shuffle_candidates(observation: Observation) -> list[int]:
     """Return the order in which candidates are shown: sorted by content, then shuffled by the row's key.
 
     A candidate's position in the observation has no influence: permuting candidates permutes the scores.

@@ -13,7 +13,7 @@ import numpy as np
 
 from tedaudit.abilities import KnowsMechanism, Practises, Prepares
 from tedaudit.attacks._fitting import Weights
-from tedaudit.attacks._practice import Practice, unfit_for_practice, weighed
+from tedaudit.attacks._practice import Practice, explain_unfit, guess_with_weights
 from tedaudit.batches import Guesses, Observations
 from tedaudit.errors import SpecError
 from tedaudit.registry import Reference, build, determinants, model_uses
@@ -65,7 +65,7 @@ class Ensemble:
     def unfit(self, mechanism: Any) -> str:
         """Return why a member cannot attack the mechanism, or why it cannot be practised on; or ""."""
         reasons = [m.unfit(mechanism) for m in self._built if isinstance(m, KnowsMechanism)]
-        return next((reason for reason in [unfit_for_practice(mechanism), *reasons] if reason), "")
+        return next((reason for reason in [explain_unfit(mechanism), *reasons] if reason), "")
 
     def meet(self, mechanism: Any, epsilon: float) -> None:
         """Let the members meet the mechanism, and fit their weights on the adversary's own trials."""
@@ -76,7 +76,7 @@ class Ensemble:
 
     def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Return the weighted sum of the members' scores."""
-        return weighed(self._weights, self._score(seen))
+        return guess_with_weights(self._weights, self._score(seen))
 
     def models(self) -> Sequence[ModelUse]:
         """Name the models of the members."""

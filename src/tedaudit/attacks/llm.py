@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from tedaudit.attacks._practice import own_rewrites, unfit_for_practice
-from tedaudit.attacks._questions import ANSWER, Style, read_answer, shown_order
+from tedaudit.attacks._practice import explain_unfit, make_rewrites
+from tedaudit.attacks._questions import ANSWER, Style, read_answer, shuffle_candidates
 from tedaudit.batches import Guesses, Observations
 from tedaudit.errors import SpecError
 from tedaudit.inference.judges.base import Judge, Prompt, Service
@@ -89,12 +89,12 @@ class LLM:
 
     def unfit(self, mechanism: Any) -> str:
         """Return why no examples can be made with a mechanism, if `shots` asks for any; or ""."""
-        return unfit_for_practice(mechanism) if self.shots else ""
+        return explain_unfit(mechanism) if self.shots else ""
 
     def meet(self, mechanism: Any, epsilon: float) -> None:
         """Make examples of the mechanism's rewrites if `shots` asks for any."""
         if self.shots and (mechanism, epsilon) != self._met:
-            examples = own_rewrites(mechanism, epsilon, self._texts, self.shots)
+            examples = make_rewrites(mechanism, epsilon, self._texts, self.shots)
             pairs = tuple((text, rewrite.text) for text, rewrite in examples)
             self._style = Style(self.longest, pairs, self.template)
             self._met = (mechanism, epsilon)
@@ -110,7 +110,7 @@ class LLM:
         observations = list(batch)
         if self.reading == "likelihood":
             return Guesses.of(self._guess_by_likelihood(observations))
-        orders = [shown_order(observation) for observation in observations]
+        orders = [shuffle_candidates(observation) for observation in observations]
         rounds = [orders] + ([[order[::-1] for order in orders]] if self.both_orders else [])
         questions = [
             self._build_question(observation, order)

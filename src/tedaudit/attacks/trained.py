@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tedaudit.attacks._fitting import Weights
-from tedaudit.attacks._practice import Practice, unfit_for_practice, weighed
+from tedaudit.attacks._practice import Practice, explain_unfit, guess_with_weights
 from tedaudit.attacks._similarity import Similarity
 from tedaudit.batches import Guesses
 from tedaudit.errors import SpecError
@@ -64,7 +64,7 @@ class Trained:
 
     def unfit(self, mechanism: Any) -> str:
         """Return why this mechanism cannot be practised on, or ""."""
-        return unfit_for_practice(mechanism)
+        return explain_unfit(mechanism)
 
     def meet(self, mechanism: Any, epsilon: float) -> None:
         """Rewrite texts at this epsilon and learn from them, once."""
@@ -72,7 +72,7 @@ class Trained:
 
     def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Score candidates by what was learnt."""
-        return weighed(self._weights, self._compute_features(seen))
+        return guess_with_weights(self._weights, self._compute_features(seen))
 
     def models(self) -> Sequence[ModelUse]:
         """Name the encoder, if it is a trained one."""

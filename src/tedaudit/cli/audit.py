@@ -45,22 +45,22 @@ def run(
     from tedaudit import api
     from tedaudit.cli.console import progress_bar, show_defaults, show_result
     from tedaudit.results.verdict import any_named
-    from tedaudit.spec.flags import embedded, k_value, merged
+    from tedaudit.spec.flags import embedded_audit, merge_flags, parse_k
     from tedaudit.spec.model import parse_spec, read_spec
-    from tedaudit.spec.zoo_defaults import defaults_taken
+    from tedaudit.spec.zoo_defaults import list_defaults
 
     flags: dict[str, Any] = {
         "mechanism": mechanism, "epsilon": epsilon, "corpus": corpus, "attack": attack, "trials": trials,
-        "k": None if k is None else k_value(k), "lambda_": lambda_, "strategy": strategy, "top": top,
+        "k": None if k is None else parse_k(k), "lambda_": lambda_, "strategy": strategy, "top": top,
         "estimator": estimator, "encoder": encoder, "alpha": alpha, "delta": delta, "seed": seed,
         "batch_size": batch_size, "name": name, "out": out,
     }  # fmt: skip
-    base = read_spec(spec) if spec else embedded()
+    base = read_spec(spec) if spec else embedded_audit()
     if spec is None and mechanism:
         base = {"name": "audit"}
-    settings = parse_spec(merged(base, flags, assign or []))
+    settings = parse_spec(merge_flags(base, flags, assign or []))
     if not quiet:
-        show_defaults(defaults_taken(settings))
+        show_defaults(list_defaults(settings))
     engine = None if work is None else _read_work(settings, work)
     with progress_bar(quiet=quiet) as progress:
         result = api.run(settings, engine, progress)

@@ -54,8 +54,8 @@ def card(
 ) -> None:
     """Write a calibration card per mechanism, Markdown and JSON without texts, to put beside a model card."""
     from tedaudit import api
-    from tedaudit.reports.card import calibration_cards
-    from tedaudit.reports.card_files import write_cards
+    from tedaudit.reports.calibration_card import calibration_cards
+    from tedaudit.reports.calibration_card_files import write_cards
 
     if out is not None and out.exists() and not out.is_dir():
         raise SpecError(f"--out is '{out}', which is a file; name a folder.")

@@ -13,11 +13,11 @@ from rich.text import Text
 from tedaudit.estimators import Bound
 from tedaudit.execution.runner import Progress
 from tedaudit.experiments.outcome import Outcome
-from tedaudit.experiments.outcome import shown as cell_text
+from tedaudit.experiments.outcome import format_cell as cell_text
 from tedaudit.reports import comparison_table
 from tedaudit.reports.figures import figures_missing
 from tedaudit.reports.page import charts_missing
-from tedaudit.reports.table import number, reading, rich_tables
+from tedaudit.reports.table import explain_table, format_number, rich_tables
 from tedaudit.results.comparison import Compared
 from tedaudit.results.findings import AuditResult
 from tedaudit.spec.zoo_defaults import InstalledModel
@@ -32,7 +32,7 @@ def console(*, error: bool = False) -> Console:
     return Console(stderr=error, width=width, highlight=False, emoji=False, markup=False)
 
 
-def shown(text: str) -> str:
+def escape_text(text: str) -> str:
     """Return a text that is safe to print: control and unencodable characters are escaped."""
     plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     encoding = sys.stdout.encoding or "utf-8"
@@ -70,9 +70,9 @@ def show_result(result: AuditResult) -> None:
     if not result.findings:
         out.print("No attack has finished a block yet: there is nothing to estimate from.")
     else:
-        out.print(reading(result.findings), style="dim")
+        out.print(explain_table(result.findings), style="dim")
     for note in result.notes:
-        out.print(f"- {shown(note)}")
+        out.print(f"- {escape_text(note)}")
     out.print(f"Everything is in {result.folder} (report.md, summary.json).", soft_wrap=True)
     page = result.run.page
     if page.is_file():
@@ -92,9 +92,9 @@ def show_comparison(compared: Compared, page: Path | None) -> None:
     out = console()
     for table in comparison_table.rich_tables(compared):
         out.print(table)
-    out.print(comparison_table.reading(compared), style="dim")
+    out.print(comparison_table.explain_comparison(compared), style="dim")
     for note in compared.notes:
-        out.print(f"- {shown(note)}")
+        out.print(f"- {escape_text(note)}")
     if page is not None:
         show_page(page)
 
@@ -114,10 +114,10 @@ def show_utility(result: UtilityResult, written: Sequence[Path]) -> None:
     for heading in HEADINGS:
         table.add_column(heading, justify="right" if heading in RIGHT else "left")
     for row in cells(result):
-        table.add_row(*map(shown, row))
+        table.add_row(*map(escape_text, row))
     out = console()
     out.print(table)
-    out.print(shown(caption(result)), style="dim")
+    out.print(escape_text(caption(result)), style="dim")
     out.print(f"Written: {', '.join(map(str, written))}", soft_wrap=True)
     if figures_missing():
         out.print(figures_missing(), soft_wrap=True)
@@ -131,8 +131,8 @@ def show_bound(bound: Bound) -> None:
     )
     rows = (
         ("lower bound (eps_emp)", f"{bound.lower:.4f}", f"one-sided error {bound.error:g}"),
-        ("point", number(bound.point), "of this attack's success"),
-        ("upper end", number(bound.upper), "of this attack's success: no attack proves privacy"),
+        ("point", format_number(bound.point), "of this attack's success"),
+        ("upper end", format_number(bound.upper), "of this attack's success: no attack proves privacy"),
         ("ceiling", f"{bound.ceiling:.4f}", "had every guess been right"),
         ("success rate", f"{bound.success:.4f}", f"{bound.success_low:.4f} to {bound.success_high:.4f}"),
         ("Bayes leakage (k p)", f"{bound.leakage:.4f}", f"at least {bound.leakage_low:.4f}"),
@@ -182,8 +182,10 @@ def show_replay(trials: Sequence[Any]) -> None:
     for trial in trials:
         outcome = "right" if trial.right else "unusable" if trial.choice < 0 else "wrong"
         epsilon = trial.epsilon.label
-        attack = shown(trial.attack)
-        out.print(Text.assemble((shown(trial.label), "bold"), f" at epsilon {epsilon}, {attack}: {outcome}"))
+        attack = escape_text(trial.attack)
+        out.print(
+            Text.assemble((escape_text(trial.label), "bold"), f" at epsilon {epsilon}, {attack}: {outcome}")
+        )
         listed = range(len(trial.candidates))
         if len(trial.candidates) > 10:
             best = sorted(listed, key=lambda i: -trial.scores[i])[:5]
@@ -191,13 +193,13 @@ def show_replay(trials: Sequence[Any]) -> None:
             out.print(f"  ({len(trial.candidates):,} candidates; the best five, the source and the guess)")
         for i in listed:
             marks = ("source " if i == trial.secret else "") + ("guess " if i == trial.choice else "")
-            line = f"  {i + 1:>4}. {trial.scores[i]:8.5f}  {shown(trial.candidates[i])}  "
+            line = f"  {i + 1:>4}. {trial.scores[i]:8.5f}  {escape_text(trial.candidates[i])}  "
             out.print(Text.assemble(line, (marks, "bold")))
         output = f"(failed: {trial.stored.error})" if trial.stored.error else trial.stored.text or "(empty)"
-        out.print(f"  output: {shown(output)}")
+        out.print(f"  output: {escape_text(output)}")
         if not trial.same:
             repeated = trial.again.error or trial.again.text
-            out.print(f"  rewriting it again gives: {shown(repeated)}", style="yellow")
+            out.print(f"  rewriting it again gives: {escape_text(repeated)}", style="yellow")
 
 
 def show_disagreements(disagreements: Sequence[Any]) -> None:
@@ -208,11 +210,11 @@ def show_disagreements(disagreements: Sequence[Any]) -> None:
     table = Table(header_style="bold")
     columns = ("both right", f"only {first}", f"only {second}", "neither")
     for heading in ("plan", "mechanism", "epsilon", *columns):
-        table.add_column(shown(heading), overflow="fold")
+        table.add_column(escape_text(heading), overflow="fold")
     for entry in disagreements:
         counts = astuple(entry.counts)
         names = (entry.plan, entry.mechanism, entry.to_dict()["epsilon"])
-        table.add_row(*map(Text, [*map(shown, names), *(f"{count:,}" for count in counts)]))
+        table.add_row(*map(Text, [*map(escape_text, names), *(f"{count:,}" for count in counts)]))
     console().print(table)
     for entry in disagreements:
         setting = f"{entry.mechanism} at epsilon {entry.to_dict()['epsilon']}"
@@ -223,7 +225,7 @@ def show_disagreements(disagreements: Sequence[Any]) -> None:
                 f"  source   {example.source}",
                 f"  mistaken {example.mistaken or '(no answer)'}",
             )
-            console().print(Text("\n".join(map(shown, lines)) + "\n"))
+            console().print(Text("\n".join(map(escape_text, lines)) + "\n"))
 
 
 def show_outcome(outcome: Outcome, files: Sequence[Path], *, redact: bool) -> None:
@@ -233,14 +235,14 @@ def show_outcome(outcome: Outcome, files: Sequence[Path], *, redact: bool) -> No
     for table in outcome.tables:
         if redact and table.texts:
             continue
-        printed = Table(title=Text(shown(table.title)), title_justify="left", header_style="bold")
+        printed = Table(title=Text(escape_text(table.title)), title_justify="left", header_style="bold")
         for heading in table.headings:
-            printed.add_column(shown(heading), overflow="fold")
+            printed.add_column(escape_text(heading), overflow="fold")
         for row in table.rows:
-            printed.add_row(*(Text(shown(cell_text(cell))) for cell in row))
+            printed.add_row(*(Text(escape_text(cell_text(cell))) for cell in row))
         console().print(printed)
     for note in outcome.notes:
-        console().print(Text(f"- {shown(note)}"))
+        console().print(Text(f"- {escape_text(note)}"))
     for file in files:
         console().print(Text(str(file)))
 

@@ -16,10 +16,10 @@ def list_plugins(kind: Annotated[Kinds, typer.Argument()], as_json: Json = False
 
     from tedaudit.cli.console import show_cards, show_models
     from tedaudit.registry import find, names, parameters
-    from tedaudit.spec.zoo_defaults import installed_models
+    from tedaudit.spec.zoo_defaults import list_models
 
     if kind == "models":
-        models = installed_models()
+        models = list_models()
         print_json([asdict(model) for model in models]) if as_json else show_models(models)
         return
     if kind == "experiments":

@@ -29,14 +29,14 @@ def reproduce(
     from tedaudit.cli.console import progress_bar, show_outcome
     from tedaudit.execution.work_folder import FolderEngine
     from tedaudit.experiments.definition import load
-    from tedaudit.experiments.place import Place
     from tedaudit.experiments.reproduction import reproduce as reproduced
-    from tedaudit.spec.flags import as_corpus
+    from tedaudit.experiments.workspace import Workspace
+    from tedaudit.spec.flags import parse_corpus
 
-    changes = {"corpora": [as_corpus(name) for name in corpus or []], "trials": trials}
+    changes = {"corpora": [parse_corpus(name) for name in corpus or []], "trials": trials}
     definition = load(experiment, scale, changes)
     engine = FolderEngine(work) if work else None
     with progress_bar(quiet=quiet) as progress:
-        place = Place(out or Path("runs") / "reproduce" / scale, progress, engine=engine)
+        place = Workspace(out or Path("runs") / "reproduce" / scale, progress, engine=engine)
         outcome, files = reproduced(definition, place, redact=redact)
     show_outcome(outcome, files, redact=redact)

@@ -46,7 +46,7 @@ def utility(
 ) -> None:
     """Train classifiers on rewritten texts and test them on clean ones; the same command resumes it."""
     from tedaudit.cli.console import progress_bar, show_defaults, show_utility
-    from tedaudit.spec.flags import merged
+    from tedaudit.spec.flags import merge_flags
     from tedaudit.utility.files import check_run, write_study
     from tedaudit.utility.settings import parse_utility
     from tedaudit.utility.study import run_study
@@ -58,7 +58,7 @@ def utility(
         "out": out,
     }  # fmt: skip
     audit = None if run is None else check_run(run).manifest()["spec"]
-    settings = parse_utility(merged(_choose_base(spec, audit, run), flags, assign or []))
+    settings = parse_utility(merge_flags(_choose_base(spec, audit, run), flags, assign or []))
     if not quiet:
         show_defaults(_list_defaults(settings))
     with progress_bar(quiet=quiet) as progress:

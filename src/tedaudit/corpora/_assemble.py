@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tedaudit.errors import CorpusError
-from tedaudit.types import Corpus, Split, folded
+from tedaudit.types import Corpus, Split, fold_text
 
 
 def assemble(
@@ -36,7 +36,7 @@ def _find_distinct(texts: Sequence[str]) -> tuple[list[int], int, int]:
     keep: list[int] = []
     blank = 0
     for position, text in enumerate(texts):
-        form = folded(text)
+        form = fold_text(text)
         if not form:
             blank += 1
         elif form not in seen:
@@ -46,9 +46,9 @@ def _find_distinct(texts: Sequence[str]) -> tuple[list[int], int, int]:
 
 
 def _count_shared_with_train(splits: Mapping[str, Split]) -> int:
-    train = {folded(text) for text in splits["train"].texts}
+    train = {fold_text(text) for text in splits["train"].texts}
     others = (split for name, split in splits.items() if name != "train")
-    return sum(folded(text) in train for split in others for text in split.texts)
+    return sum(fold_text(text) in train for split in others for text in split.texts)
 
 
 def _check_train(name: str, splits: Mapping[str, Split], notes: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.corpora.files import split_files, split_of
-from tedaudit.errors import CorpusError, listed
+from tedaudit.errors import CorpusError, join_names
 from tedaudit.readers import lines_of, read_bytes, read_table, read_text, table_format, take_text
 
 Rows = tuple[list[str], dict[str, list[Any]]]
@@ -21,7 +21,7 @@ Edition = Callable[[Path], Splits]
 ROOT_VARIABLE = "TEDAUDIT_DATA"
 
 
-def locate(name: str, path: str, origin: str) -> Path:
+def locate_corpus(name: str, path: str, origin: str) -> Path:
     """Return the path of a corpus: the one given, or the subfolder with its name in the data root."""
     if path:
         place = Path(path).expanduser()
@@ -49,40 +49,42 @@ def read_edition(name: str, place: Path, editions: Mapping[str, Edition]) -> tup
         if "train" in splits:
             return splits, [f"read as: {edition}"]
         partial += [f"{split} ({edition})" for split in splits]
-    contents = listed(entry.name for entry in place.iterdir()) if place.is_dir() else f"the file {place.name}"
-    without_train = f" It has splits, but none for training: {listed(partial)}." if partial else ""
+    contents = (
+        join_names(entry.name for entry in place.iterdir()) if place.is_dir() else f"the file {place.name}"
+    )
+    without_train = f" It has splits, but none for training: {join_names(partial)}." if partial else ""
     raise CorpusError(
         f"'{place}' contains no known edition of '{name}'.{without_train} "
         f"Looked for: {'; '.join(editions)}. Found: {contents}."
     )
 
 
-def by_split(place: Path, accepts: Callable[[Path], bool]) -> dict[str, Path]:
+def find_split_files(place: Path, accepts: Callable[[Path], bool]) -> dict[str, Path]:
     """Return the accepted files of a folder by split; a single accepted file is the training split."""
     if place.is_file():
         return {"train": place} if accepts(place) else {}
     return split_files(entry for entry in place.iterdir() if entry.is_file() and accepts(entry))
 
 
-def tables(place: Path, kind: str) -> dict[str, Path]:
+def find_tables(place: Path, kind: str) -> dict[str, Path]:
     """Return the tables of one format by split."""
-    return by_split(place, lambda file: table_format(file) == kind)
+    return find_split_files(place, lambda file: table_format(file) == kind)
 
 
-def labelled(file: Path, column: str) -> Rows:
+def read_labelled(file: Path, column: str) -> Rows:
     """Read one table with the text in a known column; the other columns are labels."""
     table = read_table(file)
     if column not in table:
         raise CorpusError(
-            f"'{file}' has no column '{column}', which this edition requires. It has: {listed(table)}. "
+            f"'{file}' has no column '{column}', which this edition requires. It has: {join_names(table)}. "
             "For any other table use the corpus 'files'."
         )
     return take_text(table, column, f"'{file}'")
 
 
-def intent_csv(place: Path) -> Splits:
+def read_intent_csv(place: Path) -> Splits:
     """Read csv files of two columns, intent and text; a header is optional."""
-    return {split: _read_intents(file) for split, file in tables(place, "csv").items()}
+    return {split: _read_intents(file) for split, file in find_tables(place, "csv").items()}
 
 
 def _read_intents(file: Path) -> Rows:
@@ -97,7 +99,7 @@ def _read_intents(file: Path) -> Rows:
     return texts[skip:], {"intent": intents[skip:]}
 
 
-def slot_gated(place: Path) -> Splits:
+def read_slot_gated(place: Path) -> Splits:
     """Read one folder per split: a sentence per line in seq.in, its intent on the same line of label."""
     if not place.is_dir():
         return {}

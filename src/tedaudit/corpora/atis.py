@@ -15,12 +15,12 @@ from tedaudit.corpora._assemble import assemble
 from tedaudit.corpora._official import (
     Rows,
     Splits,
-    by_split,
-    intent_csv,
-    locate,
+    find_split_files,
+    locate_corpus,
     read_edition,
+    read_intent_csv,
     read_json,
-    slot_gated,
+    read_slot_gated,
 )
 from tedaudit.errors import CorpusError
 from tedaudit.readers import lines_of, read_text
@@ -47,12 +47,12 @@ class Atis:
     def load(self) -> Corpus:
         """Return the splits that the edition has."""
         editions = {
-            "csv files (atis_train.csv) of intent,text": intent_csv,
+            "csv files (atis_train.csv) of intent,text": read_intent_csv,
             "BIO files (atis-2.train.w-intent.iob)": _read_bio,
-            "folders (train, valid, test) with seq.in and label": slot_gated,
+            "folders (train, valid, test) with seq.in and label": read_slot_gated,
             "JSON files (train.json) with rasa_nlu_data": _read_rasa,
         }
-        place = locate(self.card.name, self.path, _ORIGIN)
+        place = locate_corpus(self.card.name, self.path, _ORIGIN)
         splits, notes = read_edition(self.card.name, place, editions)
         return assemble(self.card.name, splits, notes)
 
@@ -66,7 +66,7 @@ def _read_bio(place: Path) -> Splits:
     def accepts(file: Path) -> bool:
         return file.name.endswith(".w-intent.iob" if with_intent else ".iob") and file.name != whole
 
-    return {split: _read_bio_file(file) for split, file in by_split(place, accepts).items()}
+    return {split: _read_bio_file(file) for split, file in find_split_files(place, accepts).items()}
 
 
 def _read_bio_file(file: Path) -> Rows:
@@ -89,7 +89,7 @@ def _read_bio_file(file: Path) -> Rows:
 
 
 def _read_rasa(place: Path) -> Splits:
-    files = by_split(place, lambda file: file.suffix.lower() == ".json")
+    files = find_split_files(place, lambda file: file.suffix.lower() == ".json")
     return {split: _read_rasa_file(file) for split, file in files.items()}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tedaudit.corpora._assemble import assemble
-from tedaudit.errors import CorpusError, listed
+from tedaudit.errors import CorpusError, join_names
 from tedaudit.readers import FORMATS, choose_column, read_table, table_format, take_text
 from tedaudit.types import Card, Corpus
 
@@ -50,7 +50,7 @@ def split_files(files: Iterable[Path]) -> dict[str, Path]:
         plain = [file for file in rivals if file.name.lower().split(".")[0] in SPLIT_WORDS]
         best = plain if len(plain) == 1 else rivals
         if len(best) > 1:
-            names = listed(file.name for file in best)
+            names = join_names(file.name for file in best)
             raise CorpusError(
                 f"'{best[0].parent}' has {len(best)} files for the {split} split: {names}. "
                 f"Keep only one, or rename the right one to '{split}{''.join(best[0].suffixes[-1:])}'."
@@ -100,13 +100,13 @@ class Files:
         notes: list[str] = []
         files = {"train": place}
         if place.is_dir():
-            contents = listed(entry.name for entry in place.iterdir())
+            contents = join_names(entry.name for entry in place.iterdir())
             tables = [entry for entry in place.iterdir() if entry.is_file() and table_format(entry)]
             files = split_files(tables)
             if "train" not in files:
                 raise CorpusError(
                     f"'{place}' has no file for the training split. Looked for train.csv or similar, "
-                    f"ending in one of: {listed(FORMATS)}. The folder contains: {contents}. "
+                    f"ending in one of: {join_names(FORMATS)}. The folder contains: {contents}. "
                     "Rename one of its files, or set 'path' to the file itself."
                 )
             unread = sorted(entry.name for entry in set(tables) - set(files.values()))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tedaudit.corpora._assemble import assemble
-from tedaudit.errors import CorpusError, did_you_mean, listed
+from tedaudit.errors import CorpusError, did_you_mean, join_names
 from tedaudit.readers import Table, choose_column, take_text
 from tedaudit.types import Card, Corpus
 
@@ -95,7 +95,7 @@ def _load_saved(datasets: Any, folder: Path) -> Any:
     if not any((folder / name).is_file() for name in ("dataset_dict.json", "dataset_info.json")):
         raise CorpusError(
             f"The folder '{folder}' was not written by save_to_disk: it has neither dataset_dict.json nor "
-            f"dataset_info.json, but: {listed(entry.name for entry in folder.iterdir())}. "
+            f"dataset_info.json, but: {join_names(entry.name for entry in folder.iterdir())}. "
             "For a folder of csv, jsonl or parquet files use the corpus 'files'."
         )
     try:
@@ -114,7 +114,7 @@ def _pick(datasets: Any, saved: Any, split: str, folder: Path) -> Any:
         return saved
     if split not in saved:
         raise CorpusError(
-            f"'{folder}' has no split '{split}'. It has: {listed(saved)}.{did_you_mean(split, saved)} "
+            f"'{folder}' has no split '{split}'. It has: {join_names(saved)}.{did_you_mean(split, saved)} "
             "Name one of them with 'split' or 'test'."
         )
     return saved[split]

@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import ClassVar
 
 from tedaudit.corpora._assemble import assemble
-from tedaudit.corpora._official import Splits, intent_csv, locate, read_edition, read_json, slot_gated
+from tedaudit.corpora._official import (
+    Splits,
+    locate_corpus,
+    read_edition,
+    read_intent_csv,
+    read_json,
+    read_slot_gated,
+)
 from tedaudit.errors import CorpusError
 from tedaudit.types import Card, Corpus
 
@@ -37,13 +44,13 @@ class Snips:
         """Return the splits that the edition has; the original has train and valid."""
         latin: list[str] = []
         editions = {
-            "csv files (snips_2017_train.csv) of intent,text": intent_csv,
-            "folders (train, valid, test) with seq.in and label": slot_gated,
+            "csv files (snips_2017_train.csv) of intent,text": read_intent_csv,
+            "folders (train, valid, test) with seq.in and label": read_slot_gated,
             "original JSON (train_X_full.json, train_X.json, validate_X.json)": lambda path: _read_original(
                 path, latin
             ),
         }
-        place = locate(self.card.name, self.path, _ORIGIN)
+        place = locate_corpus(self.card.name, self.path, _ORIGIN)
         splits, notes = read_edition(self.card.name, place, editions)
         if latin:
             notes.append(f"read as Latin-1, because not UTF-8: {', '.join(latin)}")

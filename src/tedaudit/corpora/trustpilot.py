@@ -19,8 +19,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tedaudit.corpora._assemble import assemble
-from tedaudit.corpora._official import Rows, Splits, by_split, labelled, locate, read_edition, tables
-from tedaudit.errors import CorpusError, listed
+from tedaudit.corpora._official import (
+    Rows,
+    Splits,
+    find_split_files,
+    find_tables,
+    locate_corpus,
+    read_edition,
+    read_labelled,
+)
+from tedaudit.errors import CorpusError, join_names
 from tedaudit.readers import lines_of, read_text
 from tedaudit.types import Card, Corpus
 
@@ -55,19 +63,19 @@ class Trustpilot:
                 _read_original(path, own_notes)
             ),
         }
-        place = locate(self.card.name, self.path, _ORIGIN)
+        place = locate_corpus(self.card.name, self.path, _ORIGIN)
         splits, notes = read_edition(self.card.name, place, editions)
         return assemble(self.card.name, splits, notes + own_notes)
 
 
 def _read_csv(place: Path) -> Splits:
-    return {split: labelled(file, "text") for split, file in tables(place, "csv").items()}
+    return {split: read_labelled(file, "text") for split, file in find_tables(place, "csv").items()}
 
 
 def _read_original(place: Path, notes: list[str]) -> Splits:
     """Read the file of users, or one such file per split; how it was read is added to `notes`."""
     counts: Counter[str] = Counter()
-    files = by_split(place, _is_lines) if place.is_dir() else {}
+    files = find_split_files(place, _is_lines) if place.is_dir() else {}
     if "train" in files:
         reviews_of = {split: list(_read_reviews(file, counts)) for split, file in files.items()}
     else:
@@ -76,7 +84,7 @@ def _read_original(place: Path, notes: list[str]) -> Splits:
         if not users:
             return {}
         if len(users) > 1:
-            names = listed(file.name for file in users)
+            names = join_names(file.name for file in users)
             raise CorpusError(f"'{place}' contains several files of users: {names}. Set 'path' to one.")
         reviews_of = {"train": [], "test": []}
         for review in _read_reviews(users[0], counts):

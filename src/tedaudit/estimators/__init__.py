@@ -4,7 +4,7 @@ import importlib
 import pkgutil
 from functools import cache
 
-from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.estimators.baseline import baseline
 from tedaudit.estimators.bound import Bound, epsilon_from_success, success_from_epsilon
 from tedaudit.estimators.intervals import clopper_pearson
@@ -53,6 +53,6 @@ def find_estimator(name: str) -> Estimator:
     known = _estimators()
     if name not in known:
         raise SpecError(
-            f"There is no estimator '{name}'.{did_you_mean(name, known)} There are: {listed(known)}."
+            f"There is no estimator '{name}'.{did_you_mean(name, known)} There are: {join_names(known)}."
         )
     return known[name]

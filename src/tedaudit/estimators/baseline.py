@@ -2,7 +2,7 @@
 
 import math
 
-from tedaudit.estimators.bound import Bound, Interval, checked_alpha, checked_counts, checked_delta
+from tedaudit.estimators.bound import Bound, Interval, check_alpha, check_counts, check_delta
 from tedaudit.estimators.intervals import clopper_pearson
 from tedaudit.estimators.protocol import Choices, Counts, Estimator, count_right
 from tedaudit.estimators.sequential import confidence_sequence
@@ -24,9 +24,9 @@ def baseline(
     bound holds although both rates come from the same pairs of texts. The pairs must be drawn
     alike and their number fixed beforehand; with `confidence_sequence` as the interval it need not be.
     """
-    true_positives, trials = checked_counts("true_positives", true_positives, trials)
-    false_positives, _ = checked_counts("false_positives", false_positives, trials)
-    alpha, delta = checked_alpha(alpha), checked_delta(delta)
+    true_positives, trials = check_counts("true_positives", true_positives, trials)
+    false_positives, _ = check_counts("false_positives", false_positives, trials)
+    alpha, delta = check_alpha(alpha), check_delta(delta)
     hit_low, hit_high = interval(true_positives, trials, alpha)
     alarm_low, alarm_high = interval(false_positives, trials, alpha)
     best_hit_low, _ = interval(trials, trials, alpha)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 
-from tedaudit.estimators.bound import checked_alpha, checked_counts
+from tedaudit.estimators.bound import check_alpha, check_counts
 
 
 def clopper_pearson(successes: int, trials: int, alpha: float = 0.01) -> tuple[float, float]:
@@ -13,8 +13,8 @@ def clopper_pearson(successes: int, trials: int, alpha: float = 0.01) -> tuple[f
     the rate. The number of trials must have been fixed beforehand: for a look at an unfinished
     run, or one that is extended after a look, see `sequential`.
     """
-    successes, trials = checked_counts("successes", successes, trials)
-    tail = checked_alpha(alpha) / 2
+    successes, trials = check_counts("successes", successes, trials)
+    tail = check_alpha(alpha) / 2
     # The upper end for successes is the lower end for failures, seen from the other side.
     return _lower_end(successes, trials, tail), 1 - _lower_end(trials - successes, trials, tail)
 

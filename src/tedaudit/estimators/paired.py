@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import SpecError
-from tedaudit.estimators.bound import Interval, checked_alpha, checked_counts, epsilon_from_success
+from tedaudit.estimators.bound import Interval, check_alpha, check_counts, epsilon_from_success
 from tedaudit.estimators.intervals import clopper_pearson
 from tedaudit.estimators.sequential import log_evidence
 
@@ -92,8 +92,8 @@ def paired_interval(
     if `mcnemar` rejects at 0.8 alpha. With `confidence_sequence` it holds at every look. Trials
     must be drawn alike and independently, as those of a plan are.
     """
-    alpha = checked_alpha(alpha)
-    discordant, trials = checked_counts("discordant", counts.discordant, counts.trials)
+    alpha = check_alpha(alpha)
+    discordant, trials = check_counts("discordant", counts.discordant, counts.trials)
     rate_low, rate_high = interval(discordant, trials, _TO_NUMBER * alpha)
     low, high = 0.0, 1.0
     if discordant:
@@ -135,7 +135,7 @@ def epsilon_bootstrap(
     """
     from scipy.stats import binom
 
-    tail = checked_alpha(alpha) / 2
+    tail = check_alpha(alpha) / 2
     cells = np.array([counts.both, counts.first_only, counts.second_only, counts.neither]) + 0.25
     left, drawn = np.full(len(coins), counts.trials), []
     for at in range(3):

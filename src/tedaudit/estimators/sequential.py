@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import SpecError
-from tedaudit.estimators.bound import Bound, bound_from_interval, checked_share
+from tedaudit.estimators.bound import Bound, bound_from_interval, check_share
 from tedaudit.estimators.intervals import lowest_kept
 
 Floats = npt.NDArray[np.float64]
@@ -53,7 +53,7 @@ def log_evidence(correct: npt.ArrayLike, trials: npt.ArrayLike, success: float) 
     """
     from scipy.special import betaincc, betaln, xlog1py, xlogy
 
-    if not 0 < checked_share("success", success) < 1:
+    if not 0 < check_share("success", success) < 1:
         raise SpecError(f"success is {success!r}; it must be above 0 and below 1.")
     right, total = np.asarray(correct, dtype=np.float64), np.asarray(trials, dtype=np.float64)
     wrong = total - right

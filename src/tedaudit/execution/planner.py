@@ -18,6 +18,7 @@ from tedaudit.plans.plans import (
     measure_distractors,
     name_plan,
     number_replicates,
+    refuse_large_k,
 )
 from tedaudit.seeding import derive
 from tedaudit.spec.model import AuditSpec, PlanSpec
@@ -71,6 +72,8 @@ class Planner:
                 f"'{label}' has one rewrite of each text, so candidate sets may share no text and k "
                 f"cannot be 'all'. Use a k from 2 to {int(usable.sum())}."
             )
+        if usable is None and sampling is not None:
+            refuse_large_k(sampling, len(self._corpus.texts))  # before an encoder is loaded
         determinants = self._determinants(name, spec, sampling, usable)
         key = key_of(determinants)
         if usable is not None and sampling is not None:
@@ -102,7 +105,11 @@ class Planner:
         if usable is not None:
             determinants["available"] = key_of({"usable": np.flatnonzero(usable).tolist()})
         stored = self._old.get(name)
-        if uses_distance and (stored is None or _WEIGHTS in stored["determinants"]):
+        recorded = {} if stored is None else stored["determinants"]
+        is_another_encoder = recorded.get("encoder") not in (None, determinants["encoder"])
+        if is_another_encoder and _WEIGHTS in recorded:  # its name is enough to refuse it: do not load it
+            determinants[_WEIGHTS] = recorded[_WEIGHTS]
+        elif uses_distance and (stored is None or _WEIGHTS in recorded):
             self.encoder_fingerprint = self._load_encoder().fingerprint()
             determinants[_WEIGHTS] = dict(self.encoder_fingerprint)
         if stored is not None and stored["key"] != key_of(determinants):
@@ -166,9 +173,8 @@ class Planner:
 
     def _embed(self, sampling: Sampling | None) -> Pool | int:
         """Return the embedded pool, or only its size if distances play no part."""
-        size = len(self._corpus.texts)
-        if sampling is None or sampling.uniform or sampling.k > size:
-            return size
+        if sampling is None or sampling.uniform:
+            return len(self._corpus.texts)
         if self._pool is None:
             encoder = self._load_encoder()
             encoder.fit(self._corpus.texts)

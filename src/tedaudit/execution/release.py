@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from tedaudit.errors import ContractError, SpecError, listed
+from tedaudit.errors import ContractError, SpecError, join_names
 from tedaudit.seeding import derive
 from tedaudit.types import Draw, Mechanism, Rewrite
 
@@ -81,7 +81,7 @@ def format_of(path: Path | None, asked: str) -> Format:
     for known in FORMATS:
         if wanted == known:
             return known
-    raise SpecError(f"The output format is '{wanted}'; it is one of: {listed(FORMATS)} (--format).")
+    raise SpecError(f"The output format is '{wanted}'; it is one of: {join_names(FORMATS)} (--format).")
 
 
 def write_released(released: Iterator[Released], out: IO[str], form: Format, epsilon: float) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tedaudit.batches import Guesses, Rewrites
 from tedaudit.corpora._given import Given
-from tedaudit.errors import PluginError, RunDirectoryError, SpecError, listed
+from tedaudit.errors import PluginError, RunDirectoryError, SpecError, join_names
 from tedaudit.estimators import find_estimator
 from tedaudit.execution.chunks import RewriteChunk
 from tedaudit.execution.jobs import Job
@@ -102,8 +102,8 @@ def _choose(audit: PreparedAudit, only: Mapping[str, str]) -> list[tuple[Job, No
         if all(named[key] == value for key, value in only.items())
     ]
     if not chosen:
-        asked = listed(f"{key} {value}" for key, value in only.items())
-        offered = "; ".join(f"{key}: {listed({named[key] for named in names})}" for key in only)
+        asked = join_names(f"{key} {value}" for key, value in only.items())
+        offered = "; ".join(f"{key}: {join_names({named[key] for named in names})}" for key in only)
         raise SpecError(
             f"The run, as last called, has nothing with {asked}. It has {offered or 'no attack'}."
         )

@@ -11,10 +11,10 @@ import numpy as np
 
 from tedaudit.estimators.paired import rank_agreement
 from tedaudit.experiments.agreement import agreement
-from tedaudit.experiments.convention import converted
+from tedaudit.experiments.convention import convert_units
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
-from tedaudit.experiments.place import Place, corpus_name
+from tedaudit.experiments.workspace import Workspace, corpus_name
 from tedaudit.nominal import Nominal
 from tedaudit.reports.figures import figure, figures_missing
 from tedaudit.results.disagreement import disagreements
@@ -24,7 +24,7 @@ from tedaudit.store.directory import RunDirectory
 _STEP = 0.3  # the smallest change of eps_emp that counts: about its interval at 10,000 trials
 
 
-def calibrated(experiment: Experiment, place: Place) -> Outcome:
+def calibrate(experiment: Experiment, place: Workspace) -> Outcome:
     """Return eps_emp against nominal epsilon for every corpus, and what decoders hide."""
     tables, figures, notes = [], {}, []
     for corpus in experiment.corpora:
@@ -39,7 +39,7 @@ def calibrated(experiment: Experiment, place: Place) -> Outcome:
     return Outcome(tuple(tables), figures, tuple(notes))
 
 
-def ablated(experiment: Experiment, place: Place) -> Outcome:
+def ablate(experiment: Experiment, place: Workspace) -> Outcome:
     """Return eps_emp side by side for every setting, and how similar the rankings are.
 
     Settings are plans (k, lambda, estimator), or the numbers of trials in the option `trials`, plus the
@@ -77,7 +77,7 @@ def _list_trials(experiment: Experiment) -> list[int]:
     return sorted({*experiment.options.get("trials", [experiment.trials]), *given})
 
 
-def _audit_also(experiment: Experiment, place: Place) -> list[Table]:
+def _audit_also(experiment: Experiment, place: Workspace) -> list[Table]:
     """Return tables of settings that are tried only on some mechanisms and corpora."""
     also = dict(experiment.options.get("also", {}))
     tables = []
@@ -89,7 +89,7 @@ def _audit_also(experiment: Experiment, place: Place) -> list[Table]:
     return tables
 
 
-def complementary(experiment: Experiment, place: Place) -> Outcome:
+def compare_attacks(experiment: Experiment, place: Workspace) -> Outcome:
     """Return the trials in which two attacks disagree."""
     first, second = experiment.options["pair"]
     tables: list[Table] = []
@@ -185,9 +185,9 @@ def _tabulate_hidden(rows: Sequence[Mapping[str, Any]], name: str) -> Table:
     )
 
 
-MAKERS: dict[str, Callable[[Experiment, Place], Outcome]] = {
-    "calibration": calibrated,
-    "ablation": ablated,
-    "convention": converted,
-    "complementarity": complementary,
+MAKERS: dict[str, Callable[[Experiment, Workspace], Outcome]] = {
+    "calibration": calibrate,
+    "ablation": ablate,
+    "convention": convert_units,
+    "complementarity": compare_attacks,
 }

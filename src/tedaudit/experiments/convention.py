@@ -15,8 +15,8 @@ import numpy as np
 from tedaudit.abilities import CutsTexts
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
-from tedaudit.experiments.place import Place, corpus_name
 from tedaudit.experiments.probe_inputs import Subject, subjects
+from tedaudit.experiments.workspace import Workspace, corpus_name
 from tedaudit.nominal import Nominal
 from tedaudit.reports.figures import figure, figures_missing
 from tedaudit.results.findings import AuditResult, Finding
@@ -33,7 +33,7 @@ _AXES = {
 }
 
 
-def converted(experiment: Experiment, place: Place) -> Outcome:
+def convert_units(experiment: Experiment, place: Workspace) -> Outcome:
     """Return eps_emp against the epsilon of a whole text: one table and two figures per corpus."""
     tables, notes, figures = [], [], dict[str, Any]()
     for corpus in experiment.corpora:

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.estimators import DEFAULT_ESTIMATOR, find_estimator
 
 Scale = Literal["full", "zoo", "smoke"]
@@ -78,10 +78,10 @@ def load(name: str, scale: str = "full", changes: Mapping[str, Any] | None = Non
     """Return an experiment at a scale, with the caller's changes on top."""
     if name not in names():
         raise SpecError(
-            f"There is no experiment '{name}'.{did_you_mean(name, names())} There are: {listed(names())}."
+            f"There is no experiment '{name}'.{did_you_mean(name, names())} There are: {join_names(names())}."
         )
     if scale not in get_args(Scale):
-        raise SpecError(f"The scale is '{scale}'; it must be one of: {listed(get_args(Scale))}.")
+        raise SpecError(f"The scale is '{scale}'; it must be one of: {join_names(get_args(Scale))}.")
     file = resources.files("tedaudit.experiments") / "definitions" / f"{name}.yaml"
     whole = yaml.safe_load(file.read_text(encoding="utf-8"))
     scales = whole.pop("scales", {})

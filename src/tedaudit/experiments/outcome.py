@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.experiments.definition import Experiment
-from tedaudit.reports.figures import saved
+from tedaudit.reports.figures import save_figure
 from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.store.files import write_atomically
 
@@ -50,7 +50,7 @@ def write_outcome(outcome: Outcome, experiment: Experiment, folder: Path, *, red
     }  # fmt: skip
     write_atomically(written[1], json.dumps(content, indent=1, ensure_ascii=False).encode())
     for name, figure in outcome.figures.items():
-        written += saved(figure, folder / f"{experiment.id}-{name}")
+        written += save_figure(figure, folder / f"{experiment.id}-{name}")
     return written
 
 
@@ -69,11 +69,11 @@ def markdown(outcome: Outcome, experiment: Experiment, tables: Sequence[Table]) 
 
 
 def _format_table(table: Table) -> str:
-    rows = [[shown(cell) for cell in row] for row in table.rows]
+    rows = [[format_cell(cell) for cell in row] for row in table.rows]
     return f"### {markdown_text(table.title)}\n\n{markdown_table(table.headings, rows)}"
 
 
-def shown(cell: Cell) -> str:
+def format_cell(cell: Cell) -> str:
     """Return a cell as text: numbers shortened, None as an empty string."""
     if cell is None:
         return ""

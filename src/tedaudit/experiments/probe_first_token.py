@@ -12,18 +12,18 @@ import numpy as np
 from tedaudit.errors import SpecError
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
-from tedaudit.experiments.place import Place
 from tedaudit.experiments.probe_inputs import (
     Subject,
-    chosen_texts,
+    choose_texts,
     corpora,
     epsilon_axis,
     options_of,
-    sampled_texts,
+    sample_texts,
     subjects,
 )
+from tedaudit.experiments.workspace import Workspace
 from tedaudit.mechanisms._autoregressive import Autoregressive
-from tedaudit.reports.figures import STYLES, figures_missing, plain
+from tedaudit.reports.figures import STYLES, escape_label, figures_missing
 from tedaudit.types import Floats
 
 NEGLIGIBLE = 0.01  # mass on the source's first token below which notes call it negligible
@@ -53,14 +53,14 @@ class Start:
     spelled: tuple[tuple[int, str], ...]
 
 
-def first_token(experiment: Experiment, _place: Place) -> Outcome:
+def first_token(experiment: Experiment, _place: Workspace) -> Outcome:
     """Compute the distribution of the first token for a few texts and average it."""
     options = options_of(experiment, texts=[], count=5, top=8, seed=42)
     if options["texts"]:
-        texts = chosen_texts(experiment, options["texts"])
+        texts = choose_texts(experiment, options["texts"])
     else:
         loaded = [corpus for _, corpus in corpora(experiment)]
-        texts = [t for c in loaded for t in sampled_texts(c, int(options["count"]), int(options["seed"]))]
+        texts = [t for c in loaded for t in sample_texts(c, int(options["count"]), int(options["seed"]))]
     starts = [_measure_start(subject, texts, int(options["top"])) for subject in subjects(experiment)]
     return Outcome(
         (_tabulate_levels(starts), *map(_tabulate_likeliest, starts)),
@@ -184,7 +184,7 @@ def figure(starts: Sequence[Start]) -> Any:
                     dashes,
                     color=colour,
                     marker=marker,
-                    label=plain(f"{start.label}: {name}"),
+                    label=escape_label(f"{start.label}: {name}"),
                 )
             entropy.plot(epsilons, [at.entropy for at in start.levels], color=colour, marker=marker)
         chances.set(yscale="log", ylabel="probability at the first position")

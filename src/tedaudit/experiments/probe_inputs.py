@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.execution.preparation import epsilons_of
 from tedaudit.experiments.definition import Experiment
 from tedaudit.inference.encoders import load_encoder
 from tedaudit.registry import build
-from tedaudit.reports.figures import room_for
+from tedaudit.reports.figures import labels_with_room
 from tedaudit.seeding import derive, uniforms
 from tedaudit.spec.model import MechanismSpec, PluginSpec, distinct_titles
 from tedaudit.types import Corpus, Draw, Rewrite
@@ -34,7 +34,7 @@ def options_of(experiment: Experiment, **defaults: Any) -> dict[str, Any]:
         if name not in defaults:
             raise SpecError(
                 f"Experiment '{experiment.id}' has no option '{name}'.{did_you_mean(name, defaults)} "
-                f"It takes: {listed(defaults)}."
+                f"It takes: {join_names(defaults)}."
             )
     return {**defaults, **experiment.options}
 
@@ -70,7 +70,7 @@ def _read_spec(kind: type[Spec], given: Any, experiment: Experiment) -> Spec:
         ) from error
 
 
-def chosen_texts(experiment: Experiment, wanted: Sequence[str | int]) -> list[str]:
+def choose_texts(experiment: Experiment, wanted: Sequence[str | int]) -> list[str]:
     """Return the wanted texts: given in full, or by position in the first corpus."""
     if not isinstance(wanted, list) or not wanted:
         raise SpecError(
@@ -93,7 +93,7 @@ def chosen_texts(experiment: Experiment, wanted: Sequence[str | int]) -> list[st
     return [pool[text] if isinstance(text, int) else text for text in wanted]
 
 
-def sampled_texts(corpus: Corpus, count: int, seed: int) -> list[str]:
+def sample_texts(corpus: Corpus, count: int, seed: int) -> list[str]:
     """Return `count` texts of a corpus, drawn without replacement; all if it has no more."""
     coins = uniforms([derive(seed, "probe texts")], len(corpus.texts))[0]
     return [corpus.texts[i] for i in np.argsort(coins, kind="stable")[:count]]
@@ -105,14 +105,14 @@ def draws_for(texts: Sequence[str], epsilons: Sequence[float], seed: int, purpos
     return [Draw(text, epsilon, keys[text]) for text in texts for epsilon in epsilons]
 
 
-def said(rewrite: Rewrite) -> str:
+def format_rewrite(rewrite: Rewrite) -> str:
     """Return a rewrite as a table shows it: a failed or empty one is marked, not left blank."""
     if rewrite.error:
         return f"(failed: {rewrite.error})"
     return rewrite.text or "(empty)"
 
 
-def likeness(encoder: str, first: Sequence[str], second: Sequence[str]) -> list[float]:
+def cosines(encoder: str, first: Sequence[str], second: Sequence[str]) -> list[float]:
     """Return the cosine of each pair of texts; 1 for equal texts, empty ones included."""
     loaded = load_encoder(encoder)
     cosines = np.asarray((loaded.encode(list(first)) * loaded.encode(list(second))).sum(axis=1)).ravel()
@@ -128,7 +128,7 @@ def mean(values: Sequence[float]) -> float:
 def epsilon_axis(axes: Any, epsilons: Sequence[float], unit: str) -> None:
     """Give a panel a logarithmic axis with a mark at every epsilon tried, and a light frame."""
     tried = sorted(set(epsilons))
-    labelled = room_for(tried) if len(tried) > 1 else tried
+    labelled = labels_with_room(tried) if len(tried) > 1 else tried
     axes.set(xscale="log", xlabel=rf"nominal $\epsilon$ per {unit}")
     axes.minorticks_off()
     axes.set_xticks(tried, [f"{epsilon:g}" if epsilon in labelled else "" for epsilon in tried])

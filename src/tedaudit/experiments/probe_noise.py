@@ -9,17 +9,17 @@ import numpy as np
 from tedaudit.errors import SpecError
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Outcome, Table
-from tedaudit.experiments.place import Place
 from tedaudit.experiments.probe_inputs import (
     Subject,
     corpora,
     epsilon_axis,
     options_of,
-    sampled_texts,
+    sample_texts,
     subjects,
 )
+from tedaudit.experiments.workspace import Workspace
 from tedaudit.mechanisms._latent import Latent
-from tedaudit.reports.figures import STYLES, figures_missing, plain
+from tedaudit.reports.figures import STYLES, escape_label, figures_missing
 from tedaudit.seeding import derive
 
 
@@ -58,11 +58,11 @@ class Lengths:
         return float(np.polyfit(x, np.log([level.ratio for level in self.levels]), 1)[0])
 
 
-def noise(experiment: Experiment, _place: Place) -> Outcome:
+def noise(experiment: Experiment, _place: Workspace) -> Outcome:
     """Measure latents after clipping and the noise that is added to them, by the mechanism's own code."""
     options = options_of(experiment, count=500, draws=20, seed=42, reported={})
     samples = {
-        name: sampled_texts(corpus, int(options["count"]), int(options["seed"]))
+        name: sample_texts(corpus, int(options["count"]), int(options["seed"]))
         for name, corpus in corpora(experiment)
     }
     keys = [derive(int(options["seed"]), "noise", number) for number in range(int(options["draws"]))]
@@ -170,9 +170,11 @@ def _draw_lengths(norms: Any, ratios: Any, lengths: Lengths, number: int) -> Non
     colour, marker = STYLES[number % len(STYLES)]
     levels, norm, title = lengths.levels, lengths.norm, lengths.title
     epsilons = [at.epsilon for at in levels]
-    norms.plot(epsilons, [at.expected for at in levels], color=colour, label=plain(f"{title}: noise"))
+    norms.plot(epsilons, [at.expected for at in levels], color=colour, label=escape_label(f"{title}: noise"))
     norms.plot(epsilons, [at.measured for at in levels], color=colour, marker=marker, linestyle="")
-    norms.plot(epsilons, [norm] * len(epsilons), color=colour, linestyle=":", label=plain(f"{title}: latent"))
+    norms.plot(
+        epsilons, [norm] * len(epsilons), color=colour, linestyle=":", label=escape_label(f"{title}: latent")
+    )
     low, high = max(norm - lengths.spread, norm / 10), norm + lengths.spread
     norms.fill_between(epsilons, low, high, color=colour, alpha=0.2, linewidth=0)
-    ratios.plot(epsilons, [at.ratio for at in levels], color=colour, marker=marker, label=plain(title))
+    ratios.plot(epsilons, [at.ratio for at in levels], color=colour, marker=marker, label=escape_label(title))

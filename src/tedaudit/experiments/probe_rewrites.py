@@ -7,27 +7,27 @@ from itertools import combinations
 from tedaudit.abilities import CutsTexts
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
-from tedaudit.experiments.place import Place
 from tedaudit.experiments.probe_inputs import (
     Subject,
-    chosen_texts,
+    choose_texts,
+    cosines,
     draws_for,
-    likeness,
+    format_rewrite,
     mean,
     options_of,
-    said,
     subjects,
 )
+from tedaudit.experiments.workspace import Workspace
 from tedaudit.seeding import derive
 from tedaudit.types import Draw, Rewrite
 
 Row = tuple[Cell, ...]
 
 
-def examples(experiment: Experiment, _place: Place) -> Outcome:
+def examples(experiment: Experiment, _place: Workspace) -> Outcome:
     """Rewrite a few texts with every mechanism at every epsilon, and measure the similarity to the source."""
     options = options_of(experiment, texts=[], seed=42, encoder="lexical")
-    texts = chosen_texts(experiment, options["texts"])
+    texts = choose_texts(experiment, options["texts"])
     shown: list[Row] = [(f"text {n}", "(source)", None, "", text) for n, text in enumerate(texts, 1)]
     numbers: list[tuple[str, float, str, float, int]] = []
     for subject in subjects(experiment):
@@ -36,13 +36,19 @@ def examples(experiment: Experiment, _place: Place) -> Outcome:
         for draw, rewrite in zip(draws, rewrites, strict=True):
             place = f"text {texts.index(draw.text) + 1}"
             shown.append(
-                (place, subject.label, draw.epsilon, _describe_claim(subject, draw.epsilon), said(rewrite))
+                (
+                    place,
+                    subject.label,
+                    draw.epsilon,
+                    _describe_claim(subject, draw.epsilon),
+                    format_rewrite(rewrite),
+                )
             )
         for epsilon in subject.epsilons:
             pairs = [(d.text, r) for d, r in zip(draws, rewrites, strict=True) if d.epsilon == epsilon]
-            cosines = likeness(options["encoder"], [t for t, _ in pairs], [r.text for _, r in pairs])
+            values = cosines(options["encoder"], [t for t, _ in pairs], [r.text for _, r in pairs])
             empty = sum(not rewrite.text for _, rewrite in pairs)
-            numbers.append((subject.label, epsilon, _describe_claim(subject, epsilon), mean(cosines), empty))
+            numbers.append((subject.label, epsilon, _describe_claim(subject, epsilon), mean(values), empty))
     shown.sort(key=_get_text_number)
     return Outcome(
         (
@@ -80,10 +86,10 @@ def _describe_claim(subject: Subject, epsilon: float) -> str:
     return "none" if claim is None else str(claim)
 
 
-def variance(experiment: Experiment, _place: Place) -> Outcome:
+def variance(experiment: Experiment, _place: Workspace) -> Outcome:
     """Rewrite texts with several seeds, and say whether a text's rewrites agree less at a high epsilon."""
     options = options_of(experiment, texts=[], seeds=[42, 1234, 101], encoder="lexical")
-    texts = chosen_texts(experiment, options["texts"])
+    texts = choose_texts(experiment, options["texts"])
     shown: list[Row] = []
     numbers: list[Row] = []
     notes: list[str] = []
@@ -91,7 +97,9 @@ def variance(experiment: Experiment, _place: Place) -> Outcome:
         by_setting = _rewrite_by_seed(subject, texts, options["seeds"])
         for (place, epsilon), rewrites in by_setting.items():
             for seed, rewrite in zip(options["seeds"], rewrites, strict=True):
-                shown.append((subject.label, f"text {place + 1}", epsilon, str(seed), said(rewrite)))
+                shown.append(
+                    (subject.label, f"text {place + 1}", epsilon, str(seed), format_rewrite(rewrite))
+                )
         own = [
             (
                 subject.label,
@@ -144,8 +152,8 @@ def _measure_agreement(
     """Return how many rewrites there are, how many differ, and cosines: to each other, to the source."""
     texts = [rewrite.text for rewrite in rewrites]
     pairs = list(combinations(texts, 2))
-    between = likeness(encoder, [a for a, _ in pairs], [b for _, b in pairs]) if pairs else []
-    return len(texts), len(set(texts)), mean(between), mean(likeness(encoder, [source] * len(texts), texts))
+    between = cosines(encoder, [a for a, _ in pairs], [b for _, b in pairs]) if pairs else []
+    return len(texts), len(set(texts)), mean(between), mean(cosines(encoder, [source] * len(texts), texts))
 
 
 def _describe_trend(subject: Subject, cosines: Sequence[tuple[float, float]]) -> list[str]:
@@ -165,10 +173,10 @@ def _describe_trend(subject: Subject, cosines: Sequence[tuple[float, float]]) ->
     ]
 
 
-def tokenization(experiment: Experiment, _place: Place) -> Outcome:
+def tokenization(experiment: Experiment, _place: Workspace) -> Outcome:
     """Show how every mechanism cuts a text into pieces, next to its rewrites."""
     options = options_of(experiment, texts=[], seed=42)
-    texts = chosen_texts(experiment, options["texts"])
+    texts = choose_texts(experiment, options["texts"])
     shown: list[Row] = [(f"text {n}", "(source)", None, text) for n, text in enumerate(texts, 1)]
     counts: list[tuple[str, str, str, int | None, int]] = []
     for subject in subjects(experiment):
@@ -178,7 +186,9 @@ def tokenization(experiment: Experiment, _place: Place) -> Outcome:
             pieces = subject.mechanism.pieces(text) if isinstance(subject.mechanism, CutsTexts) else None
             if pieces is not None:
                 shown.append((f"text {number}", f"{subject.label}, pieces", None, "|".join(pieces)))
-            shown += [(f"text {number}", subject.label, e, said(next(rewrites))) for e in subject.epsilons]
+            shown += [
+                (f"text {number}", subject.label, e, format_rewrite(next(rewrites))) for e in subject.epsilons
+            ]
             size = None if pieces is None else len(pieces)
             counts.append((f"text {number}", subject.label, _get_unit(subject), size, len(text.split())))
     shown.sort(key=_get_text_number)

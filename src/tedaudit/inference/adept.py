@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.errors import ModelError, listed
-from tedaudit.inference.bart import batches
-from tedaudit.inference.loading import Checkpoint, choose_device, choose_dtype, explained, resolve
+from tedaudit.errors import ModelError, join_names
+from tedaudit.inference.bart import iterate_batches
+from tedaudit.inference.loading import Checkpoint, choose_device, choose_dtype, explain_failure, resolve
 from tedaudit.inference.quantised import WEIGHTS, load_quantised
 
 _ROWS = {"cpu": 64, "cuda": 2048}
@@ -112,7 +112,7 @@ def load_adept(name: str, device: str = "auto", dtype: str = "float32") -> Check
             "or train a model and save it with tedaudit.inference.adept.save_adept."
         )
     target = choose_device(device)
-    with explained(name):
+    with explain_failure(name):
         from safetensors.torch import load_file
         from transformers import PreTrainedTokenizerFast
 
@@ -149,7 +149,7 @@ def encode(checkpoint: Checkpoint, texts: Sequence[tuple[int, ...]]) -> npt.NDAr
     out = np.zeros((len(texts), 2 * model.config.hidden), dtype=np.float32)
     for length in sorted({len(tokens) for tokens in texts}):
         members = np.array([i for i, tokens in enumerate(texts) if len(tokens) == length])
-        for rows, count in batches(checkpoint, len(members), _ROWS):
+        for rows, count in iterate_batches(checkpoint, len(members), _ROWS):
             with torch.inference_mode():
                 ids = torch.tensor([texts[i] for i in members[rows]], device=device)
                 out[members[rows[:count]]] = model.encode(ids)[:count].float().cpu().numpy()
@@ -164,7 +164,7 @@ def greedy_decode(
 
     model, device = checkpoint.model, checkpoint.device
     out = np.zeros((len(latents), length), dtype=np.int64)
-    for rows, count in batches(checkpoint, len(latents), _ROWS):
+    for rows, count in iterate_batches(checkpoint, len(latents), _ROWS):
         with torch.inference_mode():
             state = model.start(torch.from_numpy(latents[rows]).to(device, model.dtype))
             token = torch.full((len(rows), 1), checkpoint.tokenizer.bos_token_id, device=device)
@@ -189,6 +189,7 @@ def _check_tokenizer(name: str, tokenizer: Any, config: AdeptConfig) -> None:
     if missing or len(tokenizer) > config.vocabulary:
         raise ModelError(
             f"Model '{name}': its tokenizer has {len(tokenizer):,} tokens and lacks these special tokens: "
-            f"{listed(missing)}. The model needs pad, bos and eos, and has room for {config.vocabulary:,} "
+            f"{join_names(missing)}. The model needs pad, bos and eos, and has room for "
+            f"{config.vocabulary:,} "
             "tokens. Save it again with the tokenizer that it was trained with."
         )

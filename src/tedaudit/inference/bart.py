@@ -134,7 +134,7 @@ def prune_order(model: Any) -> list[int]:
     return [int(i) for i in usage.argsort(stable=True)]
 
 
-def windows(checkpoint: Checkpoint, texts: Sequence[str], width: int) -> Windows:
+def cut_windows(checkpoint: Checkpoint, texts: Sequence[str], width: int) -> Windows:
     """Return texts truncated and padded to a width; an unpaired surrogate is read as a question mark."""
     import torch
 
@@ -151,7 +151,7 @@ def encode(checkpoint: Checkpoint, read: Windows) -> npt.NDArray[np.float32]:
 
     device, parts = checkpoint.device, []
     with torch.inference_mode():
-        for rows, count in batches(checkpoint, len(read.ids), _ROWS):
+        for rows, count in iterate_batches(checkpoint, len(read.ids), _ROWS):
             out = checkpoint.model.get_encoder()(
                 input_ids=read.ids[rows].to(device), attention_mask=read.mask[rows].to(device)
             )
@@ -171,7 +171,7 @@ def beam_decode(
 
     device, dtype = checkpoint.device, checkpoint.model.dtype
     outputs: list[tuple[int, ...]] = []
-    for rows, count in batches(checkpoint, len(hidden), _ROWS):
+    for rows, count in iterate_batches(checkpoint, len(hidden), _ROWS):
         encoded = BaseModelOutput(last_hidden_state=torch.from_numpy(hidden[rows]).to(device, dtype))
         with torch.inference_mode():
             tokens = checkpoint.model.generate(
@@ -182,7 +182,9 @@ def beam_decode(
     return outputs
 
 
-def batches(checkpoint: Checkpoint, count: int, sizes: Mapping[str, int]) -> Iterator[tuple[Rows, int]]:
+def iterate_batches(
+    checkpoint: Checkpoint, count: int, sizes: Mapping[str, int]
+) -> Iterator[tuple[Rows, int]]:
     """Yield row numbers in batches of the device's size, and how many of them are not repeats.
 
     On a CPU the last row is repeated to fill the batch: passes of the same shape sum in the same order,

@@ -13,7 +13,7 @@ import numpy as np
 
 from tedaudit.errors import EncoderError
 from tedaudit.inference.lexical import LexicalEncoder
-from tedaudit.inference.loading import checksum, hub_reachable, quiet_loading, resolve
+from tedaudit.inference.loading import checksum, is_hub_reachable, resolve, silence_loading
 from tedaudit.inference.quantised import WEIGHTS, load_quantised
 
 TABLE = "embedding.weight"  # the name of a static encoder's vectors in its weights file
@@ -202,11 +202,11 @@ def _load_model(name: str) -> Any:
         ) from error
     source = resolve(name)
     try:
-        with quiet_loading():
+        with silence_loading():
             if (Path(source) / WEIGHTS).is_file():
                 model = _load_static(Path(source))
             else:
-                model = SentenceTransformer(source, local_files_only=not hub_reachable(source))
+                model = SentenceTransformer(source, local_files_only=not is_hub_reachable(source))
     except Exception as error:  # a damaged file may raise any exception
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".") + "."
         raise EncoderError(

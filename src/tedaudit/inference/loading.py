@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from tedaudit.errors import ModelError
 from tedaudit.inference.quantised import WEIGHTS, load_quantised
-from tedaudit.inference.zoo import PREFIX, folder
+from tedaudit.inference.zoo import PREFIX, find_folder
 
 Task = Literal["causal", "seq2seq", "masked", "body"]
 _CLASSES: dict[Task, str] = {
@@ -101,11 +101,11 @@ def choose_dtype(dtype: str, device: str) -> Any:
 def resolve(name: str) -> str:
     """Return the folder or hub id that a reference stands for."""
     if name.startswith(PREFIX):
-        return str(folder(name))
+        return str(find_folder(name))
     return str(Path(name).expanduser()) if Path(name).expanduser().is_dir() else name
 
 
-def hub_reachable(name: str) -> bool:
+def is_hub_reachable(name: str) -> bool:
     """Return whether a model can be downloaded from the hub; offline, the libraries would retry for a minute.
 
     A folder needs no hub. Behind a proxy this is left to the libraries.
@@ -149,8 +149,8 @@ def load_checkpoint(
         ) from error
     source = resolve(name)
     options: dict[str, Any] = {"revision": revision} if revision else {}
-    options["local_files_only"] = not hub_reachable(source)
-    with quiet_loading(), explained(name):
+    options["local_files_only"] = not is_hub_reachable(source)
+    with silence_loading(), explain_failure(name):
         tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
         kind = getattr(transformers, _CLASSES[task])
         options["attn_implementation"] = attention
@@ -199,7 +199,7 @@ def _read_clip(folder_path: Path) -> tuple[float, float] | None:
 
 
 @contextmanager
-def explained(name: str) -> Iterator[None]:
+def explain_failure(name: str) -> Iterator[None]:
     """Turn a failure to load into an error that says what to install or which path to give."""
     try:
         yield
@@ -213,7 +213,7 @@ def explained(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def quiet_loading() -> Iterator[None]:
+def silence_loading() -> Iterator[None]:
     """Stop the libraries from printing progress bars and advice while a model loads."""
     from transformers.utils import logging as transformers_logging
 

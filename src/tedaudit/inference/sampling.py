@@ -47,7 +47,7 @@ class Clip:
         return clipped.mul_(epsilon / (2 * (self.high - self.low)))
 
 
-def chosen_clip(
+def choose_clip(
     low: float | None, high: float | None, otherwise: tuple[float, float], top_k: int = 0
 ) -> Clip:
     """Return the given range; an end that is None comes from `otherwise`."""

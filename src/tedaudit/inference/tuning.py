@@ -36,7 +36,7 @@ class Tuning:
         return self.learning_rate or (2e-5 if width >= _SMALL else 3e-4)
 
 
-def tuned_predictions(
+def train_and_predict(
     name: str, tuning: Tuning, lesson: tuple[Sequence[str], Sequence[int]], unseen: Sequence[str], key: int
 ) -> list[int]:
     """Train on texts and their class numbers; return the class of each unseen text."""

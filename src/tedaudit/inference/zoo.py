@@ -27,17 +27,17 @@ def is_default() -> bool:
     return os.environ.get("TEDAUDIT_ZOO", "").lower() not in ("off", "0", "no") and is_installed()
 
 
-def default(name: str, otherwise: str) -> str:
+def default_checkpoint(name: str, otherwise: str) -> str:
     """Return the zoo's model if it is the default, and the other checkpoint otherwise."""
     return PREFIX + name if is_default() else otherwise
 
 
 def zoo_or(name: str, otherwise: str) -> Any:
     """Return a dataclass field whose default is the zoo's model, or another checkpoint without the zoo."""
-    return field(default_factory=lambda: default(name, otherwise), metadata={"zoo": name})
+    return field(default_factory=lambda: default_checkpoint(name, otherwise), metadata={"zoo": name})
 
 
-def folder(reference: str) -> Path:
+def find_folder(reference: str) -> Path:
     """Return the folder of `zoo:NAME`, after checking its files against their hashes."""
     package = _import_zoo(reference)
     try:
@@ -47,7 +47,7 @@ def folder(reference: str) -> Path:
     return path
 
 
-def models() -> dict[str, Path]:
+def list_folders() -> dict[str, Path]:
     """Return the installed models by name; none without the zoo."""
     if importlib.util.find_spec(_PACKAGE) is None:
         return {}

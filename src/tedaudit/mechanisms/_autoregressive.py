@@ -12,7 +12,7 @@ from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.inference.generation import Request, first_log_probabilities, generate, log_likelihoods
 from tedaudit.inference.loading import Checkpoint, Task, load_checkpoint
-from tedaudit.inference.sampling import Clip, chosen_clip
+from tedaudit.inference.sampling import Clip, choose_clip
 from tedaudit.seeding import key_numbers
 from tedaudit.types import Claim, Draw, Floats, ModelUse
 
@@ -46,7 +46,7 @@ class Autoregressive(ABC):
             raise SpecError(
                 f"max_tokens is {self.max_tokens} and context is {self.context}; both must be 1 or more."
             )
-        chosen_clip(self.low, self.high, self.released_range, self.top_k)
+        choose_clip(self.low, self.high, self.released_range, self.top_k)
 
     @abstractmethod
     def _fill_prompt(self, text: str) -> str: ...
@@ -187,7 +187,7 @@ class Autoregressive(ABC):
 
     def _choose_clip(self) -> Clip:
         default = self._load_checkpoint().clip or self.released_range
-        return chosen_clip(self.low, self.high, default, self.top_k)
+        return choose_clip(self.low, self.high, default, self.top_k)
 
     def _compute_room(self) -> int:
         """Return how many tokens a prompt may have: `context`, or less if the model's limit is lower."""

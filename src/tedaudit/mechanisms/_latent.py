@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.inference.loading import Checkpoint
-from tedaudit.mechanisms._noise import Noise, clipped_norm, sigma_for, true_epsilon
+from tedaudit.mechanisms._noise import Noise, clip_norm, sigma_for, true_epsilon
 from tedaudit.seeding import key_numbers, normals, uniforms
 from tedaudit.types import Array, Claim, Draw, Floats, ModelUse
 
@@ -180,7 +180,7 @@ class Latent(ABC):
     def _clip_rows(self, hidden: Floats) -> Floats:
         if self.clipping == "value":
             return np.clip(hidden, -self.clip, self.clip)
-        return clipped_norm(hidden, self.clip)
+        return clip_norm(hidden, self.clip)
 
     def _split_into_blocks(self, requests: set[Request]) -> Iterator[list[Request]]:
         """Yield requests in blocks whose noise fits in memory, ordered by key."""

@@ -63,7 +63,7 @@ def true_epsilon(sensitivity: float, sigma: float, delta: float) -> float:
     return _bisect(lambda epsilon: log_delta(mu, epsilon) > target, 0.0, high)
 
 
-def clipped_norm(vectors: Floats, bound: float) -> Floats:
+def clip_norm(vectors: Floats, bound: float) -> Floats:
     """Return vectors scaled down to an L2 norm of at most the bound; shorter ones are unchanged."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(vectors * np.minimum(1.0, bound / np.maximum(norms, 1e-300)), dtype=np.float64)

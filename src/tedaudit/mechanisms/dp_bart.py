@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tedaudit.errors import SpecError
-from tedaudit.inference.bart import Bart, beam_decode, encode, load_bart, windows
+from tedaudit.inference.bart import Bart, beam_decode, cut_windows, encode, load_bart
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._latent import Latent, Singles
@@ -86,11 +86,11 @@ class DPBart(Latent):
 
     def _run_encoder(self, texts: Sequence[str]) -> Array:
         checkpoint = self._load_checkpoint()
-        hidden = encode(checkpoint, windows(checkpoint, texts, self.window))
+        hidden = encode(checkpoint, cut_windows(checkpoint, texts, self.window))
         return hidden[:, :, self._load_bart().kept].reshape(len(texts), -1)
 
     def _read_text(self, text: str) -> Sequence[int]:
-        window = windows(self._load_checkpoint(), [text], self.window)
+        window = cut_windows(self._load_checkpoint(), [text], self.window)
         return [int(token) for token in window.ids[0][window.mask[0].bool()]]
 
     def _run_decoder(self, latents: Singles, texts: Sequence[str]) -> list[tuple[int, ...]]:
@@ -102,7 +102,7 @@ class DPBart(Latent):
         hidden[:, :, kept] = latents.reshape(len(latents), self.window, len(kept))
         mask = torch.ones(shape[:2], dtype=torch.long)
         if self.mask == "text":
-            mask = windows(checkpoint, texts, self.window).mask
+            mask = cut_windows(checkpoint, texts, self.window).mask
         return beam_decode(checkpoint, hidden, mask, self.beams, self.max_tokens)
 
     def _load_checkpoint(self) -> Checkpoint:

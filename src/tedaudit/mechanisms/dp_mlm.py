@@ -22,7 +22,7 @@ from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.loading import Checkpoint, load_checkpoint
 from tedaudit.inference.masked import masked_logits
-from tedaudit.inference.sampling import Clip, chosen_clip, log_probabilities, noise_for, sample
+from tedaudit.inference.sampling import Clip, choose_clip, log_probabilities, noise_for, sample
 from tedaudit.inference.treebank import join_words, split_words
 from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._masked_rows import build_rows
@@ -78,7 +78,7 @@ class DPMLM:
     def __post_init__(self) -> None:
         if self.slots < 1:
             raise SpecError(f"'dp-mlm': slots is {self.slots}; it must be 1 or more.")
-        chosen_clip(self.low, self.high, self.released_range)
+        choose_clip(self.low, self.high, self.released_range)
 
     def claim(self, epsilon: float) -> Claim | None:
         """Promise epsilon per word; with length "input" only the context bounds the number of words."""
@@ -238,7 +238,7 @@ class DPMLM:
         return Rewrite(join_words(output), tokens=tokens, units=len(tokens))
 
     def _choose_clip(self) -> Clip:
-        return chosen_clip(self.low, self.high, self._load_checkpoint().clip or self.released_range)
+        return choose_clip(self.low, self.high, self._load_checkpoint().clip or self.released_range)
 
     def _compute_room(self) -> int:
         """Return how many tokens the model may read: `context`, or less if the model's limit is lower."""

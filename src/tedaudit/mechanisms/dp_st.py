@@ -21,17 +21,17 @@ from tedaudit.inference.triples.drawing import (
     OVERFLOW,
     ClusterChoice,
     Slots,
+    draw_noise,
     draw_triples,
     log_masses,
-    noise_of,
 )
 from tedaudit.inference.triples.extraction import Extractor, load_extractor
-from tedaudit.inference.triples.grouping import Representative, representatives
+from tedaudit.inference.triples.grouping import Representative, choose_representatives
 from tedaudit.inference.triples.public import load_matching
 from tedaudit.inference.triples.table import TripleTable
 from tedaudit.inference.triples.triple import Triple
-from tedaudit.inference.triples.vectors import embedded
-from tedaudit.inference.triples.writing import Prompt, decoded, fitting_prompt, load_writer, written
+from tedaudit.inference.triples.vectors import embed
+from tedaudit.inference.triples.writing import Prompt, decode, fit_prompt, load_writer, write_out
 from tedaudit.inference.zoo import zoo_or
 from tedaudit.types import Card, Claim, Draw, Floats, ModelUse, Rewrite
 
@@ -128,7 +128,7 @@ class DPST:
 
     def models(self) -> Sequence[ModelUse]:
         """Name the writer, the encoder, the table and the extractor."""
-        encoder = self._load_public()[1].name
+        encoder = self.encoder or self._load_public()[0].about.get("encoder", "")
         parts = {"weights": self.model, "encoder weights": encoder, "table": self.table}
         return [ModelUse(part, name) for part, name in {**parts, "extractor": self.extractor}.items()]
 
@@ -186,7 +186,7 @@ class DPST:
         distinct = sorted({triple.text for triples in used.values() for triple in triples})
         known = _recall(
             self._known_triples, distinct,
-            lambda new: list(embedded(self._load_public()[1], new, self.dimensions)),
+            lambda new: list(embed(self._load_public()[1], new, self.dimensions)),
         )  # fmt: skip
         vectors = np.stack([np.zeros(self.dimensions), *(known[text] for text in distinct)])
         row = {text: 1 + i for i, text in enumerate(distinct)}
@@ -200,7 +200,7 @@ class DPST:
         """Return the triples that represent the groups of each text."""
         keep = self.single_triples == "keep"
         return [
-            representatives(triples, self.duplicate_similarity, self.representative, keep_single=keep)
+            choose_representatives(triples, self.duplicate_similarity, self.representative, keep_single=keep)
             for triples in self._load_extractor().extract(texts)
         ]
 
@@ -220,7 +220,7 @@ class DPST:
         counts = np.array([len(rows) for rows in slots], dtype=np.int64)
         if not counts.any():
             return [()] * len(draws)
-        noise = noise_of(draws.keys, counts)
+        noise = draw_noise(draws.keys, counts)
         epsilons = draws.epsilons / np.maximum(counts, 1)
         rows = np.concatenate([np.asarray(indices, dtype=np.int64) for indices in slots])
         drawn = draw_triples(
@@ -236,7 +236,7 @@ class DPST:
         bound = writer.positions
         room = self.context if bound is None else max(1, min(self.context, bound - self.max_tokens))
         prompts = {
-            drawn: fitting_prompt(writer, self.template, [table.text(number) for number in drawn], room)
+            drawn: fit_prompt(writer, self.template, [table.text(number) for number in drawn], room)
             for drawn in dict.fromkeys(numbers)
         }
         limits: dict[Prompt, int] = {}
@@ -247,9 +247,9 @@ class DPST:
             if bound is not None:
                 limit = max(1, min(limit, bound - len(prompt)))
             limits[prompt] = max(limits.get(prompt, 0), limit)
-        tokens = written(writer, limits)
+        tokens = write_out(writer, limits)
         return [
-            decoded(writer, tokens[prompts[drawn]][: limit_of[text]])
+            decode(writer, tokens[prompts[drawn]][: limit_of[text]])
             for text, drawn in zip(texts, numbers, strict=True)
         ]
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from tedaudit.batches import Rewrites
 from tedaudit.errors import ContractError, PluginError, SpecError
 from tedaudit.nominal import NO_EPSILON, Nominal
-from tedaudit.registry import imported
+from tedaudit.registry import import_object
 from tedaudit.types import Card, Claim, Draw, Rewrite, Unit
 
 
@@ -110,7 +110,7 @@ class Function:
 
 
 def _resolve(function: str | Callable[..., Any]) -> Callable[..., Any]:
-    call = imported(function) if isinstance(function, str) else function
+    call = import_object(function) if isinstance(function, str) else function
     if not callable(call):
         raise PluginError(f"'{function}' is not a function; it must take a text and return a text.")
     return call

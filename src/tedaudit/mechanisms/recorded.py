@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import Draws, Rewrites
-from tedaudit.errors import CorpusError, SpecError, did_you_mean, listed
+from tedaudit.errors import CorpusError, SpecError, did_you_mean, join_names
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.readers import read_table
 from tedaudit.seeding import derive
-from tedaudit.types import Card, Claim, Draw, Unit, folded
+from tedaudit.types import Card, Claim, Draw, Unit, fold_text
 
 Table = Mapping[tuple[float, str], str]
 
@@ -58,7 +58,7 @@ class Recorded:
         table: dict[tuple[float, str], str] = {}
         for row in rows:
             epsilon = self._read_epsilon(columns, row)
-            text = folded(_read_text(columns[self.original_column][row]))
+            text = fold_text(_read_text(columns[self.original_column][row]))
             if text:
                 table.setdefault((epsilon, text), _read_text(columns[self.rewrite_column][row]))
         object.__setattr__(self, "_table", table)
@@ -93,7 +93,9 @@ class Recorded:
 
     def available(self, texts: Sequence[str], epsilons: Sequence[float]) -> npt.NDArray[np.bool_]:
         """Return which texts have a rewrite at each of these epsilons."""
-        return np.array([all((self._make_key(e), folded(t)) in self._table for e in epsilons) for t in texts])
+        return np.array(
+            [all((self._make_key(e), fold_text(t)) in self._table for e in epsilons) for t in texts]
+        )
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a hash of the table, so that a change is noticed even if the file was moved."""
@@ -103,7 +105,7 @@ class Recorded:
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Return the recorded rewrites."""
         batch = Draws.of(draws)
-        names = [(self._make_key(e), folded(t)) for e, t in zip(batch.epsilons, batch.texts, strict=True)]
+        names = [(self._make_key(e), fold_text(t)) for e, t in zip(batch.epsilons, batch.texts, strict=True)]
         outputs = [self._table.get(name) for name in names]
         errors = ["not-recorded" if output is None else "" for output in outputs]
         return Rewrites.from_texts([output or "" for output in outputs], errors=errors)
@@ -135,7 +137,7 @@ class Recorded:
             if wanted not in columns:
                 raise CorpusError(
                     f"'{self.path}' has no column '{wanted}'.{did_you_mean(wanted, columns)} "
-                    f"It has: {listed(columns)}. Name the right one with `{option}`."
+                    f"It has: {join_names(columns)}. Name the right one with `{option}`."
                 )
         everything = range(len(columns[self.original_column]))
         if self.label_column not in columns:
@@ -146,7 +148,7 @@ class Recorded:
             return everything
         if self.select not in distinct:
             raise SpecError(
-                f"'{self.path}' contains rewrites by {listed(distinct)} (column '{self.label_column}'); "
+                f"'{self.path}' contains rewrites by {join_names(distinct)} (column '{self.label_column}'); "
                 f"choose one with `select`{f', not {self.select!r}' if self.select else ''}; or, if the "
                 "column means something else, set `label_column` to another name."
             )

@@ -38,13 +38,18 @@ def make_plan(
     if sampling is None:
         secret = np.minimum((coin * size).astype(np.int32), size - 1)
         return Plan(None, secret, np.zeros(len(secret), dtype=np.int32))
+    refuse_large_k(sampling, size)
+    sets = candidate_sets(pool, sampling, trials, key)
+    return _draw_secrets(sets, coin, rows_per_trial)
+
+
+def refuse_large_k(sampling: Sampling, size: int) -> None:
+    """Refuse more candidates than there are texts."""
     if sampling.k > size:
         raise SpecError(
             f"k is {sampling.k}, but the corpus has only {size} distinct texts. "
             f"Use a k of at most {size}, 'all', or a larger corpus."
         )
-    sets = candidate_sets(pool, sampling, trials, key)
-    return _draw_secrets(sets, coin, rows_per_trial)
 
 
 def make_disjoint_plan(

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from tedaudit.estimators import find_estimator
-from tedaudit.reports.figures import grid, height, room_for, success_marks
-from tedaudit.reports.table import cells, plans
+from tedaudit.reports.figures import axis_top, epsilon_grid, labels_with_room, success_marks
+from tedaudit.reports.table import format_cells, plans
 from tedaudit.results.findings import AuditResult, Finding
 
 
@@ -27,11 +27,12 @@ def chart_plans(result: AuditResult, manifest: Mapping[str, Any]) -> list[dict[s
     for name in (name for name in manifest["plans"] if name in plans(result)):
         findings = [finding for finding in result if finding.plan == name]
         ceiling = max(finding.bound.ceiling for finding in findings)
-        epsilons, top = grid(findings), height(ceiling)
+        epsilons, top = epsilon_grid(findings), axis_top(ceiling)
         charts.append({
             "name": name, "words": plan_words(name, manifest), "ceiling": ceiling, "top": top,
             "successes": success_marks(findings[0].bound.candidates, top), "epsilons": epsilons,
-            "labelled": room_for(epsilons, 0.065), "labelled_narrow": room_for(epsilons, 0.18),
+            "labelled": labels_with_room(epsilons, 0.065),
+            "labelled_narrow": labels_with_room(epsilons, 0.18),
             "takes_epsilon": any(finding.epsilon.is_given for finding in findings),
         })  # fmt: skip
     return charts
@@ -40,5 +41,5 @@ def chart_plans(result: AuditResult, manifest: Mapping[str, Any]) -> list[dict[s
 def chart_finding(finding: Finding) -> dict[str, Any]:
     """Return a finding as the chart and the table of a page show it."""
     claim = "none" if finding.claim is None else str(finding.claim)
-    return {**finding.to_dict(), "claim": claim, "cells": cells(finding), "complete": finding.complete,
+    return {**finding.to_dict(), "claim": claim, "cells": format_cells(finding), "complete": finding.complete,
             "is_violation": finding.verdict.is_violation}  # fmt: skip

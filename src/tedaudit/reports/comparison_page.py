@@ -6,9 +6,16 @@ from typing import Any
 
 from tedaudit.errors import SpecError
 from tedaudit.reports.chart import chart_finding, chart_plans
-from tedaudit.reports.comparison_table import AGREEMENT, RIGHT, agreement_cells, cells, headings, reading
+from tedaudit.reports.comparison_table import (
+    AGREEMENT,
+    RIGHT,
+    agreement_cells,
+    explain_comparison,
+    format_cells,
+    headings,
+)
 from tedaudit.reports.page import charts_missing, html
-from tedaudit.reports.safe import redacted, renamed, shown_plans
+from tedaudit.reports.redaction import redact_result, rename_labels, rename_plans
 from tedaudit.results.comparison import Compared, Comparison
 from tedaudit.results.lineups import Axis, Side
 from tedaudit.store.files import write_atomically
@@ -29,11 +36,12 @@ def write_comparison(compared: Compared, path: Path) -> None:
 
 def page_data(compared: Compared) -> dict[str, Any]:
     """Return everything that the page shows, as plain data; labels of several words become numbers."""
-    shown = without_texts(compared)
+    shown = redact_comparison(compared)
     return {
         **_collect_charts(compared),
         "by": shown.by, "alpha": shown.alpha, "version": __version__, "missing": charts_missing(),
-        "headline": _write_headline(shown), "paragraphs": _write_paragraphs(shown), "reading": reading(shown),
+        "headline": _write_headline(shown), "paragraphs": _write_paragraphs(shown),
+        "reading": explain_comparison(shown),
         "runs": list(shown.runs),
         "headings": headings(shown), "right": sorted(RIGHT),
         "rows": [_describe_comparison(comparison, shown) for comparison in shown.comparisons],
@@ -43,10 +51,10 @@ def page_data(compared: Compared) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def without_texts(compared: Compared) -> Compared:
+def redact_comparison(compared: Compared) -> Compared:
     """Return the comparison without names that somebody may have typed a text into."""
     sides = [side for c in compared.comparisons for side in (c.first, c.second)]
-    runs = renamed("run", [str(run["name"]) for run in compared.runs])
+    runs = rename_labels("run", [str(run["name"]) for run in compared.runs])
     labels, attacks = _rename_labels(compared)
     members = {side.member: _rename_member(side, compared.by, runs, labels, attacks) for side in sides}
     within = {**runs, **attacks}
@@ -91,18 +99,18 @@ def _rename_member(
 def _rename_labels(compared: Compared) -> tuple[dict[str, str], dict[str, str]]:
     """Return the names that the page uses for mechanisms and attacks of all runs."""
     findings = [finding for run in compared.opened for finding in run.result]
-    labels = renamed("mechanism", [finding.label for finding in findings])
-    return labels, renamed("attack", [finding.attack for finding in findings])
+    labels = rename_labels("mechanism", [finding.label for finding in findings])
+    return labels, rename_labels("attack", [finding.attack for finding in findings])
 
 
 def _collect_charts(compared: Compared) -> dict[str, Any]:
     """Return the findings of all runs with their plans; each plan of each run is a separate choice."""
     labels, attacks = _rename_labels(compared)
-    runs = renamed("run", [run.name for run in compared.opened])
+    runs = rename_labels("run", [run.name for run in compared.opened])
     charts: dict[str, list[dict[str, Any]]] = {"plans": [], "findings": []}
     for run in compared.opened:
-        clean = redacted(run.result, run.manifest)
-        manifest = shown_plans(run.result, clean, run.manifest)
+        clean = redact_result(run.result, run.manifest)
+        manifest = rename_plans(run.result, clean, run.manifest)
         name = runs[run.name]
         title = name if name == run.corpus["name"] else f"{name}, {run.corpus['name']}"
         charts["plans"] += [
@@ -116,7 +124,7 @@ def _collect_charts(compared: Compared) -> dict[str, Any]:
 
 
 def _describe_comparison(comparison: Comparison, compared: Compared) -> dict[str, Any]:
-    row = cells(comparison, compared)
+    row = format_cells(comparison, compared)
     shared = row[: headings(compared).index("epsilon")][1:]
     epsilon = comparison.epsilon.phrase
     versus = f"{comparison.second.member} against {comparison.first.member}"

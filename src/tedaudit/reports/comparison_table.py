@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from tedaudit.reports.table import number
+from tedaudit.reports.table import format_number
 from tedaudit.results.comparison import Agreement, Compared, Comparison, Span
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def _list_shared_axes(compared: Compared) -> set[str]:
     ]
 
 
-def cells(comparison: Comparison, compared: Compared) -> tuple[str, ...]:
+def format_cells(comparison: Comparison, compared: Compared) -> tuple[str, ...]:
     """Return one comparison as text, in the order of the headings."""
     first, second, counts = comparison.first, comparison.second, comparison.counts
     epsilon = comparison.epsilon.label
@@ -60,12 +60,12 @@ def _format_span(span: Span, digits: int) -> str:
 def agreement_cells(agreement: Agreement) -> tuple[str, ...]:
     """Return one agreement of rankings as text."""
     epsilon = agreement.epsilon.label
-    tau = "all tied" if agreement.tau is None else number(agreement.tau)
+    tau = "all tied" if agreement.tau is None else format_number(agreement.tau)
     sides = (agreement.within, agreement.first, agreement.second)
     return agreement.plan, epsilon, *sides, str(agreement.mechanisms), tau
 
 
-def reading(compared: Compared) -> str:
+def explain_comparison(compared: Compared) -> str:
     """Return how to read the table, and what the numbers are based on."""
     total = len(compared.comparisons)
     answers = "is the answer" if total == 1 else f"are all {total} answers"
@@ -102,7 +102,7 @@ def rich_tables(compared: Compared) -> list["Table"]:
             table.add_row(*map(Text, row))  # Text: a label is not markup
         return table
 
-    rows = [cells(comparison, compared) for comparison in compared.comparisons]
+    rows = [format_cells(comparison, compared) for comparison in compared.comparisons]
     tables = [build(f"Side by side: {compared.by}s", headings(compared), rows)]
     if compared.agreements:
         ranked = [agreement_cells(agreement) for agreement in compared.agreements]

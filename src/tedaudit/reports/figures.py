@@ -44,11 +44,11 @@ def write_figures(result: AuditResult) -> list[Path]:
     written = []
     for plan in plans(result):
         drawn = figure([finding for finding in result if finding.plan == plan])
-        written += saved(drawn, result.run.figure(plan))
+        written += save_figure(drawn, result.run.figure(plan))
     return written
 
 
-def saved(drawn: Any, target: Path) -> list[Path]:
+def save_figure(drawn: Any, target: Path) -> list[Path]:
     """Save a figure as PDF and PNG, without time stamps, and return the files."""
     written = []
     for kind, metadata in _METADATA.items():
@@ -92,9 +92,9 @@ def _read_legend(panel: Any) -> tuple[list[Any], list[str]]:
 
 def _draw_panel(axes: Any, findings: Sequence[Finding], labels: Sequence[str]) -> None:
     """Draw one attack."""
-    epsilons = grid(findings)
+    epsilons = epsilon_grid(findings)
     ceiling = max(finding.bound.ceiling for finding in findings)
-    top = height(ceiling)
+    top = axis_top(ceiling)
     for number, label in enumerate(labels):
         beside = 1.03 ** (number - (len(labels) - 1) / 2)  # lines that coincide stay visible
         _draw_line(axes, [f for f in findings if f.label == label], epsilons, beside, number)
@@ -104,14 +104,14 @@ def _draw_panel(axes: Any, findings: Sequence[Finding], labels: Sequence[str]) -
     axes.set(
         xscale="log", ylim=(-0.04 * top, top), xlabel="nominal $\\epsilon$, per the mechanism's own unit"
     )
-    labelled = room_for(epsilons)
+    labelled = labels_with_room(epsilons)
     axes.set_xticks(epsilons, [f"{epsilon:g}" if epsilon in labelled else "" for epsilon in epsilons])
     room = max(1.4, (epsilons[-1] / epsilons[0]) ** 0.28)  # for the word at the ceiling
     axes.set_xlim(epsilons[0] / room, epsilons[-1] * 1.4)
     axes.minorticks_off()
     bound = findings[0].bound
     axes.set_title(
-        plain(f"{findings[0].attack}, k = {bound.candidates:,}, {bound.trials:,} trials"), fontsize=9
+        escape_label(f"{findings[0].attack}, k = {bound.candidates:,}, {bound.trials:,} trials"), fontsize=9
     )
     axes.grid(axis="y", color="#dddddd", linewidth=0.5)
     axes.spines["top"].set_visible(False)
@@ -133,15 +133,15 @@ def _draw_line(
     if not findings:
         return
     colour, marker = STYLES[n % len(STYLES)]
-    points = [(at * beside, finding.bound) for finding in findings for at in places(finding, epsilons)]
+    points = [(at * beside, finding.bound) for finding in findings for at in find_places(finding, epsilons)]
     points.sort(key=lambda point: point[0])
     lower = [bound.lower for _, bound in points]
     # an infinite upper end is cut off at the top of the figure
     above = [min(bound.upper, 10 * bound.ceiling + 10) - bound.lower for _, bound in points]
     axes.errorbar(
-        [x for x, _ in points], lower, yerr=[[0.0] * len(points), above], label=plain(findings[0].label),
-        color=colour, marker=marker, markersize=5, linewidth=1.3, elinewidth=0.8, capsize=2,
-        linestyle="-" if findings[0].epsilon.is_given else ":",
+        [x for x, _ in points], lower, yerr=[[0.0] * len(points), above],
+        label=escape_label(findings[0].label), color=colour, marker=marker, markersize=5, linewidth=1.3,
+        elinewidth=0.8, capsize=2, linestyle="-" if findings[0].epsilon.is_given else ":",
     )  # fmt: skip
 
 
@@ -166,7 +166,7 @@ def success_marks(candidates: int, top: float) -> list[tuple[str, float]]:
     return sorted(marks, key=lambda mark: mark[1])
 
 
-def room_for(epsilons: Sequence[float], share: float = 0.13) -> list[float]:
+def labels_with_room(epsilons: Sequence[float], share: float = 0.13) -> list[float]:
     """Return the epsilons whose labels have room on a logarithmic axis; the last one always has."""
     width = math.log(epsilons[-1] / epsilons[0])
     labelled_epsilons = [epsilons[-1]]
@@ -176,23 +176,23 @@ def room_for(epsilons: Sequence[float], share: float = 0.13) -> list[float]:
     return sorted(labelled_epsilons)
 
 
-def height(ceiling: float) -> float:
+def axis_top(ceiling: float) -> float:
     """Return where the axis of eps_emp ends: a little above the ceiling."""
     return ceiling * 1.12 + 0.3
 
 
-def grid(findings: Sequence[Finding]) -> list[float]:
+def epsilon_grid(findings: Sequence[Finding]) -> list[float]:
     """Return the epsilons of the axis; if no mechanism takes one, a single place to draw them at."""
     epsilons = distinct_epsilons(finding.epsilon for finding in findings)
     return [float(epsilon) for epsilon in epsilons if epsilon.is_given] or [1.0]
 
 
-def places(finding: Finding, epsilons: Sequence[float]) -> Sequence[float]:
+def find_places(finding: Finding, epsilons: Sequence[float]) -> Sequence[float]:
     """Return where a finding is drawn: at every epsilon if the mechanism takes none."""
     return [finding.epsilon] if finding.epsilon.is_given else epsilons
 
 
-def plain(text: str) -> str:
+def escape_label(text: str) -> str:
     """Return a label that matplotlib shows literally: without mathematics, never hidden for an underscore."""
     shown = text.replace("\\", "\\\\").replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") else shown

@@ -7,8 +7,8 @@ import polars as pl
 from tedaudit.reports.markdown import markdown_list
 from tedaudit.reports.models import models_section
 from tedaudit.reports.page import write_page
-from tedaudit.reports.safe import redacted
-from tedaudit.reports.table import markdown_tables, post_processing_table, reading
+from tedaudit.reports.redaction import redact_result
+from tedaudit.reports.table import explain_table, markdown_tables, post_processing_table
 from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.verdict import headline
@@ -24,7 +24,7 @@ def write_reports(
     utility.json is shown.
     """
     run = result.run
-    shown = redacted(result, run.manifest()) if redact else result
+    shown = redact_result(result, run.manifest()) if redact else result
     summary = json.dumps(shown.to_dict(), indent=2, ensure_ascii=False)
     write_atomically(run.summary, summary.encode())
     write_atomically(run.report, markdown(shown).encode())
@@ -46,7 +46,7 @@ def markdown(result: AuditResult) -> str:
     effect = post_processing_table(result)
     body = (
         f"{decided} The largest lower bound found is {result.eps_emp:.2f}.\n\n"
-        f"{reading(result.findings)}\n\n{markdown_tables(result)}{effect}"
+        f"{explain_table(result.findings)}\n\n{markdown_tables(result)}{effect}"
     )
     if not result.findings:
         body = "No attack has finished a block yet: there is nothing to estimate from."

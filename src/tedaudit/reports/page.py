@@ -15,13 +15,13 @@ from typing import Any
 
 import yaml
 
-from tedaudit.reports.cards import cards_of
 from tedaudit.reports.chart import chart_finding, chart_plans
-from tedaudit.reports.safe import redacted_spec, safe_json, shown_plans
+from tedaudit.reports.plugin_cards import describe_plugins
+from tedaudit.reports.redaction import redact_spec, rename_plans, safe_json
 from tedaudit.reports.sample import Sample, take_sample
 from tedaudit.reports.summary import headline, paragraphs, tiles
-from tedaudit.reports.table import HEADINGS, RIGHT, reading
-from tedaudit.reports.utility import Utility, redacted_utility
+from tedaudit.reports.table import HEADINGS, RIGHT, explain_table
+from tedaudit.reports.utility import Utility, redact_utility
 from tedaudit.results.findings import AuditResult
 from tedaudit.store.files import write_atomically
 from tedaudit.version import __version__
@@ -35,11 +35,11 @@ def write_page(
     """Write report.html; `shown` is the result as it may be shown, the same findings in the same order."""
     manifest = original.run.manifest()
     sample = take_sample(original, redacted=redact)
-    manifest = shown_plans(original, shown, manifest)
+    manifest = rename_plans(original, shown, manifest)
     data = page_data(shown, manifest, sample, redact=redact)
     study = utility or Utility()
     labels = [finding.label for finding in original]
-    data["utility"] = (redacted_utility(study, labels) if redact else study).to_dict()
+    data["utility"] = (redact_utility(study, labels) if redact else study).to_dict()
     path = original.run.page
     write_atomically(path, html(data).encode())
     return path
@@ -56,13 +56,13 @@ def page_data(
     result: AuditResult, manifest: Mapping[str, Any], sample: Sample, *, redact: bool
 ) -> dict[str, Any]:
     """Return everything that the page shows, as plain data."""
-    spec = redacted_spec(manifest["spec"]) if redact else manifest["spec"]
+    spec = redact_spec(manifest["spec"]) if redact else manifest["spec"]
     return {
         "name": result.name, "written": manifest.get("written", ""), "version": __version__,
         "folder": "RUN" if redact else str(result.folder), "redacted": redact,
         "headline": headline(result), "violated": result.violated, "tiles": tiles(result),
         "paragraphs": paragraphs(result, manifest), "notes": list(result.notes),
-        "reading": reading(result.findings) if result.findings else "",
+        "reading": explain_table(result.findings) if result.findings else "",
         "plans": chart_plans(result, manifest),
         "headings": HEADINGS, "right": sorted(RIGHT),
         "findings": [chart_finding(finding) for finding in result],
@@ -70,7 +70,7 @@ def page_data(
             "texts": sample.texts, "trials": sample.trials, "of": sample.of,
             "per_table": sample.per_table, "cut": sample.cut,
         },
-        "cards": cards_of(spec), "manifest": _describe_manifest(manifest, spec, result),
+        "cards": describe_plugins(spec), "manifest": _describe_manifest(manifest, spec, result),
         "missing": charts_missing(),
     }  # fmt: skip
 

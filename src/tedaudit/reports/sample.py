@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.reports.safe import safe_json
+from tedaudit.reports.redaction import safe_json
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Plan
@@ -100,14 +100,14 @@ def _describe_trial(
         "row": row,
         "right": choice == secret,
         "usable": bool(guess["usable"]),
-        "margin": finite(guess["margin"]),
+        "margin": to_json_number(guess["margin"]),
         "rank": int(guess["rank"]),
         "output": output[0],
         "error": output[1],
         "candidates": [
             {
                 "at": i if plan.candidates is None else int(plan.candidates[row, i]),
-                "score": finite(scores.get(i)),
+                "score": to_json_number(scores.get(i)),
                 "source": i == secret,
                 "guess": i == choice,
             }
@@ -116,7 +116,7 @@ def _describe_trial(
     }
 
 
-def finite(value: float | None) -> float | None:
+def to_json_number(value: float | None) -> float | None:
     """Return a number that JSON can represent, rounded to the precision of scores; None if it cannot."""
     return round(float(value), 5) if value is not None and np.isfinite(value) else None
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tedaudit.reports.table import number
+from tedaudit.reports.table import format_number
 from tedaudit.results import verdict
 from tedaudit.results.findings import AuditResult, Finding
 
@@ -106,7 +106,7 @@ def _describe_verdicts(findings: Sequence[Finding]) -> list[str]:
     for finding in sorted(broken, key=lambda f: f.bound.lower - _get_total(f), reverse=True):
         worst.setdefault(finding.label, finding)
     named = "; ".join(
-        f"{_describe_setting(f)} claims {f.claim} and leaks at least {number(f.bound.lower)}"
+        f"{_describe_setting(f)} claims {f.claim} and leaks at least {format_number(f.bound.lower)}"
         for f in list(worst.values())[:4]
     )
     more = f"; and {len(worst) - 4} more mechanisms in the table" if len(worst) > 4 else ""

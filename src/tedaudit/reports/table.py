@@ -18,7 +18,7 @@ HEADINGS = (
 RIGHT = set(HEADINGS) - {"mechanism", "claim", "attack", "interval", "verdict"}
 
 
-def cells(finding: Finding) -> tuple[str, ...]:
+def format_cells(finding: Finding) -> tuple[str, ...]:
     """Return one finding as text, in the order of the headings."""
     bound = finding.bound
     return (
@@ -29,7 +29,7 @@ def cells(finding: Finding) -> tuple[str, ...]:
         f"{bound.correct:,} / {bound.guesses:,}",
         _format_attainable(finding),
         f"{bound.lower:.2f}",
-        f"{number(bound.point)} (to {number(bound.upper)})",
+        f"{format_number(bound.point)} (to {format_number(bound.upper)})",
         f"{bound.ceiling:.2f}",
         _format_share(finding.measures.cosine),
         _format_share(finding.measures.copied),
@@ -56,11 +56,11 @@ def _format_attainable(finding: Finding) -> str:
 
 def shown_columns(findings: Sequence[Finding]) -> list[int]:
     """Return the indices of columns that are not empty."""
-    rows = [cells(finding) for finding in findings]
+    rows = [format_cells(finding) for finding in findings]
     return [i for i in range(len(HEADINGS)) if any(row[i] for row in rows)]
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Return a number as text; it may be infinite."""
     return "inf" if math.isinf(value) else f"{value:.2f}"
 
@@ -70,7 +70,7 @@ def plans(result: AuditResult) -> list[str]:
     return list(dict.fromkeys(finding.plan for finding in result))
 
 
-def reading(findings: Sequence[Finding]) -> str:
+def explain_table(findings: Sequence[Finding]) -> str:
     """Return how to read the numbers, with the actual error of the bounds."""
     errors = sorted({finding.bound.error for finding in findings})
     levels = " or ".join(f"{error:g}" for error in errors)
@@ -96,7 +96,7 @@ def rich_tables(result: AuditResult) -> list["Table"]:
             table.add_column(heading, justify="right" if heading in RIGHT else "left", overflow="fold")
         for finding in findings:
             style = "red" if finding.verdict.is_violation else ""
-            row = cells(finding)
+            row = format_cells(finding)
             table.add_row(*(Text(row[i]) for i in columns), style=style)  # Text: a label is not markup
         tables.append(table)
     return tables
@@ -125,7 +125,7 @@ def markdown_tables(result: AuditResult) -> str:
     for plan in plans(result):
         findings = [finding for finding in result if finding.plan == plan]
         columns = shown_columns(findings)
-        rows = [[cells(finding)[i] for i in columns] for finding in findings]
+        rows = [[format_cells(finding)[i] for i in columns] for finding in findings]
         table = markdown_table([HEADINGS[i] for i in columns], rows)
         parts.append(f"### Plan {markdown_text(plan)}\n\n{table}")
     return "\n\n".join(parts)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.reports.safe import renamed
+from tedaudit.reports.redaction import rename_labels
 
 FILE = "utility.json"
 SCORE, PRIVATE = " F1", " F1 (private: lower is better)"
@@ -48,12 +48,12 @@ def read_utility(path: Path) -> Utility:
         ) from error
 
 
-def redacted_utility(utility: Utility, labels: Sequence[str]) -> Utility:
+def redact_utility(utility: Utility, labels: Sequence[str]) -> Utility:
     """Return it without mechanisms and columns whose names could be texts, and without the caption."""
-    mechanisms = renamed("mechanism", [*labels, *(row["mechanism"] for row in utility.rows)])
+    mechanisms = rename_labels("mechanism", [*labels, *(row["mechanism"] for row in utility.rows)])
     titles = list(dict.fromkeys(str(row["task"]) for row in utility.rows))
     ends = {title: next((end for end in (PRIVATE, SCORE) if title.endswith(end)), "") for title in titles}
-    columns = renamed("task", [title.removesuffix(ends[title]) for title in titles])
+    columns = rename_labels("task", [title.removesuffix(ends[title]) for title in titles])
     shown = {title: columns[title.removesuffix(ends[title])] + ends[title] for title in titles}
     rows = [
         {**row, "mechanism": mechanisms[row["mechanism"]], "task": shown[row["task"]]} for row in utility.rows

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.estimators import clopper_pearson, confidence_sequence
-from tedaudit.estimators.bound import checked_alpha
+from tedaudit.estimators.bound import check_alpha
 from tedaudit.estimators.paired import (
     PairedCounts,
     epsilon_bootstrap,
@@ -143,7 +143,7 @@ def compare_runs(
     runs: Sequence[RunDirectory], by: Axis | None = None, against: str | None = None, alpha: float = 0.01
 ) -> Compared:
     """Compare the members of an axis with the first one, or with `against`; no model is loaded."""
-    alpha = checked_alpha(alpha)
+    alpha = check_alpha(alpha)
     opened = open_runs(runs)
     axis: Axis = by or ("run" if len(runs) > 1 else "attack")
     groups = _choose_reference(line_ups(opened, axis), axis, against)
@@ -170,7 +170,7 @@ def _choose_reference(groups: Sequence[LineUp], axis: Axis, against: str | None)
     if against not in names:
         raise SpecError(
             f"There is no {axis} '{against}' to compare with.{did_you_mean(against, names)} "
-            f"There are: {listed(names)}."
+            f"There are: {join_names(names)}."
         )
     return [put_first(group, against) for group in groups if against in {side.member for side in group.sides}]
 
@@ -276,7 +276,7 @@ def _notes(opened: Sequence[OpenedRun], rows: Sequence[Comparison]) -> Iterator[
         several = {f.plan_base for f in run.result if not f.one_guess_per_trial}
         if several:
             yield (
-                f"{run.name}: {listed(several)} is not compared: a trial of its estimator has several "
+                f"{run.name}: {join_names(several)} is not compared: a trial of its estimator has several "
                 "guesses, and is neither right nor wrong as a whole"
             )
         alone = [f for f in run.result if f.one_guess_per_trial and (run.number, f) not in used]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.errors import SpecError, listed
+from tedaudit.errors import SpecError, join_names
 from tedaudit.estimators.paired import PairedCounts, paired_counts
 from tedaudit.nominal import Nominal
 from tedaudit.results.findings import AuditResult, Finding
@@ -52,7 +52,8 @@ def disagreements(
     missing = [name for name in attacks if name not in known]
     if missing or attacks[0] == attacks[1]:
         raise SpecError(
-            f"Name two attacks of this run that differ, not {' and '.join(attacks)}. It has: {listed(known)}."
+            f"Name two attacks of this run that differ, not {' and '.join(attacks)}. It has: "
+            f"{join_names(known)}."
         )
     compared = [_compare(result, *pair, examples) for pair in _pairs(result, attacks, only)]
     if not compared:

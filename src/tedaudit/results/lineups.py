@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.errors import SpecError, listed
+from tedaudit.errors import SpecError, join_names
 from tedaudit.estimators.paired import Scale
 from tedaudit.nominal import Nominal, distinct_epsilons
 from tedaudit.results.findings import AuditResult, Finding
@@ -202,8 +202,9 @@ def put_first(group: LineUp, member: str) -> LineUp:
 
 def _explain_nothing(opened: Sequence[OpenedRun], axis: Axis) -> str:
     has = "; ".join(
-        f"'{run.store.root}' has the mechanisms {listed({f.label for f in run.result})}, the attacks "
-        f"{listed({f.attack for f in run.result})} and the plans {listed({f.plan for f in run.result})}"
+        f"'{run.store.root}' has the mechanisms {join_names({f.label for f in run.result})}, the attacks "
+        f"{join_names({f.attack for f in run.result})} and the plans "
+        f"{join_names({f.plan for f in run.result})}"
         for run in opened
     )
     ways = {

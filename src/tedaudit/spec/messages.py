@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
-from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.errors import SpecError, did_you_mean, join_names
 
 Spec = TypeVar("Spec", bound=BaseModel)
 Value = TypeVar("Value")
@@ -34,7 +34,7 @@ OneOrMany = Annotated[
 ]
 
 
-def validated(model: type[Spec], data: Mapping[str, Any]) -> Spec:
+def validate(model: type[Spec], data: Mapping[str, Any]) -> Spec:
     """Return a spec of any kind for a mapping, or say what is wrong with it."""
     try:
         return model.model_validate(dict(data))
@@ -51,7 +51,7 @@ def _explain(problem: Any, whole: type[BaseModel]) -> str:
     known = {field.alias or name: field for name, field in model.model_fields.items()}
     if problem["type"] in ("extra_forbidden", "invalid_key"):
         close = did_you_mean(str(parts[-1]), known)
-        return f"There is no setting '{where}'.{close} Settings are: {listed(known)}."
+        return f"There is no setting '{where}'.{close} Settings are: {join_names(known)}."
     if problem["type"] == "missing":
         return f"'{where}' is missing. `tedaudit ls {_LISTS.get(top, top)}` lists what there is."
     value = problem["input"]

@@ -15,11 +15,11 @@ from pydantic import (
     model_validator,
 )
 
-from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.estimators import DEFAULT_ESTIMATOR, Estimator, estimator_names, find_estimator
-from tedaudit.inference.zoo import default
+from tedaudit.inference.zoo import default_checkpoint
 from tedaudit.registry import Kind, Reference
-from tedaudit.spec.messages import Epsilons, OneOrMany, validated
+from tedaudit.spec.messages import Epsilons, OneOrMany, validate
 from tedaudit.types import Card
 
 
@@ -98,7 +98,7 @@ class PlanSpec(BaseModel):
     def _known_estimator(cls, value: str) -> str:
         known = estimator_names()
         if value not in known:
-            raise ValueError(f"it should be one of: {listed(known)}.{did_you_mean(value, known)}")
+            raise ValueError(f"it should be one of: {join_names(known)}.{did_you_mean(value, known)}")
         return value
 
     @model_validator(mode="after")
@@ -155,7 +155,7 @@ class AuditSpec(BaseModel):
     plans: OneOrMany[PlanSpec] = Field(default_factory=lambda: [PlanSpec()], min_length=1)
     trials: int = Field(default=1000, ge=1, le=100_000_000)
     encoder: str = Field(
-        default_factory=lambda: default("encoder", "lexical"),
+        default_factory=lambda: default_checkpoint("encoder", "lexical"),
         description="Whose distances the candidate sampling uses; zoo:encoder if the zoo is installed.",
     )
     alpha: float = Field(default=0.01, gt=0, lt=1)
@@ -210,7 +210,7 @@ def distinct_titles(what: str, titles: Sequence[str]) -> None:
 
 def parse_spec(data: Mapping[str, Any]) -> AuditSpec:
     """Return the spec for a mapping, or say what is wrong with it."""
-    return validated(AuditSpec, data)
+    return validate(AuditSpec, data)
 
 
 def read_spec(path: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from tedaudit.errors import RunDirectoryError, listed
+from tedaudit.errors import RunDirectoryError, join_names
 from tedaudit.nominal import Nominal
 from tedaudit.store.files import TEMPORARY, read_frame, write_atomically, write_frame
 from tedaudit.store.formats import FORMAT, READABLE, upgrade_manifest
@@ -87,7 +87,7 @@ class RunDirectory:
             if others and not killed_at_once:
                 raise RunDirectoryError(
                     f"'{self.root}' is not empty and holds no run (no manifest.json; it has: "
-                    f"{listed(others[:5])}). Name a new or empty folder with `out`."
+                    f"{join_names(others[:5])}). Name a new or empty folder with `out`."
                 )
         elif self.root.exists():
             raise RunDirectoryError(f"'{self.root}' is a file; name a folder with `out`.")
@@ -124,13 +124,13 @@ class RunDirectory:
             ) from error
         if not isinstance(data, dict) or data.get("format") not in READABLE:
             raise RunDirectoryError(
-                f"'{self.manifest_path}' is not a manifest of format {listed(map(str, READABLE))}; "
+                f"'{self.manifest_path}' is not a manifest of format {join_names(map(str, READABLE))}; "
                 "it was written by another version of tedaudit. Use a new run directory."
             )
         missing = [part for part in _PARTS if part not in data]
         if missing:
             raise RunDirectoryError(
-                f"'{self.manifest_path}' is damaged (it lacks: {listed(missing)}). "
+                f"'{self.manifest_path}' is damaged (it lacks: {join_names(missing)}). "
                 "Restore it, or move the folder away and run again."
             )
         return data

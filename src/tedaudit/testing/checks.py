@@ -18,7 +18,7 @@ import numpy as np
 
 from tedaudit.abilities import HasOwnEpsilons, KnowsMechanism
 from tedaudit.batches import Draws, Observations, Rewrites
-from tedaudit.errors import ContractError, SpecError, listed
+from tedaudit.errors import ContractError, SpecError, join_names
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import Sampling
 from tedaudit.plans.plans import make_plan
@@ -165,7 +165,7 @@ def _build_checked(plugin: Any, verb: str) -> tuple[Any, str]:
     if not card.sees or not set(card.sees) <= set(get_args(Seen)):
         raise ContractError(
             f"'{card.name}': the card's `sees` is {card.sees!r}; it holds one or more of: "
-            f"{listed(get_args(Seen))}."
+            f"{join_names(get_args(Seen))}."
         )
     return plugin, card.name
 
@@ -206,7 +206,8 @@ def _observations(
         outputs = odd + [Rewrite(" ".join(w for i, w in enumerate(text) if i % 3)) for text in words]
     else:
         raise SpecError(
-            f"'{name}' sees {listed(sees)}: give check_attack a mechanism that releases it, as `mechanism`."
+            f"'{name}' sees {join_names(sees)}: give check_attack a mechanism that releases it, as "
+            "`mechanism`."
         )
     usable = [row for row, output in enumerate(outputs) if not output.error]  # others reach no attack
     whats = [f"the output {outputs[row].text[:60]!r}" for row in usable]
@@ -264,7 +265,8 @@ def _check_blind(subject: Subject, chunk: WatchedGuessChunk, guesses: Sequence[G
     if differences(guesses, subject.guess("a batch", chunk, len(chunk), secret=last)):
         raise ContractError(
             f"'{subject.name}' gave other scores to the same observations when other secrets lay in memory: "
-            f"it looks at what no adversary can see (frames, gc). It may use {listed(SEEN_PARTS)}, no more."
+            f"it looks at what no adversary can see (frames, gc). It may use {join_names(SEEN_PARTS)}, no "
+            "more."
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tedaudit.batches import Observations
-from tedaudit.errors import ContractError, listed
+from tedaudit.errors import ContractError, join_names
 from tedaudit.execution.chunks import Chunk, GuessChunk, RewriteChunk
 from tedaudit.execution.work import Bench
 from tedaudit.seeding import derive, uniforms
@@ -117,8 +117,8 @@ class Subject:
             del draws, plan
             if chunk.read:
                 raise ContractError(
-                    f"'{self.name}' asks an observation for `{listed(set(chunk.read))}`. An attack sees "
-                    f"{listed(SEEN_PARTS)}, and nothing else: there is no secret in it."
+                    f"'{self.name}' asks an observation for `{join_names(set(chunk.read))}`. An attack sees "
+                    f"{join_names(SEEN_PARTS)}, and nothing else: there is no secret in it."
                 )
 
 

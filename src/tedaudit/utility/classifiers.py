@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from tedaudit.inference.tuning import Tuning, body_checksum, tuned_predictions
+from tedaudit.inference.tuning import Tuning, body_checksum, train_and_predict
 from tedaudit.seeding import derive
 
 TFIDF = "tfidf"
@@ -74,7 +74,7 @@ class Encoder:
         indices = {label: index for index, label in enumerate(classes)}
         targets = [indices[label] for label in lesson.labels]
         key = derive(lesson.seed, "training")
-        predictions = tuned_predictions(self.model, self.tuning, (lesson.texts, targets), lesson.unseen, key)
+        predictions = train_and_predict(self.model, self.tuning, (lesson.texts, targets), lesson.unseen, key)
         return [classes[index] for index in predictions]
 
     def determinants(self) -> dict[str, Any]:

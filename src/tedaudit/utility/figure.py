@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tedaudit.nominal import distinct_epsilons
-from tedaudit.reports.figures import GREY, STYLES, plain, room_for
-from tedaudit.utility.results import Measured, Task, UtilityResult, caption
+from tedaudit.reports.figures import GREY, STYLES, escape_label, labels_with_room
+from tedaudit.utility.results import Measurement, Task, UtilityResult, caption
 
 _WIDTH = 4.0  # inches per panel
 
@@ -25,14 +25,16 @@ def figure(result: UtilityResult) -> Any:
         panels = drawn.subplots(1, len(result.tasks), squeeze=False)[0]
         for panel, task in zip(panels, result.tasks, strict=True):
             _draw_panel(panel, task, [m for m in result if m.task == task.name], (labels, epsilons))
-        drawn.supxlabel(plain(textwrap.fill(caption(result), int(17 * size[0]))), fontsize=7, color=GREY)
+        drawn.supxlabel(
+            escape_label(textwrap.fill(caption(result), int(17 * size[0]))), fontsize=7, color=GREY
+        )
         handles, names = panels[0].get_legend_handles_labels()
         drawn.legend(handles, names, loc="outside right center", frameon=False)
     return drawn
 
 
 def _draw_panel(
-    axes: Any, task: Task, measured: Sequence[Measured], grid: tuple[Sequence[str], Sequence[float]]
+    axes: Any, task: Task, measured: Sequence[Measurement], grid: tuple[Sequence[str], Sequence[float]]
 ) -> None:
     """Draw one task."""
     labels, epsilons = grid
@@ -48,17 +50,21 @@ def _draw_panel(
     axes.axhspan(task.upper.mean - spread, task.upper.mean + spread, color=GREY, alpha=0.15, linewidth=0)
     axes.set(xscale="log", ylim=(0, 1.08), xlabel="nominal $\\epsilon$, per the mechanism's own unit",
              ylabel="macro F1")  # fmt: skip
-    labelled = room_for(epsilons) if len(epsilons) > 1 else epsilons
+    labelled = labels_with_room(epsilons) if len(epsilons) > 1 else epsilons
     axes.set_xticks(epsilons, [f"{epsilon:g}" if epsilon in labelled else "" for epsilon in epsilons])
     axes.set_xlim(epsilons[0] / 1.6, epsilons[-1] * 1.4)
     axes.minorticks_off()
-    axes.set_title(plain(task.title), fontsize=9)
+    axes.set_title(escape_label(task.title), fontsize=9)
     axes.grid(axis="y", color="#dddddd", linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def _draw_line(
-    axes: Any, measured: Sequence[Measured], places: Sequence[float], epsilons: Sequence[float], number: int
+    axes: Any,
+    measured: Sequence[Measurement],
+    places: Sequence[float],
+    epsilons: Sequence[float],
+    number: int,
 ) -> None:
     """Draw one mechanism with its standard deviations; one that takes no epsilon is drawn at every place."""
     if not measured:
@@ -70,7 +76,7 @@ def _draw_line(
     colour, marker = STYLES[number % len(STYLES)]
     axes.errorbar(
         [x for x, _ in points], [m.scores.mean for _, m in points],
-        yerr=[m.scores.spread for _, m in points], label=plain(measured[0].mechanism), color=colour,
+        yerr=[m.scores.spread for _, m in points], label=escape_label(measured[0].mechanism), color=colour,
         marker=marker, markersize=5, linewidth=1.3, elinewidth=0.8, capsize=2,
         linestyle=":" if everywhere else "-",
     )  # fmt: skip

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.reports.figures import figures_missing, saved
+from tedaudit.reports.figures import figures_missing, save_figure
 from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.reports.utility import FILE
 from tedaudit.store.directory import RunDirectory
@@ -20,7 +20,7 @@ def write_study(result: UtilityResult, run: Path | None = None) -> list[Path]:
     write_atomically(written[0], content)
     write_atomically(written[1], markdown(result).encode())
     if not figures_missing():
-        written += saved(figure(result), result.folder / "utility")
+        written += save_figure(figure(result), result.folder / "utility")
     if run is not None:
         write_atomically(run / FILE, content)
         written.append(run / FILE)

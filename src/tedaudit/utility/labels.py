@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.errors import CorpusError, SpecError, did_you_mean, listed
+from tedaudit.errors import CorpusError, SpecError, did_you_mean, join_names
 from tedaudit.seeding import derive, uniforms
 from tedaudit.store.files import key_of
 from tedaudit.types import Corpus, Split
@@ -28,7 +28,7 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledTexts:
     """Training texts by their positions in the pool, clean test texts, and the labels of every task."""
 
     positions: tuple[int, ...]
@@ -47,18 +47,18 @@ class Labelled:
         }
 
 
-def take_labels(corpus: Corpus, spec: UtilitySpec) -> Labelled:
+def take_labels(corpus: Corpus, spec: UtilitySpec) -> LabelledTexts:
     """Return the texts that have a label for every task; a limit takes the same ones for all mechanisms."""
     if not spec.roles:
         columns = corpus.splits["train"].columns
         raise SpecError(
             f"Name what to learn: label columns in `tasks` (--task) or `private` (--private). "
-            f"Corpus '{corpus.name}' has: {listed(columns)}."
+            f"Corpus '{corpus.name}' has: {join_names(columns)}."
         )
     if spec.test_split not in corpus.splits or spec.test_split == "train":
         raise SpecError(
             f"Corpus '{corpus.name}' has no split '{spec.test_split}' to test on; it has: "
-            f"{listed(corpus.splits)}. Name one other than train with `test_split` (--test-split)."
+            f"{join_names(corpus.splits)}. Name one other than train with `test_split` (--test-split)."
         )
     training, testing = corpus.splits["train"], corpus.splits[spec.test_split]
     rows = {name: _find_labelled_rows(corpus, name, list(spec.roles)) for name in ("train", spec.test_split)}
@@ -77,7 +77,7 @@ def take_labels(corpus: Corpus, spec: UtilitySpec) -> Labelled:
     ]
     if len(chosen) < len(rows["train"]):
         notes.append(f"{len(chosen):,} of {len(rows['train']):,} labelled training texts are used")
-    return Labelled(
+    return LabelledTexts(
         tuple(chosen),
         tuple(training.texts[row] for row in chosen),
         tuple(testing.texts[row] for row in rows[spec.test_split]),
@@ -93,14 +93,15 @@ def _find_labelled_rows(corpus: Corpus, name: str, tasks: Sequence[str]) -> list
         if task not in split.columns:
             raise SpecError(
                 f"Split '{name}' of corpus '{corpus.name}' has no column '{task}'."
-                f"{did_you_mean(task, split.columns)} It has: {listed(split.columns)}."
+                f"{did_you_mean(task, split.columns)} It has: {join_names(split.columns)}."
             )
     labelled = [
         row for row in range(len(split)) if all(_is_label(split.columns[task][row]) for task in tasks)
     ]
     if not labelled:
         raise CorpusError(
-            f"No text in split '{name}' of corpus '{corpus.name}' has a label for all of: {listed(tasks)}. "
+            f"No text in split '{name}' of corpus '{corpus.name}' has a label for all of: "
+            f"{join_names(tasks)}. "
             "Study them one at a time, each in its own folder."
         )
     return labelled

@@ -53,7 +53,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """One mechanism at one epsilon on one task; `failed` of the rewrites failed and were empty."""
 
     mechanism: str
@@ -74,11 +74,11 @@ class UtilityResult:
     classifier: str
     sizes: tuple[int, int]  # training and test texts
     tasks: tuple[Task, ...]
-    measured: tuple[Measured, ...]
+    measured: tuple[Measurement, ...]
     notes: tuple[str, ...]
     note: str = ""
 
-    def __iter__(self) -> Iterator[Measured]:
+    def __iter__(self) -> Iterator[Measurement]:
         return iter(self.measured)
 
     def task(self, name: str) -> Task:
@@ -106,7 +106,7 @@ class UtilityResult:
             "rows": [self._describe_row(measured) for measured in self],
         }  # fmt: skip
 
-    def _describe_row(self, measured: Measured) -> Mapping[str, Any]:
+    def _describe_row(self, measured: Measurement) -> Mapping[str, Any]:
         task = self.task(measured.task)
         return {
             "mechanism": measured.mechanism, "epsilon": measured.epsilon.json,

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tedaudit.inference.zoo import default
-from tedaudit.spec.messages import Epsilons, OneOrMany, validated
+from tedaudit.inference.zoo import default_checkpoint
+from tedaudit.spec.messages import Epsilons, OneOrMany, validate
 from tedaudit.spec.model import MechanismSpec, PluginSpec, distinct_titles
 
 Role = Literal["utility", "private"]
@@ -27,7 +27,7 @@ class UtilitySpec(BaseModel):
     )
     private: OneOrMany[str] = Field(default_factory=list, description="Label columns that should not.")
     classifier: str = Field(
-        default_factory=lambda: default("mlm", "tfidf"),
+        default_factory=lambda: default_checkpoint("mlm", "tfidf"),
         description="tfidf, or an encoder: zoo:mlm, a folder or a hub id.",
     )
     learning_rate: float = Field(
@@ -67,4 +67,4 @@ class UtilitySpec(BaseModel):
 
 def parse_utility(data: Mapping[str, Any]) -> UtilitySpec:
     """Return the spec for a mapping, or raise an error that says what is wrong with it."""
-    return validated(UtilitySpec, data)
+    return validate(UtilitySpec, data)

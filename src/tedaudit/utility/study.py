@@ -26,10 +26,10 @@ from tedaudit.store.files import key_of
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Corpus
 from tedaudit.utility.classifiers import Classifier, Lesson, choose_classifier, macro_f1, majority
-from tedaudit.utility.keeping import ScoreTable, StudyFolder
-from tedaudit.utility.labels import Labelled, take_labels
-from tedaudit.utility.results import Measured, Scores, Task, UtilityResult
+from tedaudit.utility.labels import LabelledTexts, take_labels
+from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult
 from tedaudit.utility.settings import UtilitySpec
+from tedaudit.utility.study_folder import ScoreTable, StudyFolder
 
 Progress = Callable[[str, int, int], None]
 PURPOSE = "utility"
@@ -77,7 +77,12 @@ class _Study:
     """One study over its folder."""
 
     def __init__(
-        self, spec: UtilitySpec, corpus: Corpus, data: Labelled, classifier: Classifier, folder: StudyFolder
+        self,
+        spec: UtilitySpec,
+        corpus: Corpus,
+        data: LabelledTexts,
+        classifier: Classifier,
+        folder: StudyFolder,
     ) -> None:
         self._spec, self._corpus, self._data = spec, corpus, data
         self._classifier, self._folder = classifier, folder
@@ -117,7 +122,7 @@ class _Study:
         upper = self._train(task, None, NO_EPSILON, [self._data.train])
         return Task(task, self._spec.roles[task], len(labels.classes), upper, lower)
 
-    def _measure(self, rewriter: Rewriter) -> Iterator[Measured]:
+    def _measure(self, rewriter: Rewriter) -> Iterator[Measurement]:
         """Yield the scores of a mechanism by epsilon and task."""
         tables = self._rewrite(rewriter)
         for epsilon, table in tables.items():
@@ -127,7 +132,7 @@ class _Study:
             for task in self._spec.roles:
                 scores = self._train(task, rewriter, epsilon, texts)
                 total = sum(map(len, texts))
-                yield Measured(rewriter.label, epsilon, task, scores, failed, total)
+                yield Measurement(rewriter.label, epsilon, task, scores, failed, total)
 
     def _read_outputs(self, table: RewriteTable, replicate: int) -> list[tuple[str, str]]:
         """Return the texts to train on with their error codes; a failed rewrite is the empty text."""

@@ -3,7 +3,7 @@ import pytest
 
 import tiny_models
 from tedaudit.errors import ModelError
-from tedaudit.inference.judges.base import Prompt, without_thoughts
+from tedaudit.inference.judges.base import Prompt, strip_thoughts
 from tedaudit.inference.judges.local import LocalJudge, _Row
 from tedaudit.inference.loading import load_checkpoint
 
@@ -89,7 +89,7 @@ def test_a_prompt_that_does_not_fit_says_what_to_do(judge):
     ],
 )
 def test_thoughts_are_left_out(text, left):
-    assert without_thoughts(text) == left
+    assert strip_thoughts(text) == left
 
 
 def test_a_raw_prompt_is_read_without_a_frame(judge):

@@ -8,7 +8,7 @@ from tedaudit.errors import CorpusError, ModelError, SpecError
 from tedaudit.inference.triples.build import TableRecipe, build_table
 from tedaudit.inference.triples.table import WHOLE
 from tedaudit.inference.triples.triple import Triple, as_triple
-from tedaudit.inference.triples.vectors import embedded, load_dense_encoder
+from tedaudit.inference.triples.vectors import embed, load_dense_encoder
 from tiny_triples import PARSES, minilm, save_parser
 
 
@@ -46,7 +46,7 @@ def test_a_table_is_made_from_a_corpus_by_a_real_parser(tmp_path: Path) -> None:
 
 def test_a_triple_lies_in_the_cluster_nearest_to_it(tmp_path: Path) -> None:
     table = build_table(TEXTS, tmp_path / "table", recipe(number_format="float32"))
-    vectors = embedded(load_dense_encoder(minilm()), [table.text(i) for i in range(len(table))], 32)
+    vectors = embed(load_dense_encoder(minilm()), [table.text(i) for i in range(len(table))], 32)
     assert (table.nearest(vectors) == table.cluster).all()
     assert np.abs(np.diag(table.similarity(vectors, WHOLE)) - 1).max() < 1e-5
     assert table.about["encoder weights"] == load_dense_encoder(minilm()).fingerprint()["encoder weights"]

@@ -24,7 +24,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class EndingScores:
     """The log-probability of every ending of a prompt, and how many tokens each has."""
 
     log_probabilities: Floats
@@ -34,7 +34,7 @@ class Scored:
 class Judge(Protocol):
     """A language model with the two abilities that attacks need."""
 
-    def score(self, prompts: Sequence[Prompt], endings: Sequence[Sequence[str]]) -> list[Scored]:
+    def score(self, prompts: Sequence[Prompt], endings: Sequence[Sequence[str]]) -> list[EndingScores]:
         """Return how probable each ending of each prompt is; nothing is generated."""
         ...
 
@@ -57,6 +57,6 @@ class Service:
     attempts: int = 6
 
 
-def without_thoughts(text: str) -> str:
+def strip_thoughts(text: str) -> str:
     """Return a reply without its think blocks; an unclosed one removes the rest of the reply."""
     return _THOUGHT.sub("", text).strip()

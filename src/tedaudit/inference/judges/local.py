@@ -13,7 +13,7 @@ import numpy as np
 
 from tedaudit.errors import ModelError
 from tedaudit.inference.chat import chat_frame
-from tedaudit.inference.judges.base import Prompt, Scored, without_thoughts
+from tedaudit.inference.judges.base import EndingScores, Prompt, strip_thoughts
 from tedaudit.inference.loading import Checkpoint, load_checkpoint
 
 Tokens = tuple[int, ...]
@@ -60,7 +60,7 @@ class LocalJudge:
         """Return a checksum of the weights and their number format."""
         return self._checkpoint.fingerprint()
 
-    def score(self, prompts: Sequence[Prompt], endings: Sequence[Sequence[str]]) -> list[Scored]:
+    def score(self, prompts: Sequence[Prompt], endings: Sequence[Sequence[str]]) -> list[EndingScores]:
         """Return how probable each ending of each prompt is."""
         plain = self._tokenize_all([text for group in endings for text in group])
         pairs = zip(self._tokenize_rests(prompts), endings, strict=True)
@@ -80,7 +80,7 @@ class LocalJudge:
                     else [self._score_alone(row, before) for row in batch]
                 )
                 for i, value in zip(group, values, strict=True):
-                    scores[i] = Scored(value, tuple(len(ending) for ending in rows[i].endings))
+                    scores[i] = EndingScores(value, tuple(len(ending) for ending in rows[i].endings))
         return scores
 
     def answer(self, prompts: Sequence[Prompt], max_tokens: int) -> list[str]:
@@ -93,7 +93,7 @@ class LocalJudge:
         for group, width in self._split_groups(rows, range(len(rows)), max_tokens):
             texts = self._generate([rows[i] for i in group], width, max_tokens)
             for i, text in zip(group, texts, strict=True):
-                replies[i] = without_thoughts(prompts[i].reply + text)
+                replies[i] = strip_thoughts(prompts[i].reply + text)
         return replies
 
     def _generate(self, rows: Sequence[_Row], width: int, max_tokens: int) -> list[str]:

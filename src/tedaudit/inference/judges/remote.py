@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.judges.base import Prompt, Scored, Service, without_thoughts
+from tedaudit.inference.judges.base import EndingScores, Prompt, Service, strip_thoughts
 from tedaudit.inference.judges.calls import Caller
 
 _SHORT = 8  # characters: endings up to this long are scored token by token
@@ -37,19 +37,21 @@ class RemoteJudge:
 
         def reply(prompt: Prompt) -> str:
             response = self._chat(prompt, "", {"max_tokens": max_tokens})
-            return without_thoughts(str(_read_message(response)))
+            return strip_thoughts(str(_read_message(response)))
 
         return self._caller.each(reply, prompts)
 
-    def score(self, prompts: Sequence[Prompt], endings: Sequence[Sequence[str]]) -> list[Scored]:
+    def score(self, prompts: Sequence[Prompt], endings: Sequence[Sequence[str]]) -> list[EndingScores]:
         """Return how probable each ending of each prompt is."""
 
-        def score_prompt(item: tuple[Prompt, Sequence[str]]) -> Scored:
+        def score_prompt(item: tuple[Prompt, Sequence[str]]) -> EndingScores:
             prompt, texts = item
             if all(len(text) <= _SHORT for text in texts):
-                return Scored(np.asarray(self._walk_all(prompt, texts)), (1,) * len(texts))
+                return EndingScores(np.asarray(self._walk_all(prompt, texts)), (1,) * len(texts))
             scores = [self._score_long(prompt, text) for text in texts]
-            return Scored(np.asarray([value for value, _ in scores]), tuple(tokens for _, tokens in scores))
+            return EndingScores(
+                np.asarray([value for value, _ in scores]), tuple(tokens for _, tokens in scores)
+            )
 
         return self._caller.each(score_prompt, list(zip(prompts, endings, strict=True)))
 

@@ -19,7 +19,7 @@ from tedaudit.errors import CorpusError, ModelError, SpecError
 from tedaudit.inference.encoders import Encoder
 from tedaudit.inference.triples.extraction import Extractor, load_extractor
 from tedaudit.inference.triples.table import TEXTS, TripleTable, load_table, nearest, save_arrays
-from tedaudit.inference.triples.vectors import embedded, load_dense_encoder, on_grid, rounded
+from tedaudit.inference.triples.vectors import embed, load_dense_encoder, normalise_to_grid, round_to_grid
 from tedaudit.types import Array, Floats
 
 Progress = Callable[[int, int], None]
@@ -96,7 +96,7 @@ def _collect(
             new = list(_drop_seen((text for text in lines if len(text) <= recipe.max_characters), seen))
             if new:
                 text_file.write("".join(f"{text}\n" for text in new).encode())
-                rows = embedded(encoder, new, recipe.dimensions)
+                rows = embed(encoder, new, recipe.dimensions)
                 vector_file.write(rows.astype(recipe.number_format).tobytes())
             read += len(batch)
             progress(read, len(seen))
@@ -125,7 +125,7 @@ def _fit_centroids(vectors: Array, recipe: TableRecipe) -> Floats:
     means = MiniBatchKMeans(
         recipe.clusters, init="random", n_init=1, batch_size=batch, random_state=recipe.seed
     )
-    return on_grid(means.fit(vectors[rows].astype(np.float32)).cluster_centers_)
+    return normalise_to_grid(means.fit(vectors[rows].astype(np.float32)).cluster_centers_)
 
 
 def _iterate_batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
@@ -136,7 +136,7 @@ def _iterate_batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
 
 def _iterate_chunks(vectors: Array) -> Iterator[Floats]:
     for start in range(0, len(vectors), _CHUNK):
-        yield rounded(vectors[start : start + _CHUNK])
+        yield round_to_grid(vectors[start : start + _CHUNK])
 
 
 def _drop_seen(texts: Iterable[str], seen: set[bytes]) -> Iterator[str]:

@@ -20,7 +20,7 @@ _OUTSIDE = frozenset({
 _HOPS = 50
 
 
-def triples_of(doc: Any) -> list[Triple]:
+def extract_triples(doc: Any) -> list[Triple]:
     """Return the triples of a parsed text in the order of their verbs, each once."""
     triples: dict[Triple, None] = {}
     for head in doc:

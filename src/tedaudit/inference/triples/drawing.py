@@ -36,7 +36,7 @@ class Slots:
     noise: Floats
 
 
-def noise_of(keys: Keys, counts: Ints) -> Floats:
+def draw_noise(keys: Keys, counts: Ints) -> Floats:
     """Return the noise of every draw's slots, draw after draw; it depends only on key and position."""
     words = key_words(keys)
     noise = np.empty((int(counts.sum()), _STEPS, UNIFORMS))

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.loading import resolve
 from tedaudit.inference.loopback import is_loopback
-from tedaudit.inference.triples.clauses import triples_of
+from tedaudit.inference.triples.clauses import extract_triples
 from tedaudit.inference.triples.triple import Triple, as_triple
 
 _MAX_CHARACTERS = 100_000
@@ -59,7 +59,7 @@ def load_extractor(reference: str, *, allow_remote: bool = False) -> Extractor:
     )
 
 
-def readable(text: str, limit: int = _MAX_CHARACTERS) -> str:
+def clean_text(text: str, limit: int = _MAX_CHARACTERS) -> str:
     """Return the beginning of a text, with unpaired surrogates replaced and very long words split.
 
     A tokenizer may take quadratic time for a word: spaCy's takes a minute for 20,000 exclamation marks.
@@ -77,8 +77,8 @@ class SpacyExtractor:
     def extract(self, texts: Sequence[str]) -> list[list[Triple]]:
         """Parse each text separately: the rest of a batch could change the last bits."""
         with self._nlp.memory_zone():  # forget the words of earlier texts, so that memory stays bounded
-            docs = self._nlp.pipe((readable(text, self._limit) for text in texts), batch_size=1)
-            return [triples_of(doc) for doc in docs]
+            docs = self._nlp.pipe((clean_text(text, self._limit) for text in texts), batch_size=1)
+            return [extract_triples(doc) for doc in docs]
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the pipeline's files."""
@@ -108,7 +108,7 @@ class OpenIEExtractor:
 
     def extract(self, texts: Sequence[str]) -> list[list[Triple]]:
         """Send one request per text."""
-        return [self._extract_one(readable(text)) for text in texts]
+        return [self._extract_one(clean_text(text)) for text in texts]
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return the settings sent; which models the server has loaded cannot be seen from here."""

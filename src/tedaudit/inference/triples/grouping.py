@@ -12,7 +12,7 @@ Representative = Literal["longest", "first"]
 _BLOCK = 256  # rows compared with all others at a time
 
 
-def representatives(
+def choose_representatives(
     triples: Sequence[Triple], similarity: float, representative: Representative, *, keep_single: bool
 ) -> list[Triple]:
     """Return one triple per group, in the order of the text.

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tedaudit.errors import ModelError
 from tedaudit.inference.loading import resolve
 from tedaudit.inference.triples.triple import Triple
-from tedaudit.inference.triples.vectors import cosines, on_grid, rounded
+from tedaudit.inference.triples.vectors import cosines, normalise_to_grid, round_to_grid
 from tedaudit.types import Array, Floats
 
 TEXTS, ARRAYS = "triples.txt.xz", "triples.safetensors"
@@ -32,7 +32,7 @@ class TripleTable:
         self._raw, self.about = raw, dict(about)
         self._ends = np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) == ord("\n"))
         self._vectors, self.cluster = arrays["vectors"], arrays["cluster"]
-        self._centroids = on_grid(arrays["centroids"])
+        self._centroids = normalise_to_grid(arrays["centroids"])
         self._order = np.argsort(self.cluster, kind="stable")
         counts = np.bincount(self.cluster, minlength=len(self._centroids))
         self._starts = np.concatenate([[0], np.cumsum(counts)])
@@ -76,7 +76,7 @@ class TripleTable:
         for start in range(0, len(members), _CHUNK):
             chunk = slice(start, start + _CHUNK)
             rows = self._vectors[chunk] if cluster == WHOLE else self._vectors[members[chunk]]
-            out[:, chunk] = cosines(vectors, rounded(rows))
+            out[:, chunk] = cosines(vectors, round_to_grid(rows))
         return out
 
     def cluster_similarity(self, vectors: Floats) -> Floats:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tedaudit.errors import ModelError
 from tedaudit.inference.chat import chat_frame
-from tedaudit.inference.loading import Checkpoint, explained, load_checkpoint, quiet_loading, resolve
+from tedaudit.inference.loading import Checkpoint, explain_failure, load_checkpoint, resolve, silence_loading
 from tedaudit.inference.rows import Decoder, decoder_for
 
 Prompt = tuple[int, ...]
@@ -23,14 +23,14 @@ def load_writer(name: str, revision: str, device: str, dtype: str) -> Checkpoint
             f"'{name}' needs torch and transformers, which are not installed. "
             "Install them with: pip install 'tedaudit[models]'."
         ) from error
-    with quiet_loading(), explained(name):
+    with silence_loading(), explain_failure(name):
         options = {"revision": revision} if revision else {}
         config = AutoConfig.from_pretrained(resolve(name), **options)
     task = "seq2seq" if config.is_encoder_decoder else "causal"
     return load_checkpoint(task, name, revision, device, dtype)
 
 
-def fitting_prompt(writer: Checkpoint, template: str, triples: Sequence[str], room: int) -> Prompt:
+def fit_prompt(writer: Checkpoint, template: str, triples: Sequence[str], room: int) -> Prompt:
     """Return the prompt for as many of the triples, starting from the first, as there is room for."""
     whole = _build_prompt(writer, template, triples)
     if len(whole) <= room:
@@ -43,7 +43,7 @@ def fitting_prompt(writer: Checkpoint, template: str, triples: Sequence[str], ro
     return _build_prompt(writer, template, triples[:low])[:room]
 
 
-def written(writer: Checkpoint, limits: Mapping[Prompt, int]) -> dict[Prompt, Prompt]:
+def write_out(writer: Checkpoint, limits: Mapping[Prompt, int]) -> dict[Prompt, Prompt]:
     """Return the likeliest tokens after each prompt, one by one, up to its limit or an end token."""
     decoder, outputs = decoder_for(writer), dict[Prompt, Prompt]()
     ends, by_width = _find_ends(writer), dict[int, list[Prompt]]()
@@ -59,7 +59,7 @@ def written(writer: Checkpoint, limits: Mapping[Prompt, int]) -> dict[Prompt, Pr
     return outputs
 
 
-def decoded(writer: Checkpoint, tokens: Sequence[int]) -> str:
+def decode(writer: Checkpoint, tokens: Sequence[int]) -> str:
     """Return tokens as text, with white space collapsed."""
     known = [token for token in tokens if token < len(writer.tokenizer)]  # models pad their vocabulary
     return " ".join(str(writer.tokenizer.decode(known, skip_special_tokens=True)).split())

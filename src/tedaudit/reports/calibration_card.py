@@ -11,10 +11,17 @@ from typing import Any
 
 import yaml
 
-from tedaudit.errors import SpecError, did_you_mean, listed
-from tedaudit.reports.cards import cards_of
+from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.reports.chart import plan_words
-from tedaudit.reports.safe import IDENTIFIER, LEFT_OUT, redacted, redacted_spec, renamed, shown_plans
+from tedaudit.reports.plugin_cards import describe_plugins
+from tedaudit.reports.redaction import (
+    IDENTIFIER,
+    LEFT_OUT,
+    redact_result,
+    redact_spec,
+    rename_labels,
+    rename_plans,
+)
 from tedaudit.results.findings import AuditResult, Finding, claim_figures
 from tedaudit.results.verdict import any_violation, headline
 from tedaudit.version import __version__
@@ -56,11 +63,11 @@ def calibration_cards(result: AuditResult, only: str | None = None) -> list[dict
         )
     if only is not None and only not in labels:
         raise SpecError(
-            f"The run has no mechanism '{only}'.{did_you_mean(only, labels)} It has: {listed(labels)}."
+            f"The run has no mechanism '{only}'.{did_you_mean(only, labels)} It has: {join_names(labels)}."
         )
-    names = renamed("mechanism", labels)
-    clean = redacted(result, manifest)
-    manifest = shown_plans(result, clean, manifest)
+    names = rename_labels("mechanism", labels)
+    clean = redact_result(result, manifest)
+    manifest = rename_plans(result, clean, manifest)
     return [
         _build_card(clean, manifest, names[label], _select_spec(manifest["spec"], label, result))
         for label in labels
@@ -73,7 +80,7 @@ def _build_card(
 ) -> dict[str, Any]:
     findings = [finding for finding in result if finding.label == name]
     corpus, machine = manifest["corpus"], manifest.get("machine", {})
-    plugin = cards_of(spec)["mechanisms"][0]
+    plugin = describe_plugins(spec)["mechanisms"][0]
     return {
         "format": FORMAT,
         "kind": "tedaudit calibration card",
@@ -150,7 +157,7 @@ def _select_spec(spec: Mapping[str, Any], label: str, result: AuditResult) -> di
         "mechanisms": [m for m in spec["mechanisms"] if _get_title(m) == label] or [{"name": LEFT_OUT}],
         "attacks": [a for a in spec["attacks"] if _get_title(a) in attacks] or [{"name": LEFT_OUT}],
     }  # left out if the last call of the run did not name it
-    plain = redacted_spec({**spec, **plugins})
+    plain = redact_spec({**spec, **plugins})
     for kind, originals in plugins.items():
         plain[kind] = [_restore_identifiers(*pair) for pair in zip(originals, plain[kind], strict=True)]
     if plain["corpus"]:

@@ -9,7 +9,7 @@ import pytest
 import tedaudit
 from pages import LABEL, NASTY, TEXTS, embedded, page
 from tedaudit.reports.files import write_reports
-from tedaudit.reports.safe import LEFT_OUT, redacted, redacted_spec, safe_json
+from tedaudit.reports.redaction import LEFT_OUT, redact_result, redact_spec, safe_json
 from tedaudit.results.reading import read_result
 from tedaudit.store.directory import RunDirectory
 
@@ -58,7 +58,7 @@ def test_strings_of_plugins_are_left_out_of_a_redacted_spec():
         "attacks": [{"name": "llm", "label": "", "epsilons": [1.0]}],
         "corpus": {"name": "files", "path": "/home/me/x.csv"}, "out": "runs/x", "seed": 3,
     }  # fmt: skip
-    told = redacted_spec(spec)
+    told = redact_spec(spec)
     assert told["mechanisms"] == [
         {"name": "dp-st", "label": "", "prompt": LEFT_OUT, "slots": 2, "few": LEFT_OUT}
     ]
@@ -70,7 +70,7 @@ def test_strings_of_plugins_are_left_out_of_a_redacted_spec():
 def test_notes_that_quote_a_file_are_left_out_of_a_redacted_report(made):
     manifest = {"corpus": {"notes": ["column 'my sister called' taken as the text", made.notes[0]]}}
     result = replace(made, notes=(manifest["corpus"]["notes"][0], *made.notes))
-    told = redacted(result, manifest).notes
+    told = redact_result(result, manifest).notes
     assert not any("sister" in note for note in told)
     assert made.notes[0] in told
     assert told[-1] == "notes on how the corpus was read are left out"

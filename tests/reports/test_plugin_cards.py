@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from pages import embedded
-from tedaudit.reports.cards import cards_of
+from tedaudit.reports.plugin_cards import describe_plugins
 
 
 def test_cards_come_with_departures_and_settings(made):
@@ -20,7 +20,7 @@ def test_cards_come_with_departures_and_settings(made):
 
 @pytest.mark.parametrize("name", ["no-such-plugin", "py:no_such_module:rewrite", "py:", "py:json:no_such"])
 def test_a_plugin_that_is_gone_leaves_a_card_that_says_so(name):
-    (card,) = cards_of({"mechanisms": [{"name": name, "label": "mine"}]})["mechanisms"]
+    (card,) = describe_plugins({"mechanisms": [{"name": name, "label": "mine"}]})["mechanisms"]
     assert (card["name"], card["label"]) == (name, "mine")
     assert "its card is not available" in card["missing"]
 
@@ -28,6 +28,6 @@ def test_a_plugin_that_is_gone_leaves_a_card_that_says_so(name):
 def test_code_that_a_manifest_names_is_not_run_for_its_card(tmp_path, monkeypatch):
     (tmp_path / "trap_for_reports.py").write_text("raise SystemExit('run!')\n")
     monkeypatch.syspath_prepend(tmp_path)
-    (card,) = cards_of({"attacks": [{"name": "py:trap_for_reports:Attack"}]})["attacks"]
+    (card,) = describe_plugins({"attacks": [{"name": "py:trap_for_reports:Attack"}]})["attacks"]
     assert "missing" in card
     assert "trap_for_reports" not in sys.modules

@@ -11,8 +11,8 @@ from helpers import make_spec
 from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.errors import SpecError
-from tedaudit.reports.card import FORMAT, calibration_cards
-from tedaudit.reports.card_files import markdown, write_cards
+from tedaudit.reports.calibration_card import FORMAT, calibration_cards
+from tedaudit.reports.calibration_card_files import markdown, write_cards
 from tedaudit.results.reading import read_result
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory

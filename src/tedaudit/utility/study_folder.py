@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tedaudit.errors import RunDirectoryError, listed
+from tedaudit.errors import RunDirectoryError, join_names
 from tedaudit.nominal import Nominal
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import TEMPORARY, write_atomically
@@ -39,7 +39,8 @@ class StudyFolder:
             and any(not name.startswith((".lock", TEMPORARY)) for name in entries)
         ):
             raise RunDirectoryError(
-                f"'{self.root}' is not empty and is not a study (no {_MARK}; it has: {listed(entries[:5])}). "
+                f"'{self.root}' is not empty and is not a study (no {_MARK}; it has: "
+                f"{join_names(entries[:5])}). "
                 "Name a new or empty folder with `out` (--out)."
             )
 

@@ -6,14 +6,14 @@ from typing import Any
 
 from tedaudit.errors import TedauditError
 from tedaudit.registry import Kind, find
-from tedaudit.reports.safe import LEFT_OUT
+from tedaudit.reports.redaction import LEFT_OUT
 from tedaudit.types import Card
 
 _KINDS: dict[str, Kind] = {"mechanisms": "mechanism", "attacks": "attack"}
 _NOT_SETTINGS = {"name", "label", "epsilons"}
 
 
-def cards_of(spec: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+def describe_plugins(spec: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """Return what the mechanisms and attacks of a spec say about themselves, with the settings they had."""
     return {
         kinds: [_describe(kind, plugin) for plugin in spec.get(kinds, [])] for kinds, kind in _KINDS.items()

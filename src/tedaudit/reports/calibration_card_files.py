@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import SpecError
+from tedaudit.nominal import Nominal
 from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.reports.models import models_section
-from tedaudit.reports.table import number
+from tedaudit.reports.table import format_number
 from tedaudit.store.files import write_atomically
 
 _HEADINGS = (
@@ -70,7 +71,7 @@ def _format_list(lines: Sequence[str]) -> str:
 def _format_claims(card: Mapping[str, Any]) -> list[str]:
     lines = []
     for claim in card["claims"]:
-        nominal = "any epsilon" if claim["nominal"] is None else f"epsilon {claim['nominal']:g}"
+        nominal = Nominal.of(claim["nominal"]).phrase or "any epsilon"
         delta = f"delta {claim['total_delta']:g} in all"
         lines.append(f"{nominal}: {claim['words']}; {delta}; for {claim['neighbours']}")
     return lines or ["none"]
@@ -79,10 +80,11 @@ def _format_claims(card: Mapping[str, Any]) -> list[str]:
 def _format_row(result: Mapping[str, Any]) -> tuple[str, ...]:
     point, upper = (math.inf if result[name] is None else result[name] for name in ("point", "upper"))
     unfinished = "" if result["complete"] else ", not finished"
+    interval = f"{format_number(point)} (to {format_number(upper)})"
     return (
-        "any" if result["epsilon"] is None else f"{result['epsilon']:g}", result["plan"], result["attack"],
+        Nominal.of(result["epsilon"]).label, result["plan"], result["attack"],
         f"{result['correct']:,} / {result['guesses']:,}", f"{result['success']:.4f}",
-        f"{result['lower']:.2f}", f"{number(point)} (to {number(upper)})", f"{result['ceiling']:.2f}",
+        f"{result['lower']:.2f}", interval, f"{result['ceiling']:.2f}",
         f"{result['error']:g}", f"{result['verdict']}{unfinished}",
     )  # fmt: skip
 

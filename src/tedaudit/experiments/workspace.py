@@ -14,7 +14,7 @@ from tedaudit.spec.model import AuditSpec, parse_spec
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Workspace:
     """Where an experiment works: `runs` contains a run per corpus, shared by all experiments of a scale."""
 
     root: Path

@@ -23,13 +23,13 @@ def safe_json(data: Any) -> str:
     return text.encode("utf-8", "replace").decode("utf-8").translate(_ESCAPED)
 
 
-def redacted(result: AuditResult, manifest: Mapping[str, Any]) -> AuditResult:
+def redact_result(result: AuditResult, manifest: Mapping[str, Any]) -> AuditResult:
     """Return the result without anything that somebody typed or that came from a file.
 
     A label of several words could be a text, and a note on how a file was read may quote it.
     """
-    mechanisms = renamed("mechanism", [finding.label for finding in result])
-    attacks = renamed("attack", [finding.attack for finding in result])
+    mechanisms = rename_labels("mechanism", [finding.label for finding in result])
+    attacks = rename_labels("attack", [finding.attack for finding in result])
     findings = tuple(
         replace(f, label=mechanisms[f.label], attack=attacks[f.attack], plan=_rename_plan(f, mechanisms))
         for f in result
@@ -61,14 +61,14 @@ def _redact_model(model: Mapping[str, str], names: Mapping[str, str]) -> dict[st
     }
 
 
-def shown_plans(original: AuditResult, shown: AuditResult, manifest: Mapping[str, Any]) -> dict[str, Any]:
+def rename_plans(original: AuditResult, shown: AuditResult, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return a manifest whose plans are named as they are shown: some contain the name of a mechanism."""
     named = {old.plan: new.plan for old, new in zip(original, shown, strict=True)}
     plans = {named.get(name, name): info for name, info in manifest["plans"].items()}
     return {**manifest, "plans": plans}
 
 
-def renamed(kind: str, labels: Sequence[str]) -> dict[str, str]:
+def rename_labels(kind: str, labels: Sequence[str]) -> dict[str, str]:
     """Return how each label is shown: unchanged if it is one word, otherwise as a number."""
     distinct = list(dict.fromkeys(labels))
     return {
@@ -77,7 +77,7 @@ def renamed(kind: str, labels: Sequence[str]) -> dict[str, str]:
     }
 
 
-def redacted_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+def redact_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the spec without strings that could contain a text."""
     plain = {**spec, "out": LEFT_OUT}
     plain["mechanisms"] = [_redact_plugin(mechanism) for mechanism in spec["mechanisms"]]
