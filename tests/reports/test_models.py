@@ -12,10 +12,10 @@ from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.inference.encoders import load_encoder
 from tedaudit.registry import Reference, build
-from tedaudit.reports.card import calibration_cards
-from tedaudit.reports.card_files import write_cards
+from tedaudit.reports.calibration_card import calibration_cards
+from tedaudit.reports.calibration_card_files import write_cards
 from tedaudit.reports.files import write_reports
-from tedaudit.reports.safe import LEFT_OUT, redacted
+from tedaudit.reports.redaction import LEFT_OUT, redact_result
 from tedaudit.results.reading import read_result
 from tedaudit.store.directory import RunDirectory
 
@@ -145,13 +145,13 @@ def test_a_redacted_report_keeps_the_checksums_and_hides_the_paths(clean, expect
 )  # fmt: skip
 def test_only_what_looks_like_an_identifier_of_a_model_is_shown(modelled, name, shown):
     result = replace(modelled, models=tuple({**model, "model": name} for model in modelled.models))
-    told = redacted(result, modelled.run.manifest()).models
+    told = redact_result(result, modelled.run.manifest()).models
     assert {model["model"] for model in told} == {name if shown else LEFT_OUT}
 
 
 def test_who_uses_a_model_is_hidden_if_the_name_could_be_a_text(modelled):
     result = replace(modelled, models=({**modelled.models[0], "used_by": "my sister called again"},))
-    (told,) = redacted(result, modelled.run.manifest()).models
+    (told,) = redact_result(result, modelled.run.manifest()).models
     assert told["used_by"] == LEFT_OUT
 
 
