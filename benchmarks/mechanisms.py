@@ -26,7 +26,7 @@ import torch
 from architectures import ARCHITECTURES, PEAKED, save
 
 from tedaudit.inference.loading import load_checkpoint
-from tedaudit.inference.zoo import folder as folder_of
+from tedaudit.inference.zoo import find_folder as folder_of
 from tedaudit.registry import Reference, build
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Draw

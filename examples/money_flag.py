@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tedaudit import Card, Claim, Draw, Rewrite
-from tedaudit.seeding import uniforms
+from tedaudit import Card, Claim, Draw, Rewrite, uniforms
 
 SENTENCES = ("This message is not about money.", "This message is about money.")
 
@@ -20,7 +19,11 @@ class MoneyFlag:
     """The fields of the dataclass are the whole configuration."""
 
     pattern: str = r"[$£€]\s?\d"
-    card: ClassVar[Card] = Card(name="money-flag", summary="One noisy bit: is money mentioned?")
+    card: ClassVar[Card] = Card(
+        name="money-flag",
+        summary="One noisy bit: whether money is mentioned.",
+        claim="epsilon for the whole text, exactly",
+    )
 
     def claim(self, epsilon: float) -> Claim:
         """Promise epsilon for the whole text."""

@@ -24,7 +24,7 @@ from torch.nn import functional
 
 from tedaudit.inference.adept import AdeptConfig, AdeptModel, encode, greedy_decode, load_adept, read_tokens
 from tedaudit.inference.quantised import WEIGHTS, save_quantised
-from tedaudit.mechanisms._noise import clipped_norm
+from tedaudit.mechanisms._noise import clip_norm
 from tedaudit.mechanisms.adept import Adept
 from tedaudit.types import Draw
 
@@ -98,7 +98,7 @@ def measured(folder: Path, data: Path, held_out: list[str], seed: int) -> dict[s
     found = {}
     for name, some in (("", texts), (", EWT and SNIPS", modern)):
         latents = encode(checkpoint, read_tokens(checkpoint, some, WIDTH))
-        clean = clipped_norm(latents.astype(np.float64), CLIP).astype(np.float32)
+        clean = clip_norm(latents.astype(np.float64), CLIP).astype(np.float32)
         written = greedy_decode(checkpoint, clean, WIDTH).tolist()
         found[f"without noise{name}"] = shown(reconstruction(checkpoint.tokenizer, some, written))
         found[f"mean norm before clipping{name}"] = f"{np.linalg.norm(latents, axis=1).mean():.2f}"

@@ -24,7 +24,7 @@ from common.vocabulary import END, PAD, START, encoded, tokenizer_for
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from tedaudit.inference.loading import load_checkpoint
-from tedaudit.inference.triples.writing import decoded, written
+from tedaudit.inference.triples.writing import decode, write_out
 from tedaudit.mechanisms.dp_paraphrase import DPParaphrase
 from tedaudit.types import Draw
 
@@ -138,8 +138,8 @@ def greedy(folder: Path, texts: Sequence[str]) -> list[str]:
     """Return the likeliest rewrite of each text."""
     writer = load_checkpoint("causal", str(folder), dtype="float32")
     prompts = [prompt(writer, text) for text in texts]
-    tokens = written(writer, dict.fromkeys(prompts, 32))
-    return [decoded(writer, tokens[one]) for one in prompts]
+    tokens = write_out(writer, dict.fromkeys(prompts, 32))
+    return [decode(writer, tokens[one]) for one in prompts]
 
 
 def drawn(folder: Path, texts: Sequence[str], epsilon: float) -> list[str]:

@@ -25,7 +25,7 @@ from common.vocabulary import END, PAD, encoded, tokenizer_for
 from transformers import T5Config, T5ForConditionalGeneration
 
 from tedaudit.inference.loading import load_checkpoint
-from tedaudit.inference.triples.writing import decoded, written
+from tedaudit.inference.triples.writing import decode, write_out
 from tedaudit.mechanisms.dp_prompt import DPPrompt
 from tedaudit.mechanisms.dp_st import DPST
 from tedaudit.types import Draw
@@ -155,8 +155,8 @@ def token_accuracy(folder: Path, batches: Batches) -> str:
 def greedy(folder: Path, prompts: Sequence[tuple[int, ...]], limit: int) -> list[str]:
     """Return the likeliest continuation of each prompt."""
     writer = load_checkpoint("seq2seq", str(folder), dtype="float32")
-    tokens = written(writer, dict.fromkeys(prompts, limit))
-    return [decoded(writer, tokens[one]) for one in prompts]
+    tokens = write_out(writer, dict.fromkeys(prompts, limit))
+    return [decode(writer, tokens[one]) for one in prompts]
 
 
 def copied(folder: Path, texts: Sequence[str]) -> str:

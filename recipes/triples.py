@@ -23,10 +23,10 @@ from common.text import LICENCES, is_held_out, sentences
 
 from tedaudit.inference.triples.build import TableRecipe, build_table
 from tedaudit.inference.triples.extraction import Extractor, load_extractor
-from tedaudit.inference.triples.grouping import representatives
+from tedaudit.inference.triples.grouping import choose_representatives
 from tedaudit.inference.triples.table import WHOLE, TripleTable, load_table
 from tedaudit.inference.triples.triple import Triple
-from tedaudit.inference.triples.vectors import embedded, load_dense_encoder
+from tedaudit.inference.triples.vectors import embed, load_dense_encoder
 
 SHARES = {"tatoeba": 6, "ewt": 2, "wikitext2": 2, "gutenberg": 1}
 LONGEST = 110  # characters of a sentence
@@ -49,7 +49,7 @@ class Chosen:
     def extract(self, texts: Sequence[str]) -> list[list[Triple]]:
         """Return the longest of every group of like triples."""
         found = self._extractor.extract(texts)
-        grouped = [representatives(triples, 0.4, "longest", keep_single=True) for triples in found]
+        grouped = [choose_representatives(triples, 0.4, "longest", keep_single=True) for triples in found]
         return [[triple for triple in triples if _says_something(triple)] for triples in grouped]
 
     def fingerprint(self) -> Mapping[str, str]:
@@ -107,7 +107,7 @@ def measured(table: TripleTable, held_out: list[str]) -> dict[str, str]:
     """Return the size of the table, and how well it serves sentences that it was not made from."""
     found = Chosen(load_extractor("zoo:parser")).extract(held_out)
     triples = [triple.text for some in found for triple in some]
-    vectors = embedded(load_dense_encoder("zoo:encoder"), triples, table.dimensions)
+    vectors = embed(load_dense_encoder("zoo:encoder"), triples, table.dimensions)
     steps = range(0, len(vectors), 256)
     best = np.concatenate([table.similarity(vectors[i : i + 256], WHOLE).max(axis=1) for i in steps])
     sizes = [table.size(cluster) for cluster in range(table.clusters)]

@@ -14,16 +14,18 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.errors import SpecError
 from tedaudit.execution.chunks import read_result as read_chunk_result
 from tedaudit.execution.chunks import write_chunk
-from tedaudit.execution.runner import run
 from tedaudit.registry import Reference
-from tedaudit.results.reading import AuditResult
+from tedaudit.results.findings import AuditResult
 from tedaudit.seeding import normals, uniforms
 from tedaudit.spec.model import AuditSpec, parse_spec
-from tedaudit.store.directory import RunDirectory, read_frame, table_info
+from tedaudit.store.directory import RunDirectory
+from tedaudit.store.files import read_frame
+from tedaudit.store.table_folder import TableFolder
 from tedaudit.types import Card, Claim, Draw, Guess, Observation, Rewrite
 
 HERE = Path(__file__).parent
@@ -83,7 +85,7 @@ def tables(root: Path) -> dict[str, list[tuple[object, ...]]]:
     found: dict[str, list[tuple[object, ...]]] = {}
     for info in sorted(root.glob("*/**/table.json")):
         folder = info.parent
-        key = table_info(folder)["key"]
+        key = TableFolder(folder).info().key
         parts = [read_frame(path, key) for path in sorted(folder.glob("part-*.parquet"))]
         rows = pl.concat(parts).rows() if parts else []
         by_text = folder.relative_to(root).parts[0] == "rewrites"
@@ -116,21 +118,32 @@ def within(count: int, trials: int, probability: float, error: float = NEVER) ->
     )
 
 
-class FileExecutor:
+class FileEngine:
     """Does every chunk in a process of its own, with nothing but files in between."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self._waiting = folder, []
         self.chunks = 0
 
-    def run(self, work):
-        for tag, chunk in work:
+    @property
+    def has_room(self) -> bool:
+        return not self._waiting
+
+    def offer(self, plugins):
+        """Take nothing: plug-ins of this process are of no use in another."""
+
+    def submit(self, ticket, chunk):
+        self._waiting.append((ticket, chunk))
+
+    def finished(self):
+        while self._waiting:
+            ticket, chunk = self._waiting.pop(0)
             self.chunks += 1
             source, target = self._folder / f"{self.chunks}.in", self._folder / f"{self.chunks}.out"
             write_chunk(source, chunk)
             command = [sys.executable, "-m", "tedaudit.worker", str(source), str(target)]
             subprocess.run(command, cwd=HERE, check=True)  # where py:helpers:... can be imported
-            yield tag, read_chunk_result(target, chunk)
+            yield ticket, read_chunk_result(target, chunk)
 
 
 @dataclass
@@ -271,5 +284,5 @@ def stopped(spec, parts):
             raise Stop
 
     with pytest.raises(Stop):
-        run(spec, progress)
+        run(spec, progress=progress)
     return RunDirectory(spec.folder)

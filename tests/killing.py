@@ -8,8 +8,8 @@ from pathlib import Path
 
 import helpers  # noqa: F401 - before the forks
 import tedaudit.reports.files  # noqa: F401 - before the forks
+from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError
-from tedaudit.execution.runner import run
 from tedaudit.results.reading import read_result
 from tedaudit.spec.model import AuditSpec, parse_spec, read_spec
 from tedaudit.store.directory import RunDirectory

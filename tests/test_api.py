@@ -206,7 +206,7 @@ def test_a_corpus_is_a_name_a_corpus_or_any_texts(corpus, size):
         ),
         (3, "not a int"),
         (b"texts", "not a bytes"),
-        ([3, 4], "it holds a int"),
+        ([3, 4], "it contains a int"),
         (["only one"], "has 1 distinct text to draw"),
         ([], "has 0 distinct texts to draw"),
     ],

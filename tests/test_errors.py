@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from tedaudit import errors
-from tedaudit.errors import TedauditError, did_you_mean, listed
+from tedaudit.errors import TedauditError, did_you_mean, join_names
 
 
 def test_every_exception_can_be_caught_as_one():
@@ -20,9 +20,9 @@ def test_an_encoder_that_fails_is_a_model_that_fails():
 
 
 def test_names_are_listed_in_order_and_nothing_is_said_to_be_nothing():
-    assert listed(["b", "a", "c"]) == "a, b, c"
-    assert listed({"x": 1, "w": 2}) == "w, x"
-    assert listed([]) == "(none)"
+    assert join_names(["b", "a", "c"]) == "a, b, c"
+    assert join_names({"x": 1, "w": 2}) == "w, x"
+    assert join_names([]) == "(none)"
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_a_far_miss_is_answered_with_nothing(name, allowed):
 
 def test_names_to_choose_from_may_come_from_a_generator():
     assert did_you_mean("identty", (name for name in ["identity"])) == " Did you mean 'identity'?"
-    assert listed(name for name in ["b", "a"]) == "a, b"
+    assert join_names(name for name in ["b", "a"]) == "a, b"

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tedaudit.errors import PluginError
-from tedaudit.registry import imported
+from tedaudit.registry import import_object
 
 
 @pytest.fixture
@@ -21,32 +21,32 @@ def folder(tmp_path, monkeypatch):
 
 def refusal(name):
     with pytest.raises(PluginError) as caught:
-        imported(name)
+        import_object(name)
     return str(caught.value)
 
 
 def test_the_standard_library_can_be_reached():
-    assert imported("py:textwrap:dedent")("  a") == "a"
-    assert imported("os.path:join") is imported("py:os.path:join")
+    assert import_object("py:textwrap:dedent")("  a") == "a"
+    assert import_object("os.path:join") is import_object("py:os.path:join")
 
 
 def test_a_module_of_the_current_folder_can_be_reached(folder):
     (folder / "my_own_rewriter.py").write_text("def swap(text):\n    return text[::-1]\n")
-    assert imported("py:my_own_rewriter:swap")("abc") == "cba"
+    assert import_object("py:my_own_rewriter:swap")("abc") == "cba"
 
 
 def test_a_package_of_the_current_folder_can_be_reached(folder):
     (folder / "my_own_package").mkdir()
     (folder / "my_own_package" / "__init__.py").write_text("")
     (folder / "my_own_package" / "inner.py").write_text("ANSWER = 42\n")
-    assert imported("py:my_own_package.inner:ANSWER") == 42
+    assert import_object("py:my_own_package.inner:ANSWER") == 42
 
 
 def test_the_current_folder_comes_last_so_that_it_hides_nothing(folder):
     (folder / "textwrap.py").write_text("dedent = None\n")
-    assert imported("py:textwrap:dedent") is not None
+    assert import_object("py:textwrap:dedent") is not None
     assert sys.path[-1] == str(folder)
-    imported("py:textwrap:dedent")
+    import_object("py:textwrap:dedent")
     assert sys.path.count(str(folder)) == 1
 
 

@@ -12,8 +12,8 @@ from scipy.stats import binom
 
 import tedaudit
 from helpers import NEVER, make_spec, sentences, within
+from tedaudit.api import run
 from tedaudit.estimators import baseline, reduced_form, success_from_epsilon
-from tedaudit.execution.runner import run
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.seeding import uniforms
 from tedaudit.store.directory import RunDirectory

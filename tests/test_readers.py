@@ -99,7 +99,7 @@ def test_columns_without_a_header_are_numbered_from_one(tmp_path):
     }
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path):
+def test_a_byte_order_mark_is_not_part_of_the_first_name(tmp_path):
     file = tmp_path / "a.csv"
     file.write_bytes(b"\xef\xbb\xbf" + CSV.encode())
     assert list(read_table(file)) == ["text", "label"]
@@ -186,7 +186,7 @@ def test_a_ragged_row_is_named_with_the_line_it_starts_at(tmp_path, row):
 def test_a_ragged_tsv_row_is_named_with_its_line(tmp_path):
     file = tmp_path / "a.tsv"
     file.write_text("text\tn\none\t1\ntwo\t2\t3\n")
-    assert "line 3 has 3 fields where the first row has 2" in _refusal(file)
+    assert "line 3 has 3 fields, but the first row has 2" in _refusal(file)
 
 
 def test_a_quotation_mark_that_is_never_closed_is_named_with_its_row(tmp_path):
@@ -202,7 +202,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("line", ['{"text": "two"', '["two"]', "two"])
-def test_a_line_that_is_no_json_object_is_named(tmp_path, line):
+def test_a_line_that_is_not_a_json_object_is_named(tmp_path, line):
     file = tmp_path / "a.jsonl"
     file.write_text(f'{{"text": "one"}}\n{line}\n')
     assert "line 2" in _refusal(file)
@@ -238,7 +238,7 @@ def test_importing_the_module_needs_no_polars():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_format_is_told_by_the_name_whatever_its_case(tmp_path):
+def test_the_format_is_read_from_the_name_whatever_its_case(tmp_path):
     names = ["A.CSV", "b.v2.jsonl.GZ", "c.json", "d"]
     assert [table_format(tmp_path / name) for name in names] == ["csv", "jsonl", "", ""]
 
@@ -254,7 +254,7 @@ def test_a_column_that_does_not_exist_is_refused_with_the_one_that_was_meant():
         choose_column({"review": ["a"], "label": ["b"]}, "reviw", "table")
 
 
-def test_a_usual_name_is_taken_and_said():
+def test_a_usual_name_is_taken_and_noted():
     name, note = choose_column({"label": ["0"], "Sentence": ["a"]}, "", "table")
     assert name == "Sentence"
     assert note == "column 'Sentence' taken as the text (others: label); name one with 'column'"
@@ -275,10 +275,10 @@ def test_two_columns_of_strings_with_unusual_names_are_not_guessed():
         choose_column({"column_1": ["a"], "column_2": ["b"]}, "", "table")
 
 
-def test_texts_are_taken_apart_from_the_labels_and_none_is_blank():
+def test_texts_are_separated_from_labels_and_none_becomes_blank():
     assert take_text({"n": [1, 2], "text": ["a", None]}, "text", "table") == (["a", ""], {"n": [1, 2]})
 
 
-def test_a_text_that_is_no_string_is_named_with_its_row():
-    with pytest.raises(CorpusError, match=r"row 2: column 'text' holds a value of type int"):
+def test_a_text_that_is_not_a_string_is_named_with_its_row():
+    with pytest.raises(CorpusError, match=r"row 2: column 'text' has a value of type int"):
         take_text({"text": ["a", 5]}, "text", "table")

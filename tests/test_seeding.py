@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, norm
 
 from tedaudit import seeding
-from tedaudit.seeding import derive, normals, philox, rare, uniforms, words
+from tedaudit.seeding import derive, key_numbers, key_words, normals, philox, rare, uniforms, words
 
 KEY = derive(7, "pinned")
 KEYS = [derive(3, "key", i) for i in range(50)]
@@ -231,3 +231,43 @@ def test_no_global_generator_is_read_or_set():
     normals(KEYS, 3)
     rare(KEYS, 3, 0.1)
     assert before == (random.getstate(), np.random.get_state()[1].tobytes())  # noqa: NPY002
+
+
+@given(
+    st.lists(
+        st.one_of(st.sampled_from([0, 1, 2**32, 2**96, 2**128 - 1]), st.integers(0, 2**128 - 1)), max_size=5
+    )
+)
+@settings(deadline=2000)
+def test_words_and_numbers_of_keys_say_the_same(keys):
+    parts = key_words(keys)
+    assert parts.dtype == np.uint32
+    assert parts.tolist() == [[key >> shift & 0xFFFFFFFF for shift in (0, 32, 64, 96)] for key in keys]
+    assert key_words(parts) is parts
+    assert key_numbers(parts) == keys
+    assert all(type(key) is int for key in key_numbers(parts))
+
+
+def test_keys_give_the_same_numbers_as_words_and_as_whole_numbers():
+    keys = [*KEYS, 0, 2**128 - 1]
+    parts = key_words(keys)
+    for draw in (words, uniforms, normals):
+        for n, start in ((7, 0), (3, 5), (0, 0)):
+            assert np.array_equal(draw(keys, n, start), draw(parts, n, start))
+    assert np.array_equal(rare(keys, 9, 0.3), rare(parts, 9, 0.3))
+    assert np.array_equal(uniforms(keys[::2], 3), uniforms(parts[::2], 3))
+    assert uniforms(key_words([]), 3).shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    "keys", [np.zeros((2, 3), np.uint32), np.zeros((2, 4), np.uint64), np.zeros((1, 4, 1))]
+)
+def test_arrays_of_another_form_are_no_keys(keys):
+    with pytest.raises(ValueError, match="four words of type uint32 per key"):
+        uniforms(keys, 1)
+
+
+@pytest.mark.parametrize("key", [-1, 2**128])
+def test_a_key_of_more_than_128_bits_is_refused(key):
+    with pytest.raises(OverflowError):
+        key_words([key])

@@ -16,7 +16,7 @@ import pytest
 
 from tedaudit.inference.triples.table import save_table
 from tedaudit.inference.triples.triple import Triple
-from tedaudit.inference.triples.vectors import embedded, load_dense_encoder
+from tedaudit.inference.triples.vectors import embed, load_dense_encoder
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
@@ -71,7 +71,7 @@ def save_parser(folder: Path) -> Path:
 def save_public_table(folder: Path, dimensions: int = 32) -> Path:
     """Save six triples in three clusters, embedded by the real encoder."""
     encoder = load_dense_encoder(minilm())
-    vectors = embedded(encoder, [triple.text for triple in PUBLIC], dimensions)
+    vectors = embed(encoder, [triple.text for triple in PUBLIC], dimensions)
     cluster = np.array(CLUSTERS, dtype=np.int32)
     centroids = np.stack([vectors[cluster == i].mean(axis=0) for i in range(3)])
     arrays = {

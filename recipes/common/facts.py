@@ -14,8 +14,8 @@ from pathlib import Path
 
 from common.edits import spaced
 from common.text import is_held_out
-from tedaudit.inference.triples.clauses import triples_of
-from tedaudit.inference.triples.grouping import representatives
+from tedaudit.inference.triples.clauses import extract_triples
+from tedaudit.inference.triples.grouping import choose_representatives
 from tedaudit.inference.triples.triple import Triple, as_triple
 
 MOST = 4  # facts in a text
@@ -66,9 +66,9 @@ def facts_of_trees(path: Path) -> list[Told]:
     """Return the facts of parsed sentences: each by itself, and all of a sentence that holds little else."""
     found: list[Told] = []
     for text, words in trees(path):
-        triples = triples_of(words)
+        triples = extract_triples(words)
         if len(triples) > 1:
-            triples = representatives(triples, _SIMILAR, "longest", keep_single=True)
+            triples = choose_representatives(triples, _SIMILAR, "longest", keep_single=True)
         found += [((triple.text,), told(triple)) for triple in triples]
         parts = {word.lower() for triple in triples for word in _WORD.findall(triple.text)}
         own = [word.lower() for word in _WORD.findall(text)]

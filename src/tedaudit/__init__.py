@@ -10,28 +10,66 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tedaudit.api import audit, load_corpus
-    from tedaudit.errors import TedauditError
-    from tedaudit.estimators import Bound, baseline, reduced_form
-    from tedaudit.execution.runner import run
-    from tedaudit.results.reading import AuditResult, Finding
-    from tedaudit.spec.model import AuditSpec, parse_spec
-    from tedaudit.types import Card, Claim, Corpus, Draw, Guess, Observation, Rewrite
+    from tedaudit.api import audit, compare, estimate, load_corpus, load_run, report, rewrite, run
+    from tedaudit.batches import Draws, Guesses, Observations, Rewrites
+    from tedaudit.errors import (
+        ContractError,
+        CorpusError,
+        EncoderError,
+        ModelError,
+        PluginError,
+        RunDirectoryError,
+        SpecError,
+        TedauditError,
+    )
+    from tedaudit.estimators import Bound
+    from tedaudit.execution.engines.protocol import Engine
+    from tedaudit.nominal import NO_EPSILON, Nominal
+    from tedaudit.results.findings import AuditResult, Finding
+    from tedaudit.results.verdict import Verdict
+    from tedaudit.seeding import normals, uniforms
+    from tedaudit.spec.model import AuditSpec
+    from tedaudit.types import (
+        Attack,
+        Card,
+        Claim,
+        Corpus,
+        CorpusLoader,
+        Draw,
+        Guess,
+        Mechanism,
+        Observation,
+        Rewrite,
+        Split,
+    )
 
 _HOMES = {
-    "tedaudit.api": ("audit", "load_corpus"),
-    "tedaudit.errors": ("TedauditError",),
-    "tedaudit.estimators": ("Bound", "baseline", "reduced_form"),
-    "tedaudit.results.reading": ("AuditResult", "Finding"),
-    "tedaudit.execution.runner": ("run",),
-    "tedaudit.spec.model": ("AuditSpec", "parse_spec"),
-    "tedaudit.types": ("Card", "Claim", "Corpus", "Draw", "Guess", "Observation", "Rewrite"),
-}
+    "tedaudit.api": ("audit", "compare", "estimate", "load_corpus", "load_run", "report", "rewrite", "run"),
+    "tedaudit.batches": ("Draws", "Guesses", "Observations", "Rewrites"),
+    "tedaudit.errors": (
+        "ContractError", "CorpusError", "EncoderError", "ModelError", "PluginError", "RunDirectoryError",
+        "SpecError", "TedauditError",
+    ),
+    "tedaudit.estimators": ("Bound",),
+    "tedaudit.execution.engines.protocol": ("Engine",),
+    "tedaudit.nominal": ("NO_EPSILON", "Nominal"),
+    "tedaudit.results.findings": ("AuditResult", "Finding"),
+    "tedaudit.results.verdict": ("Verdict",),
+    "tedaudit.seeding": ("normals", "uniforms"),
+    "tedaudit.spec.model": ("AuditSpec",),
+    "tedaudit.types": (
+        "Attack", "Card", "Claim", "Corpus", "CorpusLoader", "Draw", "Guess", "Mechanism", "Observation",
+        "Rewrite", "Split",
+    ),
+}  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "AuditResult", "AuditSpec", "Bound", "Card", "Claim", "Corpus", "Draw", "Finding", "Guess", "Observation",
-    "Rewrite", "TedauditError", "audit", "baseline", "load_corpus", "parse_spec", "reduced_form", "run",
+    "NO_EPSILON", "Attack", "AuditResult", "AuditSpec", "Bound", "Card", "Claim", "ContractError", "Corpus",
+    "CorpusError", "CorpusLoader", "Draw", "Draws", "EncoderError", "Engine", "Finding", "Guess", "Guesses",
+    "Mechanism", "ModelError", "Nominal", "Observation", "Observations", "PluginError", "Rewrite", "Rewrites",
+    "RunDirectoryError", "SpecError", "Split", "TedauditError", "Verdict", "audit", "compare", "estimate",
+    "load_corpus", "load_run", "normals", "report", "rewrite", "run", "uniforms",
 ]  # fmt: skip
 
 

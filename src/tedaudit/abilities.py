@@ -1,4 +1,4 @@
-"""What a plug-in may offer beyond its kind, each a protocol: whoever has the methods has the ability."""
+"""Optional abilities of plug-ins, each a protocol: whatever has the methods has the ability."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.types import Array, Floats
+from tedaudit.types import Array, Floats, ModelUse
 
 
 @runtime_checkable
@@ -27,7 +27,7 @@ class KnowsMechanism(Protocol):
     """
 
     def unfit(self, mechanism: Any) -> str:
-        """Return why the attack cannot be used on this mechanism; nothing where it can."""
+        """Return why the attack cannot be used on this mechanism, or an empty string if it can."""
         ...
 
     def meet(self, mechanism: Any, epsilon: float) -> None:
@@ -41,11 +41,11 @@ class Practises(Protocol):
 
     @property
     def own_rewrites(self) -> int:
-        """How many rewrites of its own it makes for each mechanism and epsilon; 0 where none."""
+        """How many rewrites of its own it makes for each mechanism and epsilon."""
         ...
 
     def practise_on(self, texts: Sequence[str]) -> None:
-        """Take in the texts: others than the audited ones where the corpus has any. Called before `meet`."""
+        """Take in the texts: other than the audited ones if the corpus has any. Called before `meet`."""
         ...
 
 
@@ -90,11 +90,20 @@ class HasFingerprint(Protocol):
 
 
 @runtime_checkable
+class UsesModels(Protocol):
+    """A plug-in behind whose results there are trained models: every result file names them."""
+
+    def models(self) -> Sequence[ModelUse]:
+        """Return the models by the resolved names of their checkpoints."""
+        ...
+
+
+@runtime_checkable
 class HasOwnEpsilons(Protocol):
     """A mechanism for which the epsilons of the spec mean nothing, or that has a grid of its own."""
 
     def epsilons(self, asked: Sequence[float]) -> Sequence[float]:
-        """Return the epsilons to audit, given those asked for; infinity stands for "takes none"."""
+        """Return the epsilons to audit, given those asked for; `(NO_EPSILON,)` if it takes none."""
         ...
 
 

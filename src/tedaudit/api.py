@@ -1,21 +1,36 @@
-"""The short ways in from Python: everything here fills an `AuditSpec` and runs it."""
+"""The short ways in from Python: they compose execution, results and reports."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tedaudit.corpora._given import Given
-from tedaudit.errors import SpecError, listed
-from tedaudit.execution.runner import Progress, run
+from tedaudit.errors import SpecError, join_names
+from tedaudit.estimators import Bound, reduced_form
+from tedaudit.execution.engines.protocol import Engine
+from tedaudit.execution.engines.serial import SerialEngine
+from tedaudit.execution.release import Order, release
+from tedaudit.execution.runner import Progress, execute
 from tedaudit.registry import Reference, build
-from tedaudit.results.reading import AuditResult
-from tedaudit.spec.model import parse_spec
-from tedaudit.types import Corpus, Mechanism
+from tedaudit.reports.figures import write_figures
+from tedaudit.reports.files import write_reports
+from tedaudit.results.comparison import Compared, compare_runs
+from tedaudit.results.findings import AuditResult
+from tedaudit.results.lineups import Axis
+from tedaudit.results.reading import read_result
+from tedaudit.spec.model import AuditSpec, PluginSpec, parse_spec
+from tedaudit.store.directory import RunDirectory
+from tedaudit.types import Corpus, Mechanism, Rewrite
+
+AnyMechanism = str | Mechanism | Callable[..., Any] | Mapping[str, Any]
+_PLAN_SETTINGS = ("k", "lambda_", "strategy", "top", "estimator")
+_SINGULAR = {"mechanisms": "mechanism", "epsilons": "epsilon", "attacks": "attack"}
 
 
 def audit(
-    mechanism: str | Mechanism | Callable[..., Any] | Mapping[str, Any],
+    mechanism: AnyMechanism,
     corpus: str | Corpus | Sequence[str] | Mapping[str, Any] | None = None,
     *,
     epsilon: float | Sequence[float] = (),
@@ -23,38 +38,105 @@ def audit(
     trials: int = 1000,
     **settings: Any,
 ) -> AuditResult:
-    """Audit one mechanism and return what was found.
+    """Audit one mechanism and return the result.
 
     `mechanism` is a name, a plug-in, or a plain function from text to text (or list to list);
     `corpus` a name or a list of texts; without it, those that the mechanism brings, or the demo. Any
-    other setting of `AuditSpec` may be given, and `k`, `lambda_`, `strategy`, `top` or `estimator`
-    for the plan. Without `out` nothing stays on disk.
+    other setting of `AuditSpec` may be given, `k`, `lambda_`, `strategy`, `top` or `estimator` for the
+    plan, and `engine` and `progress` as for `run`. Without `out` the run directory is a temporary one
+    that lives as long as the result; `result.save(path)` keeps it.
 
     >>> audit(str.upper, ["a b", "c d", "e f"], epsilon=1.0, trials=200).violated
     True
     """
-    taken = {"mechanisms": "mechanism", "epsilons": "epsilon", "attacks": "attack"}
-    for wrong, right in taken.items():
-        if wrong in settings:
-            raise SpecError(f"`audit` has no setting '{wrong}': give one or several as `{right}`.")
-    plan = {
-        key.rstrip("_"): settings.pop(key)
-        for key in ("k", "lambda_", "strategy", "top", "estimator")
-        if key in settings
-    }
+    for plural, singular in _SINGULAR.items():
+        if plural in settings:
+            raise SpecError(f"`audit` has no setting '{plural}': give one or several as `{singular}`.")
+    plan = {key.rstrip("_"): settings.pop(key) for key in _PLAN_SETTINGS if key in settings}
+    engine: Engine | None = settings.pop("engine", None)
     progress: Progress | None = settings.pop("progress", None)
     if plan:
         if "plans" in settings:
-            raise SpecError(f"Both `plans` and {listed(plan)} were given: put them into one of the plans.")
+            raise SpecError(
+                f"Both `plans` and {join_names(plan)} were given: put them into one of the plans."
+            )
         settings["plans"] = [plan]
-    given: Any = corpus
+    texts: Any = corpus
     if corpus is not None and not isinstance(corpus, str | Mapping):
-        given = {"name": "given", "live": Given(corpus)}
-    settings |= {"mechanisms": [mechanism], "corpus": given, "attacks": attack, "trials": trials}
-    with tempfile.TemporaryDirectory(prefix="tedaudit-") as temporary:
-        kept = bool(settings.get("out"))
-        settings.setdefault("out", str(Path(temporary) / "run"))
-        return run(parse_spec({**settings, "epsilons": epsilon}), progress, page=kept)
+        texts = {"name": "given", "live": Given(corpus)}
+    settings |= {"mechanisms": [mechanism], "corpus": texts, "attacks": attack, "trials": trials}
+    settings["epsilons"] = epsilon
+    if settings.get("out"):
+        return run(settings, engine, progress)
+    folder = tempfile.TemporaryDirectory(prefix="tedaudit-")
+    result = run({**settings, "out": str(Path(folder.name) / "run")}, engine, progress, page=False)
+    return replace(result, keeper=folder)
+
+
+def run(
+    spec: AuditSpec | Mapping[str, Any],
+    engine: Engine | None = None,
+    progress: Progress | None = None,
+    *,
+    page: bool = True,
+) -> AuditResult:
+    """Run an audit, or go on with it, and return the result; `page` says whether to write report.html.
+
+    The engine does the model work; by default this process does. `progress` is called with what is
+    being done, how much of it is done and how much there is.
+    """
+    checked = spec if isinstance(spec, AuditSpec) else parse_spec(spec)
+    results: list[AuditResult] = []
+
+    def finish(store: RunDirectory) -> None:
+        results.append(read_result(store))
+        write_reports(results[0], page=page)
+
+    execute(checked, engine or SerialEngine(checked.batch_size), progress or (lambda *_: None), finish)
+    return results[0]
+
+
+def load_run(path: str | Path, alpha: float | None = None, delta: float | None = None) -> AuditResult:
+    """Return the result of a run directory from its tables; no model is loaded."""
+    return read_result(RunDirectory(Path(path)), alpha, delta)
+
+
+def compare(
+    *runs: str | Path | AuditResult,
+    by: Axis | None = None,
+    against: str | None = None,
+    alpha: float = 0.01,
+) -> Compared:
+    """Compare runs, or the attacks or mechanisms of one, trial by trial if they share a plan."""
+    stores = [run.run if isinstance(run, AuditResult) else RunDirectory(Path(run)) for run in runs]
+    return compare_runs(stores, by, against, alpha)
+
+
+def report(run: str | Path | AuditResult, *, redact: bool = False, figures: bool = False) -> AuditResult:
+    """Write the reports of a run again, and its figures if asked for; return the result as they show it."""
+    result = run if isinstance(run, AuditResult) else load_run(run)
+    shown = write_reports(result, redact=redact)
+    if figures:
+        write_figures(shown)
+    return shown
+
+
+def rewrite(
+    mechanism: AnyMechanism, texts: Sequence[str], epsilon: float, *, draws: int = 1, seed: int | None = None
+) -> list[Rewrite]:
+    """Rewrite texts for release, with secret noise; several draws of a text follow each other.
+
+    A seed makes the noise repeatable, and known to whoever knows the seed: for experiments only.
+    """
+    plugin = build(PluginSpec.model_validate(mechanism).reference("mechanism"))
+    return [released.rewrite for released in release(plugin, texts, Order(epsilon, draws, seed))]
+
+
+def estimate(
+    correct: int, trials: int, candidates: int = 2, alpha: float = 0.01, delta: float = 0.0
+) -> Bound:
+    """Return the bound for counts alone: right guesses among trials with a number of candidates."""
+    return reduced_form(correct, trials, candidates, alpha, delta)
 
 
 def load_corpus(name: str, **options: Any) -> Corpus:

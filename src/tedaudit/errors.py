@@ -39,12 +39,12 @@ class RunDirectoryError(TedauditError):
     """A run directory that does not fit what is asked of it, or a damaged file in it."""
 
 
-def listed(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     """Return names as one readable, sorted list."""
     return ", ".join(sorted(names)) or "(none)"
 
 
 def did_you_mean(name: str, allowed: Iterable[str]) -> str:
-    """Return " Did you mean 'x'?" where a close name exists, else the empty string."""
+    """Return " Did you mean 'x'?" if there is a close name, otherwise an empty string."""
     close = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.6)
     return f" Did you mean '{close[0]}'?" if close else ""

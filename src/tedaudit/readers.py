@@ -1,7 +1,7 @@
 """Read tables of texts: csv, tsv, jsonl, parquet and txt, plain or compressed, into columns.
 
 Every value of a csv or tsv stays the string it is in the file; a tsv has no quoting; a txt has one
-text a line. Whatever is wrong with a file is said with its name and, where there is one, the line.
+text per line. Errors name the file and, if possible, the line.
 """
 
 import bz2
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tedaudit.errors import CorpusError, did_you_mean, listed
+from tedaudit.errors import CorpusError, did_you_mean, join_names
 
 Table = dict[str, list[Any]]
 
@@ -29,7 +29,7 @@ TEXT_NAMES = (
 
 
 def table_format(path: Path) -> str:
-    """Return the format that a file's name ends in, compression aside; "" where it is none of ours."""
+    """Return the format that a file's name ends in, compression aside; "" if it is not a known one."""
     endings = path.name.lower().split(".")[1:]
     if endings and endings[-1] in COMPRESSIONS:
         endings.pop()
@@ -42,36 +42,38 @@ def read_table(path: str | Path, *, encoding: str = "utf-8", header: bool = True
     kind = table_format(file)
     if not kind and file.is_file():
         raise CorpusError(
-            f"The name of '{file}' does not say what table it is. It must end in one of: {listed(FORMATS)}; "
-            f"then, if compressed, in one of: {listed(COMPRESSIONS)}. Rename the file, or convert it."
+            f"The name of '{file}' does not tell its format. It must end in one of: {join_names(FORMATS)}; "
+            f"then, if compressed, in one of: {join_names(COMPRESSIONS)}. Rename the file, or convert it."
         )
     if kind == "parquet":
-        table = _from_parquet(read_bytes(file), file)
+        table = _read_parquet(read_bytes(file), file)
     else:
         text = decode(read_bytes(file), file, encoding)
         if kind == "txt":
             table = {"text": lines_of(text)}
         elif kind in ("jsonl", "ndjson"):
-            table = _from_objects(json_objects(text, file))
+            table = _build_from_objects(json_objects(text, file))
         else:
-            rows = _csv_rows(text, file) if kind == "csv" else _tsv_rows(text)
-            table = _from_rows(rows, file, header=header)
+            rows = _read_csv_rows(text, file) if kind == "csv" else _read_tsv_rows(text)
+            table = _build_from_rows(rows, file, header=header)
     if not any(table.values()):
-        raise CorpusError(f"'{file}' has no rows, only the columns: {listed(table)}. Is it the right file?")
+        raise CorpusError(
+            f"'{file}' has no rows, only the columns: {join_names(table)}. Is it the right file?"
+        )
     return table
 
 
 def read_text(path: str | Path, *, encoding: str = "utf-8") -> str:
-    """Return the whole text of a file, decompressed where its name says so."""
+    """Return the whole text of a file, decompressed if its name says so."""
     file = Path(path).expanduser()
     return decode(read_bytes(file), file, encoding)
 
 
 def read_bytes(file: Path) -> bytes:
-    """Return the content of a file, decompressed where its name says so; an empty file is refused."""
+    """Return the content of a file, decompressed if its name says so; an empty file is refused."""
     if file.is_dir():
-        names = listed(entry.name for entry in file.iterdir())
-        raise CorpusError(f"'{file}' is a folder; a file is needed. It holds: {names}.")
+        names = join_names(entry.name for entry in file.iterdir())
+        raise CorpusError(f"'{file}' is a folder, not a file. It contains: {names}.")
     if not file.exists():
         near = [entry.name for entry in file.parent.iterdir()] if file.parent.is_dir() else []
         raise CorpusError(
@@ -84,24 +86,24 @@ def read_bytes(file: Path) -> bytes:
     ending = file.suffix.lower().lstrip(".")
     if raw and ending in COMPRESSIONS:
         try:
-            raw = _decompressed(raw, ending, file)
+            raw = _decompress(raw, ending, file)
         except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
             raise CorpusError(
-                f"'{file}' is damaged or is no .{ending} file: {error}. Fetch it again, or decompress it."
+                f"'{file}' is damaged or not a .{ending} file: {error}. Download it again, or decompress it."
             ) from error
     if not raw:
-        raise CorpusError(f"'{file}' is empty. Is it the right file, and was it fetched completely?")
+        raise CorpusError(f"'{file}' is empty. Is it the right file, and was it downloaded completely?")
     return raw
 
 
-def _decompressed(raw: bytes, ending: str, file: Path) -> bytes:
+def _decompress(raw: bytes, ending: str, file: Path) -> bytes:
     if ending == "gz":
         return gzip.decompress(raw)
     if ending == "bz2":
         return bz2.decompress(raw)
     if ending == "xz":
         return lzma.decompress(raw)
-    # Python has a zstd of its own from 3.14 on; pyarrow comes with the hub extra.
+    # Python includes zstd from 3.14 on; pyarrow comes with the hub extra.
     for module in ("compression.zstd", "pyarrow"):
         try:
             library = importlib.import_module(module)
@@ -111,31 +113,31 @@ def _decompressed(raw: bytes, ending: str, file: Path) -> bytes:
             return bytes(library.input_stream(io.BytesIO(raw), compression="zstd").read())
         return bytes(library.open(io.BytesIO(raw)).read())
     raise CorpusError(
-        f"'{file}' is compressed with zstd, for which this Python has no library. "
+        f"'{file}' is compressed with zstd, but no zstd library is installed. "
         f"Run: pip install pyarrow; or decompress it: zstd -d '{file}'."
     )
 
 
 def decode(raw: bytes, file: Path, encoding: str) -> str:
-    """Return bytes as text; a byte that does not fit is named with its place in the file."""
+    """Return bytes as text; an error names the invalid byte and its position in the file."""
     try:
         text = raw.decode(encoding)
     except LookupError as error:
         known = "ascii, cp1252, latin-1, utf-8, utf-16 and Python's other text encodings"
-        raise CorpusError(f"'{file}': there is no encoding '{encoding}'. There are: {known}.") from error
+        raise CorpusError(f"'{file}': there is no encoding '{encoding}'. Known are: {known}.") from error
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         wide = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
         other = "utf-16" if wide else "utf-8" if "utf" not in encoding.lower() else "latin-1"
         raise CorpusError(
             f"'{file}' is not {encoding}: byte 0x{raw[error.start]:02x} at offset {error.start:,}, "
-            f"line {line:,}. Say what it is, such as 'encoding: {other}', or convert the file to UTF-8."
+            f"line {line:,}. Set the encoding, such as 'encoding: {other}', or convert the file to UTF-8."
         ) from error
     return text.removeprefix("\ufeff")
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines of a text, split at line feeds only, without an empty one after the last."""
+    """Return the lines of a text, split at line feeds only; a trailing line feed adds no empty line."""
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     return lines[:-1] if lines[-1] == "" else lines
 
@@ -151,34 +153,34 @@ def json_objects(text: str, file: Path) -> list[dict[str, Any]]:
         except json.JSONDecodeError as error:
             raise CorpusError(
                 f"'{file}', line {number:,} is not JSON: {error.msg} at character {error.pos + 1:,}. "
-                'Every line is one object, such as {"text": "..."}: repair or remove the line.'
+                'Every line must be one object, such as {"text": "..."}: fix or remove the line.'
             ) from error
         if not isinstance(value, dict):
             raise CorpusError(
-                f"'{file}', line {number:,} holds JSON of type {type(value).__name__}. "
-                'Every line is one object, such as {"text": "..."}.'
+                f"'{file}', line {number:,} is JSON of type {type(value).__name__}. "
+                'Every line must be one object, such as {"text": "..."}.'
             )
         objects.append(value)
     return objects
 
 
-def _from_objects(objects: Sequence[Mapping[str, Any]]) -> Table:
+def _build_from_objects(objects: Sequence[Mapping[str, Any]]) -> Table:
     names = dict.fromkeys(name for item in objects for name in item)
     return {name: [item.get(name) for item in objects] for name in names}
 
 
-def _from_parquet(raw: bytes, file: Path) -> Table:
+def _read_parquet(raw: bytes, file: Path) -> Table:
     import polars
 
     try:
         return polars.read_parquet(io.BytesIO(raw)).to_dict(as_series=False)
     except polars.exceptions.PolarsError as error:
         raise CorpusError(
-            f"'{file}' is damaged or is no parquet file: {error}. Fetch or write it again."
+            f"'{file}' is damaged or not a parquet file: {error}. Download or write it again."
         ) from error
 
 
-def _csv_rows(text: str, file: Path) -> Iterator[tuple[int, list[str]]]:
+def _read_csv_rows(text: str, file: Path) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     while True:
         line = reader.line_num + 1
@@ -189,68 +191,68 @@ def _csv_rows(text: str, file: Path) -> Iterator[tuple[int, list[str]]]:
         except csv.Error as error:
             raise CorpusError(
                 f"'{file}', the row that starts at line {line:,} is not csv: {error}. The usual cause is a "
-                "quotation mark that is not closed or not doubled. Repair it; keep very long texts as .jsonl."
+                "quotation mark that is not closed or not doubled. Fix it; store very long texts as .jsonl."
             ) from error
         yield line, row
 
 
-def _tsv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
+def _read_tsv_rows(text: str) -> Iterator[tuple[int, list[str]]]:
     for number, line in enumerate(lines_of(text), 1):
         yield number, line.split("\t") if line else []
 
 
-def _from_rows(rows: Iterable[tuple[int, list[str]]], file: Path, *, header: bool) -> Table:
-    """Return rows of equal width as columns; a blank line is a row of blanks, so that it is counted."""
+def _build_from_rows(rows: Iterable[tuple[int, list[str]]], file: Path, *, header: bool) -> Table:
+    """Return rows of equal width as columns; a blank line is a row of empty strings, so it is counted."""
     remaining = iter(rows)
     first = next((row for _, row in remaining if row), None)
     if first is None:
-        raise CorpusError(f"'{file}' holds blank lines only. Is it the right file?")
+        raise CorpusError(f"'{file}' has only blank lines. Is it the right file?")
     width = len(first)
     names = [f"column_{position}" for position in range(1, width + 1)]
-    kept: list[list[str]] = [] if header else [first]
+    table_rows: list[list[str]] = [] if header else [first]
     if header:
         names = [name.strip() or names[position] for position, name in enumerate(first)]
-        twice = {name for name in names if names.count(name) > 1}
-        if twice:
+        duplicates = {name for name in names if names.count(name) > 1}
+        if duplicates:
             raise CorpusError(
-                f"'{file}' names more than one column '{listed(twice)}'. Rename one; or, if the first row "
-                "is a text already, set 'header: false'."
+                f"'{file}' has duplicate columns: {join_names(duplicates)}. Rename one; or, if the first row "
+                "is already data, set 'header: false'."
             )
     for line, row in remaining:
         if row and len(row) != width:
             raise CorpusError(
-                f"'{file}', line {line:,} has {len(row)} fields where the first row has {width}. In a .csv, "
-                "a field with a comma stands in double quotes; in a .tsv, no field holds a tab. "
-                "Repair the line, or save the table as .jsonl."
+                f"'{file}', line {line:,} has {len(row)} fields, but the first row has {width}. In a .csv, "
+                "a field with a comma must be in double quotes; in a .tsv, no field may contain a tab. "
+                "Fix the line, or save the table as .jsonl."
             )
-        kept.append(row or [""] * width)
-    return {name: [row[position] for row in kept] for position, name in enumerate(names)}
+        table_rows.append(row or [""] * width)
+    return {name: [row[position] for row in table_rows] for position, name in enumerate(names)}
 
 
 def choose_column(
     table: Mapping[str, Sequence[Any]], wanted: str, source: str, *, advice: str = ""
 ) -> tuple[str, str]:
-    """Return the text column, and a note where it was guessed among several; `advice` ends a refusal."""
+    """Return the text column, and a note if it was guessed among several; `advice` is added to errors."""
     if wanted:
         if wanted in table:
             return wanted, ""
         raise CorpusError(
-            f"{source} has no column '{wanted}'. It has: {listed(table)}.{did_you_mean(wanted, table)} "
+            f"{source} has no column '{wanted}'. It has: {join_names(table)}.{did_you_mean(wanted, table)} "
             f"Name one of them with 'column'.{advice}"
         )
     by_usual_name = {name.strip().lower(): name for name in reversed(list(table))}
-    found = next((by_usual_name[usual] for usual in TEXT_NAMES if usual in by_usual_name), "")
-    if not found:
+    chosen = next((by_usual_name[usual] for usual in TEXT_NAMES if usual in by_usual_name), "")
+    if not chosen:
         of_strings = [name for name, values in table.items() if _holds_strings(values)]
         if len(of_strings) != 1:
             raise CorpusError(
-                f"{source}: which column is the text? It has: {listed(table)}. "
+                f"{source}: which column is the text? It has: {join_names(table)}. "
                 f"Name one of them with 'column'.{advice}"
             )
-        found = of_strings[0]
-    others = [name for name in table if name != found]
-    note = f"column '{found}' taken as the text (others: {listed(others)}); name one with 'column'"
-    return found, note if others else ""
+        chosen = of_strings[0]
+    others = [name for name in table if name != chosen]
+    note = f"column '{chosen}' taken as the text (others: {join_names(others)}); name one with 'column'"
+    return chosen, note if others else ""
 
 
 def _holds_strings(values: Sequence[Any]) -> bool:
@@ -259,13 +261,13 @@ def _holds_strings(values: Sequence[Any]) -> bool:
 
 
 def take_text(table: Mapping[str, list[Any]], column: str, source: str) -> tuple[list[str], Table]:
-    """Return the texts of a column, "" where there is none, and the other columns."""
+    """Return the texts of a column, "" for missing ones, and the other columns."""
     texts: list[str] = []
     for row, value in enumerate(table[column], 1):
         if value is not None and not isinstance(value, str):
             raise CorpusError(
-                f"{source}, row {row:,}: column '{column}' holds a value of type {type(value).__name__}, "
-                "not a text. Name the column of texts with 'column', or write its values as strings."
+                f"{source}, row {row:,}: column '{column}' has a value of type {type(value).__name__}, "
+                "not a text. Name the text column with 'column', or write its values as strings."
             )
         texts.append(value or "")
     return texts, {name: values for name, values in table.items() if name != column}

@@ -18,8 +18,8 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tedaudit.abilities import HasFingerprint
-from tedaudit.errors import PluginError, SpecError, did_you_mean, listed
+from tedaudit.abilities import HasFingerprint, UsesModels
+from tedaudit.errors import PluginError, SpecError, did_you_mean, join_names
 from tedaudit.types import Card
 
 Kind = Literal["mechanism", "attack", "corpus"]
@@ -36,6 +36,13 @@ class Reference:
     params: Mapping[str, Any] = field(default_factory=dict)
     live: object | None = None
 
+    @property
+    def identity(self) -> str:
+        """A name that two references share only if they make the same plug-in."""
+        if self.live is not None:
+            return f"{self.kind} at {id(self.live)}"
+        return f"{self.kind} {self.name} {sorted(self.params.items(), key=lambda item: item[0])!r}"
+
 
 def names(kind: Kind) -> list[str]:
     """Return the names of all plug-ins of a kind, without importing them."""
@@ -44,31 +51,33 @@ def names(kind: Kind) -> list[str]:
     foreign = [entry.name for entry in _entry_points(kind)]
     twice = {name for name in own + foreign if (own + foreign).count(name) > 1}
     if twice:
-        raise PluginError(f"Two {kind} plug-ins are named {listed(twice)}: rename or uninstall one of them.")
+        raise PluginError(
+            f"Two {kind} plug-ins are named {join_names(twice)}: rename or uninstall one of them."
+        )
     return sorted(own + foreign)
 
 
 def find(kind: Kind, name: str) -> Any:
     """Return the class of a plug-in, or the object a `py:` name stands for."""
     if name.startswith("py:"):
-        return imported(name)
+        return import_object(name)
     if name not in names(kind):
         known = names(kind)
         raise PluginError(
-            f"There is no {kind} named '{name}'.{did_you_mean(name, known)} There are: {listed(known)}; "
+            f"There is no {kind} named '{name}'.{did_you_mean(name, known)} There are: {join_names(known)}; "
             f"your own: py:package.module:name."
         )
     for entry in _entry_points(kind):
         if entry.name == name:
             return _loaded(kind, entry)
     module = importlib.import_module(f"tedaudit.{_FOLDERS[kind]}.{name.replace('-', '_')}")
-    for found in vars(module).values():
-        if inspect.isclass(found) and getattr(getattr(found, "card", None), "name", "") == name:
-            return found
+    for value in vars(module).values():
+        if inspect.isclass(value) and getattr(getattr(value, "card", None), "name", "") == name:
+            return value
     raise PluginError(f"{module.__name__} holds no class whose card is named '{name}'.")
 
 
-def imported(name: str) -> Any:
+def import_object(name: str) -> Any:
     """Return what `py:package.module:name` stands for; the current folder counts as importable."""
     module_name, _, attribute = name.removeprefix("py:").partition(":")
     if not module_name or not attribute:
@@ -91,7 +100,7 @@ def imported(name: str) -> Any:
         public = [key for key in vars(module) if not key.startswith("_")]
         raise PluginError(
             f"'{name}': {module_name} has no '{attribute}'.{did_you_mean(attribute, public)} "
-            f"It has: {listed(public)}."
+            f"It has: {join_names(public)}."
         )
     return getattr(module, attribute)
 
@@ -100,21 +109,20 @@ def build(reference: Reference) -> Any:
     """Return the plug-in, its fields checked by name and simple type."""
     if reference.live is not None:
         return reference.live
-    found = find(reference.kind, reference.name)
+    plugin = find(reference.kind, reference.name)
     params = dict(reference.params)
-    if reference.kind == "mechanism" and not inspect.isclass(found):
-        from tedaudit.mechanisms.function import Function
-
-        function = reference.name if reference.name.startswith("py:") else found
-        found, params = Function, {"function": function, **params}
-    if not (inspect.isclass(found) and hasattr(found, _VERBS[reference.kind]) and hasattr(found, "card")):
+    if reference.kind == "mechanism" and not inspect.isclass(plugin):
+        function = reference.name if reference.name.startswith("py:") else plugin
+        plugin, params = find("mechanism", "function"), {"function": function, **params}
+    if not (inspect.isclass(plugin) and hasattr(plugin, _VERBS[reference.kind]) and hasattr(plugin, "card")):
+        article = "an" if reference.kind == "attack" else "a"
         raise PluginError(
-            f"'{reference.name}' is no {reference.kind}: it must be a class with a `card` and a method "
-            f"`{_VERBS[reference.kind]}`; see CONTRIBUTING.md for one in 30 lines."
+            f"'{reference.name}' is not {article} {reference.kind}: it must be a class with a `card` and "
+            f"a method `{_VERBS[reference.kind]}`; see CONTRIBUTING.md for one in 30 lines."
         )
-    params = {**_variant(found, reference.name, params), **params}
-    _check_parameters(found, reference.name, params)
-    return found(**params)
+    params = {**_variant(plugin, reference.name, params), **params}
+    _check_parameters(plugin, reference.name, params)
+    return plugin(**params)
 
 
 def cards(kind: Kind) -> list[Card]:
@@ -135,8 +143,8 @@ def parameters(plugin: type) -> dict[str, Any]:
 
 def variants(plugin: type) -> Mapping[str, Mapping[str, Any]]:
     """Return the named sets of field values that a plug-in offers."""
-    found: Mapping[str, Mapping[str, Any]] = getattr(plugin, "variants", {})
-    return found
+    offered: Mapping[str, Mapping[str, Any]] = getattr(plugin, "variants", {})
+    return offered
 
 
 def zoo_fields(plugin: Any) -> dict[str, str]:
@@ -150,26 +158,38 @@ def determinants(plugin: Any) -> dict[str, Any]:
 
     A field whose metadata says `incidental`, such as the device, may change between runs.
     """
-    found: dict[str, Any] = {"name": plugin.card.name, "version": plugin.card.version}
+    known: dict[str, Any] = {"name": plugin.card.name, "version": plugin.card.version}
     parts = fields(plugin) if is_dataclass(plugin) else ()
     for key in [part.name for part in parts if part.init and not part.metadata.get("incidental")]:
-        value = getattr(plugin, key)
-        found[key] = value if isinstance(value, str | int | float | bool | None) else _described(value)
+        known[key] = _describe_value(getattr(plugin, key))
     if isinstance(plugin, HasFingerprint):
-        found.update(plugin.fingerprint())
-    return found
+        known.update(plugin.fingerprint())
+    return known
 
 
-def _described(value: Any) -> Any:
+def _describe_value(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return [_described(item) for item in value]
+        return [_describe_value(item) for item in value]
     if isinstance(value, str | int | float | bool | None):
         return value
-    return written(value)
+    return describe_object(value)
 
 
-def written(value: object) -> str:
-    """Return how an object is written down: so that it can be found again, where that is possible."""
+def model_uses(user: str, plugin: Any, known: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the checkpoints behind a plug-in's results: resolved names, with checksums from `known`."""
+    if not isinstance(plugin, UsesModels):
+        return []
+    return [
+        {
+            "used_by": user, "part": use.part, "model": use.name,
+            "checksum": use.checksum or str(known.get(use.part, "")),
+        }
+        for use in plugin.models()
+    ]  # fmt: skip
+
+
+def describe_object(value: object) -> str:
+    """Return how an object is written down, so that it can be found again if that is possible."""
     name = str(getattr(value, "__qualname__", ""))
     module = getattr(value, "__module__", None) or "builtins"
     if not name or "<" in name or "." in name or module == "__main__":
@@ -187,7 +207,7 @@ def _loaded(kind: Kind, entry: importlib.metadata.EntryPoint) -> Any:
     except Exception as error:  # whatever another package's code raises
         raise PluginError(
             f"The {kind} '{entry.name}' stands for {entry.value}, which cannot be loaded: "
-            f"{type(error).__name__}: {error}. Mend, update or uninstall the package that declares it."
+            f"{type(error).__name__}: {error}. Fix, update or uninstall the package that declares it."
         ) from error
 
 
@@ -199,7 +219,8 @@ def _variant(plugin: type, name: str, params: dict[str, Any]) -> Mapping[str, An
     wanted = str(params.pop("variant"))
     if wanted not in offered:
         raise SpecError(
-            f"'{name}' has no variant '{wanted}'.{did_you_mean(wanted, offered)} It has: {listed(offered)}."
+            f"'{name}' has no variant '{wanted}'.{did_you_mean(wanted, offered)} It has: "
+            f"{join_names(offered)}."
         )
     return offered[wanted]
 
@@ -210,7 +231,7 @@ def _check_parameters(plugin: type, name: str, params: Mapping[str, Any]) -> Non
         if key not in allowed:
             raise SpecError(
                 f"'{name}' has no parameter '{key}'.{did_you_mean(key, allowed)} "
-                f"It takes: {listed(allowed) if allowed else 'none'}."
+                f"It takes: {join_names(allowed) if allowed else 'none'}."
             )
         if not _fits(value, allowed[key]):
             wanted = _wanted(allowed[key])
@@ -218,7 +239,9 @@ def _check_parameters(plugin: type, name: str, params: Mapping[str, Any]) -> Non
     parts = fields(plugin) if is_dataclass(plugin) else ()
     missing = {f.name for f in parts if f.init and not _has_default(f)} - set(params)
     if missing:
-        raise SpecError(f"'{name}' needs a value for: {listed(missing)}. It takes: {listed(allowed)}.")
+        raise SpecError(
+            f"'{name}' needs a value for: {join_names(missing)}. It takes: {join_names(allowed)}."
+        )
 
 
 def _has_default(part: Any) -> bool:
@@ -227,7 +250,7 @@ def _has_default(part: Any) -> bool:
 
 def _wanted(hint: Any) -> str:
     if typing.get_origin(hint) is Literal:
-        return f"one of: {listed(map(str, typing.get_args(hint)))}"
+        return f"one of: {join_names(map(str, typing.get_args(hint)))}"
     return f"of type {hint.__name__ if inspect.isclass(hint) else hint}"
 
 

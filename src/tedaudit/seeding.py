@@ -14,6 +14,8 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Words = npt.NDArray[np.uint64]  # 32-bit words kept in 64 bits, so that products do not overflow
+KeyWords = npt.NDArray[np.uint32]  # 128-bit keys, four words each
+Keys = Sequence[int] | KeyWords
 
 _ROUNDS = 10
 _MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
@@ -36,6 +38,25 @@ def derive(key: int, *purpose: str | int | bytes) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
+def key_words(keys: Keys) -> KeyWords:
+    """Return the four 32-bit words of each 128-bit key, the lowest first; an array of them as it is."""
+    if isinstance(keys, np.ndarray) and keys.ndim > 1:
+        if keys.dtype != np.uint32 or keys.shape[1:] != (4,):
+            raise ValueError(
+                f"An array of keys has shape {keys.shape} and type {keys.dtype}; "
+                "it must have four words of type uint32 per key."
+            )
+        return keys
+    raw = b"".join(int(key).to_bytes(16, "little") for key in keys)
+    return np.frombuffer(raw, dtype="<u4").reshape(-1, 4).astype(np.uint32)
+
+
+def key_numbers(words: KeyWords) -> list[int]:
+    """Return each key as a whole number: the inverse of `key_words`."""
+    raw = words.astype("<u4").tobytes()
+    return [int.from_bytes(raw[start : start + 16], "little") for start in range(0, len(raw), 16)]
+
+
 def philox(counter: tuple[Words, Words, Words, Words], key: tuple[Words, Words]) -> list[Words]:
     """Return the four output words of Philox4x32-10 for arrays of counters and keys."""
     c0, c1, c2, c3 = counter
@@ -47,10 +68,9 @@ def philox(counter: tuple[Words, Words, Words, Words], key: tuple[Words, Words])
     return [c0, c1, c2, c3]
 
 
-def words(keys: Sequence[int], n: int, start: int = 0) -> Words:
+def words(keys: Keys, n: int, start: int = 0) -> Words:
     """Return 32-bit words number start to start + n - 1 of every key, as an array (keys, n)."""
-    raw = b"".join(int(key).to_bytes(16, "little") for key in keys)
-    parts = np.frombuffer(raw, dtype="<u4").reshape(-1, 4).astype(np.uint64)
+    parts = key_words(keys).astype(np.uint64)
     first, last = start // 4, (start + n + 3) // 4
     block = np.arange(first, max(last, first), dtype=np.uint64)[None, :]
     shape = (len(parts), block.shape[1])
@@ -65,7 +85,7 @@ def words(keys: Sequence[int], n: int, start: int = 0) -> Words:
     return flat[:, start - 4 * first : start - 4 * first + n]
 
 
-def uniforms(keys: Sequence[int], n: int, start: int = 0) -> Floats:
+def uniforms(keys: Keys, n: int, start: int = 0) -> Floats:
     """Return n uniforms in [0, 1) with 53 random bits per key: positions start to start + n - 1."""
     pair = words(keys, 2 * n, 2 * start)
     high, low = pair[:, 0::2] >> np.uint64(5), pair[:, 1::2] >> np.uint64(6)
@@ -73,7 +93,7 @@ def uniforms(keys: Sequence[int], n: int, start: int = 0) -> Floats:
     return np.asarray(mantissa.astype(np.float64) * 2.0**-53, dtype=np.float64)
 
 
-def normals(keys: Sequence[int], n: int, start: int = 0) -> Floats:
+def normals(keys: Keys, n: int, start: int = 0) -> Floats:
     """Return n standard normals per key, by inversion at the centre of each uniform's cell."""
     from scipy.special import ndtri
 
@@ -84,7 +104,7 @@ def normals(keys: Sequence[int], n: int, start: int = 0) -> Floats:
     return np.asarray(np.where(upper, -quantile, quantile), dtype=np.float64)
 
 
-def rare(keys: Sequence[int], n: int, probability: float) -> npt.NDArray[np.bool_]:
+def rare(keys: Keys, n: int, probability: float) -> npt.NDArray[np.bool_]:
     """Return n coins per key that are true with the given probability, right for ones far below 2**-53.
 
     A uniform of 53 bits cannot fall below 2**-53 other than at 0, so the cell in which the

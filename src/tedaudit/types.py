@@ -15,17 +15,21 @@ from typing import Any, ClassVar, Literal, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.errors import SpecError, listed
+from tedaudit.errors import SpecError, join_names
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Unit = Literal["token", "word", "triple", "sentence", "document"]
 Seen = Literal["text", "tokens", "latent"]
+Score = Literal["", "cosine", "word cosine", "latent similarity", "log-likelihood", "ordered answers"]
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One rewriting request. All noise is a function of the key."""
+    """One rewriting request. All noise is a function of the key.
+
+    `epsilon` is nominal; it is infinite if the mechanism takes none.
+    """
 
     text: str
     epsilon: float
@@ -56,7 +60,7 @@ class Observation:
 class Guess:
     """One score per candidate, higher for the likelier source. Ties are broken by the auditor.
 
-    `shown` says at which place each candidate was shown, where the attack reads them in an order.
+    `shown` says at which place each candidate was shown, if the attack reads them in an order.
     """
 
     scores: Floats
@@ -68,7 +72,7 @@ class Guess:
 class Claim:
     """What a mechanism promises: epsilon never travels without its unit, delta and neighbours.
 
-    `actual` is the epsilon that the noise really gives at that delta, where the mechanism can
+    `actual` is the epsilon that the noise really gives at that delta, if the mechanism can
     recompute it; a release that uses a wrong constant promises `epsilon` and delivers `actual`.
     """
 
@@ -87,7 +91,7 @@ class Claim:
         if not 0 <= self.delta < 1:
             raise SpecError(f"A claim's delta is {self.delta}; it must be at least 0 and below 1.")
         if self.unit not in get_args(Unit):
-            raise SpecError(f"A claim's unit is '{self.unit}'; it is one of: {listed(get_args(Unit))}.")
+            raise SpecError(f"A claim's unit is '{self.unit}'; it is one of: {join_names(get_args(Unit))}.")
         if self.max_units is not None and self.max_units < 1:
             raise SpecError(
                 f"A claim's max_units is {self.max_units}; it must be 1 or more, or None for unbounded."
@@ -101,7 +105,7 @@ class Claim:
 
     @property
     def total(self) -> float:
-        """Epsilon of a whole release by basic composition; infinite where the units are unbounded."""
+        """Epsilon of a whole release by basic composition; infinite if the units are unbounded."""
         return math.inf if self.max_units is None else self.epsilon * self.max_units
 
     @property
@@ -123,7 +127,16 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What a plug-in says of itself wherever it is listed. Raise `version` when its results change."""
+    """What a plug-in says of itself wherever it is listed. Raise `version` when its results change.
+
+    An attack's `sees` names the parts of a rewrite that it is given, and `score` says what its scores are,
+    if they are more than an order:
+
+    - "cosine", "word cosine": of the output with each candidate, by sentence embeddings or by words;
+    - "latent similarity": of the released latent with each candidate's own;
+    - "log-likelihood": of the release under the mechanism itself, so that a posterior follows from it;
+    - "ordered answers": the candidates were read in an order, and `Guess.shown` says in which.
+    """
 
     name: str
     summary: str
@@ -132,6 +145,19 @@ class Card:
     departures: tuple[str, ...] = ()
     sees: tuple[Seen, ...] = ("text",)
     version: int = 1
+    score: Score = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUse:
+    """A trained model behind a plug-in's results: its resolved name, and a checksum of its weights.
+
+    Without a checksum it is the entry of the plug-in's `fingerprint` for that part.
+    """
+
+    part: str
+    name: str
+    checksum: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,20 +194,19 @@ class Corpus:
         return digest.hexdigest()
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """Return the form in which texts count as the same: Unicode NFC, white space folded."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which texts stand in line-up together and which of them is rewritten; one row per observation.
+    """Which texts are candidates together and which of them is rewritten; one row per observation.
 
     `candidates` holds positions in the pool, the text that was sampled first in column 0; it is
-    None where every row's candidates are the whole pool. `secret` indexes into the candidates.
+    None if every row's candidates are the whole pool. `secret` indexes into the candidates.
     `replicate` counts how often the plan has rewritten that text before, so that every row has
-    noise of its own. The rows of one trial follow each other (two of them for the baseline
-    estimator, which rewrites both candidates).
+    noise of its own. The rows of one trial follow each other: as many as the estimator needs.
     """
 
     candidates: npt.NDArray[np.int32] | None
@@ -200,8 +225,8 @@ class Plan:
 
     def rows(self, start: int, stop: int) -> "Plan":
         """Return a run of consecutive rows."""
-        some = None if self.candidates is None else self.candidates[start:stop]
-        return Plan(some, self.secret[start:stop], self.replicate[start:stop])
+        candidates = None if self.candidates is None else self.candidates[start:stop]
+        return Plan(candidates, self.secret[start:stop], self.replicate[start:stop])
 
 
 class Mechanism(Protocol):
@@ -210,10 +235,10 @@ class Mechanism(Protocol):
     card: ClassVar[Card]
 
     def claim(self, epsilon: float) -> Claim | None:
-        """Return what is promised at this epsilon, or None where nothing is."""
+        """Return what is promised at this epsilon, or None if nothing is."""
         ...
 
-    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+    def rewrite(self, draws: Sequence[Draw]) -> Sequence[Rewrite]:
         """Return one rewrite per draw, in order."""
         ...
 
@@ -223,7 +248,7 @@ class Attack(Protocol):
 
     card: ClassVar[Card]
 
-    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+    def guess(self, seen: Sequence[Observation]) -> Sequence[Guess]:
         """Return one guess per observation, in order."""
         ...
 

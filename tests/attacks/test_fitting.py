@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy.optimize import brentq
+from scipy.special import expit, softmax
 
 from tedaudit.attacks._fitting import fit
 
@@ -58,3 +59,21 @@ def test_a_feature_that_never_differs_is_worth_nothing():
     trials, secrets = trials_with([2.0], 200)
     learnt = fit([np.column_stack([one, np.ones(4)]) for one in trials], secrets)
     assert learnt.values[1] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_weights_stay_small_where_one_feature_always_tells_the_secret():
+    rng = np.random.default_rng(0)
+    trials = [rng.normal(size=(4, 2)) for _ in range(200)]
+    learnt = fit(trials, [int(one[:, 0].argmax()) for one in trials])
+    assert np.isfinite(learnt.values).all()
+    assert 1 < learnt.values[0] < 8
+    assert abs(learnt.values[1]) < 0.5
+
+
+@pytest.mark.parametrize("count", [5, 500])
+def test_the_penalty_on_weights_is_a_hundredth_per_trial_however_many_there_are(count):
+    """With one feature that is 1 for the secret and 0 for the other, the weight can be worked out."""
+    learnt = fit([np.array([[1.0], [0.0]])] * count, [0] * count)
+    expected = brentq(lambda weight: expit(-weight) - 0.01 * weight, 0, 20)
+    assert expected < 4
+    assert learnt.values == pytest.approx([expected], rel=1e-3)

@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import binom, norm
 
 import tedaudit
+from tedaudit.api import run
 from tedaudit.attacks.internal import Internal
 from tedaudit.corpora._given import Given
 from tedaudit.errors import SpecError
-from tedaudit.execution.runner import run
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.seeding import normals
 from tedaudit.spec.model import parse_spec
@@ -55,7 +55,7 @@ def test_l2_is_right_as_often_as_the_normal_distribution_says(sigma):
     found = tedaudit.audit(Noisy(sigma), ["here", "there"], epsilon=1.0, attack=[spec], trials=trials)
     expected = norm.cdf(math.dist(PLACES["here"], PLACES["there"]) / (2 * sigma))
     low, high = binom.ppf([1e-6, 1 - 1e-6], trials, expected)
-    assert low <= next(iter(found)).tally.correct <= high
+    assert low <= next(iter(found)).counts.correct <= high
 
 
 def test_scores_are_cosines_and_negative_squared_distances():

@@ -70,7 +70,7 @@ def test_candidates_keep_their_scores_in_any_order(attack):
     assert equal([row[::-1] for row in scores(attack, seen)], scores(attack, turned))
 
 
-def test_sets_of_different_sizes_may_stand_in_one_batch(attack):
+def test_sets_of_different_sizes_may_be_in_one_batch(attack):
     mixed = [o for both in zip(pairs(k=2), pairs(k=4), strict=True) for o in both]
     found = scores(attack, mixed)
     assert equal(found[0::2], scores(attack, pairs(k=2)))

@@ -48,7 +48,7 @@ def test_the_contract_is_kept():
 
 def test_no_attack_on_the_text_is_right_more_often():
     rows = tedaudit.audit(WordRR(slots=8), "demo", epsilon=7.0, attack=["likelihood", "lexical"], trials=1500)
-    right = {row.attack: row.tally.correct for row in rows}
+    right = {row.attack: row.counts.correct for row in rows}
     assert right["likelihood"] >= right["lexical"] - 40
     attainable = {row.measures.attainable for row in rows}  # of the outputs, whatever the attack
     assert len(attainable) == 1

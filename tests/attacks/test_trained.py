@@ -4,13 +4,13 @@ from typing import ClassVar
 import pytest
 
 import tedaudit
-from tedaudit.attacks._practice import exercises, own_rewrites
+from tedaudit.api import run
+from tedaudit.attacks._practice import make_exercises, make_rewrites
 from tedaudit.attacks.ensemble import Ensemble
 from tedaudit.attacks.trained import Trained
 from tedaudit.corpora.demo import Demo
 from tedaudit.errors import SpecError
 from tedaudit.execution.preparation import practice_texts, prepare
-from tedaudit.execution.runner import run
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.spec.model import parse_spec
 from tedaudit.testing import check_attack
@@ -45,14 +45,14 @@ def spec(folder, attacks, mechanism="py:test_trained:Watched", **more):
 def test_what_a_mechanism_does_to_lengths_is_learnt(tmp_path):
     found = {row.attack: row for row in run(spec(tmp_path / "a", [
         {"name": "trained", "encoder": "lexical", "rewrites": 200}, "lexical"]))}  # fmt: skip
-    assert found["trained"].tally.correct > 260  # half the length tells nearly everything
-    assert found["lexical"].tally.correct < 200
+    assert found["trained"].counts.correct > 260  # half the length tells nearly everything
+    assert found["lexical"].counts.correct < 200
 
 
 def test_own_rewrites_have_keys_of_their_own(tmp_path):
     setting = prepare(spec(tmp_path / "a", [{"name": "trained", "encoder": "lexical", "rewrites": 50}]))
     KEYS.clear()
-    own_rewrites(Watched(), 5.0, setting.corpus.texts, 300)
+    make_rewrites(Watched(), 5.0, setting.corpus.texts, 300)
     own = set(KEYS)
     KEYS.clear()
     run(spec(tmp_path / "a", ["lexical"]))
@@ -60,7 +60,7 @@ def test_own_rewrites_have_keys_of_their_own(tmp_path):
     assert not own & KEYS
 
 
-def test_other_texts_are_practised_on_where_there_are_any():
+def test_other_texts_are_practised_on_if_there_are_any():
     corpus = Demo().load()
     texts = practice_texts(corpus)
     assert len(texts) >= 50
@@ -75,14 +75,14 @@ def test_a_corpus_without_other_texts_is_practised_on_itself(tmp_path):
 
 
 def test_exercises_hide_the_source_evenly_among_other_texts():
-    made = exercises(WordRR(), 5.0, [f"sentence {number}" for number in range(40)], 400)
+    made = make_exercises(WordRR(), 5.0, [f"sentence {number}" for number in range(40)], 400)
     assert all(one.seen.candidates[one.secret] for one in made)
     assert all(len(set(one.seen.candidates)) == 4 for one in made)
     counts = [sum(one.secret == place for one in made) for place in range(4)]
     assert min(counts) > 60  # 100 each expected
 
 
-def test_how_many_rewrites_were_made_is_told(tmp_path):
+def test_the_number_of_own_rewrites_is_reported(tmp_path):
     found = run(spec(tmp_path / "a", [{"name": "trained", "encoder": "lexical", "rewrites": 60}, "lexical"]))
     told = {row.attack: row.measures.own_rewrites for row in found}
     assert told == {"trained": 60, "lexical": 0}
@@ -92,7 +92,7 @@ def test_a_table_of_rewrites_cannot_be_practised_on(tmp_path):
     table = tmp_path / "table.csv"
     table.write_text("original,rewrite\n" + "".join(f"text {n},other {n}\n" for n in range(30)))
     recorded = {"name": "recorded", "path": str(table)}
-    with pytest.raises(SpecError, match="rewrites anew"):
+    with pytest.raises(SpecError, match="makes new rewrites"):
         run(spec(tmp_path / "a", [{"name": "trained", "rewrites": 50}], recorded, trials=10))
 
 
@@ -112,7 +112,7 @@ def test_an_ensemble_is_as_good_as_its_best_member():
     rows = tedaudit.audit(
         WordRR(slots=6), "demo", epsilon=6.0, attack=attacks, trials=1000, encoder="lexical"
     )
-    right = {row.attack: row.tally.correct for row in rows}
+    right = {row.attack: row.counts.correct for row in rows}
     assert right["ensemble"] >= max(right["lexical"], right["likelihood"]) - 30
     assert right["likelihood"] > right["lexical"] + 30  # so that the weights mattered
 

@@ -92,7 +92,7 @@ def test_quiet_says_nothing_on_standard_error(command):
     assert command(*IDENTITY, "-t", "20")[2] == ""
 
 
-def test_a_broken_promise_ends_with_one_only_where_that_is_asked_for(command, here):
+def test_a_violated_claim_exits_with_1_only_if_asked_for(command, here):
     broken = ("run", "-m", "py:plugins:shout", "-e", "0.5", "-t", "40", *SMALL)
     assert command(*broken)[0] == 0
     assert command(*broken, "--fail-on", "violated")[0] == 1
@@ -100,7 +100,7 @@ def test_a_broken_promise_ends_with_one_only_where_that_is_asked_for(command, he
     assert (code, strict(out)["violated"]) == (1, True)
 
 
-def test_a_promise_that_holds_ends_with_zero(command):
+def test_a_claim_that_is_not_violated_exits_with_0(command):
     assert command("run", "-m", "constant", "-t", "40", *SMALL, "--fail-on", "violated")[0] == 0
 
 
@@ -108,7 +108,7 @@ def guesses(folder):
     return list(folder.glob("guesses/*/*/*/*/part-*.parquet"))
 
 
-def test_an_interrupted_run_says_so_and_goes_on_where_it_stopped(command, here):
+def test_an_interrupted_run_says_so_and_resumes_where_it_stopped(command, here):
     arguments = ("run", "-m", "py:plugins:shout", "-e", "1", "-t", "500", "-c", "texts.txt")
     running = subprocess.Popen(
         [sys.executable, "-m", "tedaudit", *arguments, "-o", "stopped"],
@@ -121,7 +121,7 @@ def test_an_interrupted_run_says_so_and_goes_on_where_it_stopped(command, here):
     out, err = running.communicate(timeout=120)
     assert running.returncode == 130
     assert out == ""
-    assert "Stopped. What is finished is kept: the same command goes on from there." in err
+    assert "Stopped. Finished work is kept: run the same command again to continue." in err
     assert "Traceback" not in err
     kept = {path: path.stat().st_mtime_ns for path in guesses(here / "stopped")}
     assert 1 <= len(kept) < 5
@@ -193,7 +193,7 @@ def test_an_encoder_that_is_not_there_is_named_before_anything_is_written(way, e
     code, out, err, there = encoders_refused[way]
     assert (code, out) == (2, "")
     assert "error: Encoder 'nobody/has-this-model' could not be loaded" in err
-    assert "Name a folder that holds a SentenceTransformer model" in err
+    assert "Name a folder with a SentenceTransformer model" in err
     assert "'lexical' needs none" in err
     assert "Traceback" not in err
     assert there == ["texts.txt"]

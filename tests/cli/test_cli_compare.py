@@ -42,7 +42,7 @@ def test_two_runs_are_compared_in_a_table_with_its_reading(runs, command):
     assert "Kendall's tau-b" in flat
 
 
-def test_json_holds_the_same_and_nothing_else_is_printed(runs, command):
+def test_json_has_the_same_content_and_nothing_else_is_printed(runs, command):
     code, out, _ = command("compare", runs / "first", runs / "second", "--json")
     told = json.loads(out)
     assert code == 0
@@ -52,7 +52,7 @@ def test_json_holds_the_same_and_nothing_else_is_printed(runs, command):
     assert [one["mechanisms"] for one in told["agreements"]] == [3]
 
 
-def test_a_run_of_another_seed_is_unpaired_and_said_so(runs, command):
+def test_a_run_with_another_seed_is_reported_as_unpaired(runs, command):
     _, out, _ = command("compare", runs / "first", runs / "seeded")
     assert "unpaired" in out
     assert "seed: 0 -> 9" in out
@@ -67,7 +67,7 @@ def test_mechanisms_of_one_run_are_compared_with_the_one_named(runs, command):
     assert pairs == {("word-rr", "identity"), ("word-rr", "constant")}
 
 
-def test_a_page_is_written_where_it_is_asked_for(runs, command, tmp_path):
+def test_a_page_is_written_to_the_given_path(runs, command, tmp_path):
     page = tmp_path / "new" / "page.html"
     code, out, _ = command("compare", runs / "first", runs / "second", "--out", page)
     assert code == 0
@@ -75,11 +75,11 @@ def test_a_page_is_written_where_it_is_asked_for(runs, command, tmp_path):
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
-def test_runs_on_other_corpora_stand_side_by_side(runs, command):
+def test_runs_on_different_corpora_are_compared(runs, command):
     code, out, _ = command("compare", runs / "first", runs / "others")
     assert code == 0
     assert "the texts differ (first: demo, 3,600 texts; others: files, 30 texts)" in " ".join(out.split())
-    assert "one of the texts too" in " ".join(out.split())
+    assert "A difference between runs on different texts also reflects the texts." in " ".join(out.split())
 
 
 WRONG = {
@@ -87,7 +87,7 @@ WRONG = {
     "one attack": (("compare", "first"), ("no two attacks", "lexical", "--by mechanism")),
     "itself": (("compare", "first", "first"), ("is named twice",)),
     "reference": (("compare", "first", "second", "--against", "frist"), ("Did you mean 'first'?",)),
-    "page": (("compare", "first", "second", "--out", "page.pdf"), ("must name a file of HTML",)),
+    "page": (("compare", "first", "second", "--out", "page.pdf"), ("must be an HTML file",)),
     "alpha": (("compare", "first", "second", "--alpha", "2"), ("alpha is 2.0",)),
     "card of no run": (("card", "empty"), ("is not a run directory",)),
     "card of whom": (("card", "first", "-m", "word-r"), ("no mechanism 'word-r'", "Did you mean 'word-rr'?")),
@@ -96,7 +96,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_use_is_told_with_a_way_out_and_writes_nothing(case, runs, command):
+def test_wrong_use_is_reported_with_a_way_out_and_writes_nothing(case, runs, command):
     (runs / "empty").mkdir(exist_ok=True)
     arguments, fragments = WRONG[case]
     placed = [runs / part if (runs / part).exists() or "." in part else part for part in arguments]
@@ -115,7 +115,7 @@ def test_what_is_typed_wrong_is_refused_with_usage(runs, command):
         assert "Usage" in err
 
 
-def test_cards_are_written_into_the_run_or_where_it_is_said(runs, command, tmp_path):
+def test_cards_are_written_into_the_run_or_a_given_folder(runs, command, tmp_path):
     code, out, _ = command("card", runs / "second", "-m", "word-rr", "--out", tmp_path / "cards")
     assert code == 0
     assert sorted(path.name for path in (tmp_path / "cards").iterdir()) == [

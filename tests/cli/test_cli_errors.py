@@ -1,4 +1,4 @@
-"""What is wrong is told with a way out, ends with 2, and leaves everything as it was."""
+"""Wrong input is reported with a way out, exits with 2, and changes nothing."""
 
 import sys
 
@@ -69,7 +69,7 @@ WRONG = {
     ),
     "corpus of one text": (
         ("run", "-m", "identity", "-c", "same.txt", "-o", "made"),
-        ("has 1 distinct text", "2 duplicates", "needs at least 2", "right file"),
+        ("has 1 distinct text", "2 duplicates", "needs at least 2", "check the file and the column"),
     ),
     "not UTF-8": (
         ("run", "-m", "identity", "-c", "latin.txt", "-o", "made"),
@@ -114,7 +114,7 @@ WRONG = {
     ),
     "no attack class": (
         (*IDENTITY, "-a", "py:plugins:shout"),
-        ("'py:plugins:shout' is no attack", "`card`", "`guess`", "CONTRIBUTING.md"),
+        ("'py:plugins:shout' is not an attack", "`card`", "`guess`", "CONTRIBUTING.md"),
     ),
     "one label": (
         (*IDENTITY, "-m", "identity"),
@@ -165,26 +165,29 @@ WRONG = {
     ),
     "estimate from two kinds of counts": (
         ("estimate", "--correct", "5", "--true-positives", "3", "--trials", "9"),
-        ("--correct and --true-positives cannot stand together", "--false-positives"),
+        ("--correct and --true-positives cannot be combined", "--false-positives"),
     ),
     "baseline estimate of four candidates": (
         ("estimate", "--true-positives", "3", "--false-positives", "1", "--trials", "9", "--candidates", "4"),
-        ("--candidates and --true-positives, --false-positives cannot stand together",),
+        ("--candidates and --true-positives, --false-positives cannot be combined",),
     ),
     "estimate of a run and of counts": (
         ("estimate", "made", "--correct", "5"),
-        ("'made' has counts of its own", "leave out --correct"),
+        ("'made' has its own counts", "leave out --correct"),
     ),
     "report on no run": (("report", "."), ("'.' is not a run directory", "manifest.json", "`tedaudit run`")),
     "report on nothing": (("report", "none"), ("'none' is not a run directory", "`tedaudit run`")),
     "replay of no run": (("replay", "none", "0"), ("'none' is not a run directory", "`tedaudit run`")),
-    "init over a file": (("init", "key.yaml"), ("'key.yaml' exists already", "another file")),
-    "init in no folder": (("init", "none/a.yaml"), ("'none/a.yaml' cannot be written (No such file", "else")),
+    "init over a file": (("init", "key.yaml"), ("'key.yaml' already exists", "another file")),
+    "init in no folder": (
+        ("init", "none/a.yaml"),
+        ("'none/a.yaml' cannot be written (No such file", "another folder"),
+    ),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_input_is_told_with_its_value_and_a_way_out_and_leaves_nothing_behind(case, command, here):
+def test_wrong_input_is_reported_with_its_value_and_a_way_out_and_leaves_nothing_behind(case, command, here):
     arguments, fragments = WRONG[case]
     before = contents(here)
     code, out, err = command(*arguments)
@@ -221,7 +224,7 @@ def test_in_a_process_of_its_own_wrong_input_ends_with_two_and_one_line(case, he
         (("replay", "made", "abc"), ("Invalid value for 'trial'",)),
     ],
 )
-def test_what_is_typed_wrong_is_refused_with_usage_on_standard_error(arguments, fragments, command):
+def test_a_mistyped_command_is_refused_with_usage_on_standard_error(arguments, fragments, command):
     code, out, err = command(*arguments)
     flat = " ".join(err.replace("│", " ").split())
     assert (code, out) == (2, "")

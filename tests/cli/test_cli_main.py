@@ -27,7 +27,7 @@ from helpers import strict
         ("card", "made"),
     ],
 )
-def test_json_is_all_that_is_printed_where_it_is_asked_for(arguments, made, command):
+def test_only_json_is_printed_if_it_is_asked_for(arguments, made, command):
     code, out, _ = command(*arguments, "--json")
     assert code == 0
     assert strict(out)

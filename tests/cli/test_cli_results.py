@@ -94,7 +94,7 @@ def test_estimates_and_reports_load_no_model_and_no_code_of_the_user(made, verb,
     assert done.returncode == 0, done.stderr
 
 
-def test_a_report_says_where_page_and_figures_lie(made, command):
+def test_a_report_says_where_page_and_figures_are(made, command):
     pytest.importorskip("matplotlib")
     code, out, _ = command("report", "made", "--no-figures")
     assert code == 0

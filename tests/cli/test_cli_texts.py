@@ -31,7 +31,7 @@ def test_a_file_goes_in_and_a_new_file_comes_out(tmp_path):
     ]
     again = process("rewrite", source, "-m", "identity", "-e", "1", "-o", target)
     assert again.returncode == 2
-    assert "exists already" in again.stderr
+    assert "already exists" in again.stderr
 
 
 def test_a_seed_repeats_the_noise_and_warns():
@@ -55,7 +55,7 @@ def test_a_seed_repeats_the_noise_and_warns():
         (("missing.csv", "-m", "word-rr", "-e", "1"), "missing.csv"),
     ],
 )
-def test_wrong_use_is_told_and_exits_with_2(arguments, told):
+def test_wrong_use_is_reported_and_exits_with_2(arguments, told):
     done = process("rewrite", *arguments, lines="some text\n")
     assert done.returncode == 2
     assert told in done.stderr

@@ -1,7 +1,6 @@
 """What the command line shows: nothing that it is given can change how it is shown."""
 
 import io
-import math
 from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
@@ -12,16 +11,18 @@ from hypothesis import strategies as st
 
 from tedaudit.cli.console import (
     console,
+    escape_text,
     progress_bar,
     show_bound,
     show_cards,
     show_replay,
     show_result,
-    shown,
 )
 from tedaudit.estimators import baseline, reduced_form
 from tedaudit.execution.replay import Replayed
-from tedaudit.results.reading import AuditResult
+from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.results.findings import AuditResult
+from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Rewrite
 
 NASTY = [
@@ -37,16 +38,16 @@ NASTY = [
     "[@click]",
 ]
 TRIAL = Replayed(
-    plan="k2", label="mine", epsilon=2.0, attack="lexical", row=0, candidates=("one text", "another text"),
-    positions=(4, 7), secret=0, stored=Rewrite("out"), again=Rewrite("out"), scores=(0.5, 0.25), choice=0,
-    right=True,
+    plan="k2", label="mine", epsilon=Nominal(2), attack="lexical", row=0,
+    candidates=("one text", "another text"), positions=(4, 7), secret=0,
+    stored=Rewrite("out"), again=Rewrite("out"), scores=(0.5, 0.25), choice=0, right=True,
 )  # fmt: skip
 
 
 def printed(text):
     """Return what a terminal would get."""
     with redirect_stdout(io.StringIO()) as stream:
-        console().print(shown(text))
+        console().print(escape_text(text))
     return stream.getvalue().removesuffix("\n")
 
 
@@ -97,7 +98,7 @@ def test_texts_of_a_trial_are_shown_as_they_are(text, capsys):
     assert lines[0] == f"{text} at epsilon 2, by {text}: right"
     assert lines[1].rstrip() == f"     1.  0.50000  {text} one  source guess"
     assert lines[2].rstrip() == f"     2.  0.25000  two {text}"
-    assert lines[3:] == [f"  output: out {text}", f"  rewritten again it differs: again {text}"]
+    assert lines[3:] == [f"  output: out {text}", f"  rewriting it again gives: again {text}"]
 
 
 def test_an_escape_sequence_in_a_text_does_not_reach_the_terminal(capsys):
@@ -114,13 +115,13 @@ def test_an_escape_sequence_in_a_text_does_not_reach_the_terminal(capsys):
     [
         ({"choice": 1, "right": False}, "mine at epsilon 2, lexical: wrong"),
         ({"choice": -1, "right": False}, "mine at epsilon 2, lexical: unusable"),
-        ({"epsilon": math.inf}, "mine at epsilon any, lexical: right"),
+        ({"epsilon": NO_EPSILON}, "mine at epsilon any, lexical: right"),
         ({"stored": Rewrite("", error="raised-KeyError")}, "  output: (failed: raised-KeyError)"),
         ({"stored": Rewrite(""), "again": Rewrite("")}, "  output: (empty)"),
-        ({"again": Rewrite("", error="late")}, "  rewritten again it differs: late"),
+        ({"again": Rewrite("", error="late")}, "  rewriting it again gives: late"),
     ],
 )
-def test_the_outcome_of_a_trial_is_said(change, line, capsys):
+def test_the_outcome_of_a_trial_is_printed(change, line, capsys):
     show_replay([replace(TRIAL, **change)])
     assert line in capsys.readouterr().out.splitlines()
 
@@ -153,7 +154,7 @@ def test_a_bound_is_shown_with_its_error_and_what_it_does_not_say(capsys):
 
 
 def test_a_run_without_findings_says_so_and_an_odd_note_is_shown_as_it_is(capsys):
-    show_result(AuditResult("empty", Path("[bold]folder"), (), ("a [/] note",), 0.01))
+    show_result(AuditResult("empty", RunDirectory(Path("[bold]folder")), (), ("a [/] note",), 0.01))
     out = capsys.readouterr().out
     assert "nothing to estimate from" in out
     assert "- a [/] note" in out

@@ -25,7 +25,7 @@ def test_the_csv_edition_has_no_header(tmp_path):
 
 
 @pytest.mark.parametrize("names", ["intent,text", "Text,Intent"])
-def test_a_csv_header_is_understood_where_there_is_one(tmp_path, names):
+def test_a_csv_header_is_optional(tmp_path, names):
     rows = [(INTENTS[0], FERRIES[0]), (INTENTS[1], FERRIES[1])]
     lines = [",".join(row if names == "intent,text" else row[::-1]) for row in rows]
     (tmp_path / "train.csv").write_text("\n".join([names, *lines]))
@@ -121,24 +121,24 @@ def test_a_folder_with_nothing_known_lists_what_was_looked_for(tmp_path):
 
 def test_an_edition_without_training_split_is_refused(tmp_path):
     (tmp_path / "atis_test.csv").write_text("who,who sails today\n")
-    with pytest.raises(CorpusError, match=r"none to train on: test \(csv"):
+    with pytest.raises(CorpusError, match=r"none for training: test \(csv"):
         Atis(path=str(tmp_path)).load()
 
 
-def test_the_data_root_is_used_where_no_path_is_set(tmp_path, monkeypatch):
+def test_the_data_root_is_used_if_no_path_is_set(tmp_path, monkeypatch):
     (tmp_path / "atis").mkdir()
     _slot_gated(tmp_path / "atis" / "train", FERRIES, INTENTS)
     monkeypatch.setenv("TEDAUDIT_DATA", str(tmp_path))
     assert Atis().load().texts == tuple(FERRIES)
 
 
-def test_without_path_and_root_both_ways_and_the_origin_are_said(monkeypatch):
+def test_without_path_and_root_both_ways_and_the_origin_are_named(monkeypatch):
     monkeypatch.delenv("TEDAUDIT_DATA", raising=False)
     with pytest.raises(CorpusError, match=r"'path'.*TEDAUDIT_DATA.*Linguistic Data Consortium"):
         Atis().load()
 
 
-def test_a_place_that_is_not_there_is_said_with_who_named_it(tmp_path, monkeypatch):
+def test_a_missing_folder_is_reported_with_the_setting_that_named_it(tmp_path, monkeypatch):
     monkeypatch.setenv("TEDAUDIT_DATA", str(tmp_path))
     with pytest.raises(
         CorpusError, match=r"There is no .*atis', which the environment variable TEDAUDIT_DATA"

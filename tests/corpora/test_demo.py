@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from tedaudit.corpora._grammar import Choice, Grammar, Slot, tidy
 from tedaudit.corpora.demo import CURRENCIES, GENDERS, OTHERS, SENTIMENTS, TOPICS, Demo, compose, grammar
 from tedaudit.errors import CorpusError
-from tedaudit.types import folded
+from tedaudit.types import fold_text
 
 CORPUS = Demo().load()
 TRAIN, TEST = CORPUS.splits["train"], CORPUS.splits["test"]
@@ -44,7 +44,7 @@ def test_there_are_3600_training_and_600_test_messages():
 
 
 def test_messages_are_distinct_and_three_to_forty_words_long():
-    assert len({folded(text).lower() for text in ALL}) == len(ALL) == 4200
+    assert len({fold_text(text).lower() for text in ALL}) == len(ALL) == 4200
     lengths = [len(text.split()) for text in ALL]
     assert (min(lengths), max(lengths)) == (3, 40)
 

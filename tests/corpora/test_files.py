@@ -39,7 +39,7 @@ def test_a_folder_is_read_split_by_split_whatever_the_formats(tmp_path):
         "test": ("rain on the roof",),
     }
     assert corpus.splits["test"].columns == {"id": (7,)}
-    assert "1 texts of other splits also stand in train" in corpus.notes
+    assert "1 texts of other splits are also in train" in corpus.notes
 
 
 def test_the_text_column_of_train_must_be_in_every_split(tmp_path):
@@ -49,7 +49,7 @@ def test_the_text_column_of_train_must_be_in_every_split(tmp_path):
         Files(path=str(tmp_path)).load()
 
 
-def test_a_test_file_can_lie_elsewhere(tmp_path):
+def test_a_test_file_can_be_in_another_folder(tmp_path):
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     (tmp_path / "b.txt").write_text("three\n")
     corpus = Files(path=str(tmp_path / "a.txt"), test=str(tmp_path / "b.txt")).load()
@@ -86,19 +86,19 @@ def test_another_encoding_is_read_when_it_is_named(tmp_path):
     assert Files(path=str(file), encoding="latin-1").load().texts == ("un café", "une thé")
 
 
-def test_a_folder_without_a_training_file_is_refused_with_what_it_holds(tmp_path):
+def test_a_folder_without_a_training_file_is_refused_with_its_contents(tmp_path):
     (tmp_path / "test.csv").write_text(ROWS)
     (tmp_path / "notes.md").write_text("x")
     with pytest.raises(CorpusError, match=r"training split.*notes.md, test.csv"):
         Files(path=str(tmp_path)).load()
 
 
-def test_the_plainly_named_file_wins_and_what_stays_unread_is_said(tmp_path):
+def test_the_plainly_named_file_wins_and_unread_files_are_named(tmp_path):
     (tmp_path / "train.txt").write_text("one\ntwo\n")
     (tmp_path / "old_train.txt").write_text("three\nfour\n")
     corpus = Files(path=str(tmp_path)).load()
     assert corpus.texts == ("one", "two")
-    assert any("left unread" in note and "old_train.txt" in note for note in corpus.notes)
+    assert any("not read" in note and "old_train.txt" in note for note in corpus.notes)
 
 
 def test_two_equally_named_training_files_are_left_to_the_user(tmp_path):
@@ -113,6 +113,6 @@ def test_an_empty_path_is_refused():
         Files(path="").load()
 
 
-def test_names_that_speak_of_two_splits_speak_of_none():
+def test_names_that_refer_to_two_splits_refer_to_none():
     names = ["train.csv", "a_validation.tsv", "atis-2.dev.iob", "train_test.csv", "trains.csv"]
     assert [split_of(name) for name in names] == ["train", "valid", "valid", "", ""]

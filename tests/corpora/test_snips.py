@@ -32,10 +32,10 @@ def test_the_original_joins_pieces_and_prefers_the_full_files(tmp_path):
     assert corpus.texts == ("dim the lampe d'été", "water the fig", "water it")
     assert corpus.splits["train"].columns == {"intent": ("DimLamp", "WaterPlant", "WaterPlant")}
     assert corpus.splits["valid"].texts == ("water the rose",)
-    assert "read as Latin-1, not being UTF-8: train_DimLamp.json" in corpus.notes
+    assert "read as Latin-1, because not UTF-8: train_DimLamp.json" in corpus.notes
 
 
-def test_the_original_may_lie_in_a_folder_of_the_whole_repository(tmp_path):
+def test_the_original_may_be_in_a_folder_of_the_whole_repository(tmp_path):
     _original(tmp_path / "2017-06-custom-intent-engines")
     assert len(Snips(path=str(tmp_path)).load().texts) == 3
 
@@ -46,7 +46,7 @@ def test_one_file_of_the_original_is_the_training_split(tmp_path):
     assert corpus.texts == ("water the fig", "water it")
 
 
-def test_an_intent_that_is_there_twice_is_refused(tmp_path):
+def test_a_duplicate_intent_is_refused(tmp_path):
     _original(tmp_path / "a")
     _original(tmp_path / "b")
     with pytest.raises(CorpusError, match=r"two files 'train_DimLamp\.json'"):
@@ -85,7 +85,7 @@ def test_a_folder_with_nothing_known_lists_what_was_looked_for(tmp_path):
         Snips(path=str(tmp_path)).load()
 
 
-def test_without_path_and_root_the_origin_is_said(monkeypatch):
+def test_without_path_and_root_the_origin_is_named(monkeypatch):
     monkeypatch.delenv("TEDAUDIT_DATA", raising=False)
     with pytest.raises(CorpusError, match=r"TEDAUDIT_DATA.*sonos/nlu-benchmark"):
         Snips().load()

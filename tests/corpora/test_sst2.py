@@ -44,7 +44,7 @@ def test_a_folder_with_nothing_known_lists_what_was_looked_for(tmp_path):
         Sst2(path=str(tmp_path)).load()
 
 
-def test_without_path_and_root_the_origin_is_said(monkeypatch):
+def test_without_path_and_root_the_origin_is_named(monkeypatch):
     monkeypatch.delenv("TEDAUDIT_DATA", raising=False)
     with pytest.raises(CorpusError, match=r"TEDAUDIT_DATA.*GLUE"):
         Sst2().load()

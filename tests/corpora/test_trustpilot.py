@@ -63,7 +63,7 @@ def test_lines_that_are_python_literals_are_read_like_json(tmp_path):
     assert Trustpilot(path=str(as_python)).load() == Trustpilot(path=str(as_json)).load()
 
 
-def test_a_user_stands_in_one_split_only_wherever_the_line_is(tmp_path):
+def test_a_user_is_in_one_split_only_wherever_the_line_is(tmp_path):
     users = _many(400)
     forth, back = tmp_path / "forth.jsonl", tmp_path / "back.jsonl.gz"
     forth.write_text(_lines(users))
@@ -76,7 +76,7 @@ def test_a_user_stands_in_one_split_only_wherever_the_line_is(tmp_path):
     assert any("split by user" in note for note in corpus.notes)
 
 
-def test_files_that_are_split_already_stay_so(tmp_path):
+def test_files_that_are_already_split_stay_split(tmp_path):
     (tmp_path / "train.jsonl").write_text(_lines(_many(30)))
     (tmp_path / "test.jsonl").write_text(_lines([_user(90, (["kind people"], "5"))]))
     corpus = Trustpilot(path=str(tmp_path)).load()
@@ -96,7 +96,7 @@ def test_users_without_an_id_are_told_apart_by_their_line(tmp_path):
 @pytest.mark.parametrize(
     "line", ["not a user", "[]", '{"reviews": "many"}', '{"reviews": ["one"]}', "open('x')"]
 )
-def test_a_line_that_is_no_user_is_named(tmp_path, line):
+def test_a_line_that_is_not_a_user_is_named(tmp_path, line):
     file = tmp_path / "here.jsonl"
     file.write_text(_lines(_many(1)) + line)
     with pytest.raises(CorpusError, match="line 2 is not a user"):
@@ -133,7 +133,7 @@ def test_a_folder_with_nothing_known_lists_what_was_looked_for(tmp_path):
         Trustpilot(path=str(tmp_path)).load()
 
 
-def test_without_path_and_root_the_origin_is_said(monkeypatch):
+def test_without_path_and_root_the_origin_is_named(monkeypatch):
     monkeypatch.delenv("TEDAUDIT_DATA", raising=False)
     with pytest.raises(CorpusError, match=r"TEDAUDIT_DATA.*bitbucket.org/lowlands"):
         Trustpilot().load()

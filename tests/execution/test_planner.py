@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 
-from helpers import Recording, given, make_spec, sentences
+from helpers import Recording, given, make_spec, sentences, snapshot
+from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.execution.preparation import prepare
-from tedaudit.execution.runner import run
+from tedaudit.inference.encoders import TABLE, _load_sentence_encoder, load_encoder
+from tedaudit.inference.quantised import WEIGHTS, save_quantised
 from tedaudit.registry import build
 from tedaudit.store.directory import RunDirectory
 
@@ -73,7 +75,7 @@ def test_a_plan_is_the_same_whatever_else_is_audited_and_in_whatever_pieces_it_w
         assert np.array_equal(plan.replicate, stored.replicate)
 
 
-def test_the_stored_plan_is_kept_where_fewer_trials_are_asked_for(tmp_path):
+def test_the_stored_plan_is_kept_if_fewer_trials_are_asked_for(tmp_path):
     run(make_spec(tmp_path, trials=80))
     assert len(_plans(make_spec(tmp_path, trials=30))["k2-lambda0"]) == 80
     result = run(make_spec(tmp_path, trials=30))
@@ -101,12 +103,88 @@ def test_a_plan_made_with_another_seed_is_refused_with_both_values(tmp_path):
     assert "corpus" not in str(caught.value)
 
 
-def test_a_plan_made_with_another_encoder_is_refused_only_where_distances_count(tmp_path):
+def test_a_plan_made_with_another_encoder_is_refused_only_if_distances_count(tmp_path):
     uniform, diverse = ALL_PLANS[:2]
     run(make_spec(tmp_path, mechanisms=["identity"], plans=[uniform, diverse]))
     prepare(make_spec(tmp_path, mechanisms=["identity"], plans=[uniform], encoder="no/such-model"))
     with pytest.raises(RunDirectoryError, match=r"encoder: lexical -> no/such-model"):
         prepare(make_spec(tmp_path, mechanisms=["identity"], plans=[diverse], encoder="no/such-model"))
+
+
+# --- the weights of the encoder
+
+
+def _encoder(folder, seed):
+    """Write a static encoder with random vectors for the words of the corpus; return its name."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from torch import from_numpy
+
+    words = sorted({word for text in sentences(40) for word in text.split()})
+    core = Tokenizer(
+        models.WordLevel({word: number for number, word in enumerate(words)}, unk_token=words[0])
+    )
+    core.pre_tokenizer = pre_tokenizers.Whitespace()
+    folder.mkdir(exist_ok=True)
+    core.save(str(folder / "tokenizer.json"))
+    table = np.random.default_rng(seed).normal(size=(len(words), 8)).astype(np.float32)
+    save_quantised(folder / WEIGHTS, {TABLE: from_numpy(table)})
+    _load_sentence_encoder.cache_clear()  # as in a new process
+    return str(folder)
+
+
+@pytest.fixture
+def encoder(tmp_path):
+    pytest.importorskip("sentence_transformers")
+    return _encoder(tmp_path / "encoder", seed=1)
+
+
+def test_a_plan_records_the_weights_of_the_encoder_that_drew_its_candidates(tmp_path, encoder):
+    spec = make_spec(tmp_path / "run", mechanisms=["identity"], plans=ALL_PLANS, encoder=encoder)
+    result = run(spec)
+    expected = dict(load_encoder(encoder).fingerprint())
+    plans = RunDirectory(tmp_path / "run").manifest()["plans"]
+    recorded = {name: info["determinants"].get("encoder_weights") for name, info in plans.items()}
+    assert recorded == {
+        "k2-lambda0": None, "k3-lambda-10000": expected, "k4-nearest3": expected, "k-all": None,
+        "k2-lambda-10000-baseline": expected,
+    }  # fmt: skip
+    assert list(result.models) == [
+        {
+            "used_by": "candidate sampling", "part": "encoder weights", "model": encoder,
+            "checksum": expected["encoder weights"],
+        }
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("trials", [100, 150])
+def test_a_retrained_encoder_of_the_same_name_is_refused_with_both_checksums(tmp_path, encoder, trials):
+    settings = {"mechanisms": ["identity"], "plans": ALL_PLANS[1:2], "encoder": encoder}
+    run(make_spec(tmp_path / "run", **settings))
+    old = load_encoder(encoder).fingerprint()["encoder weights"]
+    before = snapshot(tmp_path / "run")
+    _encoder(tmp_path / "encoder", seed=2)
+    new = load_encoder(encoder).fingerprint()["encoder weights"]
+    assert new != old
+    with pytest.raises(RunDirectoryError, match=r"plan 'k3-lambda-10000' that was made with other") as caught:
+        run(make_spec(tmp_path / "run", **settings, trials=trials))
+    assert f"encoder_weights.encoder weights: {old} -> {new}" in str(caught.value)
+    assert snapshot(tmp_path / "run") == before
+    _encoder(tmp_path / "encoder", seed=1)
+    assert [f.bound.trials for f in run(make_spec(tmp_path / "run", **settings, trials=trials))] == [trials]
+
+
+def test_a_retrained_encoder_does_not_matter_to_plans_without_distances(tmp_path, encoder):
+    settings = {"mechanisms": ["identity"], "plans": [ALL_PLANS[0], {"k": "all"}], "encoder": encoder}
+    run(make_spec(tmp_path / "run", **settings))
+    _encoder(tmp_path / "encoder", seed=2)
+    assert {f.bound.trials for f in run(make_spec(tmp_path / "run", **settings, trials=120))} == {120}
+
+
+def test_an_encoder_of_another_name_is_refused_by_its_name_alone(tmp_path, encoder):
+    settings = {"mechanisms": ["identity"], "plans": ALL_PLANS[1:2]}
+    run(make_spec(tmp_path / "run", **settings, encoder=encoder))
+    with pytest.raises(RunDirectoryError, match=r"other settings: encoder: \S+ -> lexical\. Results"):
+        prepare(make_spec(tmp_path / "run", **settings))
 
 
 def test_a_k_larger_than_the_corpus_is_refused_before_anything_is_embedded(tmp_path):
@@ -119,10 +197,28 @@ def test_a_k_larger_than_the_corpus_is_refused_before_anything_is_embedded(tmp_p
 def test_the_manifest_tells_how_concentrated_the_distractors_are(tmp_path):
     infos = prepare(make_spec(tmp_path, plans=ALL_PLANS)).plans
     assert "distinct distractors" in infos["k3-lambda-10000"]["notes"][0]
+    assert infos["k2-lambda-10000-baseline"]["notes"] == []
     assert infos["k-all"]["notes"] == []
     assert {name: info["k"] for name, info in infos.items()} == {
         "k2-lambda0": 2, "k3-lambda-10000": 3, "k4-nearest3": 4, "k-all": 40, "k2-lambda-10000-baseline": 2,
     }  # fmt: skip
+
+
+def test_the_manifest_tells_how_the_candidates_of_every_plan_are_drawn_and_whose_it_is(tmp_path):
+    infos = prepare(make_spec(tmp_path, plans=[*ALL_PLANS, {"k": 3, "lambda": float("inf")}])).plans
+    fields = ("base", "mechanism", "strategy", "lambda", "top", "estimator")
+    assert {name: tuple(info[field] for field in fields) for name, info in infos.items()} == {
+        "k2-lambda0": ("k2-lambda0", None, "transition", 0.0, None, "reduced"),
+        "k3-lambda-10000": ("k3-lambda-10000", None, "transition", -1e4, None, "reduced"),
+        "k4-nearest3": ("k4-nearest3", None, "nearest", None, 3, "reduced"),
+        "k-all": ("k-all", None, None, None, None, "reduced"),
+        "k2-lambda-10000-baseline": (
+            "k2-lambda-10000-baseline", None, "transition", -1e4, None, "baseline",
+        ),
+        "k3-lambdainf": ("k3-lambdainf", None, "transition", "inf", None, "reduced"),
+    }  # fmt: skip
+    [info] = prepare(_recorded(tmp_path, sentences(40), trials=9, plans=[{"k": 3}])).plans.values()
+    assert (info["base"], info["mechanism"]) == ("k3-lambda-10000", "recorded")
 
 
 # --- a table of rewrites
@@ -153,12 +249,12 @@ def test_too_many_trials_for_a_table_are_refused_with_the_largest_number_and_tha
     ] == [13]
 
 
-def test_all_of_the_corpus_cannot_stand_in_line_for_a_table(tmp_path):
+def test_all_of_the_corpus_cannot_be_candidates_for_a_table(tmp_path):
     with pytest.raises(SpecError, match=r"'recorded' has one rewrite of each text.*k from 2 to 40"):
         prepare(_recorded(tmp_path, sentences(40), plans=[{"k": "all"}], trials=1))
 
 
-def test_texts_without_a_rewrite_at_some_epsilon_stand_in_no_line_up(tmp_path):
+def test_texts_without_a_rewrite_at_some_epsilon_are_no_candidates(tmp_path):
     texts = sentences(20)
     table = _table(tmp_path, texts, (1.0, 2.0))
     path = tmp_path / "table.csv"

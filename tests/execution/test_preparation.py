@@ -6,24 +6,18 @@ from typing import ClassVar
 import pytest
 
 from helpers import Latents, NearestLatent, Recording, given, make_spec, sentences, snapshot
+from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.errors import CorpusError, PluginError, RunDirectoryError, SpecError
 from tedaudit.execution.preparation import prepare
 from tedaudit.execution.replay import replay
-from tedaudit.execution.runner import run
-from tedaudit.store.directory import RunDirectory, epsilon_name
+from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Claim, Corpus, Rewrite, Split
 
 
 def _manifest(root):
     return json.loads((root / "manifest.json").read_text())
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "name"), [(2.0, "2"), (0.1, "0.1"), (1e-05, "1e-05"), (2500.0, "2500"), (math.inf, "any")]
-)
-def test_an_epsilon_has_one_name_in_folders_and_tables(epsilon, name):
-    assert epsilon_name(epsilon) == name
 
 
 def test_preparing_writes_nothing(tmp_path):
@@ -46,11 +40,12 @@ def test_there_is_a_job_for_every_mechanism_and_plan_with_all_epsilons_and_attac
         ("other", "k2-lambda-10000", [7]), ("other", "k3-lambda-10000", [7]),
         ("identity", "k2-lambda-10000", [math.inf]), ("identity", "k3-lambda-10000", [math.inf]),
     ]  # fmt: skip
-    assert {name: attack.sees for name, attack in jobs[0].attacks.items()} == {
+    assert {name: attack.card.sees for name, attack in jobs[0].attacks.items()} == {
         "lexical": ("text",), "nearest-latent": ("latent",),
     }  # fmt: skip
     assert str(jobs[0].claims[2.0]) == "2 per word x 16 = 32"
-    assert jobs[4].claims == {math.inf: None}
+    assert jobs[4].claims == {NO_EPSILON: None}
+    assert all(type(epsilon) is Nominal for job in jobs for epsilon in job.epsilons)
 
 
 def test_a_mechanism_that_needs_an_epsilon_says_so(tmp_path):
@@ -90,22 +85,23 @@ class Bringing:
 
 
 def test_without_a_corpus_mechanisms_that_know_their_texts_bring_them(tmp_path):
-    setting = prepare(make_spec(tmp_path, corpus=None, mechanisms=[Bringing()]))
-    assert setting.corpus.texts == ("one thing", "another thing", "a third")
+    audit = prepare(make_spec(tmp_path, corpus=None, mechanisms=[Bringing()]))
+    assert audit.corpus.texts == ("one thing", "another thing", "a third")
     two = [Bringing(), {"name": "bringing", "label": "b", "live": Bringing(("a third", "a fourth"))}]
-    setting = prepare(make_spec(tmp_path, corpus=None, mechanisms=two))
-    assert setting.corpus.texts == ("one thing", "another thing", "a third", "a fourth")
+    audit = prepare(make_spec(tmp_path, corpus=None, mechanisms=two))
+    assert audit.corpus.texts == ("one thing", "another thing", "a third", "a fourth")
 
 
-def test_without_a_corpus_the_demo_is_taken_where_a_mechanism_knows_no_texts(tmp_path):
-    setting = prepare(make_spec(tmp_path, corpus=None, mechanisms=[Bringing(), "identity"]))
-    assert setting.corpus.name == "demo"
+def test_without_a_corpus_the_demo_is_taken_if_a_mechanism_knows_no_texts(tmp_path):
+    audit = prepare(make_spec(tmp_path, corpus=None, mechanisms=[Bringing(), "identity"]))
+    assert audit.corpus.name == "demo"
 
 
 def test_tables_are_determined_by_what_changes_results_and_not_by_the_rest(tmp_path):
     def keys(**changes):
         [job] = prepare(make_spec(tmp_path, **changes)).jobs
-        return job.rewrites_at(3.0)[1], job.guesses_at(3.0, "lexical")[1]
+        epsilon = Nominal(3)
+        return job.rewrites_at(epsilon).determinants, job.guesses_at(epsilon, "lexical").determinants
 
     base = keys()
     for same in (
@@ -191,14 +187,15 @@ def test_a_damaged_copy_of_the_corpus_is_named_and_comes_back_after_it_is_delete
 
 def test_claims_travel_with_the_tables(tmp_path):
     [job] = prepare(make_spec(tmp_path, mechanisms=[Recording()], epsilons=[2.5])).jobs
-    folder, _, about = job.guesses_at(2.5, "lexical")
-    assert folder == tmp_path / "guesses" / "k2-lambda0" / "recording" / "2.5" / "lexical"
+    table = job.guesses_at(Nominal(2.5), "lexical")
+    about = table.about
+    assert table.folder.path == tmp_path / "guesses" / "k2-lambda0" / "recording" / "2.5" / "lexical"
     assert about["claim"] == {
         "epsilon": 2.5, "unit": "document", "delta": 0.0, "max_units": 1, "neighbours": "any two texts",
         "actual": None,
     }  # fmt: skip
-    assert (about["plan"], about["label"], about["epsilon"], about["attack"]) == (
-        "k2-lambda0", "recording", 2.5, "lexical",
+    assert (about["plan"], about["label"], about["epsilon"], about["attack"], about["score"]) == (
+        "k2-lambda0", "recording", 2.5, "lexical", "word cosine",
     )  # fmt: skip
     [job] = prepare(make_spec(tmp_path, mechanisms=[Latents()])).jobs
-    assert job.rewrites_at(3.0)[2]["claim"] is None
+    assert job.rewrites_at(Nominal(3)).about["claim"] is None

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from tedaudit.api import run
 from tedaudit.cli import main
 from tedaudit.errors import PluginError, SpecError
 from tedaudit.execution.replay import replay
-from tedaudit.execution.runner import run
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory

@@ -11,7 +11,7 @@ import pytest
 
 from helpers import (
     Failing,
-    FileExecutor,
+    FileEngine,
     Latents,
     NearestLatent,
     Recording,
@@ -21,9 +21,9 @@ from helpers import (
     summary,
     tables,
 )
+from tedaudit.api import run
 from tedaudit.errors import ContractError
-from tedaudit.execution.runner import run, spans
-from tedaudit.execution.work import SerialExecutor
+from tedaudit.execution.pieces import spans
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Guess, Plan, Rewrite
@@ -71,25 +71,12 @@ def test_another_seed_gives_other_results(tmp_path, reference_tables):
     assert all(mine[name] != rows for name, rows in reference_tables[0].items())
 
 
-class LookingAhead:
-    """Takes all the work before it does any of it, as a cluster would."""
-
-    def run(self, work):
-        yield from SerialExecutor(5).run(list(work))
-
-
-def test_results_do_not_depend_on_how_far_an_executor_looks_ahead(tmp_path, reference_tables):
-    run(_work(tmp_path), executor=LookingAhead())
-    assert tables(tmp_path) == reference_tables[0]
-    assert summary(tmp_path) == reference_tables[1]
-
-
 def test_chunks_done_elsewhere_through_files_give_the_same_tables(tmp_path):
     settings = {"plans": [{"k": 3, "lambda": 0}, {"k": "all"}], "trials": 60, "block": 60, "epsilons": [2]}
     run(make_spec(tmp_path / "here", **settings))
-    executor = FileExecutor(tmp_path)
-    run(make_spec(tmp_path / "there", **settings), executor=executor)
-    assert executor.chunks == 4
+    engine = FileEngine(tmp_path)
+    run(make_spec(tmp_path / "there", **settings), engine=engine)
+    assert engine.chunks == 4
     assert tables(tmp_path / "there") == tables(tmp_path / "here")
     assert summary(tmp_path / "there") == summary(tmp_path / "here")
 
@@ -97,7 +84,7 @@ def test_chunks_done_elsewhere_through_files_give_the_same_tables(tmp_path):
 def _here_and_there(tmp_path, **settings):
     """Return the result of an audit done in this process, after checking that files give the same."""
     here = run(make_spec(tmp_path / "here", **settings))
-    there = run(make_spec(tmp_path / "there", **settings), executor=FileExecutor(tmp_path))
+    there = run(make_spec(tmp_path / "there", **settings), engine=FileEngine(tmp_path))
     assert tables(tmp_path / "there") == tables(tmp_path / "here")
     assert there.to_dict() == here.to_dict()
     return here
@@ -106,14 +93,14 @@ def _here_and_there(tmp_path, **settings):
 def test_latents_survive_the_way_through_files(tmp_path):
     plugins = {"mechanisms": ["py:helpers:Latents"], "attacks": ["py:helpers:NearestLatent"]}
     [finding] = _here_and_there(tmp_path, **plugins, trials=60, block=40)
-    assert finding.tally.correct > 40  # they told the attack something
+    assert finding.counts.correct > 40  # they told the attack something
 
 
 def test_a_block_of_nothing_but_failures_survives_the_way_through_files(tmp_path):
     mechanism = {"name": "py:helpers:Failing", "share": 1.0}
     result = _here_and_there(tmp_path, mechanisms=[mechanism], trials=20)
     [finding] = result
-    assert (finding.tally.failed, finding.tally.correct) == (20, 0)
+    assert (finding.counts.failed, finding.counts.correct) == (20, 0)
     assert any("every rewrite of Failing failed" in note for note in result.notes)
 
 
@@ -167,9 +154,9 @@ def test_failed_rewrites_are_not_shown_to_an_attack_and_stay_in_the_count(tmp_pa
     spy = _spy("text")
     [finding] = run(make_spec(tmp_path, mechanisms=[Failing(0.5)], attacks=[spy]))
     assert finding.bound.trials == 100
-    assert finding.tally.failed == 100 - len(spy.seen)
-    assert 20 < finding.tally.failed < 80
-    assert finding.tally.unusable == 0
+    assert finding.counts.failed == 100 - len(spy.seen)
+    assert 20 < finding.counts.failed < 80
+    assert finding.counts.unusable == 0
 
 
 def test_draws_of_a_block_stand_together_by_text(tmp_path):
@@ -202,15 +189,15 @@ def test_progress_counts_up_to_everything_on_a_first_run_a_resumed_one_and_a_fin
         seen, progress = followed(stop_at)
         if stop_at:
             with pytest.raises(KeyboardInterrupt):
-                run(spec, progress)
+                run(spec, progress=progress)
             continue
-        run(spec, progress)
+        run(spec, progress=progress)
         assert seen[-1] == (600, 600)
         assert [done for done, _ in seen] == sorted(done for done, _ in seen)
         assert {total for _, total in seen} == {600}
 
 
-def test_a_plug_in_that_breaks_its_contract_stops_the_run_and_a_mended_one_goes_on(tmp_path):
+def test_a_plug_in_that_breaks_its_contract_stops_the_run_and_a_fixed_one_goes_on(tmp_path):
     @dataclass
     class Moody(Recording):
         broken: ClassVar[bool] = True
@@ -222,10 +209,10 @@ def test_a_plug_in_that_breaks_its_contract_stops_the_run_and_a_mended_one_goes_
     with pytest.raises(ContractError, match="'recording' was given 30 items and returned"):
         run(make_spec(tmp_path, mechanisms=[Moody()]))
     Moody.broken = False
-    mended = Moody()
-    [finding] = run(make_spec(tmp_path, mechanisms=[mended]))
+    fixed = Moody()
+    [finding] = run(make_spec(tmp_path, mechanisms=[fixed]))
     assert finding.bound.trials == 100
-    assert len(mended.draws) == 40
+    assert len(fixed.draws) == 40
 
 
 def test_without_attacks_everything_is_rewritten_and_nothing_estimated(tmp_path):
@@ -249,16 +236,16 @@ def test_an_empty_output_is_an_output(tmp_path):
             return [Rewrite("")] * len(draws)
 
     [finding] = run(make_spec(tmp_path, mechanisms=[Silent()]))
-    assert (finding.tally.failed, finding.tally.unusable) == (0, 0)
+    assert (finding.counts.failed, finding.counts.unusable) == (0, 0)
     assert finding.bound.lower == 0
 
 
 def _spans(rows, block, *, bulky=False, letters=40):
     plan = Plan(None, np.zeros(rows, dtype=np.int32), np.zeros(rows, dtype=np.int32))
-    setting = SimpleNamespace(
+    audit = SimpleNamespace(
         spec=SimpleNamespace(block_size=block), corpus=SimpleNamespace(texts=("x" * letters,))
     )
-    return list(spans(SimpleNamespace(plan=plan, bulky=bulky), setting))
+    return list(spans(SimpleNamespace(plan=plan, bulky=bulky), audit))
 
 
 @pytest.mark.parametrize(
@@ -271,7 +258,7 @@ def test_spans_begin_with_a_block_and_grow(rows, stops):
     assert [span.start for span in found] == [0, *stops][: len(stops)]
 
 
-def test_spans_are_bounded_and_one_block_where_rewrites_are_bulky():
+def test_spans_are_bounded_and_one_block_if_rewrites_are_bulky():
     sizes = [len(span) for span in _spans(2_000_000, 4096)]
     assert max(sizes) == 1 << 18
     assert sum(sizes) == 2_000_000

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from helpers import TABLES, Recording, SharedWords, given, make_spec, sentences, snapshot, tables
+from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError
 from tedaudit.execution.preparation import prepare
-from tedaudit.execution.runner import run
 
 
 def _pairs(plan):

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from helpers import HERE, TABLES, Recording, make_spec, sentences, snapshot, summary, table_files, tables
+from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError
-from tedaudit.execution.runner import run
 
 
 def _cli(*arguments, cwd, check=True):

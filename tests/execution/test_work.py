@@ -7,16 +7,19 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from helpers import HERE, FileExecutor, reference, sentences
+from helpers import HERE, FileEngine, reference, sentences
+from tedaudit.batches import Draws, Guesses, Observations, Rewrites
 from tedaudit.errors import ContractError
 from tedaudit.execution.chunks import GuessChunk, RewriteChunk
-from tedaudit.execution.work import Bench, SerialExecutor
+from tedaudit.execution.work import Bench
 from tedaudit.registry import Reference
-from tedaudit.seeding import derive
+from tedaudit.seeding import derive, key_words
 from tedaudit.types import Card, Draw, Guess, Rewrite
 
 POOL = tuple(sentences(12))
-DRAWS = [Draw(text, epsilon, derive(1, text, r)) for text in POOL for r in range(3) for epsilon in (1.0, 6.0)]
+DRAWS = Draws.of(
+    [Draw(text, epsilon, derive(1, text, r)) for text in POOL for r in range(3) for epsilon in (1.0, 6.0)]
+)
 
 
 @dataclass
@@ -52,12 +55,12 @@ def _rewrite_chunk(plugin, draws=DRAWS):
 def _guess_chunk(plugin, rows=10, pool=POOL):
     candidates = np.tile(np.array([0, 1, 2], dtype=np.int32), (rows, 1))
     return GuessChunk(
-        Reference("attack", "watched", live=plugin),
-        pool,
-        [Rewrite("x")] * rows,
-        candidates,
-        list(range(rows)),
+        Reference("attack", "watched", live=plugin), _observations(["x"] * rows, pool, candidates)
     )
+
+
+def _observations(texts, pool=POOL, candidates=None):
+    return Observations(Rewrites.from_texts(texts), pool, candidates, key_words(range(len(texts))))
 
 
 def _plain(result):
@@ -86,9 +89,9 @@ def test_a_draw_gives_the_same_rewrite_alone_and_in_any_batch(mechanism):
 
 
 def test_the_lexical_attack_gives_the_same_scores_in_any_batch_and_for_the_whole_pool():
-    rows = [Rewrite(text) for text in (*POOL[:5], "", "the dog on monday", "漢字")]
+    outputs = (*POOL[:5], "", "the dog on monday", "漢字")
     for candidates in (None, np.array([[i, (i + 3) % 12, 11] for i in range(8)], dtype=np.int32)):
-        chunk = GuessChunk(reference("attack", "lexical"), POOL, rows, candidates, list(range(8)))
+        chunk = GuessChunk(reference("attack", "lexical"), _observations(outputs, POOL, candidates))
         whole = [guess.scores.round(5).tolist() for guess in Bench(512).perform(chunk)]
         for size in (1, 3):
             assert [guess.scores.round(5).tolist() for guess in Bench(size).perform(chunk)] == whole
@@ -107,8 +110,8 @@ def test_an_attack_takes_in_the_pool_once_for_many_chunks_and_again_for_another_
 
 def test_a_chunk_without_work_does_not_even_build_the_plug_in():
     bench = Bench()
-    assert bench.perform(RewriteChunk(reference("mechanism", "no-such-thing"), [])) == []
-    assert bench.perform(GuessChunk(reference("attack", "no-such-thing"), POOL, [], None, [])) == []
+    assert bench.perform(RewriteChunk(reference("mechanism", "no-such-thing"), DRAWS[:0])) == []
+    assert bench.perform(GuessChunk(reference("attack", "no-such-thing"), _observations([]))) == []
 
 
 def test_a_plug_in_is_built_once_and_another_one_for_other_fields():
@@ -124,10 +127,13 @@ def test_a_plug_in_is_built_once_and_another_one_for_other_fields():
     [
         (lambda draws: [Rewrite("x")] * (len(draws) - 1), "given 72 items and returned '71 in a list'"),
         (lambda draws: [], "returned '0 in a list'"),
-        (lambda draws: tuple(Rewrite("x") for _ in draws), "returned '72 in a tuple'"),
+        (lambda draws: (Rewrite("x") for _ in draws), "returned <generator"),
+        (lambda draws: dict.fromkeys(range(len(draws)), Rewrite("x")), "returned '72 in a dict'"),
+        (lambda draws: "x" * len(draws), "returned '72 in a str'"),
+        (lambda draws: Rewrites.from_texts(["x"] * 71), "returned '71 in a Rewrites'"),
         (lambda draws: None, "returned None"),
-        (lambda draws: ["x" for _ in draws], "returned a str where a Rewrite is due"),
-        (lambda draws: [Guess(np.zeros(2)) for _ in draws], "returned a Guess where a Rewrite is due"),
+        (lambda draws: ["x" for _ in draws], "returned a str instead of a Rewrite"),
+        (lambda draws: [Guess(np.zeros(2)) for _ in draws], "returned a Guess instead of a Rewrite"),
     ],
 )
 def test_a_mechanism_that_breaks_its_contract_is_named(answer, told):
@@ -142,7 +148,7 @@ def test_a_mechanism_that_breaks_its_contract_is_named(answer, told):
         (lambda seen: [Guess(np.zeros(2)) for _ in seen], r"scores of shape \(2,\) for 3 candidates"),
         (lambda seen: [Guess(np.zeros((3, 1))) for _ in seen], r"scores of shape \(3, 1\)"),
         (lambda seen: [Guess(np.array([0, math.nan, 1])) for _ in seen], "not a number.*usable=False"),
-        (lambda seen: [1 for _ in seen], "returned a int where a Guess is due"),
+        (lambda seen: [1 for _ in seen], "returned a int instead of a Guess"),
     ],
 )
 def test_an_attack_that_breaks_its_contract_is_named(answer, told):
@@ -156,30 +162,59 @@ def test_an_unusable_guess_may_hold_anything_of_the_right_shape():
     assert done == [nothing] * 10
 
 
-def test_the_serial_executor_asks_for_a_chunk_only_when_the_one_before_is_done():
-    events = []
+@pytest.mark.parametrize("form", [list, tuple, Rewrites.of])
+def test_a_mechanism_may_answer_with_any_sequence(form):
+    done = Bench(7).perform(
+        _rewrite_chunk(Watched(lambda draws: form([Rewrite(draw.text) for draw in draws])))
+    )
+    assert isinstance(done, Rewrites)
+    assert done.texts == DRAWS.texts
 
-    def work():
-        for tag in range(3):
-            events.append(f"asked {tag}")
-            yield tag, _rewrite_chunk(Watched(), DRAWS[:2])
 
-    for tag, result in SerialExecutor(batch_size=1).run(work()):
-        events.append(f"done {tag}")
-        assert len(result) == 2
-    assert events == ["asked 0", "done 0", "asked 1", "done 1", "asked 2", "done 2"]
+@pytest.mark.parametrize("form", [list, tuple, Guesses.of])
+def test_an_attack_may_answer_with_any_sequence(form):
+    done = Bench(7).perform(_guess_chunk(Watched(lambda seen: form([Guess(np.arange(3.0))] * len(seen)))))
+    assert isinstance(done, Guesses)
+    assert done == [Guess(np.arange(3.0))] * 10
+
+
+@pytest.mark.parametrize(
+    ("scores", "told"),
+    [
+        (np.zeros((10, 2)), r"scores of shape \(2,\) for 3 candidates"),
+        (np.full((10, 3), math.nan), "not a number.*usable=False"),
+    ],
+)
+def test_guesses_held_as_columns_are_checked_too(scores, told):
+    answer = Watched(lambda seen: Guesses(scores[: len(seen)], np.ones(len(seen), dtype=np.bool_)))
+    with pytest.raises(ContractError, match=f"'watched'.*{told}"):
+        Bench().perform(_guess_chunk(answer))
+
+
+def test_a_plug_in_that_is_there_already_is_used_and_prepared_anew():
+    first, second = Watched(), Watched()
+    chunk = _guess_chunk(first)
+    bench = Bench()
+    bench.adopt({chunk.plugin.identity: second})
+    bench.perform(chunk)
+    assert (first.calls, second.calls, len(second.pools)) == ([], [10], 1)
+    bench.adopt({chunk.plugin.identity: second})  # the same one: it has the pool already
+    bench.perform(chunk)
+    assert len(second.pools) == 1
+    bench.adopt({chunk.plugin.identity: first})
+    bench.perform(chunk)
+    assert (first.calls, len(first.pools)) == ([10], 1)
 
 
 def test_another_process_does_a_chunk_from_file_to_file_with_the_same_result(tmp_path):
     rewriting = RewriteChunk(reference("mechanism", "Latents"), DRAWS)
-    [(_, rewrites)] = SerialExecutor().run([(0, rewriting)])
-    guessing = GuessChunk(
-        reference("attack", "lexical"), POOL, [Rewrite(d.text) for d in DRAWS], None, list(range(len(DRAWS)))
-    )
-    [(_, guesses)] = SerialExecutor().run([(0, guessing)])
-    found = dict(FileExecutor(tmp_path).run([("rewrites", rewriting), ("guesses", guessing)]))
-    assert _plain(found["rewrites"]) == _plain(rewrites)
-    assert [g.scores.tolist() for g in found["guesses"]] == [g.scores.tolist() for g in guesses]
+    guessing = GuessChunk(reference("attack", "lexical"), _observations(DRAWS.texts))
+    bench, engine = Bench(), FileEngine(tmp_path)
+    for ticket, chunk in enumerate((rewriting, guessing)):
+        engine.submit(ticket, chunk)
+    found = dict(engine.finished())
+    assert _plain(found[0]) == _plain(bench.perform(rewriting))
+    assert found[1] == bench.perform(guessing)
 
 
 def test_a_worker_needs_nothing_but_numpy_until_a_plug_in_does():

@@ -4,10 +4,11 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from tedaudit.api import run
 from tedaudit.cli import app
-from tedaudit.execution.runner import run
-from tedaudit.execution.work import SerialExecutor
-from tedaudit.execution.work_folder import FolderExecutor, write_work
+from tedaudit.execution.chunks import RewriteChunk
+from tedaudit.execution.engines.serial import SerialEngine
+from tedaudit.execution.work_folder import FolderEngine, write_work
 from tedaudit.spec.model import parse_spec
 
 SETTINGS = {
@@ -16,14 +17,12 @@ SETTINGS = {
 }  # fmt: skip
 
 
-class Refuses:
-    """Does nothing: whatever reaches it was not taken from the folder."""
+class Refuses(SerialEngine):
+    """Rewrites nothing: whatever reaches it was not taken from the folder."""
 
-    def run(self, work):
-        for tag, chunk in work:
-            if type(chunk).__name__ == "RewriteChunk" and chunk.draws:
-                raise AssertionError(f"{chunk.plugin.name} was to be rewritten here")
-            yield from SerialExecutor().run([(tag, chunk)])
+    def submit(self, ticket, chunk):
+        assert not isinstance(chunk, RewriteChunk), f"{chunk.plugin.name} was to be rewritten here"
+        super().submit(ticket, chunk)
 
 
 def worker(folder):
@@ -36,7 +35,7 @@ def worker(folder):
 
 
 def findings(result):
-    return [(row.label, row.epsilon, row.attack, row.tally) for row in result]
+    return [(row.label, row.epsilon, row.attack, row.counts) for row in result]
 
 
 def test_rewriting_done_elsewhere_gives_the_same_result_as_done_here(tmp_path):
@@ -46,7 +45,7 @@ def test_rewriting_done_elsewhere_gives_the_same_result_as_done_here(tmp_path):
     assert not (tmp_path / "there").exists()  # nothing is claimed before there are results
     assert "word-rr" in worker(tmp_path / "work").stdout
     assert write_work(spec, tmp_path / "work") == (blocks, 0)
-    taken = run(spec, executor=FolderExecutor(tmp_path / "work", Refuses()))
+    taken = run(spec, engine=FolderEngine(tmp_path / "work", Refuses()))
     here = run(parse_spec({**SETTINGS, "out": str(tmp_path / "here")}))
     assert findings(taken) == findings(here)
 

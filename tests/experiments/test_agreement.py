@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tedaudit.experiments.agreement import _placed, agreement
+from tedaudit.experiments.agreement import _count_neighbours, agreement
 from tedaudit.plans.candidates import Pool, Sampling, candidate_sets
 
 TEXTS = [
@@ -28,4 +28,4 @@ def test_the_strategies_agree_with_themselves(strategy, column):
     pool = Pool(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
     for top, place in ((1, column), (10, column + 1)):
         sets = candidate_sets(pool, Sampling(2, strategy=strategy, top=top), range(100), 1)
-        assert _placed(pool, sets)[place] == len(sets)
+        assert _count_neighbours(pool, sets)[place] == len(sets)

@@ -4,9 +4,9 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from tedaudit.experiments.convention import converted
+from tedaudit.experiments.convention import convert_units
 from tedaudit.experiments.definition import Experiment
-from tedaudit.experiments.place import Place
+from tedaudit.experiments.workspace import Workspace
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Claim, Rewrite
 
@@ -60,8 +60,8 @@ def experiment(**more):
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    place = Place(tmp_path_factory.mktemp("convention"))
-    return place, converted(experiment(), place)
+    place = Workspace(tmp_path_factory.mktemp("convention"))
+    return place, convert_units(experiment(), place)
 
 
 def rows(outcome):
@@ -83,7 +83,7 @@ def test_what_was_released_counts_the_rewrites_of_the_plan_alone(found):
     before = rows(outcome)["Spelled", 2.0]
     assert before["x released tokens"] == pytest.approx(2 * before["released a text"])
     place.audit(experiment(plans=[{"k": 3, "lambda": 10_000}]), "demo")  # other sources, in the same run
-    again = rows(converted(experiment(), place))["Spelled", 2.0]
+    again = rows(convert_units(experiment(), place))["Spelled", 2.0]
     assert again == before
 
 
@@ -94,7 +94,7 @@ def test_an_epsilon_of_a_whole_text_stays_as_it_is(found):
 
 def test_what_is_not_known_stays_empty(tmp_path):
     some = experiment().model_copy(update={"mechanisms": ["py:test_convention:Silent"]})
-    outcome = converted(some, Place(tmp_path))
+    outcome = convert_units(some, Workspace(tmp_path))
     row = rows(outcome)["Silent", 20.0]
     assert (row["released a text"], row["x released tokens"]) == (None, None)
     assert row["x sentence tokens"] > 20

@@ -9,8 +9,8 @@ from tedaudit.errors import SpecError
 from tedaudit.experiments import probes
 from tedaudit.experiments.definition import Experiment, load
 from tedaudit.experiments.outcome import write_outcome
-from tedaudit.experiments.place import Place
-from tedaudit.experiments.probe_inputs import chosen_texts, likeness, options_of, subjects
+from tedaudit.experiments.probe_inputs import choose_texts, cosines, options_of, subjects
+from tedaudit.experiments.workspace import Workspace
 from tedaudit.registry import build
 from tedaudit.spec.model import MechanismSpec
 from tiny_models import one_thread, save_bart, save_gpt2
@@ -33,7 +33,7 @@ def experiment_of(kind, mechanisms, **parts):
 
 
 def made(experiment, folder):
-    return probes.MAKERS[experiment.kind](experiment, Place(folder))
+    return probes.MAKERS[experiment.kind](experiment, Workspace(folder))
 
 
 def columns(table):
@@ -53,7 +53,7 @@ def test_every_definition_loads_at_every_scale(name, scale):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_smoke_run_on_the_zoo_tells_no_text_once_redacted(name, tmp_path, monkeypatch):
+def test_a_smoke_run_on_the_zoo_reveals_no_text_if_redacted(name, tmp_path, monkeypatch):
     pytest.importorskip("tedaudit_zoo")
     monkeypatch.delenv("TEDAUDIT_ZOO")
     experiment = load(name, "smoke")
@@ -190,12 +190,12 @@ def test_a_mechanism_that_a_probe_cannot_look_into_is_refused(tmp_path):
         experiment = experiment_of(kind, ["identity"], corpora=["demo"], options=options)
         with pytest.raises(SpecError, match="this experiment is for those that do"):
             made(experiment, tmp_path)
-    with pytest.raises(SpecError, match="names no plug-in"):
+    with pytest.raises(SpecError, match="is not a plug-in"):
         list(subjects(experiment_of("noise", [{"model": "m"}])))
     with pytest.raises(SpecError, match="two mechanisms are called identity"):
         list(subjects(experiment_of("noise", ["identity", "identity"])))
-    with pytest.raises(SpecError, match="names no corpus"):
-        chosen_texts(experiment_of("examples", []), [0])
+    with pytest.raises(SpecError, match="names texts by position but no corpus"):
+        choose_texts(experiment_of("examples", []), [0])
 
 
 def test_options_that_are_not_given_have_defaults():
@@ -205,5 +205,5 @@ def test_options_that_are_not_given_have_defaults():
     }
 
 
-def test_equal_texts_are_alike_even_where_they_are_empty():
-    assert likeness("lexical", ["", "a cat", "a cat"], ["", "a cat", "the dog"]) == [1.0, 1.0, 0.0]
+def test_equal_texts_have_cosine_one_even_if_empty():
+    assert cosines("lexical", ["", "a cat", "a cat"], ["", "a cat", "the dog"]) == [1.0, 1.0, 0.0]

@@ -7,8 +7,8 @@ from tedaudit.cli import app
 from tedaudit.errors import SpecError
 from tedaudit.experiments.audits import rankings, trend
 from tedaudit.experiments.definition import GRID, load, names
-from tedaudit.experiments.place import Place
 from tedaudit.experiments.reproduction import reproduce
+from tedaudit.experiments.workspace import Workspace
 
 pytest.importorskip("tedaudit_zoo")
 pytest.importorskip("transformers")
@@ -23,7 +23,7 @@ PAPER = {  # every row of the paper's list of experiments
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     """One place for all: runs are shared, as they are for a user."""
-    return Place(tmp_path_factory.mktemp("reproduce"))
+    return Workspace(tmp_path_factory.mktemp("reproduce"))
 
 
 def smoke(name, **changes):
@@ -92,7 +92,7 @@ def test_wrong_names_are_explained(arguments, message):
     [([0, 1, 4, 7], "rises"), ([3, 3.1, 2.9], "flat"), ([0, 5, 2], "rises and falls"), ([5, 2, 2], "falls"),
      ([0, 0.2, 0.4], "rises")],
 )  # fmt: skip
-def test_a_trend_is_said_in_words(values, told):
+def test_a_trend_is_described_in_words(values, told):
     assert trend(values) == told
 
 

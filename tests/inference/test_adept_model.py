@@ -79,7 +79,7 @@ def test_greedy_decoding_takes_the_likeliest_token_step_by_step(loaded):
     assert len({tuple(tokens) for tokens in drawn}) > 5
 
 
-def test_decoding_and_encoding_do_not_depend_on_company(loaded):
+def test_decoding_and_encoding_do_not_depend_on_the_batch(loaded):
     latents = np.random.default_rng(1).normal(size=(70, 32)).astype(np.float32)
     together = greedy_decode(loaded, latents, 20)
     tokens = read_tokens(loaded, [f"{a} {b}" for a in SENTENCES for b in SENTENCES], 20)
@@ -166,15 +166,15 @@ def test_training_by_teacher_forcing_sees_the_logits_that_decoding_sees(loaded):
     assert torch.equal(logits.argmax(dim=2), drawn)
 
 
-def test_a_name_that_is_no_folder_points_to_the_zoo():
-    with pytest.raises(ModelError, match=r"'some/adept' is no folder .* zoo:adept"):
+def test_a_name_that_is_not_a_folder_points_to_the_zoo():
+    with pytest.raises(ModelError, match=r"'some/adept' is not a folder .* zoo:adept"):
         load_adept("some/adept", device="cpu")
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path):
     save_lstm(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "bart"}))
-    with pytest.raises(ModelError, match=r"config\.json is not of an ADePT model"):
+    with pytest.raises(ModelError, match=r"config\.json does not describe an ADePT model"):
         load_adept(str(tmp_path), device="cpu")
     (tmp_path / "config.json").write_text(json.dumps({"vocabulary": 38, "embedding": 12, "hidden": 5}))
     with pytest.raises(ModelError, match="could not be loaded"):
@@ -184,7 +184,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
 def test_a_tokenizer_without_start_token_is_refused(tmp_path):
     tokenizer = save_tokenizer(tmp_path / "tokenizer")
     save_adept(tmp_path, AdeptModel(AdeptConfig(vocabulary=500, embedding=4, hidden=4)), tokenizer)
-    with pytest.raises(ModelError, match="lacks as special ones: bos"):
+    with pytest.raises(ModelError, match="lacks these special tokens: bos"):
         load_adept(str(tmp_path), device="cpu")
 
 

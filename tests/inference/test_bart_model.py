@@ -8,11 +8,11 @@ from tedaudit.inference import bart
 from tedaudit.inference.bart import (
     PRUNED,
     beam_decode,
+    cut_windows,
     encode,
     load_bart,
     prune_order,
     read_pruned,
-    windows,
 )
 from tiny_models import SENTENCES, one_thread, save_bart
 
@@ -43,7 +43,7 @@ def other(tmp_path):
 
 
 def test_a_window_is_cut_and_padded_and_never_empty(loaded):
-    read = windows(loaded, [SENTENCES[0], "", "word " * 10_000, "\ud800"], 20)
+    read = cut_windows(loaded, [SENTENCES[0], "", "word " * 10_000, "\ud800"], 20)
     assert read.ids.shape == read.mask.shape == (4, 20)
     assert read.mask.sum(dim=1).tolist()[1:3] == [2, 20]
     assert read.ids[2, 0] == 0
@@ -54,7 +54,7 @@ def test_a_window_is_cut_and_padded_and_never_empty(loaded):
 def test_the_encoder_gives_what_the_library_gives(loaded):
     import torch
 
-    read = windows(loaded, SENTENCES, 20)
+    read = cut_windows(loaded, SENTENCES, 20)
     with torch.inference_mode():
         wanted = loaded.model.get_encoder()(input_ids=read.ids, attention_mask=read.mask).last_hidden_state
     assert encode(loaded, read) == pytest.approx(wanted.numpy(), abs=1e-5)
@@ -64,7 +64,7 @@ def test_a_beam_decode_is_the_librarys_own(loaded):
     import torch
 
     for text in SENTENCES:
-        read = windows(loaded, [text + " and the rest is cut"], 20)
+        read = cut_windows(loaded, [text + " and the rest is cut"], 20)
         assert read.mask.all()
         with torch.inference_mode():
             library = loaded.model.generate(
@@ -93,7 +93,7 @@ def test_beams_stop_as_soon_as_enough_of_them_have_ended(loaded):
         assert [2, *tokens] == row[: len(tokens) + 1]
 
 
-def test_decoding_does_not_depend_on_company(loaded):
+def test_decoding_does_not_depend_on_the_batch(loaded):
     import torch
 
     hidden = np.random.default_rng(0).normal(scale=3.0, size=(37, 20, 16)).astype(np.float32)
@@ -172,7 +172,7 @@ def test_a_file_that_would_run_code_is_refused(folder, tmp_path):
     import torch
 
     torch.save({"model_state_dict": _Harmful(str(tmp_path / "ran"))}, tmp_path / "harmful.pt")
-    with pytest.raises(ModelError, match="hold tensors alone"):
+    with pytest.raises(ModelError, match="contain only tensors"):
         load_bart(folder, weights=str(tmp_path / "harmful.pt"), device="cpu")
     assert not (tmp_path / "ran").exists()
     with pytest.raises(ModelError, match=r"nowhere\.pt' could not be read"):
@@ -220,7 +220,7 @@ def test_a_folder_names_its_own_pruned_dimensions(other, tmp_path):
 )
 def test_dimensions_that_cannot_be_pruned_are_refused(tmp_path, values):
     np.save(tmp_path / "pruned.npy", np.array(values))
-    with pytest.raises(ModelError, match="numbers from 0 to 15, or 16 truth values"):
+    with pytest.raises(ModelError, match="numbers from 0 to 15, or 16 Booleans"):
         read_pruned(str(tmp_path / "pruned.npy"), 16)
 
 
@@ -239,7 +239,7 @@ def test_the_least_used_dimensions_come_first_in_the_order_of_pruning(folder):
 
 def test_batches_are_full_on_a_cpu_and_count_each_row_once(loaded):
     seen = []
-    for rows, count in bart.batches(loaded, 37, {"cpu": 16, "cuda": 99}):
+    for rows, count in bart.iterate_batches(loaded, 37, {"cpu": 16, "cuda": 99}):
         assert len(rows) == 16
         seen += rows[:count].tolist()
     assert seen == list(range(37))

@@ -48,7 +48,7 @@ TEXTS = ["", "?!", "\U0001f600 ok", "Caf\u00e9 \x00 noir", *sentences(16)]
 
 @pytest.fixture(autouse=True)
 def offline(monkeypatch):
-    """Whatever is tried, nothing is fetched."""
+    """Make sure that nothing is downloaded."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     hub = pytest.importorskip("huggingface_hub")
     monkeypatch.setattr(hub.constants, "HF_HUB_OFFLINE", True)
@@ -200,7 +200,7 @@ def test_a_model_that_pads_on_the_left_is_padded_on_the_right(copy):
     assert np.array_equal(lefty.encode(mixed), righty.encode(mixed))
 
 
-def test_a_window_that_is_no_multiple_of_the_padding_is_not_exceeded(copy):
+def test_a_window_that_is_not_a_multiple_of_the_padding_is_not_exceeded(copy):
     def narrow(weights):
         weights["embeddings.position_embeddings.weight"] = weights["embeddings.position_embeddings.weight"][
             :20

@@ -1,7 +1,7 @@
 import pytest
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.loading import choose_device, choose_dtype, hub_reachable, load_checkpoint, resolve
+from tedaudit.inference.loading import choose_device, choose_dtype, is_hub_reachable, load_checkpoint, resolve
 from tiny_models import save_gpt2
 
 
@@ -62,7 +62,7 @@ def test_a_hub_that_cannot_be_reached_is_not_waited_for(monkeypatch):
         monkeypatch.delenv(key, raising=False)
     monkeypatch.setattr(constants, "ENDPOINT", "https://nowhere.invalid")
     start = time.monotonic()
-    assert not hub_reachable("somebody/some-model")
+    assert not is_hub_reachable("somebody/some-model")
     assert time.monotonic() - start < 30
 
 
@@ -76,10 +76,10 @@ def test_a_hub_that_answers_is_reachable_unless_the_library_is_told_to_stay_offl
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{server.getsockname()[1]}")
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        assert hub_reachable("somebody/some-model")
+        assert is_hub_reachable("somebody/some-model")
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-        assert not hub_reachable("somebody/some-model")
+        assert not is_hub_reachable("somebody/some-model")
 
 
 def test_a_folder_needs_no_hub(tmp_path):
-    assert not hub_reachable(str(tmp_path))
+    assert not is_hub_reachable(str(tmp_path))

@@ -82,5 +82,5 @@ def test_a_range_of_logits_comes_with_the_folder(folder):
     (folder / "clip.json").write_text(json.dumps({"low": -3, "high": 4.5, "rule": "by hand"}))
     assert load(folder).clip == (-3.0, 4.5)
     (folder / "clip.json").write_text('{"low": "far"}')
-    with pytest.raises(ModelError, match=r"clip\.json' must hold numbers named low and high"):
+    with pytest.raises(ModelError, match=r"clip\.json' must contain numbers named low and high"):
         load(folder)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.zoo import default, folder, is_default, models, zoo_or
+from tedaudit.inference.zoo import default_checkpoint, find_folder, is_default, list_folders, zoo_or
 
 tedaudit_zoo = pytest.importorskip("tedaudit_zoo")
 ROOT = Path(tedaudit_zoo.__file__).parent
@@ -37,7 +37,7 @@ def copy(tmp_path, monkeypatch):
 def test_all_models_are_there_and_fit_their_hashes():
     assert set(NAMES) <= set(tedaudit_zoo.names())
     for name in tedaudit_zoo.names():
-        assert tedaudit_zoo.path(name) == folder(f"zoo:{name}") == models()[name]
+        assert tedaudit_zoo.path(name) == find_folder(f"zoo:{name}") == list_folders()[name]
 
 
 def test_every_file_has_a_hash():
@@ -63,22 +63,22 @@ def test_every_model_has_a_card_with_data_licence_figures_limits_and_hashes(name
     assert all(value in card for value in hashes.values())
 
 
-def test_a_damaged_file_is_named_with_the_cure(copy):
+def test_a_damaged_file_is_named_with_the_fix(copy):
     with (copy / "tokenizer.json").open("ab") as file:
         file.write(b" ")
     with pytest.raises(ModelError, match=r"'zoo:vocabulary'.*tokenizer\.json is damaged.*--force-reinstall"):
-        folder("zoo:vocabulary")
+        find_folder("zoo:vocabulary")
 
 
-def test_a_missing_file_is_named_with_the_cure(copy):
+def test_a_missing_file_is_named_with_the_fix(copy):
     (copy / "tokenizer.json").unlink()
     with pytest.raises(ModelError, match=r"tokenizer\.json is missing.*--force-reinstall"):
-        folder("zoo:vocabulary")
+        find_folder("zoo:vocabulary")
 
 
 def test_a_model_that_is_not_in_the_zoo_is_refused_with_those_that_are():
     with pytest.raises(ModelError, match=r"no model 'mml' in the zoo\. There are: adept, .*mlm"):
-        folder("zoo:mml")
+        find_folder("zoo:mml")
 
 
 def test_without_the_zoo_fields_take_the_other_checkpoint(monkeypatch):
@@ -87,11 +87,11 @@ def test_without_the_zoo_fields_take_the_other_checkpoint(monkeypatch):
         model: str = zoo_or("mlm", "somebody/roberta")
 
     assert not is_default()  # switched off for the tests
-    assert Plugin().model == default("mlm", "somebody/roberta") == "somebody/roberta"
+    assert Plugin().model == default_checkpoint("mlm", "somebody/roberta") == "somebody/roberta"
     monkeypatch.delenv("TEDAUDIT_ZOO")
     assert Plugin().model == "zoo:mlm"
     assert Plugin("mine").model == "mine"
     monkeypatch.setitem(sys.modules, "tedaudit_zoo", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert Plugin().model == "somebody/roberta"
-    assert models() == {}
+    assert list_folders() == {}

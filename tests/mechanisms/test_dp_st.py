@@ -8,7 +8,7 @@ import pytest
 
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.triples.table import load_table
-from tedaudit.inference.triples.writing import fitting_prompt, load_writer
+from tedaudit.inference.triples.writing import fit_prompt, load_writer
 from tedaudit.mechanisms.dp_st import DPST
 from tedaudit.registry import Reference, build, determinants
 from tedaudit.types import Draw
@@ -82,7 +82,7 @@ def log_probabilities(mechanism: DPST, epsilon: float, texts: tuple[str, ...] = 
 def definition(mechanism: DPST, text: str, epsilon: float) -> dict[tuple[int, ...], float]:
     """Return the probability of every output by the exponential mechanism's formula, from the start."""
     table = load_table(mechanism.table)
-    queries = mechanism._queries([text])
+    queries = mechanism._build_queries([text])
     each = epsilon / mechanism.triples
     marginals = []
     for query in queries.vectors[list(queries.slots[text])]:
@@ -163,7 +163,7 @@ def test_single_triples_dropped_alone_tell_nothing(sound: DPST) -> None:
     assert np.ptp(found, axis=1).max() < 1e-8
 
 
-def test_published_returns_a_text_without_grouped_triples_as_it_is(published: DPST) -> None:
+def test_published_returns_a_text_without_grouped_triples_unchanged(published: DPST) -> None:
     for text in (HELLO, BREAD, "", "\ud800"):  # the baker has one triple, and it has no near-duplicate
         assert published.rewrite([Draw(text, 1.0, 5)])[0].text == text
     keeping = replace(published, single_triples="keep")
@@ -196,7 +196,7 @@ def test_published_splits_the_budget_over_the_texts_own_triples(published: DPST)
     assert published.claim(3.0).total == 3.0
 
 
-def test_published_fails_where_exp_overflows_and_sound_does_not(sound: DPST, published: DPST) -> None:
+def test_published_fails_if_exp_overflows_and_sound_does_not(sound: DPST, published: DPST) -> None:
     draws = [Draw(BICYCLE, 5000.0, 3), Draw(HELLO, 5000.0, 3), Draw(BICYCLE, 500.0, 3)]
     failed, copied, fine = published.rewrite(draws)
     assert (failed.error, failed.text, failed.tokens) == ("overflow", "", None)
@@ -222,12 +222,12 @@ def test_odd_texts_do_not_break_a_published_batch(published: DPST) -> None:
 
 def test_longer_texts_are_cut_to_the_public_number_of_triples(sound: DPST) -> None:
     both = f"{KEYS} . {MOTHER}"
-    assert len(sound._triples([both])[both]) > sound.triples
-    assert sound._queries([both]).slots[both] == sound._queries([KEYS]).slots[KEYS]
+    assert len(sound._find_triples([both])[both]) > sound.triples
+    assert sound._build_queries([both]).slots[both] == sound._build_queries([KEYS]).slots[KEYS]
 
 
 def test_shorter_texts_are_padded_with_a_null_triple(sound: DPST) -> None:
-    queries = sound._queries([BREAD, HELLO])
+    queries = sound._build_queries([BREAD, HELLO])
     assert queries.slots == {BREAD: (1, 0), HELLO: (0, 0)}
     assert (queries.vectors[0] == 0).all()
 
@@ -256,25 +256,25 @@ def test_the_text_is_a_function_of_the_drawn_triples(sound: DPST) -> None:
     assert all(len(texts) == 1 for texts in found.values())
 
 
-def test_length_follows_the_input_only_where_the_field_says_so(sound: DPST) -> None:
+def test_length_follows_the_input_only_if_the_field_says_so(sound: DPST) -> None:
     writer = load_writer(sound.model, "", "cpu", "auto")
     long, short = BICYCLE + " today" * 30, "we went"
     asked = replace(sound, length="input")
     allowed = [len(writer.tokenizer(text)["input_ids"]) for text in (long, short)]
-    assert list(asked._limits(writer, [long, short]).values()) == allowed
+    assert list(asked._compute_limits(writer, [long, short]).values()) == allowed
     done = [one.text for one in asked.rewrite([Draw(text, 1e-9, 1) for text in (long, short)])]
     assert done[0].startswith(done[1].rstrip("\ufffd"))
     assert len(done[1]) < len(done[0])
-    assert set(sound._limits(writer, [long, short]).values()) == {6}
+    assert set(sound._compute_limits(writer, [long, short]).values()) == {6}
 
 
 def test_triples_that_do_not_fit_the_models_context_are_left_out(sound: DPST) -> None:
     writer = load_writer(sound.model, "", "cpu", "auto")
     triples = [triple.text for triple in PUBLIC]
-    whole = fitting_prompt(writer, "Say:{triples}", triples, 10_000)
-    shorter = fitting_prompt(writer, "Say:{triples}", triples, len(whole) - 1)
-    assert shorter == fitting_prompt(writer, "Say:{triples}", triples[:5], 10_000)
-    assert len(fitting_prompt(writer, "Say:{triples}", triples, 3)) == 3
+    whole = fit_prompt(writer, "Say:{triples}", triples, 10_000)
+    shorter = fit_prompt(writer, "Say:{triples}", triples, len(whole) - 1)
+    assert shorter == fit_prompt(writer, "Say:{triples}", triples[:5], 10_000)
+    assert len(fit_prompt(writer, "Say:{triples}", triples, 3)) == 3
     assert "<answer>" in writer.tokenizer.decode(shorter), "the chat template frames the prompt"
     crowded = replace(sound, context=5, max_tokens=3)
     assert not crowded.rewrite([Draw(KEYS, 1.0, 1)])[0].error
@@ -288,7 +288,7 @@ def test_noise_free_work_is_done_once_per_distinct_text(sound: DPST) -> None:
     assert {(one.units, len(one.tokens or ())) for one in done} == {(1, 2)}
 
 
-def test_a_remote_server_needs_leave(sound: DPST) -> None:
+def test_a_remote_server_needs_permission(sound: DPST) -> None:
     remote = replace(sound, extractor="openie:http://example.org:9000")
     with pytest.raises(SpecError, match="allow_remote"):
         remote.rewrite([Draw(KEYS, 1.0, 1)])
@@ -332,7 +332,7 @@ def test_a_table_of_another_encoder_or_size_is_refused(sound: DPST, tmp_path: Pa
         ({"triples": 0}, "triples is 0"),
         ({"max_tokens": 0}, "max_tokens is 0"),
         ({"duplicate_similarity": 0.0}, "duplicate_similarity is 0.0"),
-        ({"template": "no place"}, "must hold {triples}"),
+        ({"template": "no place"}, "must contain {triples}"),
     ],
 )
 def test_wrong_fields_are_refused(change: dict[str, object], complaint: str) -> None:

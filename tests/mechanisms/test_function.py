@@ -107,7 +107,7 @@ def test_the_caller_may_say_how_it_is_called():
     assert Function(named_texts, batch=False).rewrite(DRAWS) == UPPER
 
 
-def test_epsilon_and_seed_are_passed_where_they_are_asked_for():
+def test_epsilon_and_seed_are_passed_if_they_are_asked_for():
     def both(text, epsilon, seed):
         return f"{text}|{epsilon}|{seed}"
 
@@ -133,7 +133,7 @@ def test_a_list_function_gets_each_epsilon_with_its_own_texts_and_each_seed_alon
     assert [r.text for r in Function(by_seed).rewrite(mixed)] == [f"{d.text}|{d.key}" for d in mixed]
 
 
-def test_an_exception_becomes_a_code_that_holds_no_text():
+def test_an_exception_becomes_a_code_without_text():
     def picky(text):
         if "b" in text:
             raise KeyError(text)
@@ -157,7 +157,7 @@ def test_one_bad_text_does_not_fail_the_others_of_its_batch(lazy):
 @pytest.mark.parametrize(
     ("value", "code"), [(None, "NoneType"), (7, "int"), (b"a", "bytes"), (["a"], "list")]
 )
-def test_what_is_no_text_becomes_a_code(value, code):
+def test_what_is_not_a_text_becomes_a_code(value, code):
     failed = Rewrite("", error=f"returned-{code}")
     assert Function(lambda text: value).rewrite(DRAWS) == [failed] * 3
     assert Function(lambda texts: [text or value for text in texts]).rewrite(DRAWS) == [
@@ -179,10 +179,10 @@ def test_a_list_function_that_returns_another_number_of_texts_is_refused(functio
     with pytest.raises(ContractError) as caught:
         Function(function).rewrite(DRAWS)
     assert got in str(caught.value)
-    assert "one text per text, in order" in str(caught.value)
+    assert "one text for each text, in the same order" in str(caught.value)
 
 
-def test_a_keyboard_interrupt_is_no_failed_rewrite():
+def test_a_keyboard_interrupt_is_not_a_failed_rewrite():
     def interrupted(text):
         raise KeyboardInterrupt
 
@@ -206,12 +206,12 @@ def test_epsilons_are_needed_only_by_a_function_that_takes_one():
         return text
 
     assert list(Function(private).epsilons([3.0])) == [3.0]
-    with pytest.raises(SpecError, match="takes an epsilon: say at which values"):
+    with pytest.raises(SpecError, match="takes an epsilon: set the values"):
         Function(private).epsilons([])
 
 
 @pytest.mark.parametrize("name", ["py:test_function:TEXTS", "py:test_function:DRAWS"])
-def test_what_is_no_function_is_refused(name):
+def test_what_is_not_a_function_is_refused(name):
     with pytest.raises(PluginError, match="is not a function"):
         Function(name)
 

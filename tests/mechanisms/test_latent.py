@@ -1,4 +1,4 @@
-"""What holds for every mechanism that adds noise to a latent: DP-BART and ADePT."""
+"""Properties of every mechanism that adds noise to a latent: DP-BART and ADePT."""
 
 import shutil
 import subprocess
@@ -32,7 +32,7 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(params=sorted(CLASSES))
 def make(request, folders):
-    """Return a factory of one of the mechanisms on its tiny model; texts are short where nothing is asked."""
+    """Return a factory of one of the mechanisms on its tiny model; texts are short by default."""
 
     def made(**given):
         common = {"model": str(folders[request.param]), "device": "cpu", "max_tokens": 3}
@@ -204,7 +204,7 @@ def test_a_claim_names_its_epsilon_and_what_the_noise_gives(make, epsilon):
     assert sound.claim(epsilon).delta == published.claim(epsilon).delta == 1e-5
 
 
-def test_a_claim_prints_both_epsilons_where_they_differ(make):
+def test_a_claim_prints_both_epsilons_if_they_differ(make):
     assert str(make().claim(250.0)) == "250 per sentence, delta 1e-05"
     assert str(make(noise="gaussian").claim(250.0)) == "250 per sentence, delta 1e-05 (really 1550)"
 

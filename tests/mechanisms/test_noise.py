@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import SpecError
-from tedaudit.mechanisms._noise import clipped_norm, log_delta, sigma_for, true_epsilon
+from tedaudit.mechanisms._noise import clip_norm, log_delta, sigma_for, true_epsilon
 
 
 def _exact_delta(mpmath, sensitivity: float, sigma, epsilon: float):
@@ -98,6 +98,6 @@ def test_gaussian_noise_needs_a_delta(delta):
 def test_clipping_scales_long_vectors_and_leaves_short_ones():
     vectors = np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])
     with np.errstate(all="raise"):
-        clipped = clipped_norm(vectors, 1.0)
+        clipped = clip_norm(vectors, 1.0)
     assert clipped[0] == pytest.approx([0.6, 0.8])
     assert np.array_equal(clipped[1:], vectors[1:])

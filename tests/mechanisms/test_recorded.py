@@ -13,7 +13,7 @@ from tedaudit.types import Draw, Rewrite
 
 @pytest.fixture
 def table(tmp_path):
-    """Return a function that writes rows as a file of the ending that is asked for, and its path."""
+    """Return a function that writes rows to a file with the given suffix and returns its path."""
 
     def write(rows, name="table.csv"):
         path = tmp_path / name
@@ -131,7 +131,7 @@ def test_with_an_epsilon_column_every_value_has_its_rewrites(table, name):
 
 
 @pytest.mark.parametrize("value", ["none", "", "-1", "0", "nan", "1,5"])
-def test_an_epsilon_that_is_no_number_above_zero_is_refused_with_its_row(table, value):
+def test_an_epsilon_that_is_not_a_number_above_zero_is_refused_with_its_row(table, value):
     rows = [
         {"original": "a", "rewrite": "b", "epsilon": 1},
         {"original": "c", "rewrite": "d", "epsilon": value},
@@ -185,12 +185,12 @@ def test_one_mechanism_of_several_is_selected(table):
 def test_several_mechanisms_without_a_choice_are_refused(table, select, end):
     with pytest.raises(SpecError) as caught:
         Recorded(table(LABELLED), select=select)
-    assert "holds rewrites of mild, strong (column 'label')" in str(caught.value)
+    assert "contains rewrites by mild, strong (column 'label')" in str(caught.value)
     assert end in str(caught.value)
     assert "`label_column`" in str(caught.value)
 
 
-def test_a_single_label_needs_no_choice_and_another_column_may_hold_it(table):
+def test_a_single_label_needs_no_choice_and_may_be_in_another_column(table):
     assert rewritten(Recorded(table(LABELLED[:2])), "a") == [Rewrite("mild a")]
     renamed = [{**row, "system": row["label"], "label": f"class {i}"} for i, row in enumerate(LABELLED)]
     mechanism = Recorded(table(renamed), label_column="system", select="strong")

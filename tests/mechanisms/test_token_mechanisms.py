@@ -1,4 +1,4 @@
-"""What DP-Prompt, DP-Paraphrase and DP-MLM must hold alike, on tiny real models."""
+"""Properties that DP-Prompt, DP-Paraphrase and DP-MLM share, on tiny real models."""
 
 import itertools
 
@@ -123,14 +123,14 @@ def test_without_budget_a_cut_support_shows_too(make):
 @pytest.mark.parametrize("name", ["dp-prompt", "dp-paraphrase"])
 def test_a_generator_s_likelihoods_sum_to_one_and_prefer_the_source(make, name):
     mechanism = make(name, max_tokens=1)
-    size = mechanism._checkpoint().model.config.vocab_size
+    size = mechanism._load_checkpoint().model.config.vocab_size
     scores = mechanism.log_likelihoods([(token,) for token in range(size)], [PLAIN] * size, 8.0)
     assert np.exp(np.stack(scores)).sum(axis=0) == pytest.approx(1.0, abs=1e-6)
 
 
 def test_dp_mlm_s_likelihoods_sum_to_one_over_two_slots(make):
     mechanism = make("dp-mlm", slots=2)
-    size = mechanism._checkpoint().model.config.vocab_size + 1
+    size = mechanism._load_checkpoint().model.config.vocab_size + 1
     first = [mechanism.log_likelihood((i, size - 1), PLAIN[:2], 8.0) for i in range(size)]
     second = [mechanism.log_likelihood((3, i), PLAIN[:2], 8.0) for i in range(size)]
     # slots are independent: p(i, j) = p(i) p(j), so the sum over all pairs factorises
@@ -184,7 +184,7 @@ def test_an_unknown_variant_is_refused_with_the_list(make):
 
 
 def test_a_prompt_without_a_place_for_the_text_is_refused(make):
-    with pytest.raises(SpecError, match=r"must hold \{text\}"):
+    with pytest.raises(SpecError, match=r"must contain \{text\}"):
         make("dp-prompt", prompt="Paraphrase this")
 
 
@@ -199,10 +199,29 @@ def test_published_dp_mlm_releases_stop_words_and_punctuation_and_copies_case(ma
     assert all(not out.text[:1].islower() for out in cased)
 
 
+@pytest.mark.parametrize("text", ["", "lost", "she lost her keys"])
+def test_with_much_budget_dp_mlm_draws_words_for_words_and_nothing_beyond_the_end(make, text):
+    mechanism = make("dp-mlm", variant="sound")
+    empty, length = mechanism._load_checkpoint().model.config.vocab_size, len(text.split())
+    for rewrite in mechanism.rewrite([Draw(text, 300.0, key) for key in range(20)]):
+        assert all(token < empty for token in rewrite.tokens[:length])
+        assert rewrite.tokens[length:] == (empty,) * (mechanism.slots - length)
+
+
+def test_beyond_the_end_dp_mlm_prefers_the_empty_item_to_every_word_by_half_of_epsilon(make):
+    mechanism, epsilon = make("dp-mlm", slots=2), 8.0
+    empty = mechanism._load_checkpoint().model.config.vocab_size
+    scores = np.array(
+        [mechanism.log_likelihood((3, item), ["lost"], epsilon)[0] for item in (*range(empty), empty)]
+    )
+    assert scores[-1] - scores[:-1] == pytest.approx(epsilon / 2)
+
+
 def test_dp_mlm_does_not_run_the_model_again_for_more_draws(make):
     mechanism = make("dp-mlm")
     calls = []
-    handle = mechanism._checkpoint().model.base_model.register_forward_pre_hook(lambda *_: calls.append(1))
+    model = mechanism._load_checkpoint().model.base_model
+    handle = model.register_forward_pre_hook(lambda *_: calls.append(1))
     mechanism.rewrite(draws_of(PLAIN, epsilons=(1.0,), replicates=1))
     once = len(calls)
     mechanism.rewrite(draws_of(PLAIN, epsilons=(1.0, 10.0, 100.0), replicates=5))

@@ -1,4 +1,4 @@
-"""Randomised response, by enumeration: what is drawn, what is claimed and what is scored are one thing."""
+"""Randomised response, by enumeration: draws, claim and scores agree exactly."""
 
 import itertools
 import math
@@ -210,7 +210,7 @@ def test_a_vocabulary_file_that_is_not_text_or_is_empty_is_refused(tmp_path):
     binary, empty = tmp_path / "binary.txt", tmp_path / "empty.txt"
     binary.write_bytes(b"\xff\xfe\x00y")
     empty.write_text("\n \n")
-    with pytest.raises(SpecError, match="must be a UTF-8 file with one word a line"):
+    with pytest.raises(SpecError, match="must be a UTF-8 file with one word per line"):
         WordRR(vocabulary=str(binary))
     with pytest.raises(SpecError, match="the vocabulary is empty"):
         WordRR(vocabulary=str(empty))

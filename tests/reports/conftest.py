@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from pages import LABEL, NASTY, TEXTS
+from tedaudit.api import run
 from tedaudit.corpora._given import Given
-from tedaudit.execution.runner import run
 from tedaudit.reports.files import write_reports
 from tedaudit.results.reading import read_result
 from tedaudit.spec.model import parse_spec

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
+from tedaudit.api import run
 from tedaudit.corpora._given import Given
-from tedaudit.execution.runner import run
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.utility import Utility
 from tedaudit.results.reading import read_result
@@ -121,7 +121,7 @@ def test_the_chart_draws_every_mechanism_with_ceiling_and_second_axis(demo, visi
         assert told in texts
 
 
-def test_hovering_over_a_point_tells_counts_and_claim(demo, visit):
+def test_hovering_over_a_point_shows_counts_and_claim(demo, visit):
     tab = visit(demo)
     point = tab.locator("#calibration-chart .scatterlayer .trace .point").last
     point.scroll_into_view_if_needed()
@@ -183,7 +183,7 @@ def test_the_explorer_filters_by_mechanism_epsilon_attack_and_outcome(demo, visi
         chosen(tab, "guess", outcome)
         assert set(tab.locator(".trial .badge").all_text_contents()) == {outcome}
     chosen(tab, "mechanism", "identity")
-    assert tab.locator("#found").text_content() == "No trial of the sample fits."
+    assert tab.locator("#found").text_content() == "No trial in the sample matches."
 
 
 def test_the_worst_leaks_come_first_and_more_can_be_shown(demo, visit):
@@ -197,7 +197,7 @@ def test_the_worst_leaks_come_first_and_more_can_be_shown(demo, visit):
     assert set(tab.locator(".trial .badge").all_text_contents()) == {"right"}
     tab.get_by_role("button", name="Show more").click()
     assert tab.locator(".trial").count() == 40
-    assert "a sample: of every mechanism" in tab.locator("#sampled").text_content()
+    assert "a sample: for every mechanism" in tab.locator("#sampled").text_content()
 
 
 def test_a_text_and_a_label_with_markup_show_as_text(odd, visit):
@@ -213,13 +213,13 @@ def test_a_text_and_a_label_with_markup_show_as_text(odd, visit):
     assert f"'{ODD}'" in tab.locator(".trial code").first.text_content()
 
 
-def test_utility_is_drawn_where_it_is_given_and_hidden_where_not(odd, demo, visit):
+def test_utility_is_drawn_if_given_and_hidden_otherwise(odd, demo, visit):
     tab = visit(odd)
     assert tab.locator("#utility-chart .point").count() == 4
     tab.locator("#utility-controls").get_by_label("sentiment F1").check()
     words = " ".join(tab.locator("#utility-chart svg text").all_text_contents())
     assert "sentiment F1" in words
-    assert "texts as they are" in words
+    assert "not rewritten" in words
     assert "majority class" in words
     told = tab.locator("#utility-caption").text_content()
     assert "lower is better" in told

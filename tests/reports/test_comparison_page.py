@@ -7,12 +7,12 @@ import shutil
 import pytest
 
 from helpers import make_spec
+from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.errors import SpecError
-from tedaudit.execution.runner import run
-from tedaudit.reports.comparison_page import page_data, without_texts, write_comparison
-from tedaudit.reports.comparison_table import cells, headings, reading
-from tedaudit.results.comparison import compare
+from tedaudit.reports.comparison_page import page_data, redact_comparison, write_comparison
+from tedaudit.reports.comparison_table import explain_comparison, format_cells, headings
+from tedaudit.results.comparison import compare_runs
 from tedaudit.store.directory import RunDirectory
 
 NASTY = "</script><script>alert(1)</script>"
@@ -35,7 +35,7 @@ def compared(tmp_path_factory):
             )
         )  # fmt: skip
         found.append(RunDirectory(folder / name))
-    return compare(found)
+    return compare_runs(found)
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_no_text_label_or_path_is_on_it(page, compared):
 
 
 def test_labels_of_several_words_are_numbered_the_same_way_everywhere(compared):
-    shown = without_texts(compared)
+    shown = redact_comparison(compared)
     assert {c.first.finding.label for c in shown.comparisons} == {"identity", "mechanism 1", "mechanism 2"}
     assert {c.first.finding.attack for c in shown.comparisons} == {"attack 1"}
     assert {a.within for a in shown.agreements} == {"attack 1"}
@@ -72,8 +72,8 @@ def test_labels_of_several_words_are_numbered_the_same_way_everywhere(compared):
 
 @pytest.mark.parametrize("against", [LABEL, "<script>alert(1)"])
 def test_table_and_chart_call_a_mechanism_by_one_name(compared, against):
-    some = compare([compared.opened[0].store], "mechanism", against)
-    shown, data = without_texts(some), page_data(some)
+    some = compare_runs([compared.opened[0].store], "mechanism", against)
+    shown, data = redact_comparison(some), page_data(some)
     lower = {f["mechanism"]: f["lower"] for f in data["findings"]}
     for one in shown.comparisons:
         for side in (one.first, one.second):
@@ -82,8 +82,8 @@ def test_table_and_chart_call_a_mechanism_by_one_name(compared, against):
 
 
 def test_the_page_holds_every_row_of_the_table(compared):
-    data, shown = page_data(compared), without_texts(compared)
-    assert [row["cells"] for row in data["rows"]] == [cells(one, shown) for one in shown.comparisons]
+    data, shown = page_data(compared), redact_comparison(compared)
+    assert [row["cells"] for row in data["rows"]] == [format_cells(one, shown) for one in shown.comparisons]
     assert all(len(row["cells"]) == len(data["headings"]) for row in data["rows"])
     assert all(len(row) == len(data["agreement_headings"]) for row in data["agreements"])
 
@@ -94,15 +94,16 @@ def test_the_headings_name_what_both_sides_share(compared, by):
         RunDirectory(side.run.store.root)
         for side in (compared.comparisons[0].first, compared.comparisons[0].second)
     ]
-    some = compare(runs, by)
+    some = compare_runs(runs, by)
     shared = {"run": ["mechanism", "attack"], "mechanism": ["attack"]}[by]
     assert list(headings(some)[1 : headings(some).index("epsilon")]) == shared
-    assert all(len(cells(one, some)) == len(headings(some)) for one in some.comparisons)
+    assert all(len(format_cells(one, some)) == len(headings(some)) for one in some.comparisons)
 
 
 def test_the_reading_says_which_test_and_interval_and_what_they_prove(compared):
-    told = reading(compared)
-    for part in ("McNemar's exact test", "Clopper-Pearson", "paired bootstrap", "Bonferroni", "no privacy"):
+    told = explain_comparison(compared)
+    parts = ("McNemar's exact test", "Clopper-Pearson", "paired bootstrap", "Bonferroni")
+    for part in (*parts, "does not prove privacy"):
         assert part in told
     assert "On different plans" not in told
 

@@ -5,13 +5,14 @@ from itertools import pairwise
 
 import pytest
 
+from tedaudit.api import run
 from tedaudit.corpora._given import Given
-from tedaudit.estimators import reduced_form
+from tedaudit.estimators import Counts, reduced_form
 from tedaudit.estimators.bound import epsilon_from_success
-from tedaudit.execution.runner import run
-from tedaudit.plans.trials import Tally
-from tedaudit.reports.figures import figure, grid, room_for, success_marks, write_figures
-from tedaudit.results.reading import Finding
+from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.reports.figures import epsilon_grid, figure, labels_with_room, success_marks, write_figures
+from tedaudit.results.findings import Finding
+from tedaudit.results.verdict import Decision, Verdict
 from tedaudit.spec.model import parse_spec
 from tedaudit.types import Claim
 
@@ -22,9 +23,9 @@ TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat") for did in (
 
 def finding(correct=80, **changes):
     parts = {
-        "plan": "k2-lambda0", "label": "mine", "epsilon": 2.0, "claim": Claim(2.0, "word"),
-        "attack": "lexical", "tally": Tally(100, correct, None, 0, 0), "planned": 100,
-        "bound": reduced_form(correct, 100), "verdict": "not refuted",
+        "plan": "k2-lambda0", "label": "mine", "epsilon": Nominal(2), "claim": Claim(2.0, "word"),
+        "attack": "lexical", "counts": Counts(100, (correct,), 2), "planned": 100,
+        "bound": reduced_form(correct, 100), "verdict": Verdict(Decision.NOT_REFUTED),
     }  # fmt: skip
     return Finding(**{**parts, **changes})
 
@@ -67,9 +68,9 @@ def test_a_figure_is_the_same_when_drawn_again(tmp_path):
     assert [path.read_bytes() for path in write_figures(result)] == before
 
 
-def test_the_markers_stand_at_the_lower_bounds_on_a_logarithmic_axis():
+def test_the_markers_are_at_the_lower_bounds_on_a_logarithmic_axis():
     findings = [
-        finding(correct, epsilon=epsilon) for correct, epsilon in ((60, 1.0), (80, 10.0), (99, 100.0))
+        finding(correct, epsilon=Nominal(epsilon)) for correct, epsilon in ((60, 1), (80, 10), (99, 100))
     ]
     drawn = figure(findings)
     assert isinstance(drawn, figures.Figure)
@@ -112,10 +113,11 @@ def test_there_is_a_panel_per_attack_and_one_legend():
 
 
 def test_a_mechanism_without_epsilon_is_drawn_across_the_figure():
-    findings = [finding(epsilon=1.0), finding(epsilon=8.0), finding(99, label="identity", epsilon=math.inf)]
+    findings = [finding(epsilon=Nominal(1)), finding(epsilon=Nominal(8)),
+                finding(99, label="identity", epsilon=NO_EPSILON)]  # fmt: skip
     across = lines(figure(findings))[1]
     assert len(across) == 2
-    assert grid([findings[2]]) == [1.0]
+    assert epsilon_grid([findings[2]]) == [1.0]
     assert len(lines(figure([findings[2]]))[0]) == 1
 
 
@@ -140,5 +142,5 @@ def test_the_marks_of_the_second_axis_are_where_they_belong_and_do_not_overlap(c
 
 
 def test_crowded_epsilons_lose_their_labels_but_the_last_never_does():
-    assert room_for([0.5, 1.5, 100, 102, 104]) == [0.5, 1.5, 104]
-    assert room_for([3.0]) == [3.0]
+    assert labels_with_room([0.5, 1.5, 100, 102, 104]) == [0.5, 1.5, 104]
+    assert labels_with_room([3.0]) == [3.0]

@@ -7,12 +7,12 @@ def rendered(text):
     return MarkdownIt().enable("table").render(text)
 
 
-def test_a_line_break_in_a_text_begins_no_line():
+def test_a_line_break_in_a_text_does_not_start_a_line():
     assert markdown_text("a\nb") == "a&#10;b"
     assert rendered(markdown_list(["a\n- b", "c"])).count("<li>") == 2
 
 
-def test_a_cell_shows_what_it_holds():
+def test_a_cell_shows_its_content():
     html = rendered(markdown_table(("a|b", "c"), [("<i>", "x | y"), ("`z`", "[l](u)")]))
     assert html.count("<th") - html.count("<thead") == 2
     assert html.count("<td>") == 4

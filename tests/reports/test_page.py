@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from pages import NASTY, TEXTS, Elements, embedded, page
+from tedaudit.api import run
 from tedaudit.corpora._given import Given
-from tedaudit.execution.runner import run
 from tedaudit.reports.files import write_reports
-from tedaudit.reports.page import SCRIPTS, _asset
-from tedaudit.reports.table import HEADINGS, cells
+from tedaudit.reports.page import SCRIPTS, _read_asset
+from tedaudit.reports.table import HEADINGS, format_cells
 from tedaudit.reports.utility import Utility
 from tedaudit.results.reading import read_result
 from tedaudit.spec.model import parse_spec
@@ -23,7 +23,7 @@ from tedaudit.types import Card, Guess
 
 def test_a_run_ends_with_a_page_that_holds_every_finding(made):
     data = embedded(made.folder)
-    assert [tuple(one["cells"]) for one in data["findings"]] == [cells(finding) for finding in made]
+    assert [tuple(one["cells"]) for one in data["findings"]] == [format_cells(finding) for finding in made]
     assert tuple(data["headings"]) == HEADINGS
     assert data["violated"] is True
     assert data["headline"] == "At least one privacy claim is violated."
@@ -50,7 +50,7 @@ def test_a_text_cannot_end_the_element_that_holds_it(made):
 
 def test_the_scripts_never_turn_a_string_into_markup():
     for name in SCRIPTS:
-        script = _asset(name)
+        script = _read_asset(name)
         for way in (
             "innerHTML",
             "outerHTML",
@@ -66,7 +66,7 @@ def test_the_summary_says_what_was_audited_and_what_the_largest_bound_means(made
     told = " ".join(embedded(made.folder)["paragraphs"])
     assert told.startswith("Four mechanisms (")
     assert "rewrote texts of the corpus given (31 texts). One attack (lexical) saw each rewrite" in told
-    assert f"The largest bound is eps_emp = {made.epsilon:.2f}" in told
+    assert f"The largest bound is eps_emp = {made.eps_emp:.2f}" in told
     assert "times likelier from one text than from the other" in told
     assert "claims tested are violated. The worst by mechanism: " in told
     assert "No leak was found for constant at any epsilon; another attack may find one." in told
@@ -90,7 +90,7 @@ def test_a_trial_of_the_page_is_the_trial_of_the_tables(made):
             assert data["sample"]["texts"][trial["output"]] == source
 
 
-def test_a_table_of_utility_is_shown_where_it_is_given(made, tmp_path):
+def test_a_table_of_utility_is_shown_if_given(made, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(made.folder, copy)
     rows = [{"mechanism": "word-rr", "epsilon": 8.0, "task": "intent F1", "score": 0.71, "spread": 0.02}]
@@ -119,7 +119,7 @@ def test_scores_that_are_not_finite_do_not_break_the_page(tmp_path):
     for trial in data["sample"]["trials"]:
         assert trial["margin"] is None
         assert [candidate["score"] for candidate in trial["candidates"]] == [0.0, None]
-    assert "not at hand" in data["cards"]["attacks"][0]["missing"]
+    assert "not available" in data["cards"]["attacks"][0]["missing"]
 
 
 def test_a_run_without_an_attack_has_a_page_that_says_so(tmp_path):

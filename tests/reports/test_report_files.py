@@ -10,11 +10,12 @@ import polars as pl
 import pytest
 from markdown_it import MarkdownIt
 
+from tedaudit.api import run
 from tedaudit.corpora._given import Given
-from tedaudit.execution.runner import run
 from tedaudit.reports.files import markdown, write_reports
-from tedaudit.reports.table import HEADINGS, cells, shown_columns
-from tedaudit.results.reading import AuditResult, read_result
+from tedaudit.reports.table import HEADINGS, format_cells, shown_columns
+from tedaudit.results.findings import AuditResult
+from tedaudit.results.reading import read_result
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
 
@@ -72,10 +73,10 @@ def rows(report):
 def test_the_report_has_a_row_for_every_finding(made, report):
     assert len(made.findings) == 8
     columns = shown_columns(made.findings)
-    assert rows(report) == [tuple(cells(finding)[i] for i in columns) for finding in made]
+    assert rows(report) == [tuple(format_cells(finding)[i] for i in columns) for finding in made]
 
 
-def test_a_row_tells_claim_counts_bound_and_what_went_wrong(made, report):
+def test_a_row_shows_claim_counts_bound_and_failures(made, report):
     headings = [HEADINGS[i] for i in shown_columns(made.findings)]
     found = {(row[0], plan): dict(zip(headings, row, strict=True))
              for row, plan in zip(rows(report), [f.plan for f in made], strict=True)}  # fmt: skip
@@ -86,8 +87,8 @@ def test_a_row_tells_claim_counts_bound_and_what_went_wrong(made, report):
     assert row["eps_emp"] == f"{finding.bound.lower:.2f}"
     assert row["interval"] == f"{finding.bound.point:.2f} (to {finding.bound.upper:.2f})"
     assert row["ceiling"] == f"{finding.bound.ceiling:.2f}"
-    assert finding.tally.failed > 0
-    assert (row["unusable"], row["failed"]) == ("0", str(finding.tally.failed))
+    assert finding.counts.failed > 0
+    assert (row["unusable"], row["failed"]) == ("0", str(finding.counts.failed))
     assert found["word-rr", "k2-lambda0"]["claim"] == "0.5 per word x 3 = 1.5"
     assert found[ODD, "k2-lambda0"]["claim"] == "0.5 per document, delta 1e-05"
     assert found[ODD, "k2-lambda0"]["verdict"] == "violated"
@@ -96,12 +97,12 @@ def test_a_row_tells_claim_counts_bound_and_what_went_wrong(made, report):
 
 
 def test_the_report_begins_with_the_verdict_and_how_to_read_it(made, report):
-    assert report.startswith("# Audit audit\n\nAt least one claim is **violated**. ")
-    assert f" The largest lower bound found is {made.epsilon:.2f}.\n" in report
+    assert report.startswith("# Audit audit\n\nAt least one privacy claim is violated. ")
+    assert f" The largest lower bound found is {made.eps_emp:.2f}.\n" in report
     assert "wrong with probability at most 0.005 or 0.01 per row" in report
     assert "no attack proves privacy" in report
-    unbroken = replace(made, findings=tuple(f for f in made if f.verdict != "violated"))
-    assert "No claim was refuted by these attacks." in markdown(unbroken)
+    unbroken = replace(made, findings=tuple(f for f in made if not f.verdict.is_violation))
+    assert "No privacy claim was refuted by these attacks." in markdown(unbroken)
 
 
 def test_the_notes_tell_of_duplicates_and_of_how_even_the_distractors_are(report):
@@ -144,7 +145,7 @@ def test_summary_and_estimates_agree(made):
         )
 
 
-def test_columns_of_numbers_stay_numbers_where_some_are_infinite(made):
+def test_columns_of_numbers_stay_numbers_if_some_are_infinite(made):
     frame = pl.read_parquet(made.folder / "estimates.parquet")
     for column in ("epsilon", "point", "upper", "lower", "ceiling", "claim_total"):
         assert frame[column].dtype == pl.Float64, column
@@ -177,6 +178,6 @@ def test_a_run_without_an_attack_has_a_report_that_says_so(tmp_path):
 
 
 def test_a_note_cannot_bring_in_markup(tmp_path):
-    result = AuditResult("x", tmp_path, (), ("column '<b>|\n# big' taken as the text",), 0.01)
+    result = AuditResult("x", RunDirectory(tmp_path), (), ("column '<b>|\n# big' taken as the text",), 0.01)
     lines = markdown(result).splitlines()
     assert "- column '&#60;b&#62;&#124;&#10;# big' taken as the text" in lines

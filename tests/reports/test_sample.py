@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 
 from pages import TEXTS, embedded
+from tedaudit.api import run
 from tedaudit.corpora._given import Given
-from tedaudit.execution.runner import run
-from tedaudit.reports.safe import safe_json
+from tedaudit.reports.redaction import safe_json
 from tedaudit.reports.sample import BYTES, PER_TABLE, choose
 from tedaudit.spec.model import parse_spec
 from tedaudit.types import Card, Guess
@@ -25,7 +25,7 @@ def test_the_worst_leaks_are_always_in_the_sample(made):
     assert (~right)[chance].any()
 
 
-def test_a_sample_takes_everything_where_there_is_little():
+def test_a_sample_takes_everything_if_there_is_little():
     worst, chance = choose(np.array([True, False, True]), np.array([0.1, 0.5, np.nan]), 200, 1)
     assert worst.tolist() == [0, 2]
     assert chance.tolist() == [1]

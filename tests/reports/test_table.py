@@ -10,19 +10,21 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from tedaudit.estimators import baseline, reduced_form
-from tedaudit.plans.trials import Tally
+from tedaudit.estimators import Counts, baseline, reduced_form
+from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.reports.table import (
     HEADINGS,
-    cells,
+    explain_table,
+    format_cells,
+    format_number,
     markdown_tables,
-    number,
     plans,
-    reading,
     rich_tables,
     shown_columns,
 )
-from tedaudit.results.reading import AuditResult, Finding
+from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.verdict import Decision, Verdict
+from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Claim
 
 NASTY = [
@@ -41,15 +43,16 @@ NASTY = [
 
 def finding(**changes):
     parts = {
-        "plan": "k2-lambda0", "label": "mine", "epsilon": 2.0, "claim": Claim(2.0, "word", max_units=3),
-        "attack": "lexical", "tally": Tally(1000, 900, None, 7, 5), "planned": 1000,
-        "bound": reduced_form(900, 1000), "verdict": "not refuted",
+        "plan": "k2-lambda0", "label": "mine", "epsilon": Nominal(2),
+        "claim": Claim(2.0, "word", max_units=3), "attack": "lexical",
+        "counts": Counts(1000, (900,), 2, 7, 5), "planned": 1000, "bound": reduced_form(900, 1000),
+        "verdict": Verdict(Decision.NOT_REFUTED),
     }  # fmt: skip
     return Finding(**{**parts, **changes})
 
 
 def result(*findings):
-    return AuditResult("test", Path("made"), findings, (), 0.01)
+    return AuditResult("test", RunDirectory(Path("made")), findings, (), 0.01)
 
 
 def rendered(text):
@@ -58,7 +61,7 @@ def rendered(text):
 
 
 def test_a_finding_is_a_row_with_everything_that_belongs_to_the_number():
-    row = dict(zip(HEADINGS, cells(finding()), strict=True))
+    row = dict(zip(HEADINGS, format_cells(finding()), strict=True))
     bound = reduced_form(900, 1000)
     assert row == {
         "mechanism": "mine",
@@ -81,12 +84,16 @@ def test_a_finding_is_a_row_with_everything_that_belongs_to_the_number():
     }
 
 
-def test_what_is_infinite_or_absent_is_said_in_words():
+def test_infinite_and_missing_values_are_shown_in_words():
     row = dict(
-        zip(HEADINGS, cells(finding(epsilon=math.inf, claim=None, bound=reduced_form(9, 9))), strict=True)
+        zip(
+            HEADINGS,
+            format_cells(finding(epsilon=NO_EPSILON, claim=None, bound=reduced_form(9, 9))),
+            strict=True,
+        )
     )
     assert (row["epsilon"], row["claim"], row["interval"]) == ("any", "none", "inf (to inf)")
-    assert (number(math.inf), number(1.234)) == ("inf", "1.23")
+    assert (format_number(math.inf), format_number(1.234)) == ("inf", "1.23")
 
 
 @pytest.mark.parametrize(
@@ -99,14 +106,14 @@ def test_what_is_infinite_or_absent_is_said_in_words():
     ],
 )
 def test_a_claim_is_never_shown_without_unit_total_and_delta(claim, told):
-    assert cells(finding(claim=claim))[2] == told
+    assert format_cells(finding(claim=claim))[2] == told
 
 
 def test_the_reading_states_the_error_that_the_bounds_really_have():
-    assert "at most 0.005 per row" in reading([finding()])
+    assert "at most 0.005 per row" in explain_table([finding()])
     both = [finding(), finding(bound=baseline(9, 1, 10))]
-    assert "at most 0.005 or 0.01 per row" in reading(both)
-    assert "no attack proves privacy" in reading(both)
+    assert "at most 0.005 or 0.01 per row" in explain_table(both)
+    assert "no attack proves privacy" in explain_table(both)
 
 
 def test_every_plan_has_a_table_of_its_own_in_the_order_found():
@@ -145,7 +152,7 @@ def test_no_name_can_break_out_of_its_cell(name):
 
 
 @pytest.mark.parametrize("label", NASTY)
-def test_a_label_is_no_markup_in_the_terminal(label):
+def test_a_label_is_not_markup_in_the_terminal(label):
     stream = io.StringIO()
     for table in rich_tables(result(finding(label=label, plan=label))):
         Console(file=stream, width=250, emoji=False).print(table)

@@ -1,7 +1,6 @@
 """Runs, attacks and mechanisms side by side: paired where the trials are the same, and said where not."""
 
 import json
-import math
 import shutil
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -10,13 +9,13 @@ import numpy as np
 import pytest
 
 from helpers import SharedWords, given, make_spec, sentences, stopped
+from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.estimators import clopper_pearson
 from tedaudit.estimators.paired import PairedCounts, mcnemar, paired_interval, rank_agreement
-from tedaudit.execution.runner import run
-from tedaudit.results.comparison import compare
-from tedaudit.store.directory import RunDirectory, table_info
-from tedaudit.store.tables import GuessTable
+from tedaudit.nominal import NO_EPSILON
+from tedaudit.results.comparison import compare_runs
+from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Guess
 
 
@@ -62,20 +61,18 @@ def reseeded(folder):
 
 
 def rights(store, label, epsilon, attack, plan="k2-lambda0"):
-    where = store.root / "guesses" / plan / label / epsilon / attack
-    choice = GuessTable(where, table_info(where)["key"]).read(["choice"])["choice"]
-    return choice == store.plan(plan, store.manifest()["plans"][plan]["key"]).secret[: len(choice)]
+    choice = store.guesses(plan, label, epsilon, attack).read(["choice"])["choice"]
+    return choice == store.read_plan(plan).secret[: len(choice)]
 
 
 def test_runs_on_one_plan_are_compared_on_the_trials_that_both_have(plain, longer):
-    compared = compare([plain, longer])
+    compared = compare_runs([plain, longer])
     assert compared.by == "run"
     assert {(c.first.member, c.second.member) for c in compared.comparisons} == {("plain", "longer")}
     assert len(compared.comparisons) == 2 * (2 + 2)  # attacks, and mechanisms that take no epsilon once
     for one in compared.comparisons:
-        epsilon = "any" if math.isinf(one.epsilon) else f"{one.epsilon:g}"
-        first = rights(plain, one.first.finding.label, epsilon, one.first.finding.attack)
-        second = rights(longer, one.first.finding.label, epsilon, one.first.finding.attack)[:100]
+        first = rights(plain, one.first.finding.label, one.epsilon, one.first.finding.attack)
+        second = rights(longer, one.first.finding.label, one.epsilon, one.first.finding.attack)[:100]
         only = int((first & ~second).sum()), int((second & ~first).sum())
         assert (one.counts.trials, one.counts.first_only, one.counts.second_only) == (100, *only)
         assert one.p == mcnemar(one.counts)
@@ -85,20 +82,20 @@ def test_runs_on_one_plan_are_compared_on_the_trials_that_both_have(plain, longe
 
 def test_a_run_and_its_copy_differ_in_nothing(plain, folder):
     shutil.copytree(plain.root, folder / "copy")
-    compared = compare([plain, RunDirectory(folder / "copy")])
+    compared = compare_runs([plain, RunDirectory(folder / "copy")])
     assert {c.first.member for c in compared.comparisons} == {str(plain.root)}  # both are called plain
     for one in compared.comparisons:
         assert one.counts.discordant == 0
-        assert (one.p, one.differs, one.success.value, one.epsilon_emp.value) == (1, False, 0, 0)
+        assert (one.p, one.differs, one.success.value, one.eps_emp.value) == (1, False, 0, 0)
     assert all(one.tau in (None, pytest.approx(1)) for one in compared.agreements)
 
 
 def test_what_is_printed_is_the_same_every_time(plain, longer):
-    assert compare([plain, longer]).to_dict() == compare([plain, longer]).to_dict()
+    assert compare_runs([plain, longer]).to_dict() == compare_runs([plain, longer]).to_dict()
 
 
 def test_one_run_has_its_attacks_compared(plain):
-    compared = compare([plain])
+    compared = compare_runs([plain])
     assert compared.by == "attack"
     assert {(c.first.member, c.second.member) for c in compared.comparisons} == {("blind", "shared-words")}
     identity = next(c for c in compared.comparisons if c.first.finding.label == "identity")
@@ -109,7 +106,7 @@ def test_one_run_has_its_attacks_compared(plain):
 
 
 def test_mechanisms_are_compared_with_the_one_named_and_at_each_epsilon(plain):
-    compared = compare([plain], "mechanism", against="word-rr")
+    compared = compare_runs([plain], "mechanism", against="word-rr")
     assert compared.agreements == ()
     assert {c.first.member for c in compared.comparisons} == {"word-rr"}
     assert {c.epsilon for c in compared.comparisons} == {2.0, 6.0}
@@ -117,28 +114,28 @@ def test_mechanisms_are_compared_with_the_one_named_and_at_each_epsilon(plain):
 
 
 def test_mechanisms_without_an_epsilon_are_compared_once(plain):
-    rows = compare([plain], "mechanism", against="identity").comparisons
+    rows = compare_runs([plain], "mechanism", against="identity").comparisons
     both = [c for c in rows if c.second.member == "constant"]
-    assert [c.epsilon for c in both] == [math.inf] * 2  # one per attack
+    assert [c.epsilon for c in both] == [NO_EPSILON] * 2  # one per attack
 
 
 def test_mechanisms_of_different_runs_stand_side_by_side_on_one_plan(folder):
     one = audited(folder / "one", mechanisms=["identity"], attacks=[SharedWords()])
     two = audited(folder / "two", mechanisms=["constant"], attacks=[SharedWords()])
-    (found,) = compare([one, two], "mechanism").comparisons
+    (found,) = compare_runs([one, two], "mechanism").comparisons
     assert (found.first.member, found.second.member) == ("identity", "constant")
     assert found.counts is not None
     with pytest.raises(SpecError, match="use --by mechanism to put different mechanisms side by side"):
-        compare([one, two])
+        compare_runs([one, two])
 
 
 def test_a_mechanism_that_two_runs_have_is_told_apart_by_its_run(plain, longer):
-    members = {c.second.member for c in compare([plain, longer], "mechanism").comparisons}
+    members = {c.second.member for c in compare_runs([plain, longer], "mechanism").comparisons}
     assert "constant (longer)" in members
 
 
 def test_runs_on_other_plans_are_compared_by_an_interval_of_each(plain, reseeded):
-    compared = compare([plain, reseeded])
+    compared = compare_runs([plain, reseeded])
     for one in compared.comparisons:
         bounds = [side.finding.bound for side in (one.first, one.second)]
         ends = [clopper_pearson(bound.correct, bound.trials, 0.005) for bound in bounds]
@@ -146,13 +143,13 @@ def test_runs_on_other_plans_are_compared_by_an_interval_of_each(plain, reseeded
         assert (one.success.low, one.success.high) == (ends[1][0] - ends[0][1], ends[1][1] - ends[0][0])
         assert one.unpaired == "the plans differ (seed: 0 -> 5)"
     told = [c.to_dict() for c in compared.comparisons if c.first.finding.bound.success == 1]
-    assert {one["epsilon_difference"]["low"] for one in told} == {None}  # always right: no end
+    assert {one["eps_emp_difference"]["low"] for one in told} == {None}  # always right: no end
     assert any("unpaired" in note and "seed: 0 -> 5" in note for note in compared.notes)
 
 
 def test_with_other_numbers_of_candidates_only_epsilons_are_compared(plain, folder):
     wide = audited(folder / "wide", plans=[{"k": 4, "lambda": 0}])
-    compared = compare([plain, wide])
+    compared = compare_runs([plain, wide])
     assert {c.success for c in compared.comparisons} == {None}
     assert {c.plan for c in compared.comparisons} == {"k2-lambda0 / k4-lambda0"}
     blind = next(c for c in compared.comparisons if c.first.finding.attack == "blind")
@@ -160,45 +157,82 @@ def test_with_other_numbers_of_candidates_only_epsilons_are_compared(plain, fold
 
 
 def test_a_difference_counts_only_where_it_stands_among_all_that_were_made(plain):
-    rows = compare([plain], alpha=0.2).comparisons
+    rows = compare_runs([plain], alpha=0.2).comparisons
     assert [c.differs for c in rows] == [c.p <= 0.2 / len(rows) for c in rows]
 
 
+def test_a_p_between_alpha_and_its_share_is_no_difference(plain):
+    least = min(one.p for one in compare_runs([plain]).comparisons)
+    assert 0 < least < 0.01
+    for times, differing in ((1.5, 0), (4 * 1.001, 1)):
+        compared = compare_runs([plain], alpha=times * least)
+        assert len(compared.comparisons) == 4
+        differences = [one for one in compared.comparisons if one.differs]
+        assert [one.p for one in differences] == [least] * differing
+
+
+def test_an_interval_that_leaves_out_zero_at_alpha_but_not_at_its_share_is_no_difference(folder):
+    def mechanisms(name):
+        return [{"name": name, "label": "changed"}, "constant"]
+
+    settings = {"attacks": [SharedWords()], "trials": 30}
+    before = audited(folder / "before", mechanisms=mechanisms("identity"), **settings)
+    after = audited(folder / "after", mechanisms=mechanisms("constant"), seed=5, **settings)
+    changed = next(c for c in compare_runs([before, after]).comparisons if c.first.finding.label == "changed")
+    bounds = [side.finding.bound for side in (changed.first, changed.second)]
+
+    def leaves_out_zero(alpha):
+        (low, _), (_, high) = (clopper_pearson(bound.correct, 30, alpha / 2) for bound in bounds)
+        return high < low
+
+    alphas = [0.5 * 0.8**n for n in range(150)]
+    smallest = max(number for number, alpha in enumerate(alphas) if leaves_out_zero(alpha))
+    for number, differs in ((smallest, False), (smallest - 5, True)):  # half of it, and half of thrice
+        rows = compare_runs([before, after], alpha=alphas[number]).comparisons
+        one = next(c for c in rows if c.first.finding.label == "changed")
+        assert len(rows) == 2
+        assert one.success.excludes_zero
+        assert one.differs == differs
+
+
 def test_rankings_are_compared_per_epsilon_and_need_two_mechanisms(plain, folder):
-    found = compare([plain]).agreements
+    found = compare_runs([plain]).agreements
     assert [(a.epsilon, a.mechanisms, a.within) for a in found] == [(2, 3, "plain"), (6, 3, "plain")]
     assert {a.tau for a in found} == {None}  # the blind attack ranks all alike
     twice = [SharedWords(), {"name": "shared-words", "label": "again", "live": SharedWords()}]
-    again = compare([audited(folder / "again", attacks=twice)])
+    again = compare_runs([audited(folder / "again", attacks=twice)])
     for one in again.agreements:
-        rows = [c for c in again.comparisons if c.epsilon in (one.epsilon, math.inf)]
+        rows = [c for c in again.comparisons if c.epsilon in (one.epsilon, NO_EPSILON)]
         lower = [[side.finding.bound.lower for side in (c.first, c.second)] for c in rows]
         assert one.tau == pytest.approx(rank_agreement(*zip(*lower, strict=True)))
         assert one.tau > 0.8
-    alone = compare([audited(folder / "alone", mechanisms=["identity"], attacks=twice)])
+    alone = compare_runs([audited(folder / "alone", mechanisms=["identity"], attacks=twice)])
     assert alone.agreements == ()
 
 
 def test_baseline_trials_are_left_out_and_that_is_said(folder):
     plans = [{"k": 2, "lambda": 0}, {"k": 2, "lambda": 0, "estimator": "baseline"}]
-    compared = compare([audited(folder / "both", plans=plans)])
+    compared = compare_runs([audited(folder / "both", plans=plans)])
     assert {c.plan for c in compared.comparisons} == {"k2-lambda0"}
     assert any("k2-lambda0-baseline is not compared" in note for note in compared.notes)
     only = audited(folder / "pairs", plans=plans[1:])
-    with pytest.raises(SpecError, match="Plans of the baseline estimator are not compared"):
-        compare([only])
+    with pytest.raises(
+        SpecError,
+        match="Plans whose trials have several guesses, as the baseline estimator's have, are not compared",
+    ):
+        compare_runs([only])
 
 
 def test_what_stands_alone_is_counted(plain, folder):
     fewer = audited(folder / "fewer", mechanisms=["identity"])
-    assert any(note.startswith("plain: 6 of 8 findings have") for note in compare([plain, fewer]).notes)
+    assert any(note.startswith("plain: 6 of 8 findings have") for note in compare_runs([plain, fewer]).notes)
 
 
 def test_an_unfinished_run_is_compared_by_what_holds_at_every_look(plain, folder):
     spec = make_spec(
         folder / "cut", name="cut", mechanisms=MECHANISMS, epsilons=[2, 6], attacks=[SharedWords(), Blind()]
     )
-    compared = compare([plain, stopped(spec, 6)])
+    compared = compare_runs([plain, stopped(spec, 6)])
     early = [c for c in compared.comparisons if c.counts.trials < 100]
     assert early
     for one in early:
@@ -212,7 +246,7 @@ def test_a_run_that_has_no_block_yet_is_named(plain, folder):
     begun = stopped(make_spec(folder / "begun", name="begun", attacks=[SharedWords()]), 1)
     shutil.rmtree(begun.root / "guesses", ignore_errors=True)
     with pytest.raises(SpecError, match="begun' has nothing to compare: no attack has finished a block"):
-        compare([plain, begun])
+        compare_runs([plain, begun])
 
 
 def test_plans_of_one_key_that_hold_other_trials_are_not_paired(plain, folder):
@@ -221,14 +255,14 @@ def test_plans_of_one_key_that_hold_other_trials_are_not_paired(plain, folder):
     key = altered.manifest()["plans"]["k2-lambda0"]["key"]
     plan = altered.plan("k2-lambda0", key)
     altered.write_plan("k2-lambda0", replace(plan, secret=1 - plan.secret), key)
-    assert {c.unpaired for c in compare([plain, altered]).comparisons} == {
+    assert {c.unpaired for c in compare_runs([plain, altered]).comparisons} == {
         "the plans have one key but hold other trials"
     }
 
 
 def test_runs_on_other_texts_stand_side_by_side_unpaired(plain, folder):
     other = audited(folder / "other", corpus=given(sentences(30)))
-    compared = compare([plain, other])
+    compared = compare_runs([plain, other])
     assert len(compared.corpora) == 2
     assert all(one.p is None and one.counts is None for one in compared.comparisons)
     why = {one.unpaired for one in compared.comparisons}
@@ -240,7 +274,7 @@ def test_runs_on_other_texts_stand_side_by_side_unpaired(plain, folder):
         assert one.success.value == pytest.approx(second.success - first.success)
         assert one.success.low <= one.success.value <= one.success.high
     for axis in ("attack", "mechanism"):  # within each corpus only
-        for one in compare([plain, other], by=axis).comparisons:
+        for one in compare_runs([plain, other], by=axis).comparisons:
             assert one.first.run.corpus == one.second.run.corpus
 
 
@@ -250,7 +284,7 @@ def test_where_only_the_texts_stand_between_mechanisms_that_is_said(folder):
                     corpus=given(sentences(30)))  # fmt: skip
     for axis in ("run", "mechanism", "attack"):
         with pytest.raises(SpecError, match=r"different texts .*given, 40 texts; .*given, 30 texts"):
-            compare([one, other], by=axis)
+            compare_runs([one, other], by=axis)
 
 
 def test_wrong_use_is_refused_with_a_way_out(plain, folder):
@@ -265,20 +299,20 @@ def test_wrong_use_is_refused_with_a_way_out(plain, folder):
     }
     for message, (runs, options) in wrong.items():
         with pytest.raises(SpecError) as caught:
-            compare(runs, **options)
+            compare_runs(runs, **options)
         assert message in str(caught.value)
     with pytest.raises(RunDirectoryError, match="is not a run directory"):
-        compare([plain, RunDirectory(folder / "nothing")])
+        compare_runs([plain, RunDirectory(folder / "nothing")])
 
 
 def test_the_result_is_plain_json(plain, reseeded):
-    told = json.loads(json.dumps(compare([plain, reseeded]).to_dict(), allow_nan=False))
+    told = json.loads(json.dumps(compare_runs([plain, reseeded]).to_dict(), allow_nan=False))
     assert [run["corpus"]["texts"] for run in told["runs"]] == [40, 40]
     assert {"first", "second", "paired", "p", "differs"} <= told["comparisons"][0].keys()
 
 
 def test_counts_are_those_of_the_sides(plain):
-    for one in compare([plain]).comparisons:
+    for one in compare_runs([plain]).comparisons:
         counts: PairedCounts = one.counts
         assert counts.both + counts.first_only == one.first.finding.bound.correct
         assert counts.both + counts.second_only == one.second.finding.bound.correct

@@ -20,11 +20,11 @@ def folder(tmp_path_factory):
 
 
 def test_counts_add_up_and_agree_with_the_findings(folder):
-    result = {(f.epsilon, f.attack): f for f in tedaudit.results.read_result(RunDirectory(folder))}
+    result = {(f.epsilon, f.attack): f for f in tedaudit.load_run(folder)}
     for one in disagreements(RunDirectory(folder), ("lexical", "likelihood"), {}):
         assert one.counts.trials == 400
-        assert one.counts.both + one.counts.first_only == result[one.epsilon, "lexical"].tally.correct
-        assert one.counts.both + one.counts.second_only == result[one.epsilon, "likelihood"].tally.correct
+        assert one.counts.both + one.counts.first_only == result[one.epsilon, "lexical"].counts.correct
+        assert one.counts.both + one.counts.second_only == result[one.epsilon, "likelihood"].counts.correct
 
 
 def test_examples_are_trials_that_one_alone_got_right(folder):

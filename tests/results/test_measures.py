@@ -1,11 +1,19 @@
+from itertools import permutations
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import tedaudit
 from judging_server import running
+from tedaudit.estimators import Counts, reduced_form
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.reports.table import post_processing_table
+from tedaudit.results.findings import AuditResult, Finding, post_processing
 from tedaudit.results.measures import Measures
-from tedaudit.results.reading import post_processing, read_result
+from tedaudit.results.reading import read_result
+from tedaudit.results.verdict import Decision, Verdict
 from tedaudit.store.directory import RunDirectory
 
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat") for did in ("lost", "sold")
@@ -74,3 +82,42 @@ def test_what_a_decoder_hides_is_the_difference_of_two_attacks(tmp_path):
     assert row["effect"] == pytest.approx(bounds["internal"] - bounds["embedding"])
     assert np.isfinite(row["effect"])
     assert result.to_dict()["post_processing"] == [row]
+
+
+def found(attack, score, correct, epsilon=2.0):
+    """Return what an attack found on the outputs of one mechanism."""
+    return Finding(
+        "k2-lambda0", "latents", Nominal(epsilon), None, attack, Counts(1000, (correct,), 2), 1000,
+        reduced_form(correct, 1000), Verdict(Decision.NO_CLAIM), score, "k2-lambda0",
+        Measures(empty=correct / 1000),
+    )  # fmt: skip
+
+
+def result_of(*findings):
+    return AuditResult("made", RunDirectory(Path("made")), findings, (), 0.01)
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_the_attack_on_latents_that_found_more_is_compared_whichever_comes_first(order):
+    attacks = [
+        found("near", "latent similarity", 900), found("far", "latent similarity", 700),
+        found("embedding", "cosine", 600),
+    ]  # fmt: skip
+    (row,) = post_processing(result_of(*(attacks[i] for i in order)))
+    inner, outer = reduced_form(900, 1000).lower, reduced_form(600, 1000).lower
+    assert (row["internal"], row["external"], row["effect"]) == (inner, outer, inner - outer)
+    assert row["empty"] == 0.9
+
+
+def test_a_latent_is_compared_with_the_text_of_the_same_epsilon_only():
+    rows = post_processing(result_of(
+        found("internal", "latent similarity", 900, 3), found("embedding", "cosine", 600, 3),
+        found("internal", "latent similarity", 950, 4),
+    ))  # fmt: skip
+    assert [row["epsilon"] for row in rows] == [3.0]
+
+
+def test_what_a_decoder_hides_is_shown_for_a_mechanism_without_an_epsilon_too():
+    inner = found("internal", "latent similarity", 900, NO_EPSILON)
+    shown = post_processing_table(result_of(inner, found("embedding", "cosine", 600, NO_EPSILON)))
+    assert "| k2-lambda0 | latents | any |" in shown

@@ -6,9 +6,9 @@ import math
 import pytest
 
 from helpers import Failing, Promising, SharedWords, audited, make_spec
+from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators import baseline, reduced_form
-from tedaudit.execution.runner import run
 from tedaudit.results.reading import read_result
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Claim
@@ -24,7 +24,7 @@ def test_a_finding_is_the_bound_of_its_counts_with_everything_that_belongs_to_it
     assert finding.bound == reduced_form(80, 80, 2)
     assert finding.claim == Claim(2.0, "document")
     assert (finding.planned, finding.complete) == (80, True)
-    assert finding.tally.trials == finding.tally.correct == 80
+    assert finding.counts.trials == finding.counts.correct == 80
 
 
 def test_findings_come_from_the_files_alone_and_again_with_another_alpha(tmp_path):
@@ -36,7 +36,7 @@ def test_findings_come_from_the_files_alone_and_again_with_another_alpha(tmp_pat
     strict = read_result(RunDirectory(tmp_path), alpha=1e-6)
     assert strict.alpha == 1e-6
     assert [finding.bound for finding in strict] == [reduced_form(100, 100, 2, 1e-6)] * 6
-    assert result.epsilon == max(finding.bound.lower for finding in result)
+    assert result.eps_emp == max(finding.bound.lower for finding in result)
 
 
 def test_the_result_is_safe_for_json_without_infinite_numbers(tmp_path):
@@ -54,12 +54,14 @@ def test_a_folder_that_is_no_run_has_no_result(tmp_path):
 def test_the_baseline_counts_both_ways_to_err_against_the_bound(tmp_path):
     plan = {"k": 2, "lambda": 0, "estimator": "baseline"}
     [finding] = audited(tmp_path, Failing(0.3), plans=[plan], trials=400)
-    tally = finding.tally
-    assert finding.bound == baseline(tally.correct, tally.false_positives, 400)
-    assert tally.failed == (400 - tally.correct) + tally.false_positives  # all other guesses were right
-    assert tally.correct < 400
-    assert tally.false_positives > 0
-    assert finding.bound.correct == 800 - tally.failed
+    true_positives, true_negatives = finding.counts.right
+    false_positives = 400 - true_negatives
+    assert finding.bound == baseline(true_positives, false_positives, 400)
+    failed = finding.counts.failed
+    assert failed == (400 - true_positives) + false_positives  # all other guesses were right
+    assert true_positives < 400
+    assert false_positives > 0
+    assert finding.bound.correct == 800 - failed
 
 
 # --- verdicts
@@ -67,13 +69,13 @@ def test_the_baseline_counts_both_ways_to_err_against_the_bound(tmp_path):
 
 def test_a_kept_text_violates_a_small_claim_and_not_a_large_one(tmp_path):
     result = audited(tmp_path, Promising(), epsilons=[1, 100])
-    assert [finding.verdict for finding in result] == ["violated", "not refuted"]
+    assert [finding.verdict.name for finding in result] == ["violated", "not refuted"]
     assert result.violated
 
 
 def test_a_mechanism_without_a_claim_violates_none(tmp_path):
     result = run(make_spec(tmp_path, mechanisms=["identity"]))
-    assert [finding.verdict for finding in result] == ["no claim"]
+    assert [finding.verdict.name for finding in result] == ["no claim"]
     assert not result.violated
 
 
@@ -85,9 +87,9 @@ def test_a_verdict_shares_alpha_among_all_claims_under_test(tmp_path):
     assert shared < alone - 0.2
     between = (shared + alone) / 2
     [one] = audited(tmp_path / "one", Promising(), epsilons=[between])
-    assert one.verdict == "violated"
+    assert one.verdict.name == "violated"
     four = audited(tmp_path / "four", Promising(), epsilons=[between, shared - 0.01, 50, 60])
-    assert {f.epsilon: f.verdict for f in four} == {
+    assert {f.epsilon: f.verdict.name for f in four} == {
         between: "not refuted", shared - 0.01: "violated", 50: "not refuted", 60: "not refuted",
     }  # fmt: skip
     assert {f.bound for f in four} == {one.bound}  # the bounds themselves are printed per row
@@ -98,7 +100,7 @@ def test_findings_without_a_claim_take_no_share(tmp_path):
     result = run(
         make_spec(tmp_path, mechanisms=[Promising(), "identity"], epsilons=[between], attacks=[SharedWords()])
     )
-    assert [finding.verdict for finding in result] == ["no claim", "violated"]
+    assert [finding.verdict.name for finding in result] == ["no claim", "violated"]
 
 
 def test_a_claim_counts_in_total_over_all_its_units(tmp_path):
@@ -106,14 +108,14 @@ def test_a_claim_counts_in_total_over_all_its_units(tmp_path):
     for units, verdict in ((1, "violated"), (3, "violated"), (4, "not refuted")):
         mechanism = Promising(unit="word", max_units=units)
         [finding] = audited(tmp_path / str(units), mechanism, epsilons=[lower / 3.5])
-        assert finding.verdict == verdict
+        assert finding.verdict.name == verdict
 
 
 def test_a_claim_with_unbounded_units_is_never_violated(tmp_path):
     for delta in (0.0, 1e-3):
         mechanism = Promising(unit="token", max_units=None, delta=delta)
         [finding] = audited(tmp_path / str(delta), mechanism, epsilons=[0.001])
-        assert finding.verdict == "not refuted"
+        assert finding.verdict.name == "not refuted"
         assert finding.claim.total == math.inf
 
 
@@ -133,7 +135,7 @@ def test_delta_can_decide_a_verdict(tmp_path):
     between = (reduced_form(100, 100, 2).lower + reduced_form(100, 100, 2, delta=0.5).lower) / 2
     for delta, verdict in ((0.0, "violated"), (0.5, "not refuted")):
         [finding] = audited(tmp_path / str(delta), Promising(delta=delta), epsilons=[between])
-        assert finding.verdict == verdict
+        assert finding.verdict.name == verdict
 
 
 # --- what a reader must know

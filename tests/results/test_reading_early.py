@@ -7,10 +7,12 @@ import pytest
 from scipy.stats import binom
 
 from helpers import NEVER, Promising, SharedWords, Stop, audited, make_spec, stopped
+from tedaudit.api import run
 from tedaudit.estimators import baseline, reduced_form, sequential
-from tedaudit.execution.runner import run
+from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.plans.candidates import Sampling
-from tedaudit.plans.trials import judge, make_plan, tie_keys
+from tedaudit.plans.plans import make_plan
+from tedaudit.plans.trials import judge, tie_keys
 from tedaudit.results.reading import read_result
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Guess, Plan
@@ -39,7 +41,7 @@ def test_before_the_first_block_there_is_nothing_to_estimate(tmp_path):
         raise Stop
 
     with pytest.raises(Stop):
-        run(spec, at_once)
+        run(spec, progress=at_once)
     assert read_result(RunDirectory(tmp_path)).findings == ()
 
 
@@ -54,19 +56,23 @@ def test_a_block_behind_a_gap_does_not_count(tmp_path):
     assert finding.bound == reduced_form(100, 100, 2)
 
 
-def test_an_executor_that_gives_up_leaves_complete_blocks_behind(tmp_path):
-    class GivingUp:
-        def run(self, work):
-            from tedaudit.execution.work import SerialExecutor
+class GivingUp(SerialEngine):
+    """Does two chunks and no more."""
 
-            for number, found in enumerate(SerialExecutor().run(work)):
-                if number == 2:
-                    raise Stop
-                yield found
+    done = 0
 
+    def finished(self):
+        for found in super().finished():
+            if self.done == 2:
+                raise Stop
+            self.done += 1
+            yield found
+
+
+def test_an_engine_that_gives_up_leaves_complete_blocks_behind(tmp_path):
     spec = make_spec(tmp_path, mechanisms=[Promising()], attacks=[SharedWords()])
     with pytest.raises(Stop):
-        run(spec, executor=GivingUp())
+        run(spec, GivingUp())
     [finding] = read_result(RunDirectory(tmp_path))
     assert finding.bound.trials in (30, 60)
     assert finding.bound.method == "sequential"
@@ -89,7 +95,7 @@ def test_the_verdict_after_a_look_uses_the_bound_for_every_look_too(tmp_path):
     audited(tmp_path / "grown", Promising(), epsilons=[between], trials=60)
     [grown] = audited(tmp_path / "grown", Promising(), epsilons=[between], trials=90)
     [at_once] = audited(tmp_path / "at once", Promising(), epsilons=[between], trials=90)
-    assert (grown.verdict, at_once.verdict) == ("not refuted", "violated")
+    assert (grown.verdict.name, at_once.verdict.name) == ("not refuted", "violated")
 
 
 def test_the_baseline_is_read_early_with_wider_intervals_and_told_so(tmp_path):
@@ -153,7 +159,7 @@ def test_a_run_can_be_looked_at_after_every_block_while_it_goes_on(tmp_path):
             if what.endswith("shared-words"):
                 lowers.extend(finding.bound.lower for finding in read_result(RunDirectory(folder)))
 
-        run(spec, look)
+        run(spec, progress=look)
         assert len(lowers) == 4
         flagged += max(lowers) > 0
     assert flagged <= binom.ppf(1 - NEVER, seeds, alpha / 2 + _last_look(40, alpha))

@@ -6,8 +6,8 @@ import sys
 import pytest
 import yaml
 
+from tedaudit.api import run
 from tedaudit.cli import main
-from tedaudit.execution.runner import run
 from tedaudit.registry import build
 from tedaudit.spec.example import EXAMPLE
 from tedaudit.spec.model import AuditSpec, PlanSpec, parse_spec

@@ -6,7 +6,7 @@ import pytest
 
 from tedaudit.errors import SpecError
 from tedaudit.registry import build
-from tedaudit.spec.flags import SIX, SMALL, embedded, k_value, merged
+from tedaudit.spec.flags import SIX, SMALL, embedded_audit, merge_flags, parse_k
 from tedaudit.spec.model import parse_spec
 
 BASE = {
@@ -19,7 +19,7 @@ BASE = {
 
 
 def assigned(*assignments, **flags):
-    return merged(BASE, flags, assignments)
+    return merge_flags(BASE, flags, assignments)
 
 
 def refused(assignment):
@@ -30,47 +30,47 @@ def refused(assignment):
 
 def test_without_flags_the_settings_stay_as_they_are():
     nothing = {"mechanism": None, "epsilon": [], "attack": (), "trials": None, "k": None, "corpus": None}
-    assert merged(BASE, nothing, []) == BASE
+    assert merge_flags(BASE, nothing, []) == BASE
 
 
 def test_flags_replace_what_the_file_says_and_leave_the_rest():
-    found = merged(BASE, {"mechanism": ["constant"], "epsilon": ["1", "2"], "trials": 5}, [])
+    found = merge_flags(BASE, {"mechanism": ["constant"], "epsilon": ["1", "2"], "trials": 5}, [])
     assert found == {**BASE, "mechanisms": ["constant"], "epsilons": ["1", "2"], "trials": 5}
 
 
 def test_zero_is_a_value_and_not_the_absence_of_one():
-    found = merged(BASE, {"seed": 0, "delta": 0.0, "trials": 0, "lambda_": 0.0}, [])
+    found = merge_flags(BASE, {"seed": 0, "delta": 0.0, "trials": 0, "lambda_": 0.0}, [])
     assert (found["seed"], found["delta"], found["trials"]) == (0, 0.0, 0)
     assert found["plans"] == [{"k": 4, "lambda": 0.0}]
 
 
 def test_flags_of_the_plan_change_the_plan_of_the_file():
-    assert merged(BASE, {"k": 2, "estimator": "baseline"}, [])["plans"] == [
+    assert merge_flags(BASE, {"k": 2, "estimator": "baseline"}, [])["plans"] == [
         {"k": 2, "lambda": 0, "estimator": "baseline"}
     ]
-    assert merged({"plans": {"k": 3}}, {"top": 2}, [])["plans"] == [{"k": 3, "top": 2}]
-    assert merged({}, {"lambda_": -1.0, "strategy": "nearest"}, [])["plans"] == [
+    assert merge_flags({"plans": {"k": 3}}, {"top": 2}, [])["plans"] == [{"k": 3, "top": 2}]
+    assert merge_flags({}, {"lambda_": -1.0, "strategy": "nearest"}, [])["plans"] == [
         {"lambda": -1.0, "strategy": "nearest"}
     ]
 
 
 def test_flags_do_not_drop_a_plan_in_silence():
     several = {"plans": [{"k": 2}, {"k": "all"}]}
-    assert merged(several, {"trials": 3}, [])["plans"] == several["plans"]
+    assert merge_flags(several, {"trials": 3}, [])["plans"] == several["plans"]
     with pytest.raises(SpecError, match="Flags cannot set k, lambda: the file has 2 plans"):
-        merged(several, {"k": 3, "lambda_": 0.0}, [])
+        merge_flags(several, {"k": 3, "lambda_": 0.0}, [])
 
 
 def test_a_plan_that_is_no_mapping_is_left_for_the_spec_to_refuse():
     with pytest.raises(SpecError, match=r"'plans\.0' is 3: it should be a mapping"):
-        parse_spec(merged({"mechanisms": "identity", "plans": 3}, {"k": 2}, []))
+        parse_spec(merge_flags({"mechanisms": "identity", "plans": 3}, {"k": 2}, []))
 
 
 @pytest.mark.parametrize(
     ("given", "k"), [("2", 2), ("all", "all"), ("-5", -5), ("abc", "abc"), ("2.5", "2.5")]
 )
 def test_k_is_a_number_where_it_looks_like_one(given, k):
-    assert k_value(given) == k
+    assert parse_k(given) == k
 
 
 def test_a_corpus_is_a_file_where_it_is_one_or_is_called_like_one(tmp_path, monkeypatch):
@@ -84,7 +84,7 @@ def test_a_corpus_is_a_file_where_it_is_one_or_is_called_like_one(tmp_path, monk
         "folder": {"name": "files", "path": "folder"},
         "py:my.module:Corpus": {"name": "py:my.module:Corpus"},
     }.items():
-        assert merged(BASE, {"corpus": value}, [])["corpus"] == corpus
+        assert merge_flags(BASE, {"corpus": value}, [])["corpus"] == corpus
 
 
 def test_a_field_is_set_by_label_or_by_name():
@@ -103,7 +103,7 @@ def test_a_field_of_a_corpus_given_as_a_flag_is_set_too():
 
 
 def test_a_dot_in_a_name_belongs_to_the_name():
-    found = merged({"mechanisms": ["py:my.module:f"]}, {}, ["py:my.module:f.unit=word"])
+    found = merge_flags({"mechanisms": ["py:my.module:f"]}, {}, ["py:my.module:f.unit=word"])
     assert found["mechanisms"] == [{"name": "py:my.module:f", "unit": "word"}]
 
 
@@ -136,7 +136,7 @@ def test_the_settings_that_are_changed_are_a_copy():
         before = copy.deepcopy(base)
         label = "short" if base is BASE else "word-rr"
         flags = {"k": 3, "trials": 1, "mechanism": None}
-        merged(base, flags, [f"{label}.slots=1", "corpus.size=9", "lexical.x=1"])
+        merge_flags(base, flags, [f"{label}.slots=1", "corpus.size=9", "lexical.x=1"])
         assert base == before
 
 
@@ -150,8 +150,8 @@ def test_the_embedded_audit_needs_no_model():
 
 
 def test_what_runs_where_nothing_is_said_depends_on_the_zoo(monkeypatch):
-    assert embedded() is SMALL
+    assert embedded_audit() is SMALL
     monkeypatch.delenv("TEDAUDIT_ZOO")
     monkeypatch.setattr("tedaudit.inference.zoo.is_installed", lambda: True)
-    assert embedded() is SIX
+    assert embedded_audit() is SIX
     assert len(parse_spec(SIX).mechanisms) == 6

@@ -6,13 +6,13 @@ from typer.testing import CliRunner
 from tedaudit.cli import app
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.spec.model import parse_spec
-from tedaudit.spec.zoo_defaults import defaults_taken, installed_models
+from tedaudit.spec.zoo_defaults import list_defaults, list_models
 
 pytest.importorskip("tedaudit_zoo")
 
 
 def test_installed_models_say_their_size_and_who_uses_them():
-    found = {model.name: model for model in installed_models()}
+    found = {model.name: model for model in list_models()}
     assert "dp-mlm (model)" in found["zoo:mlm"].used_by
     assert {"candidate sampling", "embedding (encoder)"} <= set(found["zoo:encoder"].used_by)
     assert {"dp-prompt (model)", "dp-st (model)"} <= set(found["zoo:seq2seq"].used_by)
@@ -43,11 +43,11 @@ def test_what_is_taken_unasked_is_said(monkeypatch):
         "attacks": [{"name": "embedding"}, {"name": "lexical"}],
         "epsilons": [1],
     }
-    assert defaults_taken(parse_spec(spec)) == {}  # the zoo is switched off for the tests
+    assert list_defaults(parse_spec(spec)) == {}  # the zoo is switched off for the tests
     monkeypatch.delenv("TEDAUDIT_ZOO")
-    assert defaults_taken(parse_spec(spec)) == {
+    assert list_defaults(parse_spec(spec)) == {
         "candidate sampling": "zoo:encoder",
         "dp-mlm (model)": "zoo:mlm",
         "embedding (encoder)": "zoo:encoder",
     }
-    assert "candidate sampling" not in defaults_taken(parse_spec({**spec, "encoder": "lexical"}))
+    assert "candidate sampling" not in list_defaults(parse_spec({**spec, "encoder": "lexical"}))

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.store.directory import RunDirectory, claim_table, write_atomically
+from tedaudit.store.directory import RunDirectory
+from tedaudit.store.files import write_atomically
+from tedaudit.store.table_folder import TableFolder
 from tedaudit.types import Corpus, Plan, Split
 
 MANIFEST = {"name": "a", "spec": {}, "corpus": {}, "plans": {}}
@@ -71,7 +73,7 @@ def test_a_run_that_lost_its_manifest_is_not_written_over(tmp_path):
     run = RunDirectory(tmp_path)
     with run.locked():
         run.write_corpus(Corpus("c", {"train": Split(("a", "b"))}))
-        claim_table(tmp_path / "rewrites" / "m" / "1", {"a": 1}, {})
+        TableFolder(tmp_path / "rewrites" / "m" / "1").claim({"a": 1}, {})
     with pytest.raises(RunDirectoryError, match="holds no run"):
         run.exists()
 
@@ -100,7 +102,8 @@ def test_a_manifest_comes_back_as_written(tmp_path):
     run = RunDirectory(tmp_path)
     run.write_manifest(MANIFEST | {"name": "löwe"})
     assert run.exists()
-    assert run.manifest() == {"format": 1, **MANIFEST, "name": "löwe"}
+    for found in (run, RunDirectory(tmp_path)):
+        assert found.manifest() == {"format": 2, **MANIFEST, "name": "löwe"}
 
 
 def test_a_folder_without_manifest_is_no_run_directory(tmp_path):
@@ -119,17 +122,18 @@ def test_a_damaged_manifest_is_named_with_the_way_out(tmp_path, content):
 def test_a_manifest_of_another_format_is_refused(tmp_path, data):
     (tmp_path / "manifest.json").write_text(json.dumps(data))
     with pytest.raises(
-        RunDirectoryError, match=r"manifest\.json' is not a manifest of format 1.*new run dir"
+        RunDirectoryError, match=r"manifest\.json' is not a manifest of format 1, 2.*new run dir"
     ):
         RunDirectory(tmp_path).manifest()
 
 
 @pytest.mark.parametrize("lacking", MANIFEST)
 def test_a_manifest_that_lacks_a_part_is_damaged(tmp_path, lacking):
-    data = {"format": 1, **{key: value for key, value in MANIFEST.items() if key != lacking}}
-    (tmp_path / "manifest.json").write_text(json.dumps(data))
-    with pytest.raises(RunDirectoryError, match=rf"manifest\.json' is damaged.*{lacking}"):
-        RunDirectory(tmp_path).manifest()
+    for number in (1, 2):
+        data = {"format": number, **{key: value for key, value in MANIFEST.items() if key != lacking}}
+        (tmp_path / "manifest.json").write_text(json.dumps(data))
+        with pytest.raises(RunDirectoryError, match=rf"manifest\.json' is damaged.*{lacking}"):
+            RunDirectory(tmp_path).manifest()
 
 
 # --- one writer at a time

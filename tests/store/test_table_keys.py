@@ -7,15 +7,8 @@ import polars as pl
 import pytest
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.store.directory import (
-    check_table,
-    claim_table,
-    key_of,
-    read_frame,
-    table_info,
-    write_atomically,
-    write_frame,
-)
+from tedaudit.store.files import key_of, read_frame, write_atomically, write_frame
+from tedaudit.store.table_folder import TableFolder, TableInfo
 
 
 @pytest.fixture
@@ -56,7 +49,7 @@ def test_a_damaged_footer_is_refused_even_where_the_reader_of_parquet_panics(par
 import sys
 from pathlib import Path
 from tedaudit.errors import RunDirectoryError
-from tedaudit.store.directory import read_frame
+from tedaudit.store.files import read_frame
 path = Path(sys.argv[1])
 whole = path.read_bytes()
 footer = int.from_bytes(whole[-8:-4], "little") + 8
@@ -105,9 +98,9 @@ def _add_part(folder, key):
 
 
 def test_a_table_without_a_part_may_be_made_with_other_settings(tmp_path):
-    claim_table(tmp_path / "t", {"slots": 4}, {"label": "m"})
-    key = claim_table(tmp_path / "t", {"slots": 5}, {"label": "n"})
-    assert table_info(tmp_path / "t") == {"key": key, "about": {"label": "n"}, "determinants": {"slots": 5}}
+    TableFolder(tmp_path / "t").claim({"slots": 4}, {"label": "m"})
+    key = TableFolder(tmp_path / "t").claim({"slots": 5}, {"label": "n"})
+    assert TableFolder(tmp_path / "t").info() == TableInfo(key, {"label": "n"}, {"slots": 5})
 
 
 def test_a_key_depends_on_every_determinant_and_not_on_their_order():
@@ -117,24 +110,28 @@ def test_a_key_depends_on_every_determinant_and_not_on_their_order():
 
 def test_a_table_is_claimed_once_and_later_runs_find_its_key(tmp_path):
     folder = tmp_path / "t"
-    key = claim_table(folder, {"slots": 4}, {"label": "m"})
+    key = TableFolder(folder).claim({"slots": 4}, {"label": "m"})
     _add_part(folder, key)
     before = (folder / "table.json").stat().st_mtime_ns
-    assert claim_table(folder, {"slots": 4}, {"label": "m"}) == key == check_table(folder, {"slots": 4})
+    assert (
+        TableFolder(folder).claim({"slots": 4}, {"label": "m"})
+        == key
+        == TableFolder(folder).check({"slots": 4})
+    )
     assert (folder / "table.json").stat().st_mtime_ns == before
-    assert table_info(folder) == {"key": key, "about": {"label": "m"}, "determinants": {"slots": 4}}
+    assert TableFolder(folder).info() == TableInfo(key, {"label": "m"}, {"slots": 4})
 
 
 def test_checking_a_table_that_is_not_there_writes_nothing(tmp_path):
-    assert check_table(tmp_path / "t", {"slots": 4}) == key_of({"slots": 4})
+    assert TableFolder(tmp_path / "t").check({"slots": 4}) == key_of({"slots": 4})
     assert not (tmp_path / "t").exists()
 
 
 def test_a_table_made_with_other_settings_is_refused_with_exactly_the_difference(tmp_path):
     old = {"seed": 1, "mechanism": {"slots": 16, "name": "m", "gone": True}}
-    _add_part(tmp_path / "t", claim_table(tmp_path / "t", old, {}))
+    _add_part(tmp_path / "t", TableFolder(tmp_path / "t").claim(old, {}))
     with pytest.raises(RunDirectoryError) as caught:
-        check_table(tmp_path / "t", {"seed": 1, "mechanism": {"slots": 8, "name": "m", "new": (1, 2)}})
+        TableFolder(tmp_path / "t").check({"seed": 1, "mechanism": {"slots": 8, "name": "m", "new": (1, 2)}})
     message = str(caught.value)
     assert str(tmp_path / "t") in message
     assert (
@@ -148,20 +145,20 @@ def test_a_table_made_with_other_settings_is_refused_with_exactly_the_difference
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"key": "k"}', b"\xff", b"null"])
 def test_a_damaged_description_of_a_table_is_named_and_deleting_the_folder_helps(tmp_path, content):
     folder = tmp_path / "t"
-    claim_table(folder, {"slots": 4}, {})
+    TableFolder(folder).claim({"slots": 4}, {})
     (folder / "table.json").write_bytes(content)
     with pytest.raises(RunDirectoryError, match=r"table\.json' is damaged.*Delete the folder '.*t' and run"):
-        claim_table(folder, {"slots": 4}, {})
+        TableFolder(folder).claim({"slots": 4}, {})
     (folder / "table.json").unlink()
     folder.rmdir()
-    claim_table(folder, {"slots": 4}, {})
-    assert table_info(folder)["determinants"] == {"slots": 4}
+    TableFolder(folder).claim({"slots": 4}, {})
+    assert TableFolder(folder).info().determinants == {"slots": 4}
 
 
 def test_a_table_without_parts_may_be_made_anew_with_other_settings(tmp_path):
-    claim_table(tmp_path / "table", {"slots": 16}, {"label": "word-rr"})
-    key = claim_table(tmp_path / "table", {"slots": 8}, {"label": "word-rr"})
-    assert table_info(tmp_path / "table")["key"] == key == key_of({"slots": 8})
+    TableFolder(tmp_path / "table").claim({"slots": 16}, {"label": "word-rr"})
+    key = TableFolder(tmp_path / "table").claim({"slots": 8}, {"label": "word-rr"})
+    assert TableFolder(tmp_path / "table").info().key == key == key_of({"slots": 8})
     (tmp_path / "table" / "part-000000.parquet").write_bytes(b"")
     with pytest.raises(RunDirectoryError, match="slots: 8 -> 4"):
-        claim_table(tmp_path / "table", {"slots": 4}, {"label": "word-rr"})
+        TableFolder(tmp_path / "table").claim({"slots": 4}, {"label": "word-rr"})

@@ -1,21 +1,38 @@
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-import tedaudit.store.tables
+import tedaudit.store.rewrites
+from tedaudit.batches import Rewrites
 from tedaudit.errors import RunDirectoryError
 from tedaudit.plans.trials import Judged
-from tedaudit.store.directory import write_frame
-from tedaudit.store.tables import GuessTable, RewriteTable
+from tedaudit.store.files import read_notes, write_frame
+from tedaudit.store.guesses import GuessTable
+from tedaudit.store.rewrites import Released, RewriteTable
+from tedaudit.store.table_folder import TableFolder
 from tedaudit.types import Rewrite
+
+POOL = [f"text {number}" for number in range(9)]
 
 
 def _rewrites(texts, replicates):
-    return [Rewrite(f"{text}/{replicate}") for text, replicate in zip(texts, replicates, strict=True)]
+    return Rewrites.of(
+        [Rewrite(f"{text}/{replicate}") for text, replicate in zip(texts, replicates, strict=True)]
+    )
 
 
 def _append(table, texts, replicates):
-    table.append(texts, replicates, _rewrites(texts, replicates))
+    table.append(texts, replicates, _rewrites(texts, replicates), POOL)
+
+
+def _table(path, key="key"):
+    return RewriteTable(TableFolder(path), key)
+
+
+def _guess_table(path, key="key"):
+    return GuessTable(TableFolder(path), key)
 
 
 def _fetched(table, pairs):
@@ -36,11 +53,11 @@ def _judged(rows, best=None):
 
 
 def test_rewrites_are_found_by_text_and_replicate_in_the_order_asked_for(tmp_path):
-    table = RewriteTable(tmp_path, "key")
+    table = _table(tmp_path)
     _append(table, [3, 0, 3], [0, 0, 1])
     _append(table, [1, 0], [0, 1])
     pairs = [(0, 1), (3, 1), (3, 0), (1, 0), (0, 0)]
-    for found in (table, RewriteTable(tmp_path, "key")):
+    for found in (table, _table(tmp_path)):
         assert _fetched(found, pairs) == [f"{text}/{replicate}" for text, replicate in pairs]
         assert _fetched(found, [(3, 1), (3, 1)]) == ["3/1", "3/1"]
         missing = found.missing(np.array([0, 0, 1, 3, 2]), np.array([1, 2, 1, 1, 0]))
@@ -48,26 +65,26 @@ def test_rewrites_are_found_by_text_and_replicate_in_the_order_asked_for(tmp_pat
 
 
 def test_an_empty_table_lacks_everything(tmp_path):
-    table = RewriteTable(tmp_path / "none", "key")
+    table = _table(tmp_path / "none")
     assert table.missing(np.arange(3), np.zeros(3)).all()
     with pytest.raises(RunDirectoryError, match="lacks rewrites"):
         table.fetch(np.array([0]), np.array([0]))
 
 
 def test_many_parts_are_searched_as_well_as_few(tmp_path):
-    table = RewriteTable(tmp_path, "key")
+    table = _table(tmp_path)
     everything = [(text, replicate) for replicate in range(40) for text in range(5)]
     for part in range(40):
         _append(table, [0, 1, 2, 3, 4], [part] * 5)
         assert not table.missing(*np.array(everything[: 5 * (part + 1)]).T).any()
-    for found in (table, RewriteTable(tmp_path, "key")):
+    for found in (table, _table(tmp_path)):
         assert _fetched(found, everything[::-7]) == [f"{t}/{r}" for t, r in everything[::-7]]
     assert len(list(tmp_path.glob("part-*.parquet"))) == 40
 
 
 def test_parts_that_no_longer_fit_into_memory_are_read_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(tedaudit.store.tables, "_CACHED_BYTES", 1)
-    table = RewriteTable(tmp_path, "key")
+    monkeypatch.setattr(tedaudit.store.rewrites, "_CACHED_BYTES", 1)
+    table = _table(tmp_path)
     for part in range(4):
         _append(table, [0, 1], [part] * 2)
     pairs = [(0, 3), (1, 0), (0, 1), (1, 2), (0, 0)]
@@ -81,10 +98,8 @@ def test_every_part_of_a_rewrite_survives(tmp_path):
         Rewrite("", None, None, None, "too-long"),
         Rewrite("plain", (), np.zeros(0, dtype=np.float32)),
     ]
-    RewriteTable(tmp_path, "key").append([0, 1, 2], [0, 0, 0], rewrites)
-    for old, new in zip(
-        rewrites, RewriteTable(tmp_path, "key").fetch(np.arange(3), np.zeros(3)), strict=True
-    ):
+    _table(tmp_path).append([0, 1, 2], [0, 0, 0], Rewrites.of(rewrites), POOL)
+    for old, new in zip(rewrites, _table(tmp_path).fetch(np.arange(3), np.zeros(3)), strict=True):
         assert (old.text, old.tokens, old.units, old.error) == (new.text, new.tokens, new.units, new.error)
         assert (old.latent is None) == (new.latent is None)
         if old.latent is not None:
@@ -93,29 +108,29 @@ def test_every_part_of_a_rewrite_survives(tmp_path):
 
 
 def test_half_a_surrogate_pair_is_stored_in_the_form_that_attacks_see_now_and_later(tmp_path):
-    table = RewriteTable(tmp_path, "key")
-    table.append([0], [0], [Rewrite("a\ud800b")])
-    assert _fetched(table, [(0, 0)]) == _fetched(RewriteTable(tmp_path, "key"), [(0, 0)]) == ["a?b"]
+    table = _table(tmp_path)
+    table.append([0], [0], Rewrites.of([Rewrite("a\ud800b")]), POOL)
+    assert _fetched(table, [(0, 0)]) == _fetched(_table(tmp_path), [(0, 0)]) == ["a?b"]
 
 
 def test_rewrites_of_a_deleted_part_are_missing_and_come_back_in_a_new_one(tmp_path):
-    table = RewriteTable(tmp_path, "key")
+    table = _table(tmp_path)
     _append(table, [0, 1], [0, 0])
     _append(table, [0, 1], [1, 1])
     (tmp_path / "part-000000.parquet").unlink()
-    again = RewriteTable(tmp_path, "key")
+    again = _table(tmp_path)
     assert again.missing(np.array([0, 0]), np.array([0, 1])).tolist() == [True, False]
     _append(again, [0, 1], [0, 0])
-    assert _fetched(RewriteTable(tmp_path, "key"), [(0, 0), (1, 1)]) == ["0/0", "1/1"]
+    assert _fetched(_table(tmp_path), [(0, 0), (1, 1)]) == ["0/0", "1/1"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["part-000001.parquet", "part-000002.parquet"]
 
 
 def test_a_rewrite_without_a_single_row_does_no_harm(tmp_path):
-    table = RewriteTable(tmp_path, "key")
+    table = _table(tmp_path)
     _append(table, [], [])
     _append(table, [4], [0])
-    assert _fetched(RewriteTable(tmp_path, "key"), [(4, 0)]) == ["4/0"]
-    assert RewriteTable(tmp_path, "key").missing(np.array([0]), np.array([0])).all()
+    assert _fetched(_table(tmp_path), [(4, 0)]) == ["4/0"]
+    assert _table(tmp_path).missing(np.array([0]), np.array([0])).all()
 
 
 @pytest.mark.parametrize("kind", [RewriteTable, GuessTable])
@@ -123,20 +138,97 @@ def test_a_rewrite_without_a_single_row_does_no_harm(tmp_path):
 def test_a_file_that_is_no_part_of_the_table_is_named(tmp_path, kind, name):
     (tmp_path / name).write_bytes(b"x")
     with pytest.raises(RunDirectoryError, match=f"{name}' is not part of this table. Move it away"):
-        kind(tmp_path, "key")
+        kind(TableFolder(tmp_path), "key")
 
 
 @pytest.mark.parametrize("kind", [RewriteTable, GuessTable])
 def test_what_is_being_written_at_the_moment_does_not_disturb_a_reader(tmp_path, kind):
     (tmp_path / "table.json").write_text("{}")
     (tmp_path / ".writing-123-part-000000000-000000010.parquet").write_bytes(b"half")
-    kind(tmp_path, "key")
+    kind(TableFolder(tmp_path), "key")
 
 
 def test_parts_of_one_table_are_not_taken_for_those_of_another(tmp_path):
-    _append(RewriteTable(tmp_path, "key"), [0], [0])
+    _append(_table(tmp_path), [0], [0])
     with pytest.raises(RunDirectoryError, match=r"part-000000\.parquet' does not belong to this table"):
-        RewriteTable(tmp_path, "another")
+        _table(tmp_path, "another")
+
+
+# --- what was released
+
+
+def _released(*texts, failed=()):
+    errors = ["out-of-luck" if number in failed else "" for number in range(len(texts))]
+    return Rewrites.from_texts(texts, errors=errors)
+
+
+def test_a_part_carries_how_many_rewrites_are_copies_or_empty_and_failed_ones_are_neither(tmp_path):
+    table = _table(tmp_path)
+    table.append([0, 1, 2, 3, 4], [0] * 5, _released("text 0", "", " \n", "text 0", "", failed=[4]), POOL)
+    table.append([0, 1], [1, 1], _released("text 0", "text 1", failed=[1]), POOL)
+    table.append([], [], _released(), POOL)
+    notes = [read_notes(path, "key") for path in sorted(tmp_path.glob("part-*"))]
+    assert [tuple(note[name] for name in ("released", "copied", "empty")) for note in notes] == [
+        ("4", "1", "2"), ("1", "1", "0"), ("0", "0", "0"),
+    ]  # fmt: skip
+    for found in (table, _table(tmp_path)):
+        assert found.count_released(lambda: POOL) == Released(5, 2, 2)
+
+
+def test_counting_what_was_released_reads_neither_the_texts_nor_the_pool(tmp_path, monkeypatch):
+    table = _table(tmp_path)
+    table.append([0, 1], [0, 0], _released("text 0", ""), POOL)
+
+    def refuse(*_):
+        raise AssertionError("it was read")
+
+    monkeypatch.setattr(tedaudit.store.rewrites, "read_frame", refuse)
+    assert table.count_released(refuse) == Released(2, 1, 1)
+
+
+def test_a_part_that_carries_no_counts_is_counted_when_it_is_read(tmp_path):
+    table = _table(tmp_path)
+    table.append([0, 1, 2], [0] * 3, _released("text 0", "", "x", failed=[2]), POOL)
+    path = tmp_path / "part-000000.parquet"
+    write_frame(path, pl.read_parquet(path), "key")  # as format 1 did
+    assert "released" not in read_notes(path, "key")
+    _append(table, [5], [0])
+    assert _table(tmp_path).count_released(lambda: POOL) == Released(3, 1, 1)
+
+
+def test_a_few_outputs_and_the_mean_number_of_units_are_read_in_the_order_asked_for(tmp_path):
+    table = _table(tmp_path)
+    units = np.array([3, -1, 5])  # -1: it does not say
+    table.append(
+        [0, 1, 2], [0] * 3, Rewrites.from_texts(["a", "", "c"], errors=["", "e", ""], units=units), POOL
+    )
+    _append(table, [3], [0])
+    where = np.array([3, 1, 2, 0]), np.zeros(4)
+    assert table.outputs(*where) == [("3/0", ""), ("", "e"), ("c", ""), ("a", "")]
+    assert table.mean_units(*where) == 4.0
+    assert table.mean_units(np.array([1, 3]), np.zeros(2)) is None
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | st.lists(st.integers(0, 2**31 - 1), max_size=3).map(tuple),
+            st.none() | st.lists(st.floats(-1e6, 1e6, width=32), max_size=3),
+            st.none() | st.integers(0, 2**31 - 1),
+        ),
+        min_size=1,
+        max_size=9,
+    )
+)
+def test_rows_with_and_without_tokens_latents_and_units_come_back_side_by_side(tmp_path_factory, rows):
+    folder = tmp_path_factory.mktemp("table")
+    rewrites = [
+        Rewrite(str(n), tokens, None if latent is None else np.array(latent, dtype=np.float32), units)
+        for n, (tokens, latent, units) in enumerate(rows)
+    ]
+    _table(folder).append(range(len(rows)), [0] * len(rows), Rewrites.of(rewrites), POOL)
+    assert _table(folder).fetch(np.arange(len(rows)), np.zeros(len(rows))) == rewrites
 
 
 # --- guesses
@@ -147,11 +239,11 @@ def _rows(gaps):
 
 
 def test_gaps_are_what_is_left_to_do_in_pieces(tmp_path):
-    table = GuessTable(tmp_path, "key")
+    table = _guess_table(tmp_path)
     assert _rows(table.gaps(25, 10)) == [(0, 10), (10, 20), (20, 25)]
     for start, stop in ((5, 12), (20, 22)):
         table.append(range(start, stop), _judged(range(start, stop)))
-    for found in (table, GuessTable(tmp_path, "key")):
+    for found in (table, _guess_table(tmp_path)):
         assert _rows(found.gaps(25, 10)) == [(0, 5), (12, 20), (22, 25)]
         assert _rows(found.gaps(25, 3)) == [(0, 3), (3, 5), (12, 15), (15, 18), (18, 20), (22, 25)]
         assert _rows(found.gaps(21, 100)) == [(0, 5), (12, 20)]
@@ -160,7 +252,7 @@ def test_gaps_are_what_is_left_to_do_in_pieces(tmp_path):
 
 
 def test_only_rows_with_everything_before_them_are_complete(tmp_path):
-    table = GuessTable(tmp_path, "key")
+    table = _guess_table(tmp_path)
     assert table.complete() == 0
     assert table.read(["choice"])["choice"].tolist() == []
     table.append(range(10, 20), _judged(range(10, 20)))
@@ -169,14 +261,14 @@ def test_only_rows_with_everything_before_them_are_complete(tmp_path):
     table.append(range(10), _judged(range(10)))
     table.append(range(30, 40), _judged(range(30, 40)))
     assert table.complete() == 20
-    assert GuessTable(tmp_path, "key").read(["choice"])["choice"].tolist() == list(range(20))
+    assert _guess_table(tmp_path).read(["choice"])["choice"].tolist() == list(range(20))
     table.append(range(20, 30), _judged(range(20, 30)))
     assert table.complete() == 40
     assert _rows(table.gaps(40, 10)) == []
 
 
 def test_columns_come_back_with_their_types_for_all_or_the_first_rows(tmp_path):
-    table = GuessTable(tmp_path, "key")
+    table = _guess_table(tmp_path)
     for start in (0, 10):
         rows = range(start, start + 10)
         table.append(rows, _judged(rows, best=np.ones((10, 5), dtype=np.int32)))
@@ -190,12 +282,12 @@ def test_columns_come_back_with_their_types_for_all_or_the_first_rows(tmp_path):
 
 
 def test_a_part_with_another_number_of_rows_than_its_name_says_is_refused(tmp_path):
-    table = GuessTable(tmp_path, "key")
+    table = _guess_table(tmp_path)
     table.append(range(10), _judged(range(10)))
     path = tmp_path / "part-000000000-000000010.parquet"
     write_frame(path, pl.read_parquet(path).head(9), "key")
     with pytest.raises(RunDirectoryError, match=f"{path.name}' has 9 rows instead of 10. Delete it"):
-        GuessTable(tmp_path, "key").read(["choice"])
+        _guess_table(tmp_path).read(["choice"])
     path.unlink()
-    again = GuessTable(tmp_path, "key")
+    again = _guess_table(tmp_path)
     assert _rows(again.gaps(10, 10)) == [(0, 10)]

@@ -24,7 +24,7 @@ def test_macro_f1_is_the_mean_over_the_classes_of_the_test_texts():
     assert macro_f1(["a", "b"], ["a", "c"]) == 0.5
 
 
-def test_the_majority_is_the_first_by_name_where_several_are():
+def test_the_majority_is_the_first_by_name_if_several_tie():
     assert majority(["b", "a", "c", "b"]) == "b"
     assert majority(["b", "a"]) == "a"
 
@@ -33,7 +33,7 @@ def test_tfidf_learns_words():
     assert Tfidf().predict(LESSON)[:2] == ["bike", "doctor"]
 
 
-def test_tfidf_names_the_majority_where_there_is_no_word():
+def test_tfidf_predicts_the_majority_if_there_are_no_words():
     assert Tfidf().predict(Lesson(["", "!", ""], ["b", "b", "a"], ["red", ""], 0)) == ["b", "b"]
 
 
@@ -85,7 +85,7 @@ def test_weights_stored_as_integers_load(roberta, tmp_path):
     assert body_checksum(str(folder), "cpu") == first, "no weight of it is drawn anew"
 
 
-def test_a_model_that_is_not_there_is_told():
+def test_a_missing_model_is_reported():
     with pytest.raises(ModelError, match="could not be loaded"):
         Encoder("nobody/has-this", FAST).determinants()
 

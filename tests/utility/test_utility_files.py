@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError
-from tedaudit.execution.runner import run
+from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.results.reading import read_result
@@ -14,18 +15,18 @@ from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.utility.figure import figure
 from tedaudit.utility.files import check_run, markdown, write_study
-from tedaudit.utility.results import Measured, Scores, Task, UtilityResult, caption, cells
+from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult, caption, cells
 
 RESULT = UtilityResult(
     "small", Path("unused"), "demo", "tfidf", (100, 50),
     (Task("topic", "utility", 9, Scores((0.7, 0.8)), 0.02),
      Task("gender", "private", 2, Scores((0.6, 0.6)), 0.33)),
-    (Measured("identity", float("inf"), "topic", Scores((0.7, 0.8)), 0, 200),
-     Measured("identity", float("inf"), "gender", Scores((0.6, 0.6)), 0, 200),
-     Measured("word-rr", 2.0, "topic", Scores((0.1, 0.2)), 3, 200),
-     Measured("word-rr", 8.0, "topic", Scores((0.4, 0.4)), 0, 200),
-     Measured("word-rr", 2.0, "gender", Scores((0.5, 0.4)), 3, 200),
-     Measured("word-rr", 8.0, "gender", Scores((0.5, 0.6)), 0, 200)),
+    (Measurement("identity", NO_EPSILON, "topic", Scores((0.7, 0.8)), 0, 200),
+     Measurement("identity", NO_EPSILON, "gender", Scores((0.6, 0.6)), 0, 200),
+     Measurement("word-rr", Nominal(2), "topic", Scores((0.1, 0.2)), 3, 200),
+     Measurement("word-rr", Nominal(8), "topic", Scores((0.4, 0.4)), 0, 200),
+     Measurement("word-rr", Nominal(2), "gender", Scores((0.5, 0.4)), 3, 200),
+     Measurement("word-rr", Nominal(8), "gender", Scores((0.5, 0.6)), 0, 200)),
     ("a note on the corpus",), "SST-2 stands in for Trustpilot.",
 )  # fmt: skip
 
@@ -39,7 +40,7 @@ def test_the_standard_deviation_is_of_a_sample():
     assert Scores((0.5,)).spread == 0
 
 
-def test_the_table_stands_between_the_lines():
+def test_the_table_has_the_mechanisms_between_the_lines():
     rows = cells(RESULT)
     assert [row[1] for row in rows[:5]] == [
         "(not rewritten)", "identity", "word-rr", "word-rr", "(majority class)",
@@ -53,12 +54,12 @@ def test_the_caption_says_what_stands_in_and_what_lower_means():
     assert "SST-2 stands in for Trustpilot." in markdown(RESULT)
 
 
-def test_json_holds_the_rows_that_a_report_shows(tmp_path):
+def test_json_has_the_rows_that_a_report_shows(tmp_path):
     write_study(placed(tmp_path))
     data = json.loads((tmp_path / "utility.json").read_text())
     assert data["tasks"][1]["lower"] == 0.33
     assert data["tasks"][1]["role"] == "private"
-    told = read_utility(tmp_path)
+    told = read_utility(tmp_path / "utility.json")
     assert told.tasks["topic F1"]["private"] is False
     assert told.tasks[data["tasks"][1]["task"]] == {
         "upper": data["tasks"][1]["upper"]["score"], "lower": 0.33, "private": True
@@ -110,7 +111,7 @@ def shown(folder):
     return json.JSONDecoder().raw_decode(page[start:])[0]
 
 
-def test_the_report_of_an_audit_shows_the_study_that_lies_in_it(audit, tmp_path):
+def test_the_report_of_an_audit_shows_the_study_in_it(audit, tmp_path):
     assert shown(audit)["rows"] == []
     write_study(placed(tmp_path / "study"), audit)
     write_reports(read_result(RunDirectory(audit)))
@@ -140,7 +141,7 @@ def test_a_redacted_report_names_no_column_or_mechanism_that_could_be_a_text(aud
     ]
 
 
-def test_what_follows_the_score_in_a_title_is_shown_only_where_it_is_ours(audit):
+def test_what_follows_the_score_in_a_title_is_shown_only_if_it_is_ours(audit):
     rows = [{"mechanism": "word-rr", "epsilon": 2.0, "task": task, "score": 0.5, "spread": 0}
             for task in ("x F1 of jane doe", "sex F1 (private: lower is better)")]  # fmt: skip
     write_reports(read_result(RunDirectory(audit)), redact=True, utility=Utility(rows))
@@ -149,15 +150,15 @@ def test_what_follows_the_score_in_a_title_is_shown_only_where_it_is_ours(audit)
 
 def test_a_table_of_utility_without_a_caption_is_read(tmp_path):
     (tmp_path / "utility.json").write_text('{"rows": [], "tasks": []}')
-    assert read_utility(tmp_path) == Utility([], {}, "")
+    assert read_utility(tmp_path / "utility.json") == Utility([], {}, "")
 
 
 def test_a_damaged_table_of_utility_is_named(tmp_path):
     (tmp_path / "utility.json").write_text('{"rows": [{"mechanism": "a"}]}')
     with pytest.raises(RunDirectoryError, match="is damaged"):
-        read_utility(tmp_path)
+        read_utility(tmp_path / "utility.json")
 
 
 def test_an_audit_must_be_there_to_take_a_study_in(tmp_path):
-    with pytest.raises(RunDirectoryError, match="no audit's run directory"):
+    with pytest.raises(RunDirectoryError, match="not the run directory of an audit"):
         check_run(tmp_path)

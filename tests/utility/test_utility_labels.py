@@ -49,13 +49,13 @@ def test_labels_may_be_numbers():
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"tasks": []}, "Say what is to be learnt"),
+        ({"tasks": []}, "Name what to learn"),
         ({"tasks": ["mod"]}, "has no column 'mod'. Did you mean 'mood'? It has: id, mood."),
         ({"test_split": "valid"}, "no split 'valid' to test on; it has: test, train"),
-        ({"test_split": "train"}, "Name another one than train"),
+        ({"test_split": "train"}, "Name one other than train"),
     ],
 )
-def test_wrong_use_is_told(changes, told):
+def test_wrong_use_is_reported(changes, told):
     with pytest.raises(SpecError) as caught:
         taken(corpus(MOODS, MOODS), **changes)
     assert told in str(caught.value)
@@ -64,19 +64,19 @@ def test_wrong_use_is_told(changes, told):
 @pytest.mark.parametrize(
     ("train", "task", "told"),
     [
-        (["good"] * 6, "mood", "one class only among the 6 training texts used ('good')"),
+        (["good"] * 6, "mood", "only one class among the 6 training texts used ('good')"),
         (MOODS, "id", "20 classes among 20 training texts"),
         ([None] * 6, "mood", "No text in split 'train'"),
     ],
 )
-def test_a_column_that_is_no_label_is_refused(train, task, told):
+def test_a_column_that_is_not_a_label_is_refused(train, task, told):
     with pytest.raises(CorpusError) as caught:
         taken(corpus(train, MOODS), tasks=[task])
     assert told in str(caught.value)
 
 
 def test_a_column_cannot_be_both_task_and_private():
-    with pytest.raises(SpecError, match="column topic is named twice"):
+    with pytest.raises(SpecError, match="Duplicate column in `tasks` and `private`: topic"):
         make_study("unused", private=["topic"])
 
 
@@ -85,7 +85,7 @@ def test_an_unknown_setting_is_refused():
         make_study("unused", clasifier="tfidf")
 
 
-def test_the_classifier_is_the_zoos_where_the_zoo_is_installed(monkeypatch):
+def test_the_classifier_is_the_zoos_if_the_zoo_is_installed(monkeypatch):
     bare = {"mechanisms": "identity", "tasks": "topic"}
     assert parse_utility(bare).classifier == "tfidf"  # the zoo is switched off for the tests
     pytest.importorskip("tedaudit_zoo")

@@ -43,7 +43,7 @@ def test_seeds_have_rewrites_of_their_own(known):
     assert all(one.spread == 0 for one in scores(known, "identity"))
 
 
-def test_roles_and_sizes_are_told(known):
+def test_roles_and_sizes_are_recorded(known):
     assert [(task.name, task.role, task.classes) for task in known.tasks] == [
         ("topic", "utility", 9),
         ("gender", "private", 2),
@@ -52,7 +52,7 @@ def test_roles_and_sizes_are_told(known):
     assert {one.rewrites for one in known} == {600}
 
 
-def test_the_draws_of_a_text_stand_together_with_noise_for_this_purpose_alone(tmp_path):
+def test_the_draws_of_a_text_come_together_with_noise_for_this_purpose_alone(tmp_path):
     mechanism = Recording()
     run_study(make_study(tmp_path / "s", mechanisms=[mechanism], epsilons=[1, 2], limit=20, seed=5))
     assert len(mechanism.draws) == 20 * 2 * 2
@@ -132,12 +132,12 @@ def test_other_settings_are_refused_with_the_difference(tmp_path, change, told):
     assert snapshot(tmp_path / "s") == before
 
 
-def test_a_folder_that_holds_something_else_is_refused(tmp_path):
+def test_a_folder_that_contains_something_else_is_refused(tmp_path):
     (tmp_path / "note.txt").write_text("mine")
-    with pytest.raises(RunDirectoryError, match=r"holds no study.*note\.txt"):
+    with pytest.raises(RunDirectoryError, match=r"is not a study.*note\.txt"):
         run_study(make_study(tmp_path))
     (tmp_path / "manifest.json").write_text("{}")
-    with pytest.raises(RunDirectoryError, match="holds an audit"):
+    with pytest.raises(RunDirectoryError, match="contains an audit"):
         run_study(make_study(tmp_path))
     with pytest.raises(RunDirectoryError, match="is a file"):
         run_study(make_study(tmp_path / "note.txt"))

@@ -1,1 +1,1 @@
-"""Adversaries that name the source of a rewritten text; one a file."""
+"""Adversaries that guess the source of a rewritten text, one per file."""

@@ -1,12 +1,17 @@
-"""What the attacks by similarity share: the candidate whose vector is closest to the output's."""
+"""Shared by the similarity attacks: the candidate whose vector is closest to the output's."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from tedaudit.batches import Guesses, Observations, Ragged
+from tedaudit.batches.columns import Column
 from tedaudit.inference.encoders import Encoder
-from tedaudit.types import Floats, Guess, Observation
+from tedaudit.types import Floats, Observation
+
+Rows = npt.NDArray[np.int64]
 
 _ROWS = 64  # outputs per product with the pool
 _PAIRS = 4096  # outputs and candidates compared at a time
@@ -27,58 +32,63 @@ class Similarity:
         self._pool, self._table = pool, self._encoder.encode(pool)
         self._position = {text: i for i, text in enumerate(pool)}
 
-    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+    def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Return the cosine of each output with each of its candidates."""
-        outputs, row_of = _distinct(observation.output.text for observation in seen)
+        batch = Observations.of(seen)
+        outputs, row_of = _deduplicate(batch.outputs.texts)
         vectors = self._encoder.encode(outputs)
-        whole = self._table is not None and all(o.candidates is self._pool for o in seen)
-        scores = self._against_pool(vectors, row_of) if whole else self._against_own(vectors, row_of, seen)
-        return [Guess(row) for row in scores]
-
-    def _against_pool(self, vectors: Any, row_of: list[int]) -> Sequence[Floats]:
-        """Score all of the pool for every output: one matrix product per so many outputs."""
-        if hasattr(vectors, "toarray"):
-            table = np.asarray((vectors @ self._table.T).toarray(), dtype=np.float64)
+        if self._table is not None and batch.candidates is None and batch.pool is self._pool:
+            scores: Column = self._score_pool(vectors)[row_of]
         else:
-            table = _products(vectors, self._table.T)
-        return [table[row] for row in row_of]
+            scores = self._score_own(vectors, np.asarray(row_of, dtype=np.int64), batch)
+        return Guesses(scores, np.ones(len(batch), dtype=np.bool_))
 
-    def _against_own(self, vectors: Any, row_of: list[int], seen: Sequence[Observation]) -> Sequence[Floats]:
+    def _score_pool(self, vectors: Any) -> Floats:
+        """Score the whole pool for every output: one matrix product per block of outputs."""
+        if hasattr(vectors, "toarray"):
+            return np.asarray((vectors @ self._table.T).toarray(), dtype=np.float64)
+        return _multiply(vectors, self._table.T)
+
+    def _score_own(self, vectors: Any, row_of: Rows, seen: Observations) -> Ragged:
         """Score each observation's own candidates: the products of matching rows."""
-        counts = [len(observation.candidates) for observation in seen]
-        left = np.repeat(row_of, counts)
-        table, right = self._vectors([text for observation in seen for text in observation.candidates])
+        candidates = seen.positions()
+        output_rows = np.repeat(row_of, candidates.lengths)
+        table, rows = self._find_vectors(seen.pool, candidates.values)
         parts = [
-            _row_products(vectors[left[start : start + _PAIRS]], table[right[start : start + _PAIRS]])
-            for start in range(0, len(left), _PAIRS)
+            _multiply_rows(vectors[output_rows[start : start + _PAIRS]], table[rows[start : start + _PAIRS]])
+            for start in range(0, len(output_rows), _PAIRS)
         ]
-        return np.split(np.concatenate(parts), np.cumsum(counts)[:-1])
+        return Ragged(np.concatenate([np.zeros(0), *parts]), candidates.offsets)
 
-    def _vectors(self, texts: Sequence[str]) -> tuple[Any, list[int]]:
-        """Return a table of vectors, and which row of it is each text's."""
+    def _find_vectors(self, pool: Sequence[str], positions: Rows) -> tuple[Any, Rows]:
+        """Return a table of vectors, and the row in it of each text of the pool that is asked for."""
+        if self._table is not None and pool is self._pool:
+            return self._table, positions
+        used, place = np.unique(positions, return_inverse=True)
+        texts = [pool[i] for i in used.tolist()]
         known = self._position
         if self._table is not None and all(text in known for text in texts):
-            return self._table, [known[text] for text in texts]
-        distinct, rows = _distinct(texts)
-        return self._encoder.encode(distinct), rows
+            return self._table, np.array([known[text] for text in texts], dtype=np.int64)[place]
+        distinct, rows = _deduplicate(texts)
+        return self._encoder.encode(distinct), np.array(rows, dtype=np.int64)[place]
 
 
-def _distinct(texts: Any) -> tuple[list[str], list[int]]:
-    """Return the distinct texts and, per text, its place among them."""
-    place: dict[str, int] = {}
-    rows = [place.setdefault(text, len(place)) for text in texts]
-    return list(place), rows
+def _deduplicate(texts: Any) -> tuple[list[str], list[int]]:
+    """Return the distinct texts and the position of each text among them."""
+    position: dict[str, int] = {}
+    rows = [position.setdefault(text, len(position)) for text in texts]
+    return list(position), rows
 
 
-def _products(rows: Any, columns: Any) -> Floats:
-    """Return all products; a kernel's sums depend on the shape, so every product has the same one."""
+def _multiply(rows: Any, columns: Any) -> Floats:
+    """Return the matrix product; rounding in a kernel depends on the shape, so all blocks have the same."""
     padded = np.concatenate([rows, np.zeros((-len(rows) % _ROWS, rows.shape[1]), dtype=rows.dtype)])
     parts = [padded[start : start + _ROWS] @ columns for start in range(0, len(padded), _ROWS)]
     return np.concatenate(parts)[: len(rows)].astype(np.float64)
 
 
-def _row_products(left: Any, right: Any) -> Floats:
-    """Return the product of each row with the one beside it."""
+def _multiply_rows(left: Any, right: Any) -> Floats:
+    """Return the inner product of each pair of rows."""
     if hasattr(left, "multiply"):
         return np.asarray(left.multiply(right).sum(axis=1), dtype=np.float64).ravel()
     return np.asarray((left.astype(np.float64) * right.astype(np.float64)).sum(axis=1))

@@ -1,7 +1,7 @@
-"""Name the candidate whose sentence embedding is closest to the output's (external embedding attack).
+"""Guess the candidate whose sentence embedding is closest to the output's (external embedding attack).
 
 Paper:   TeDA, "embedding-based attribution": all-mpnet-base-v2, cosine distance.
-Departs: any SentenceTransformer model or folder may be named.
+Departs: any SentenceTransformer model or folder can be used.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,36 +9,42 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tedaudit.attacks._similarity import Similarity
+from tedaudit.batches import Guesses
 from tedaudit.inference.encoders import load_encoder
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.types import Card, Guess, Observation
+from tedaudit.types import Card, ModelUse, Observation
 
 
 @dataclass
 class Embedding:
-    """Cosine of sentence embeddings; loads its model when first used."""
+    """Cosine of sentence embeddings; loads its model on first use."""
 
     encoder: str = zoo_or("encoder", "sentence-transformers/all-mpnet-base-v2")
     card: ClassVar[Card] = Card(
         name="embedding",
         summary="Nearest candidate by cosine of sentence embeddings (external embedding attack).",
         paper="TeDA: Beyond Theoretical Bounds (Li et al.), section 3.1",
+        score="cosine",
     )
     _similarity: Similarity | None = field(default=None, init=False, repr=False, compare=False)
 
     def prepare(self, pool: Sequence[str]) -> None:
         """Embed the candidate pool once."""
-        self._loaded().prepare(pool)
+        self._load().prepare(pool)
 
-    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+    def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Score candidates by cosine with the output."""
-        return self._loaded().guess(seen)
+        return self._load().guess(seen)
+
+    def models(self) -> Sequence[ModelUse]:
+        """Name the encoder, if it is a trained one."""
+        return [] if self.encoder == "lexical" else [ModelUse("encoder weights", self.encoder)]
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the weights."""
         return load_encoder(self.encoder, half=True).fingerprint()
 
-    def _loaded(self) -> Similarity:
+    def _load(self) -> Similarity:
         if self._similarity is None:
             self._similarity = Similarity(load_encoder(self.encoder, half=True))
         return self._similarity

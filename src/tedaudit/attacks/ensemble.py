@@ -1,7 +1,7 @@
-"""Add up the scores of several attacks, each weighed by what it is worth on this mechanism.
+"""Add up the scores of several attacks, each weighted by its worth on this mechanism.
 
-Not in the paper. The weights are fitted on trials of the adversary's own making, disjoint from the
-audited ones, so that the sum is calibrated: its softmax is a probability.
+Not in the paper. The weights are fitted on the adversary's own trials, disjoint from the audited
+ones, so that the sum is calibrated: its softmax is a probability.
 """
 
 import json
@@ -13,22 +13,22 @@ import numpy as np
 
 from tedaudit.abilities import KnowsMechanism, Practises, Prepares
 from tedaudit.attacks._fitting import Weights
-from tedaudit.attacks._practice import Practice, unfit_for_practice, weighed
+from tedaudit.attacks._practice import Practice, explain_unfit, guess_with_weights
+from tedaudit.batches import Guesses, Observations
 from tedaudit.errors import SpecError
-from tedaudit.plans.trials import stripped
-from tedaudit.registry import Reference, build, determinants
-from tedaudit.types import Card, Floats, Guess, Observation
+from tedaudit.registry import Reference, build, determinants, model_uses
+from tedaudit.types import Card, Floats, ModelUse, Observation
 
 
 @dataclass
 class Ensemble:
-    """A calibrated sum of other attacks, named as in a spec: a name, or a mapping with its fields."""
+    """A calibrated sum of other attacks, given as in a spec: by name, or as a mapping with fields."""
 
     members: tuple[Any, ...] = ("embedding", "lexical")
     rewrites: int = 400
     card: ClassVar[Card] = Card(
         name="ensemble",
-        summary="The scores of several attacks, weighed by what each is worth on this mechanism.",
+        summary="The scores of several attacks, weighted by the worth of each on this mechanism.",
         departures=("not in the paper: weights are fitted on the adversary's own rewrites of other texts",),
         sees=("text", "tokens", "latent"),
     )
@@ -41,12 +41,12 @@ class Ensemble:
             raise SpecError("An ensemble needs two members or more, such as [embedding, lexical].")
         if self.rewrites < 20:
             raise SpecError(f"rewrites is {self.rewrites}; an ensemble needs 20 or more.")
-        self._built = [_member(one) for one in self.members]
-        self._practice = Practice(self._scores, self.rewrites)
+        self._built = [_build_member(member) for member in self.members]
+        self._practice = Practice(self._score, self.rewrites)
 
     @property
     def own_rewrites(self) -> int:
-        """How many rewrites are made for each mechanism and epsilon, those of the members included."""
+        """How many rewrites are made for each mechanism and epsilon, including those of the members."""
         return self.rewrites + sum(m.own_rewrites for m in self._built if isinstance(m, Practises))
 
     def prepare(self, pool: Sequence[str]) -> None:
@@ -56,37 +56,46 @@ class Ensemble:
                 member.prepare(pool)
 
     def practise_on(self, texts: Sequence[str]) -> None:
-        """Take in the texts to rewrite."""
+        """Set the texts to rewrite in practice."""
         self._practice.on(texts)
         for member in self._built:
             if isinstance(member, Practises):
                 member.practise_on(texts)
 
     def unfit(self, mechanism: Any) -> str:
-        """Return why a member cannot be used on a mechanism, or nothing can be learnt from it."""
+        """Return why a member cannot attack the mechanism, or why it cannot be practised on; or ""."""
         reasons = [m.unfit(mechanism) for m in self._built if isinstance(m, KnowsMechanism)]
-        return next((reason for reason in [unfit_for_practice(mechanism), *reasons] if reason), "")
+        return next((reason for reason in [explain_unfit(mechanism), *reasons] if reason), "")
 
     def meet(self, mechanism: Any, epsilon: float) -> None:
-        """Let the members meet the mechanism, and weigh them by how they do on trials of our own."""
+        """Let the members meet the mechanism, and fit their weights on the adversary's own trials."""
         for member in self._built:
             if isinstance(member, KnowsMechanism):
                 member.meet(mechanism, epsilon)
         self._weights = self._practice.weights(mechanism, epsilon)
 
-    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
-        """Return the weighed sum of the members' scores."""
-        return weighed(self._weights, self._scores(seen))
+    def guess(self, seen: Sequence[Observation]) -> Guesses:
+        """Return the weighted sum of the members' scores."""
+        return guess_with_weights(self._weights, self._score(seen))
+
+    def models(self) -> Sequence[ModelUse]:
+        """Name the models of the members."""
+        return [
+            ModelUse(f"{member.card.name}: {use['part']}", use["model"], use["checksum"])
+            for member in self._built
+            for use in model_uses("", member, determinants(member))
+        ]
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return what determines the members' scores."""
-        found = [determinants(member) for member in self._built]
-        return {"members": json.dumps(found, sort_keys=True, default=str)}
+        members = [determinants(member) for member in self._built]
+        return {"members": json.dumps(members, sort_keys=True, default=str)}
 
-    def _scores(self, seen: Sequence[Observation]) -> list[Floats]:
-        """Return a column of scores per member, for each observation; who has no answer tells nothing."""
+    def _score(self, seen: Sequence[Observation]) -> list[Floats]:
+        """Return a column of scores per member, for each observation; zeros if a guess is unusable."""
+        batch = Observations.of(seen)
         by_member = [
-            member.guess([replace(one, output=stripped(one.output, member.card.sees)) for one in seen])
+            member.guess(replace(batch, outputs=batch.outputs.reveal(member.card.sees)))
             for member in self._built
         ]
         return [
@@ -95,7 +104,7 @@ class Ensemble:
         ]
 
 
-def _member(given: Any) -> Any:
+def _build_member(given: Any) -> Any:
     fields = dict(given) if isinstance(given, Mapping) else {"name": given}
     name = str(fields.pop("name", ""))
     if name == Ensemble.card.name:

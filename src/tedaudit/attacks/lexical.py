@@ -1,6 +1,6 @@
-"""Name the candidate that shares most words and character n-grams with the output.
+"""Guess the candidate that shares most words and character n-grams with the output.
 
-Needs no model. Features are weighed by how rare they are in the candidate pool, which the
+Needs no model. Features are weighted by how rare they are in the candidate pool, which the
 adversary knows by assumption.
 """
 
@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from tedaudit.attacks._similarity import Similarity
+from tedaudit.batches import Guesses
 from tedaudit.inference.lexical import LexicalEncoder
-from tedaudit.types import Card, Guess, Observation
+from tedaudit.types import Card, Observation
 
 
 @dataclass
@@ -19,8 +20,9 @@ class Lexical:
 
     card: ClassVar[Card] = Card(
         name="lexical",
-        summary="Shared words, word pairs and character n-grams, weighed by rarity; no model.",
+        summary="Shared words, word pairs and character n-grams, weighted by rarity; no model.",
         departures=("not in the paper: a baseline that runs everywhere",),
+        score="word cosine",
     )
     _similarity: Similarity = field(init=False, repr=False, compare=False)
 
@@ -31,6 +33,6 @@ class Lexical:
         """Learn which features are rare."""
         self._similarity.prepare(pool)
 
-    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+    def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Score candidates by what they share with the output."""
         return self._similarity.guess(seen)

@@ -1,8 +1,8 @@
-"""Name the candidate from which the mechanism would most probably have drawn what it released.
+"""Guess the candidate from which the mechanism was most likely to produce its output.
 
 Not in the paper. For a uniform secret no adversary is right more often, whatever the number of
-candidates: where this attack stays low, a low bound is a property of the mechanism and not of the
-attack. It needs a mechanism that knows its own probabilities.
+candidates: if this attack stays low, a low bound is a property of the mechanism and not of the
+attack. It needs a mechanism that can compute its own probabilities.
 """
 
 from collections.abc import Sequence
@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tedaudit.abilities import HasLatent, HasLikelihood
+from tedaudit.batches import Guesses, Observations
 from tedaudit.types import Card, Floats, Guess, Observation
 
-_IMPOSSIBLE = -1e30  # in the place of minus infinity: a score is a number
+_IMPOSSIBLE = -1e30  # instead of minus infinity: a score must be finite
 
 
 @dataclass
@@ -23,51 +24,54 @@ class Likelihood:
 
     card: ClassVar[Card] = Card(
         name="likelihood",
-        summary="The most probable source under the mechanism itself: the strongest attack there is.",
+        summary="The most probable source under the mechanism itself: the strongest possible attack.",
         departures=("not in the paper: the adversary knows the mechanism and computes its probabilities",),
         sees=("tokens", "latent"),
+        score="log-likelihood",
     )
     _mechanism: Any = field(default=None, init=False, repr=False, compare=False)
     _epsilon: float = field(default=0.0, init=False, repr=False, compare=False)
 
     def unfit(self, mechanism: Any) -> str:
-        """Return why a mechanism offers no likelihood."""
-        able = isinstance(mechanism, HasLikelihood | HasLatent)
-        return "" if able else "it needs a mechanism with `log_likelihood`, such as dp-mlm, or with a latent."
+        """Return why a mechanism cannot be attacked, or ""."""
+        fits = isinstance(mechanism, HasLikelihood | HasLatent)
+        return "" if fits else "it needs a mechanism with `log_likelihood`, such as dp-mlm, or with a latent."
 
     def meet(self, mechanism: Any, epsilon: float) -> None:
-        """Take in the mechanism and its epsilon."""
+        """Set the mechanism and its epsilon."""
         self._mechanism, self._epsilon = mechanism, epsilon
 
-    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
-        """Score candidates by log-likelihood; an output without tokens and latent names nobody."""
-        usable = [self._part(observation) is not None for observation in seen]
-        able = [observation for observation, one in zip(seen, usable, strict=True) if one]
-        found = iter(self._scores(able) if able else [])
-        nobody = (np.zeros(len(observation.candidates)) for observation in seen)
-        return [
-            Guess(np.maximum(next(found), _IMPOSSIBLE)) if one else Guess(zeros, usable=False)
-            for one, zeros in zip(usable, nobody, strict=True)
-        ]
+    def guess(self, seen: Sequence[Observation]) -> Guesses:
+        """Score candidates by log-likelihood; without tokens and latent a guess is unusable."""
+        batch = Observations.of(seen)
+        parts = batch.outputs.tokens if isinstance(self._mechanism, HasLikelihood) else batch.outputs.latents
+        usable = ~parts.missing if parts.missing is not None else np.ones(len(batch), dtype=np.bool_)
+        scores = iter(self._score(list(batch[usable])) if usable.any() else [])
+        return Guesses.of(
+            [
+                Guess(np.maximum(next(scores), _IMPOSSIBLE)) if able else Guess(np.zeros(count), usable=False)
+                for able, count in zip(usable.tolist(), batch.counts.tolist(), strict=True)
+            ]
+        )
 
-    def _part(self, observation: Observation) -> Any:
+    def _get_draw(self, observation: Observation) -> Any:
         output = observation.output
         return output.tokens if isinstance(self._mechanism, HasLikelihood) else output.latent
 
-    def _scores(self, seen: Sequence[Observation]) -> list[Floats]:
+    def _score(self, seen: Sequence[Observation]) -> list[Floats]:
         if not isinstance(self._mechanism, HasLikelihood):
-            return [self._densities(observation) for observation in seen]
-        together = getattr(self._mechanism, "log_likelihoods", None)
-        tokens, candidates = [self._part(o) for o in seen], [o.candidates for o in seen]
-        if together is not None:
-            scores: list[Floats] = together(tokens, candidates, self._epsilon)
+            return [self._compute_densities(observation) for observation in seen]
+        score_batch = getattr(self._mechanism, "log_likelihoods", None)
+        outputs, candidates = [self._get_draw(o) for o in seen], [o.candidates for o in seen]
+        if score_batch is not None:
+            scores: list[Floats] = score_batch(outputs, candidates, self._epsilon)
             return scores
         return [
-            self._mechanism.log_likelihood(some, texts, self._epsilon)
-            for some, texts in zip(tokens, candidates, strict=True)
+            self._mechanism.log_likelihood(tokens, texts, self._epsilon)
+            for tokens, texts in zip(outputs, candidates, strict=True)
         ]
 
-    def _densities(self, observation: Observation) -> Floats:
+    def _compute_densities(self, observation: Observation) -> Floats:
         latents = self._mechanism.encode(observation.candidates)
         density: Floats = self._mechanism.log_density(observation.output.latent, latents, self._epsilon)
         return density

@@ -1,8 +1,8 @@
-"""Ask a language model which candidate a rewrite was made of (LLM attack).
+"""Ask a language model which candidate is the source of a rewrite (LLM attack).
 
-Paper:   TeDA, "text-based attribution": Qwen3-8B with the prompt of the appendix, answer `[[N]]`.
+Paper:   TeDA, "text-based attribution": Qwen3-8B with the prompt from the appendix, answer `[[N]]`.
 Departs: texts are delimited; `choice` compares the probabilities of the answers instead of generating one;
-         `likelihood` compares how probable the rewrite itself is as the model's own rewrite of a candidate.
+         `likelihood` compares how probable the rewrite is as the model's own rewrite of a candidate.
 """
 
 from collections import OrderedDict
@@ -12,15 +12,16 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from tedaudit.attacks._practice import own_rewrites, unfit_for_practice
-from tedaudit.attacks._questions import ANSWER, Style, read_answer, shown_order
+from tedaudit.attacks._practice import explain_unfit, make_rewrites
+from tedaudit.attacks._questions import ANSWER, Style, read_answer, shuffle_candidates
+from tedaudit.batches import Guesses, Observations
 from tedaudit.errors import SpecError
 from tedaudit.inference.judges.base import Judge, Prompt, Service
 from tedaudit.inference.judges.loading import check_backend, load_judge
-from tedaudit.types import Card, Guess, Observation
+from tedaudit.types import Card, Guess, ModelUse, Observation
 
-_REMEMBERED = 200_000  # answers kept, so that no question is asked twice
-_MOST = 64  # candidates that are shown at a time
+_REMEMBERED = 200_000  # cached answers, so that no question is asked twice
+_MOST = 64  # candidates in one question
 _INCIDENTAL = {"incidental": True}
 Question = tuple[Prompt, tuple[str, ...]]
 
@@ -52,6 +53,7 @@ class LLM:
             "`choice` (default) compares the probabilities of `1]]`, `2]]`, ...; `generate` is the paper's",
             "`likelihood` is ours: how probable the rewrite is as a rewrite of each candidate",
         ),
+        score="ordered answers",
     )
     _loaded: Judge | None = field(default=None, init=False, repr=False, compare=False)
     _style: Style = field(default_factory=Style, init=False, repr=False, compare=False)
@@ -63,10 +65,10 @@ class LLM:
 
     def __post_init__(self) -> None:
         if self.reading not in ("choice", "generate", "likelihood"):
-            raise SpecError(f"reading is '{self.reading}'; it is one of: choice, generate, likelihood.")
+            raise SpecError(f"reading is '{self.reading}'; it must be one of: choice, generate, likelihood.")
         if self.template and ("{text}" not in self.template or self.reading != "likelihood"):
             raise SpecError(
-                "template is for the reading `likelihood`, and {text} in it stands for a candidate, as in "
+                "template needs the reading `likelihood`, and must contain {text} for the candidate, as in "
                 "'{text} >>>>> '."
             )
         check_backend(self.judge, allow_remote=self.allow_remote)
@@ -74,11 +76,11 @@ class LLM:
 
     @property
     def own_rewrites(self) -> int:
-        """How many rewrites of its own the attack has made for each mechanism and epsilon."""
+        """How many rewrites the attack makes itself for each mechanism and epsilon."""
         return self.shots
 
     def prepare(self, pool: Sequence[str]) -> None:
-        """Keep the pool to take examples from, where there are no other texts."""
+        """Take examples from the pool if there are no other texts."""
         self._texts = self._texts or pool
 
     def practise_on(self, texts: Sequence[str]) -> None:
@@ -86,44 +88,55 @@ class LLM:
         self._texts = texts
 
     def unfit(self, mechanism: Any) -> str:
-        """Return why no examples can be made with a mechanism, where some are asked for."""
-        return unfit_for_practice(mechanism) if self.shots else ""
+        """Return why no examples can be made with a mechanism, if `shots` asks for any; or ""."""
+        return explain_unfit(mechanism) if self.shots else ""
 
     def meet(self, mechanism: Any, epsilon: float) -> None:
-        """Make examples of what the mechanism does, where some are asked for."""
+        """Make examples of the mechanism's rewrites if `shots` asks for any."""
         if self.shots and (mechanism, epsilon) != self._met:
-            made = own_rewrites(mechanism, epsilon, self._texts, self.shots)
-            pairs = tuple((text, rewrite.text) for text, rewrite in made)
+            examples = make_rewrites(mechanism, epsilon, self._texts, self.shots)
+            pairs = tuple((text, rewrite.text) for text, rewrite in examples)
             self._style = Style(self.longest, pairs, self.template)
             self._met = (mechanism, epsilon)
 
-    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+    def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Ask about every observation and turn the answers into scores."""
-        if any(len(observation.candidates) > _MOST for observation in seen):
+        batch = Observations.of(seen)
+        if (batch.counts > _MOST).any():
             raise SpecError(
-                f"The llm attack reads up to {_MOST} candidates in one question; use a k of at most {_MOST}, "
-                "or the embedding attack for `k: all`."
+                f"The llm attack takes up to {_MOST} candidates in one question; set k to at most {_MOST}, "
+                "or use the embedding attack for `k: all`."
             )
+        observations = list(batch)
         if self.reading == "likelihood":
-            return self._by_likelihood(seen)
-        orders = [shown_order(observation) for observation in seen]
+            return Guesses.of(self._guess_by_likelihood(observations))
+        orders = [shuffle_candidates(observation) for observation in observations]
         rounds = [orders] + ([[order[::-1] for order in orders]] if self.both_orders else [])
-        asked = [
-            self._question(observation, order)
-            for some in rounds
-            for observation, order in zip(seen, some, strict=True)
+        questions = [
+            self._build_question(observation, order)
+            for shown in rounds
+            for observation, order in zip(observations, shown, strict=True)
         ]
-        answers = self._answers(asked)
-        return [
-            self._combined(observation, [some[i] for some in rounds], answers[i :: len(seen)])
-            for i, observation in enumerate(seen)
-        ]
+        answers = self._find_answers(questions)
+        return Guesses.of(
+            [
+                self._combine(observation, [shown[i] for shown in rounds], answers[i :: len(batch)])
+                for i, observation in enumerate(observations)
+            ]
+        )
+
+    def models(self) -> Sequence[ModelUse]:
+        """Name the judge; the weights of one behind a server cannot be seen."""
+        kind, _, name = self.judge.partition(":")
+        local = kind == "hf"
+        part = "weights" if local else "judge on a server"
+        return [ModelUse(part, name if local else name.partition("@")[0])]
 
     def fingerprint(self) -> Mapping[str, str]:
-        """Return what determines the answers: weights, or a model's name on a server."""
-        return self._judge().fingerprint()
+        """Return what determines the answers: the weights, or the name of the model on a server."""
+        return self._load_judge().fingerprint()
 
-    def _question(self, observation: Observation, order: Sequence[int]) -> Question:
+    def _build_question(self, observation: Observation, order: Sequence[int]) -> Question:
         shown = [observation.candidates[i] for i in order]
         prompt = self._style.choice(observation.output.text, shown)
         if self.reading == "generate":
@@ -131,10 +144,10 @@ class LLM:
         numbers = tuple(f"{number}]]" for number in range(1, len(shown) + 1))
         return Prompt(prompt.head, prompt.body, ANSWER), numbers
 
-    def _combined(
+    def _combine(
         self, observation: Observation, orders: Sequence[Sequence[int]], answers: Sequence[Any]
     ) -> Guess:
-        """Return a trial's scores: summed over the orders that it was shown in."""
+        """Return the scores of a trial, summed over the orders in which it was shown."""
         k = len(observation.candidates)
         scores, usable = np.zeros(k), True
         for order, answer in zip(orders, answers, strict=True):
@@ -149,37 +162,37 @@ class LLM:
         shown[list(orders[0])] = np.arange(k)
         return Guess(scores if usable else np.zeros(k), usable, None if self.both_orders else shown)
 
-    def _by_likelihood(self, seen: Sequence[Observation]) -> list[Guess]:
+    def _guess_by_likelihood(self, seen: Sequence[Observation]) -> list[Guess]:
         """Score candidates by how probable the rewrite is as the reply to a request to rewrite them."""
-        asked = [
+        questions = [
             (self._style.source(text), (self._style.cut(observation.output.text),))
             for observation in seen
             for text in observation.candidates
         ]
-        found = iter(self._answers(asked))
-        return [Guess(np.array([next(found)[0] for _ in observation.candidates])) for observation in seen]
+        answers = iter(self._find_answers(questions))
+        return [Guess(np.array([next(answers)[0] for _ in observation.candidates])) for observation in seen]
 
-    def _answers(self, asked: Sequence[Question]) -> list[Any]:
+    def _find_answers(self, questions: Sequence[Question]) -> list[Any]:
         """Return an answer per question; questions that were asked before are not asked again."""
-        new = [question for question in dict.fromkeys(asked) if question not in self._known]
-        found = dict(zip(new, self._ask(new), strict=True)) if new else {}
-        answers = [found[q] if q in found else self._known[q] for q in asked]
-        self._known.update(found)
+        new = [question for question in dict.fromkeys(questions) if question not in self._known]
+        fresh = dict(zip(new, self._ask(new), strict=True)) if new else {}
+        answers = [fresh[q] if q in fresh else self._known[q] for q in questions]
+        self._known.update(fresh)
         while len(self._known) > _REMEMBERED:
             self._known.popitem(last=False)
         return answers
 
     def _ask(self, questions: Sequence[Question]) -> list[Any]:
-        judge = self._judge()
+        judge = self._load_judge()
         prompts = [prompt for prompt, _ in questions]
         if self.reading == "generate":
             return list(judge.answer(prompts, self.max_tokens))
         scored = judge.score(prompts, [endings for _, endings in questions])
         if self.reading == "likelihood" and self.normalise:
-            return [one.log_probabilities / np.maximum(one.tokens, 1) for one in scored]
-        return [one.log_probabilities for one in scored]
+            return [scores.log_probabilities / np.maximum(scores.tokens, 1) for scores in scored]
+        return [scores.log_probabilities for scores in scored]
 
-    def _judge(self) -> Judge:
+    def _load_judge(self) -> Judge:
         if self._loaded is None:
             service = Service(self.allow_remote, self.concurrency, self.timeout, self.attempts)
             self._loaded = load_judge(self.judge, service, self.device, self.dtype)

@@ -1,7 +1,7 @@
-"""Learn from rewrites of other texts how this mechanism changes a text, then compare candidates by that.
+"""Learn from rewrites of other texts how this mechanism changes a text, then score candidates by it.
 
-Not in the paper. The mechanism is public, so the adversary rewrites texts of its own at the audited
-epsilon and fits a pair scorer on them: similarity by embedding and by words, and lengths.
+Not in the paper. The mechanism is public, so the adversary rewrites its own texts at the audited
+epsilon and fits a pair scorer on them: similarity of embeddings and of words, and lengths.
 """
 
 import re
@@ -12,13 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tedaudit.attacks._fitting import Weights
-from tedaudit.attacks._practice import Practice, unfit_for_practice, weighed
+from tedaudit.attacks._practice import Practice, explain_unfit, guess_with_weights
 from tedaudit.attacks._similarity import Similarity
+from tedaudit.batches import Guesses
 from tedaudit.errors import SpecError
 from tedaudit.inference.encoders import load_encoder
 from tedaudit.inference.lexical import LexicalEncoder
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.types import Card, Floats, Guess, Observation
+from tedaudit.types import Card, Floats, ModelUse, Observation
 
 _WORD = re.compile(r"\w+")
 
@@ -41,11 +42,11 @@ class Trained:
     def __post_init__(self) -> None:
         if self.rewrites < 20:
             raise SpecError(f"rewrites is {self.rewrites}; the attack needs 20 or more to learn from.")
-        self._practice = Practice(self._features, self.rewrites)
+        self._practice = Practice(self._compute_features, self.rewrites)
 
     @property
     def own_rewrites(self) -> int:
-        """How many rewrites of its own it makes for each mechanism and epsilon."""
+        """How many rewrites the attack makes itself for each mechanism and epsilon."""
         return self.rewrites
 
     def prepare(self, pool: Sequence[str]) -> None:
@@ -58,38 +59,42 @@ class Trained:
             similarity.prepare(pool)
 
     def practise_on(self, texts: Sequence[str]) -> None:
-        """Take in the texts to rewrite."""
+        """Set the texts to rewrite in practice."""
         self._practice.on(texts)
 
     def unfit(self, mechanism: Any) -> str:
-        """Return why nothing can be learnt from trying this mechanism."""
-        return unfit_for_practice(mechanism)
+        """Return why this mechanism cannot be practised on, or ""."""
+        return explain_unfit(mechanism)
 
     def meet(self, mechanism: Any, epsilon: float) -> None:
         """Rewrite texts at this epsilon and learn from them, once."""
         self._weights = self._practice.weights(mechanism, epsilon)
 
-    def guess(self, seen: Sequence[Observation]) -> list[Guess]:
+    def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Score candidates by what was learnt."""
-        return weighed(self._weights, self._features(seen))
+        return guess_with_weights(self._weights, self._compute_features(seen))
+
+    def models(self) -> Sequence[ModelUse]:
+        """Name the encoder, if it is a trained one."""
+        return [] if self.encoder == "lexical" else [ModelUse("encoder weights", self.encoder)]
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the encoder's weights."""
         return {} if self.encoder == "lexical" else load_encoder(self.encoder, half=True).fingerprint()
 
-    def _features(self, seen: Sequence[Observation]) -> list[Floats]:
+    def _compute_features(self, seen: Sequence[Observation]) -> list[Floats]:
         """Return a row of features per candidate, for each observation."""
         cosines = [similarity.guess(seen) for similarity in self._similarities]
         return [
             np.column_stack(
-                [*(guesses[i].scores for guesses in cosines), _lengths_and_words(observation)]
+                [*(guesses[i].scores for guesses in cosines), _compare_texts(observation)]
             )
             for i, observation in enumerate(seen)
         ]  # fmt: skip
 
 
-def _lengths_and_words(observation: Observation) -> Floats:
-    """Return how lengths relate, how many words are shared, and whether the text is there unchanged."""
+def _compare_texts(observation: Observation) -> Floats:
+    """Return the ratio of lengths, the shares of common words, and whether the text is unchanged."""
     text = observation.output.text
     words = set(_WORD.findall(text.lower()))
     rows = []

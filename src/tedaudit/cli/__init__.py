@@ -42,7 +42,7 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
 
 
 def main() -> None:
-    """Run the command line: 0 fine, 1 a violation was found (where asked for), 2 wrong use."""
+    """Run the command line; exit codes: 0 success, 1 violation found (with --fail-on), 2 wrong input."""
     try:
         app()
     except TedauditError as error:
@@ -50,8 +50,8 @@ def main() -> None:
             raise
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
-    except (KeyboardInterrupt, SystemExit) as stop:  # typer turns the one into the other
+    except (KeyboardInterrupt, SystemExit) as stop:  # typer turns the first into the second
         if isinstance(stop, SystemExit) and stop.code != 130:
             raise
-        sys.stderr.write("\nStopped. What is finished is kept: the same command goes on from there.\n")
+        sys.stderr.write("\nStopped. Finished work is kept: run the same command again to continue.\n")
         sys.exit(130)

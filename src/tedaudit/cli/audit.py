@@ -1,4 +1,4 @@
-"""The commands that begin an audit: a spec to start from, and the run."""
+"""The commands that start an audit: `init` writes a spec, `run` runs it."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -20,10 +20,12 @@ def run(
     lambda_: Annotated[float | None, typer.Option("--lambda", help="< 0 diverse, > 0 similar.")] = None,
     strategy: Annotated[str | None, typer.Option(help="transition, nearest or furthest.")] = None,
     top: Annotated[int | None, typer.Option(help="nearest, furthest: uniform among this many.")] = None,
-    estimator: Annotated[str | None, typer.Option(help="reduced or baseline.")] = None,
-    encoder: Annotated[str | None, typer.Option(help="Distance of candidates: lexical, or a model.")] = None,
+    estimator: Annotated[str | None, typer.Option(help="How trials are read: reduced or baseline.")] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="Measures the distance of candidates: lexical, or a model.")
+    ] = None,
     alpha: Annotated[float | None, typer.Option(help="Twice the one-sided error of a bound.")] = None,
-    delta: Annotated[float | None, typer.Option(help="Instead of the claim's delta.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Use this instead of the claim's delta.")] = None,
     seed: Annotated[int | None, typer.Option()] = None,
     batch_size: Annotated[int | None, typer.Option(help="Draws or trials per call of a plug-in.")] = None,
     name: Annotated[str | None, typer.Option(help="Names the run directory.")] = None,
@@ -32,51 +34,57 @@ def run(
     fail_on: Annotated[Literal["violated"] | None, typer.Option(help="Exit with 1 on this verdict.")] = None,
     work: Annotated[
         Path | None,
-        typer.Option(help="Rewrite elsewhere: work is written to this folder, results are taken from it."),
+        typer.Option(
+            help="Rewrite on another machine: work is written to this folder, results are read from it."
+        ),
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run an audit, or go on with one: the same command resumes it."""
+    """Run an audit; the same command resumes one that was stopped."""
+    from tedaudit import api
     from tedaudit.cli.console import progress_bar, show_defaults, show_result
-    from tedaudit.execution.runner import run as run_audit
-    from tedaudit.spec.flags import embedded, k_value, merged
+    from tedaudit.results.verdict import any_named
+    from tedaudit.spec.flags import embedded_audit, merge_flags, parse_k
     from tedaudit.spec.model import parse_spec, read_spec
-    from tedaudit.spec.zoo_defaults import defaults_taken
+    from tedaudit.spec.zoo_defaults import list_defaults
 
     flags: dict[str, Any] = {
         "mechanism": mechanism, "epsilon": epsilon, "corpus": corpus, "attack": attack, "trials": trials,
-        "k": None if k is None else k_value(k), "lambda_": lambda_, "strategy": strategy, "top": top,
+        "k": None if k is None else parse_k(k), "lambda_": lambda_, "strategy": strategy, "top": top,
         "estimator": estimator, "encoder": encoder, "alpha": alpha, "delta": delta, "seed": seed,
         "batch_size": batch_size, "name": name, "out": out,
     }  # fmt: skip
-    base = read_spec(spec) if spec else embedded()
+    base = read_spec(spec) if spec else embedded_audit()
     if spec is None and mechanism:
         base = {"name": "audit"}
-    settings = parse_spec(merged(base, flags, assign or []))
+    settings = parse_spec(merge_flags(base, flags, assign or []))
     if not quiet:
-        show_defaults(defaults_taken(settings))
-    executor = None if work is None else _handed_over(settings, work)
+        show_defaults(list_defaults(settings))
+    engine = None if work is None else _read_work(settings, work)
     with progress_bar(quiet=quiet) as progress:
-        result = run_audit(settings, progress, executor)
+        result = api.run(settings, engine, progress)
     print_json(result.to_dict()) if as_json else show_result(result)
-    if fail_on == "violated" and result.violated:
+    if fail_on is not None and any_named((finding.verdict for finding in result), fail_on):
         raise typer.Exit(1)
 
 
-def _handed_over(settings: Any, folder: Path) -> Any:
-    """Return what takes results from a folder; where some are missing, say how to get them, and end."""
-    from tedaudit.execution.work import SerialExecutor
-    from tedaudit.execution.work_folder import FolderExecutor, write_work
+def _read_work(settings: Any, folder: Path) -> Any:
+    """Return an engine that reads results from a folder.
 
-    blocks, left = write_work(settings, folder)
-    if left:
+    If some are missing, print how to get them and exit.
+    """
+    from tedaudit.execution.engines.serial import SerialEngine
+    from tedaudit.execution.work_folder import FolderEngine, write_work
+
+    blocks, missing = write_work(settings, folder)
+    if missing:
         typer.echo(
-            f"{left} of {blocks} blocks of rewriting have no result yet. On a machine that has tedaudit and "
+            f"{missing} of {blocks} blocks of rewriting have no result yet. On a machine with tedaudit and "
             f"the models, run: python -m tedaudit.worker {folder}\nThen run this same command again."
         )
         raise typer.Exit
-    return FolderExecutor(folder, SerialExecutor(settings.batch_size))
+    return FolderEngine(folder, SerialEngine(settings.batch_size))
 
 
 def init(
@@ -93,9 +101,11 @@ def init(
         print_json(AuditSpec.model_json_schema(by_alias=True))
         return
     if path.exists():
-        raise SpecError(f"'{path}' exists already; name another file, or remove it first.")
+        raise SpecError(f"'{path}' already exists; name another file, or remove it first.")
     try:
         path.write_text(EXAMPLE, encoding="utf-8")
     except OSError as error:
-        raise SpecError(f"'{path}' cannot be written ({error.strerror}); name a file elsewhere.") from error
+        raise SpecError(
+            f"'{path}' cannot be written ({error.strerror}); name a file in another folder."
+        ) from error
     typer.echo(f"Wrote {path}. Edit it, then: tedaudit run {path}")

@@ -1,4 +1,4 @@
-"""The commands that read finished runs for others: compare, and card."""
+"""The commands that present finished runs: `compare` and `card`."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,27 +13,27 @@ def compare(
     runs: Annotated[list[Path], typer.Argument(help="Run directories; one is enough with several attacks.")],
     by: Annotated[
         Literal["run", "mechanism", "attack"] | None,
-        typer.Option(help="What is put side by side; runs, or with one run its attacks."),
+        typer.Option(help="What is compared; by default runs, or attacks if there is one run."),
     ] = None,
     against: Annotated[
-        str | None, typer.Option(help="The run, mechanism or attack that others are compared with.")
+        str | None, typer.Option(help="The run, mechanism or attack to compare the others with.")
     ] = None,
     alpha: Annotated[
-        float, typer.Option(help="The error of all intervals, and of all marks together.")
+        float, typer.Option(help="The error of each interval, and of all answers together.")
     ] = 0.01,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write a page to read in a browser; it holds no texts.")
+        Path | None,
+        typer.Option("--out", "-o", help="Write a page to read in a browser; it contains no texts."),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Compare runs, attacks or mechanisms trial by trial; loads no model."""
+    from tedaudit import api
     from tedaudit.cli.console import show_comparison
-    from tedaudit.results.comparison import compare as compare_runs
-    from tedaudit.store.directory import RunDirectory
 
     if out is not None and (out.is_dir() or out.suffix.lower() not in (".html", ".htm")):
-        raise SpecError(f"--out is '{out}'; it must name a file of HTML, as in comparison.html.")
-    compared = compare_runs([RunDirectory(run) for run in runs], by, against, alpha)
+        raise SpecError(f"--out is '{out}'; it must be an HTML file, such as comparison.html.")
+    compared = api.compare(*runs, by=by, against=against, alpha=alpha)
     if out is not None:
         from tedaudit.reports.comparison_page import write_comparison
 
@@ -53,16 +53,15 @@ def card(
     as_json: Annotated[bool, typer.Option("--json", help="Print the cards as JSON too.")] = False,
 ) -> None:
     """Write a calibration card per mechanism, Markdown and JSON without texts, to put beside a model card."""
-    from tedaudit.reports.card import calibration_cards
-    from tedaudit.reports.card_files import write_cards
-    from tedaudit.results.reading import read_result
-    from tedaudit.store.directory import RunDirectory
+    from tedaudit import api
+    from tedaudit.reports.calibration_card import calibration_cards
+    from tedaudit.reports.calibration_card_files import write_cards
 
     if out is not None and out.exists() and not out.is_dir():
         raise SpecError(f"--out is '{out}', which is a file; name a folder.")
-    run = RunDirectory(run_directory)
-    cards = calibration_cards(read_result(run), run.manifest(), mechanism)
-    written = write_cards(cards, out or run_directory / "cards")
+    result = api.load_run(run_directory)
+    cards = calibration_cards(result, mechanism)
+    written = write_cards(cards, out or result.run.cards)
     if as_json:
         print_json(cards)
         return

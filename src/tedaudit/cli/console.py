@@ -1,4 +1,4 @@
-"""What the command line shows: tables, cards, bounds, and progress with rate and time left."""
+"""Print to the terminal: tables, cards, bounds, and progress with rate and time left."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,27 +13,27 @@ from rich.text import Text
 from tedaudit.estimators import Bound
 from tedaudit.execution.runner import Progress
 from tedaudit.experiments.outcome import Outcome
-from tedaudit.experiments.outcome import shown as cell_text
+from tedaudit.experiments.outcome import format_cell as cell_text
 from tedaudit.reports import comparison_table
 from tedaudit.reports.figures import figures_missing
 from tedaudit.reports.page import charts_missing
-from tedaudit.reports.table import number, reading, rich_tables
+from tedaudit.reports.table import explain_table, format_number, rich_tables
 from tedaudit.results.comparison import Compared
-from tedaudit.results.reading import AuditResult
+from tedaudit.results.findings import AuditResult
 from tedaudit.spec.zoo_defaults import InstalledModel
 from tedaudit.types import Card
 from tedaudit.utility.results import HEADINGS, RIGHT, UtilityResult, caption, cells
 
 
 def console(*, error: bool = False) -> Console:
-    """Return a console that takes no markup; where nobody is looking, lines are wide instead of folded."""
+    """Return a console without markup; lines are wide instead of folded if the output is not a terminal."""
     stream = sys.stderr if error else sys.stdout
     width = None if stream.isatty() else 200
     return Console(stderr=error, width=width, highlight=False, emoji=False, markup=False)
 
 
-def shown(text: str) -> str:
-    """Return a text that can do nothing to the terminal: what it cannot or must not print is spelled out."""
+def escape_text(text: str) -> str:
+    """Return a text that is safe to print: control and unencodable characters are escaped."""
     plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     encoding = sys.stdout.encoding or "utf-8"
     return plain.encode(encoding, "backslashreplace").decode(encoding)
@@ -41,7 +41,7 @@ def shown(text: str) -> str:
 
 @contextmanager
 def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
-    """Give a progress callback that draws a bar on standard error."""
+    """Yield a progress callback that draws a bar on standard error, or None if quiet."""
     if quiet:
         yield None
         return
@@ -54,33 +54,33 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
     with Progress(*columns, console=console(error=True), transient=True) as bar:
         task = bar.add_task("preparing", total=None, rate="")
 
-        def advance(what: str, done: int, total: int) -> None:
+        def advance(step: str, completed: int, total: int) -> None:
             speed = bar.tasks[0].speed
             rate = f"{speed:,.0f}/s" if speed else ""
-            bar.update(task, completed=done, total=total, description=what or None, rate=rate)
+            bar.update(task, completed=completed, total=total, description=step or None, rate=rate)
 
         yield advance
 
 
 def show_result(result: AuditResult) -> None:
-    """Print the findings, how to read them and where they lie."""
+    """Print the findings, how to read them and where they are stored."""
     out = console()
     for table in rich_tables(result):
         out.print(table)
     if not result.findings:
         out.print("No attack has finished a block yet: there is nothing to estimate from.")
     else:
-        out.print(reading(result.findings), style="dim")
+        out.print(explain_table(result.findings), style="dim")
     for note in result.notes:
-        out.print(f"- {shown(note)}")
+        out.print(f"- {escape_text(note)}")
     out.print(f"Everything is in {result.folder} (report.md, summary.json).", soft_wrap=True)
-    page = result.folder / "report.html"
+    page = result.run.page
     if page.is_file():
         show_page(page)
 
 
 def show_page(page: Path) -> None:
-    """Print where the page lies, and what it lacks."""
+    """Print where the page is, and whether its charts are missing."""
     out = console()
     out.print(f"To read in a browser: {page}", soft_wrap=True)
     if charts_missing():
@@ -88,56 +88,56 @@ def show_page(page: Path) -> None:
 
 
 def show_comparison(compared: Compared, page: Path | None) -> None:
-    """Print what differs, how to read it, and where the page lies."""
+    """Print what differs, how to read it, and where the page is."""
     out = console()
     for table in comparison_table.rich_tables(compared):
         out.print(table)
-    out.print(comparison_table.reading(compared), style="dim")
+    out.print(comparison_table.explain_comparison(compared), style="dim")
     for note in compared.notes:
-        out.print(f"- {shown(note)}")
+        out.print(f"- {escape_text(note)}")
     if page is not None:
         show_page(page)
 
 
 def show_figures(drawn: Sequence[Path]) -> None:
-    """Print where the figures lie, or how to get them."""
-    told = f"Figures: {drawn[0].parent} ({len(drawn)} files)" if drawn else figures_missing()
-    if told:
-        console().print(told, soft_wrap=True)
+    """Print where the figures are, or how to get them."""
+    message = f"Figures: {drawn[0].parent} ({len(drawn)} files)" if drawn else figures_missing()
+    if message:
+        console().print(message, soft_wrap=True)
 
 
 def show_utility(result: UtilityResult, written: Sequence[Path]) -> None:
-    """Print the scores, what they are and where they lie."""
+    """Print the scores, what they mean and where they are stored."""
     from rich.table import Table
 
     table = Table()
     for heading in HEADINGS:
         table.add_column(heading, justify="right" if heading in RIGHT else "left")
     for row in cells(result):
-        table.add_row(*map(shown, row))
+        table.add_row(*map(escape_text, row))
     out = console()
     out.print(table)
-    out.print(shown(caption(result)), style="dim")
+    out.print(escape_text(caption(result)), style="dim")
     out.print(f"Written: {', '.join(map(str, written))}", soft_wrap=True)
     if figures_missing():
         out.print(figures_missing(), soft_wrap=True)
 
 
 def show_bound(bound: Bound) -> None:
-    """Print one bound with all that belongs to it."""
+    """Print one bound with its interval, ceiling and success rate."""
     out = console()
-    what = (
+    counts = (
         f"{bound.correct:,} of {bound.guesses:,} right, {bound.candidates} candidates, delta {bound.delta:g}"
     )
     rows = (
         ("lower bound (eps_emp)", f"{bound.lower:.4f}", f"one-sided error {bound.error:g}"),
-        ("point", number(bound.point), "of this attack's success"),
-        ("upper end", number(bound.upper), "of this attack's success: no attack proves privacy"),
+        ("point", format_number(bound.point), "of this attack's success"),
+        ("upper end", format_number(bound.upper), "of this attack's success: no attack proves privacy"),
         ("ceiling", f"{bound.ceiling:.4f}", "had every guess been right"),
         ("success rate", f"{bound.success:.4f}", f"{bound.success_low:.4f} to {bound.success_high:.4f}"),
         ("Bayes leakage (k p)", f"{bound.leakage:.4f}", f"at least {bound.leakage_low:.4f}"),
     )
-    out.print(f"{bound.method}: {what}")
+    out.print(f"{bound.method}: {counts}")
     for name, value, remark in rows:
         out.print(f"  {name:<22} {value:>10}   {remark}")
 
@@ -160,7 +160,7 @@ def show_models(models: Sequence[InstalledModel]) -> None:
     if not models:
         out.print(
             "No model is installed. The zoo has small ones for every mechanism: pip install tedaudit-zoo. "
-            "Any checkpoint can be named as well: a folder, or an id of the hub.",
+            "Any other checkpoint can be named too: a folder, or a hub id.",
             soft_wrap=True,
         )
     for model in models:
@@ -170,20 +170,22 @@ def show_models(models: Sequence[InstalledModel]) -> None:
 
 
 def show_defaults(taken: Mapping[str, str]) -> None:
-    """Say on standard error which models of the zoo are used because no other was named."""
+    """Print on standard error which models of the zoo are used because no other is named."""
     if taken:
-        some = "; ".join(f"{user} {model}" for user, model in taken.items())
-        console(error=True).print(f"From the zoo, since nothing else is named: {some}.", soft_wrap=True)
+        uses = "; ".join(f"{user} {model}" for user, model in taken.items())
+        console(error=True).print(f"Models from the zoo, since no other is named: {uses}.", soft_wrap=True)
 
 
 def show_replay(trials: Sequence[Any]) -> None:
-    """Print trials done again; texts are shown as they are, never as markup."""
+    """Print repeated trials; texts are never read as markup."""
     out = console()
     for trial in trials:
         outcome = "right" if trial.right else "unusable" if trial.choice < 0 else "wrong"
-        epsilon = "any" if trial.epsilon == float("inf") else f"{trial.epsilon:g}"
-        attack = shown(trial.attack)
-        out.print(Text.assemble((shown(trial.label), "bold"), f" at epsilon {epsilon}, {attack}: {outcome}"))
+        epsilon = trial.epsilon.label
+        attack = escape_text(trial.attack)
+        out.print(
+            Text.assemble((escape_text(trial.label), "bold"), f" at epsilon {epsilon}, {attack}: {outcome}")
+        )
         listed = range(len(trial.candidates))
         if len(trial.candidates) > 10:
             best = sorted(listed, key=lambda i: -trial.scores[i])[:5]
@@ -191,69 +193,69 @@ def show_replay(trials: Sequence[Any]) -> None:
             out.print(f"  ({len(trial.candidates):,} candidates; the best five, the source and the guess)")
         for i in listed:
             marks = ("source " if i == trial.secret else "") + ("guess " if i == trial.choice else "")
-            line = f"  {i + 1:>4}. {trial.scores[i]:8.5f}  {shown(trial.candidates[i])}  "
+            line = f"  {i + 1:>4}. {trial.scores[i]:8.5f}  {escape_text(trial.candidates[i])}  "
             out.print(Text.assemble(line, (marks, "bold")))
-        told = f"(failed: {trial.stored.error})" if trial.stored.error else trial.stored.text or "(empty)"
-        out.print(f"  output: {shown(told)}")
+        output = f"(failed: {trial.stored.error})" if trial.stored.error else trial.stored.text or "(empty)"
+        out.print(f"  output: {escape_text(output)}")
         if not trial.same:
-            again = trial.again.error or trial.again.text
-            out.print(f"  rewritten again it differs: {shown(again)}", style="yellow")
+            repeated = trial.again.error or trial.again.text
+            out.print(f"  rewriting it again gives: {escape_text(repeated)}", style="yellow")
 
 
-def show_disagreements(found: Sequence[Any]) -> None:
-    """Print how two attacks agree, and trials where one of them alone was right."""
+def show_disagreements(disagreements: Sequence[Any]) -> None:
+    """Print how two attacks agree, and trials in which only one of them was right."""
     from rich.table import Table
 
-    first, second = found[0].attacks
+    first, second = disagreements[0].attacks
     table = Table(header_style="bold")
-    counted = ("both right", f"only {first}", f"only {second}", "neither")
-    for heading in ("plan", "mechanism", "epsilon", *counted):
-        table.add_column(shown(heading), overflow="fold")
-    for one in found:
-        counts = astuple(one.counts)
-        names = (one.plan, one.mechanism, one.to_dict()["epsilon"])
-        table.add_row(*map(Text, [*map(shown, names), *(f"{count:,}" for count in counts)]))
+    columns = ("both right", f"only {first}", f"only {second}", "neither")
+    for heading in ("plan", "mechanism", "epsilon", *columns):
+        table.add_column(escape_text(heading), overflow="fold")
+    for entry in disagreements:
+        counts = astuple(entry.counts)
+        names = (entry.plan, entry.mechanism, entry.to_dict()["epsilon"])
+        table.add_row(*map(Text, [*map(escape_text, names), *(f"{count:,}" for count in counts)]))
     console().print(table)
-    for one in found:
-        where = f"{one.mechanism} at epsilon {one.to_dict()['epsilon']}"
-        for example in one.examples:
+    for entry in disagreements:
+        setting = f"{entry.mechanism} at epsilon {entry.to_dict()['epsilon']}"
+        for example in entry.examples:
             lines = (
-                f"row {example.row} of {where}: only {example.right} was right",
+                f"row {example.row} of {setting}: only {example.right} was right",
                 f"  rewrite  {example.output}",
                 f"  source   {example.source}",
                 f"  mistaken {example.mistaken or '(no answer)'}",
             )
-            console().print(Text("\n".join(map(shown, lines)) + "\n"))
+            console().print(Text("\n".join(map(escape_text, lines)) + "\n"))
 
 
 def show_outcome(outcome: Outcome, files: Sequence[Path], *, redact: bool) -> None:
-    """Print the tables of an experiment and where its files lie."""
+    """Print the tables of an experiment and where its files are."""
     from rich.table import Table
 
-    for one in outcome.tables:
-        if redact and one.texts:
+    for table in outcome.tables:
+        if redact and table.texts:
             continue
-        table = Table(title=Text(shown(one.title)), title_justify="left", header_style="bold")
-        for heading in one.headings:
-            table.add_column(shown(heading), overflow="fold")
-        for row in one.rows:
-            table.add_row(*(Text(shown(cell_text(cell))) for cell in row))
-        console().print(table)
+        printed = Table(title=Text(escape_text(table.title)), title_justify="left", header_style="bold")
+        for heading in table.headings:
+            printed.add_column(escape_text(heading), overflow="fold")
+        for row in table.rows:
+            printed.add_row(*(Text(escape_text(cell_text(cell))) for cell in row))
+        console().print(printed)
     for note in outcome.notes:
-        console().print(Text(f"- {shown(note)}"))
+        console().print(Text(f"- {escape_text(note)}"))
     for file in files:
         console().print(Text(str(file)))
 
 
 def show_experiments(experiments: Sequence[Any]) -> None:
-    """Print experiments with what each takes at every scale."""
+    """Print experiments with their cost at every scale."""
     from rich.table import Table
 
     table = Table(header_style="bold")
     for heading in ("id", "what", "paper", "rewrites (guesses) at full", "zoo", "smoke"):
         table.add_column(heading, overflow="fold")
     for scales in experiments:
-        costs = [f"{one.rewrites:,} ({one.guesses:,})" for one in scales]
+        costs = [f"{scale.rewrites:,} ({scale.guesses:,})" for scale in scales]
         first = scales[0]
         table.add_row(*map(Text, (first.id, first.title, first.paper, *costs)))
     console().print(table)

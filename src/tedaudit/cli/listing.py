@@ -16,10 +16,10 @@ def list_plugins(kind: Annotated[Kinds, typer.Argument()], as_json: Json = False
 
     from tedaudit.cli.console import show_cards, show_models
     from tedaudit.registry import find, names, parameters
-    from tedaudit.spec.zoo_defaults import installed_models
+    from tedaudit.spec.zoo_defaults import list_models
 
     if kind == "models":
-        models = installed_models()
+        models = list_models()
         print_json([asdict(model) for model in models]) if as_json else show_models(models)
         return
     if kind == "experiments":
@@ -30,27 +30,27 @@ def list_plugins(kind: Annotated[Kinds, typer.Argument()], as_json: Json = False
     if as_json:
         print_json([{**asdict(p.card), "parameters": list(parameters(p))} for p in plugins])
     else:
-        show_cards([(p.card, [*parameters(p), *_variant_choice(p)]) for p in plugins])
+        show_cards([(p.card, [*parameters(p), *_list_variants(p)]) for p in plugins])
 
 
 def _list_experiments(*, as_json: bool) -> None:
     from tedaudit.cli.console import show_experiments
     from tedaudit.experiments.definition import load, names
 
-    found = [[load(name, scale) for scale in ("full", "zoo", "smoke")] for name in names()]
+    experiments = [[load(name, scale) for scale in ("full", "zoo", "smoke")] for name in names()]
     if as_json:
         print_json(
             [
-                {**scales[0].model_dump(mode="json"), "rewrites": {one.scale: one.rewrites for one in scales}}
-                for scales in found
+                {**scales[0].model_dump(mode="json"), "rewrites": {e.scale: e.rewrites for e in scales}}
+                for scales in experiments
             ]
         )
     else:
-        show_experiments(found)
+        show_experiments(experiments)
 
 
-def _variant_choice(plugin: type) -> list[str]:
-    """Return how a plug-in's variants stand among what it takes."""
+def _list_variants(plugin: type) -> list[str]:
+    """Return how a plug-in's variants are listed among its parameters."""
     from tedaudit.registry import variants
 
     return [f"variant ({', '.join(variants(plugin))})"] if variants(plugin) else []

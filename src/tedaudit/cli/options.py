@@ -1,4 +1,4 @@
-"""Options that several commands have, and how all of them print JSON."""
+"""Options that several commands share, and how all of them print JSON."""
 
 import json
 from typing import Annotated, Any

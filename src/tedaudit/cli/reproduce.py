@@ -1,4 +1,4 @@
-"""The command that makes a figure or table of the paper again."""
+"""The command that reproduces a figure or table of the paper."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,26 +14,29 @@ def reproduce(
         Literal["full", "zoo", "smoke"],
         typer.Option(help="full: the paper's models; zoo: offline models; smoke: seconds."),
     ] = "zoo",
-    corpus: Annotated[list[str] | None, typer.Option("--corpus", "-c", help="Instead of its own.")] = None,
+    corpus: Annotated[
+        list[str] | None, typer.Option("--corpus", "-c", help="Use this instead of its own.")
+    ] = None,
     trials: Annotated[int | None, typer.Option("--trials", "-t", min=1)] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="By default runs/reproduce/SCALE.")] = None,
-    work: Annotated[Path | None, typer.Option(help="Take rewrites that were done elsewhere.")] = None,
+    work: Annotated[
+        Path | None, typer.Option(help="Read rewrites made on another machine from this folder.")
+    ] = None,
     redact: Annotated[bool, typer.Option("--redact", help="Leave texts of the corpora out.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a figure or table of the paper again, on corpora and models of one's own choice."""
+    """Reproduce a figure or table of the paper, on corpora and models of your choice."""
     from tedaudit.cli.console import progress_bar, show_outcome
-    from tedaudit.execution.work import SerialExecutor
-    from tedaudit.execution.work_folder import FolderExecutor
+    from tedaudit.execution.work_folder import FolderEngine
     from tedaudit.experiments.definition import load
-    from tedaudit.experiments.place import Place
     from tedaudit.experiments.reproduction import reproduce as reproduced
-    from tedaudit.spec.flags import as_corpus
+    from tedaudit.experiments.workspace import Workspace
+    from tedaudit.spec.flags import parse_corpus
 
-    changes = {"corpora": [as_corpus(name) for name in corpus or []], "trials": trials}
-    wanted = load(experiment, scale, changes)
-    executor = FolderExecutor(work, SerialExecutor()) if work else None
+    changes = {"corpora": [parse_corpus(name) for name in corpus or []], "trials": trials}
+    definition = load(experiment, scale, changes)
+    engine = FolderEngine(work) if work else None
     with progress_bar(quiet=quiet) as progress:
-        place = Place(out or Path("runs") / "reproduce" / scale, progress, executor=executor)
-        outcome, files = reproduced(wanted, place, redact=redact)
+        place = Workspace(out or Path("runs") / "reproduce" / scale, progress, engine=engine)
+        outcome, files = reproduced(definition, place, redact=redact)
     show_outcome(outcome, files, redact=redact)

@@ -1,4 +1,4 @@
-"""The commands that read a run again: its bounds, one of its trials, its report."""
+"""The commands that reread a run: its bounds, one of its trials, its report."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,28 +17,26 @@ def estimate(
     true_positives: Annotated[int | None, typer.Option(help="Baseline: named v1 on M(v1).")] = None,
     false_positives: Annotated[int | None, typer.Option(help="Baseline: named v1 on M(v2).")] = None,
     alpha: Annotated[float | None, typer.Option(help="0.01 by default.")] = None,
-    delta: Annotated[float | None, typer.Option(help="0 by default; a run's: of its claims.")] = None,
+    delta: Annotated[float | None, typer.Option(help="0 by default; for a run, that of its claims.")] = None,
     as_json: Json = False,
 ) -> None:
     """Turn counts into a bound, or estimate a run again from its tables."""
+    from tedaudit import api
     from tedaudit.cli.console import show_bound, show_result
-    from tedaudit.estimators import baseline, reduced_form
+    from tedaudit.estimators import baseline
 
     reduced = {"--correct": correct, "--candidates": None if candidates == 2 else candidates}
     positives = {"--true-positives": true_positives, "--false-positives": false_positives}
     _refuse_mixed(run_directory, {"--trials": trials}, reduced, positives)
     if run_directory is not None:
-        from tedaudit.results.reading import read_result
-        from tedaudit.store.directory import RunDirectory
-
-        result = read_result(RunDirectory(run_directory), alpha, delta)
+        result = api.load_run(run_directory, alpha, delta)
         print_json(result.to_dict()) if as_json else show_result(result)
         return
     level, slack = 0.01 if alpha is None else alpha, delta or 0.0
     if trials is not None and true_positives is not None and false_positives is not None:
         bound = baseline(true_positives, false_positives, trials, level, slack)
     elif trials is not None and correct is not None:
-        bound = reduced_form(correct, trials, 2 if candidates is None else candidates, level, slack)
+        bound = api.estimate(correct, trials, 2 if candidates is None else candidates, level, slack)
     else:
         raise SpecError(
             "`estimate` needs a run directory; or --correct and --trials; or --true-positives, "
@@ -48,15 +46,15 @@ def estimate(
 
 
 def _refuse_mixed(run_directory: Path | None, *groups: dict[str, int | None]) -> None:
-    """Say so where counts come with a run directory, or those of one estimator with those of the other."""
+    """Refuse counts together with a run directory, or counts of both estimators."""
     trials, *estimators = [[flag for flag, value in group.items() if value is not None] for group in groups]
     if run_directory is not None and (trials or any(estimators)):
         flags = ", ".join([*trials, *estimators[0], *estimators[1]])
-        raise SpecError(f"'{run_directory}' has counts of its own: leave out {flags}, or the run directory.")
+        raise SpecError(f"'{run_directory}' has its own counts: leave out {flags}, or the run directory.")
     if all(estimators):
         first, second = (", ".join(flags) for flags in estimators)
         raise SpecError(
-            f"{first} and {second} cannot stand together: the reduced form takes --correct, --trials and "
+            f"{first} and {second} cannot be combined: the reduced form takes --correct, --trials and "
             "--candidates; the baseline --true-positives, --false-positives and --trials."
         )
 
@@ -70,14 +68,16 @@ def replay(
     attack: Annotated[str | None, typer.Option("--attack", "-a")] = None,
     as_json: Json = False,
 ) -> None:
-    """Do one trial of a run again and show its texts, scores and guess."""
+    """Repeat one trial of a run and show its texts, scores and guess."""
     from tedaudit.cli.console import show_replay
     from tedaudit.execution.replay import replay as replay_trial
     from tedaudit.store.directory import RunDirectory
 
     only = {"plan": plan, "mechanism": mechanism, "epsilon": epsilon, "attack": attack}
-    found = replay_trial(RunDirectory(run_directory), trial, {k: v for k, v in only.items() if v is not None})
-    print_json([one.to_dict() for one in found]) if as_json else show_replay(found)
+    trials = replay_trial(
+        RunDirectory(run_directory), trial, {k: v for k, v in only.items() if v is not None}
+    )
+    print_json([result.to_dict() for result in trials]) if as_json else show_replay(trials)
 
 
 def report(
@@ -88,14 +88,12 @@ def report(
     ] = True,
     as_json: Json = False,
 ) -> None:
-    """Write report.html, report.md and summary.json of a run again, and its figures, from its tables."""
+    """Rewrite report.html, report.md, summary.json and the figures of a run from its tables."""
+    from tedaudit import api
     from tedaudit.cli.console import show_figures, show_result
     from tedaudit.reports.figures import write_figures
-    from tedaudit.reports.files import write_reports
-    from tedaudit.results.reading import read_result
-    from tedaudit.store.directory import RunDirectory
 
-    result = write_reports(read_result(RunDirectory(run_directory)), redact=redact)
+    result = api.report(run_directory, redact=redact)
     drawn = write_figures(result) if figures else []
     if as_json:
         print_json(result.to_dict())

@@ -1,4 +1,4 @@
-"""The commands that take texts in and give texts or tables out: `rewrite` and `triples build`."""
+"""The commands that turn texts into texts or tables: `rewrite` and `triples build`."""
 
 import sys
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import typer
 from tedaudit.cli.options import Quiet
 from tedaudit.errors import CorpusError, SpecError
 
-triples = typer.Typer(no_args_is_help=True, help="Public tables of triples, which DP-ST draws from.")
+triples = typer.Typer(no_args_is_help=True, help="Public tables of triples, from which DP-ST draws.")
 
 
 def rewrite(
@@ -25,13 +25,13 @@ def rewrite(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="A new file; standard output without it.")
     ] = None,
-    form: Annotated[str, typer.Option("--format", help="csv, jsonl or txt; by the file's name.")] = "",
-    column: Annotated[str, typer.Option(help="Which column holds the texts.")] = "",
+    form: Annotated[str, typer.Option("--format", help="csv, jsonl or txt; by default the file's.")] = "",
+    column: Annotated[str, typer.Option(help="The column with the texts.")] = "",
     assign: Annotated[
         list[str] | None, typer.Option("--set", help="KEY=VALUE: a field of the mechanism.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Repeatable noise: for experiments, never to release.")
+        int | None, typer.Option(help="Repeatable noise: for experiments, never for release.")
     ] = None,
     batch_size: Annotated[int, typer.Option(help="Draws per call of the mechanism.")] = 512,
     quiet: Quiet = False,
@@ -43,12 +43,12 @@ def rewrite(
 
     if not mechanism:
         raise SpecError("`rewrite` needs a mechanism: --mechanism NAME (`tedaudit ls mechanisms`).")
-    order = Order(_number(epsilon), draws, seed, batch_size)
+    order = Order(_parse_epsilon(epsilon), draws, seed, batch_size)
     shape = format_of(out, form)
     if out is not None and out.exists():
-        raise SpecError(f"'{out}' exists already; name another file, or remove it first.")
-    plugin = build(Reference("mechanism", mechanism, dict(_assigned(assign or []))))
-    texts = _texts(source, column)
+        raise SpecError(f"'{out}' already exists; name another file, or remove it first.")
+    plugin = build(Reference("mechanism", mechanism, dict(_parse_assignments(assign or []))))
+    texts = _read_texts(source, column)
     _announce(plugin, order)
     with progress_bar(quiet=quiet or out is None) as progress:
         released = release(plugin, texts, order, progress)
@@ -71,15 +71,15 @@ def build(
     encoder: Annotated[str, typer.Option(help="A SentenceTransformer: name or folder.")],
     extractor: Annotated[str, typer.Option(help="spacy:NAME_OR_FOLDER or openie:URL.")] = "zoo:parser",
     clusters: Annotated[int, typer.Option(help="DP-ST's own: 50000, 100000 or 200000.")] = 50_000,
-    dimensions: Annotated[int, typer.Option(help="Of the embeddings that are kept.")] = 32,
-    column: Annotated[str, typer.Option(help="Which column holds the texts.")] = "",
+    dimensions: Annotated[int, typer.Option(help="Dimensions of the stored embeddings.")] = 32,
+    column: Annotated[str, typer.Option(help="The column with the texts.")] = "",
     quiet: Quiet = False,
 ) -> None:
     """Make a table from any public corpus: extraction, embedding, mini-batch k-means."""
     from tedaudit.cli.console import progress_bar
     from tedaudit.inference.triples.build import TableRecipe, build_table
 
-    texts = _texts(str(source), column)
+    texts = _read_texts(str(source), column)
     recipe = TableRecipe(extractor, encoder, clusters, dimensions)
     with progress_bar(quiet=quiet) as progress:
 
@@ -91,8 +91,8 @@ def build(
     typer.echo(f"Wrote {folder}: {len(table):,} triples. Use it with: --set table={folder}")
 
 
-def _texts(source: str, column: str) -> list[str]:
-    """Return the texts of a file, every row of it, or the lines of standard input."""
+def _read_texts(source: str, column: str) -> list[str]:
+    """Return the texts of all rows of a file, or the lines of standard input."""
     from tedaudit.readers import choose_column, lines_of, read_table, take_text
 
     if source == "-":
@@ -113,21 +113,21 @@ def _announce(plugin: Any, order: Any) -> None:
     """Say what each rewrite costs, and whether its noise is secret."""
     claim = plugin.claim(order.epsilon)
     promise = "no claim" if claim is None else f"epsilon {claim}, for {claim.neighbours}"
-    again = "" if order.draws == 1 else f"; {order.draws} draws of a text cost {order.draws} times that"
-    _tell(f"{plugin.card.name}: {promise}{again}")
+    repeated = "" if order.draws == 1 else f"; {order.draws} draws of a text cost {order.draws} times that"
+    _tell(f"{plugin.card.name}: {promise}{repeated}")
     if order.seed is not None:
-        _tell("warning: with --seed the noise can be computed by anybody who knows the seed, which voids the "
+        _tell("warning: with --seed the noise can be computed by anyone who knows the seed, which voids the "
               "guarantee. Use it for experiments only.")  # fmt: skip
 
 
-def _assigned(assignments: Sequence[str]) -> list[tuple[str, Any]]:
+def _parse_assignments(assignments: Sequence[str]) -> list[tuple[str, Any]]:
     import yaml
 
     pairs = []
     for assignment in assignments:
         key, equals, raw = assignment.partition("=")
         if not equals or not key:
-            raise SpecError(f"--set takes KEY=VALUE, as in slots=8, not '{assignment}'.")
+            raise SpecError(f"--set takes KEY=VALUE, such as slots=8, not '{assignment}'.")
         try:
             pairs.append((key, yaml.safe_load(raw)))
         except yaml.YAMLError as error:
@@ -135,11 +135,13 @@ def _assigned(assignments: Sequence[str]) -> list[tuple[str, Any]]:
     return pairs
 
 
-def _number(value: str) -> float:
+def _parse_epsilon(value: str) -> float:
     try:
         return float(value)
     except ValueError as error:
-        raise SpecError(f"--epsilon is '{value}'; it must be a number above 0, as in --epsilon 8.") from error
+        raise SpecError(
+            f"--epsilon is '{value}'; it must be a number above 0, such as --epsilon 8."
+        ) from error
 
 
 def _tell(message: str) -> None:

@@ -8,7 +8,7 @@ import typer
 from tedaudit.cli.options import Assignments, Corpus, Epsilons, Json, Mechanisms, Quiet, print_json
 from tedaudit.errors import SpecError
 
-_SHARED = ("name", "corpus", "mechanisms", "epsilons", "seed")  # what a study takes over from an audit
+_SHARED = ("name", "corpus", "mechanisms", "epsilons", "seed")  # settings that a study takes from an audit
 
 
 def utility(
@@ -25,26 +25,28 @@ def utility(
     classifier: Annotated[
         str | None, typer.Option(help="tfidf; or an encoder: zoo:mlm, a folder, a hub id.")
     ] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Of an encoder.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="For training an encoder.")] = None,
     limit: Annotated[int | None, typer.Option(help="At most this many training texts.")] = None,
-    seeds: Annotated[int | None, typer.Option(help="Trainings per score; 3 by default.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="How often each classifier is trained; 3 by default.")
+    ] = None,
     test_split: Annotated[str | None, typer.Option(help="'test' by default.")] = None,
     seed: Annotated[int | None, typer.Option()] = None,
     batch_size: Annotated[int | None, typer.Option(help="Draws per call of a mechanism.")] = None,
-    note: Annotated[str | None, typer.Option(help="Stands below the table and the figure.")] = None,
+    note: Annotated[str | None, typer.Option(help="Printed below the table and the figure.")] = None,
     name: Annotated[str | None, typer.Option(help="Names the folder.")] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="The folder: runs/NAME-utility.")] = None,
     assign: Assignments = None,
     run: Annotated[
         Path | None,
-        typer.Option(help="An audit: its corpus, mechanisms and epsilons, and its report shows the result."),
+        typer.Option(help="An audit: its settings are used, and its report shows the result."),
     ] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Train classifiers on rewritten texts and test them on clean ones; the same command resumes."""
+    """Train classifiers on rewritten texts and test them on clean ones; the same command resumes it."""
     from tedaudit.cli.console import progress_bar, show_defaults, show_utility
-    from tedaudit.spec.flags import merged
+    from tedaudit.spec.flags import merge_flags
     from tedaudit.utility.files import check_run, write_study
     from tedaudit.utility.settings import parse_utility
     from tedaudit.utility.study import run_study
@@ -56,9 +58,9 @@ def utility(
         "out": out,
     }  # fmt: skip
     audit = None if run is None else check_run(run).manifest()["spec"]
-    settings = parse_utility(merged(_base(spec, audit, run), flags, assign or []))
+    settings = parse_utility(merge_flags(_choose_base(spec, audit, run), flags, assign or []))
     if not quiet:
-        show_defaults(_defaults(settings))
+        show_defaults(_list_defaults(settings))
     with progress_bar(quiet=quiet) as progress:
         result = run_study(settings, progress)
     written = write_study(result, run)
@@ -70,8 +72,8 @@ def utility(
         typer.echo(f"To see privacy against utility: tedaudit report {run}")
 
 
-def _base(spec: Path | None, audit: dict[str, Any] | None, run: Path | None) -> dict[str, Any]:
-    """Return what flags are laid over: a file, the settings of an audit, or nothing."""
+def _choose_base(spec: Path | None, audit: dict[str, Any] | None, run: Path | None) -> dict[str, Any]:
+    """Return the settings that flags override: those of a file or of an audit, or none."""
     from tedaudit.spec.model import read_spec
 
     if spec is not None:
@@ -80,18 +82,18 @@ def _base(spec: Path | None, audit: dict[str, Any] | None, run: Path | None) -> 
         return {}
     if (audit.get("corpus") or {}).get("name") == "given":
         raise SpecError(
-            f"'{run}' was made from texts given in Python, which have no labels: name a --corpus."
+            f"'{run}' was made from texts given in Python, which have no labels: name a corpus with --corpus."
         )
     taken = {key: audit[key] for key in _SHARED if audit.get(key) is not None}
     return {**taken, "out": str(run.resolve().with_name(f"{run.resolve().name}-utility"))}
 
 
-def _defaults(settings: Any) -> dict[str, str]:
-    """Return what is taken from the zoo because nothing else is named."""
+def _list_defaults(settings: Any) -> dict[str, str]:
+    """Return the models used from the zoo because nothing else is named."""
     from tedaudit.inference.zoo import is_default
     from tedaudit.spec.zoo_defaults import plugin_defaults
 
-    taken = plugin_defaults([("mechanism", one) for one in settings.mechanisms])
+    taken = plugin_defaults([("mechanism", mechanism) for mechanism in settings.mechanisms])
     if is_default() and "classifier" not in settings.model_fields_set:
         taken["classifier"] = settings.classifier
     return taken

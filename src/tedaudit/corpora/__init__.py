@@ -1,1 +1,1 @@
-"""Where the audited texts come from; one loader a file."""
+"""Where the audited texts come from, one loader per file."""

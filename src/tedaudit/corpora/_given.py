@@ -1,4 +1,4 @@
-"""A corpus that exists in memory: texts handed over in Python, or those that a run was made with."""
+"""A corpus in memory: texts passed in Python, or those of an earlier run."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,22 +11,22 @@ from tedaudit.types import Card, Corpus
 
 @dataclass(frozen=True)
 class Given:
-    """Texts, or a whole corpus, as they are."""
+    """Texts, or a whole corpus, used unchanged."""
 
     given: Corpus | Sequence[str]
-    card: ClassVar[Card] = Card(name="given", summary="Texts handed over in Python.")
+    card: ClassVar[Card] = Card(name="given", summary="Texts passed in Python.")
 
     def load(self) -> Corpus:
-        """Return the texts as a corpus of distinct ones."""
+        """Return a corpus of the distinct texts."""
         if isinstance(self.given, Corpus):
             return self.given
         if isinstance(self.given, str | bytes) or not isinstance(self.given, Iterable):
             raise CorpusError(
-                f"A corpus is its name, a `Corpus` or a list of strings, not a {type(self.given).__name__}. "
-                "For a file use {'name': 'files', 'path': '...'}."
+                "A corpus must be a name, a `Corpus` or a list of strings, not a "
+                f"{type(self.given).__name__}. For a file use {{'name': 'files', 'path': '...'}}."
             )
         texts = list(self.given)
         wrong = [text for text in texts if not isinstance(text, str)]
         if wrong:
-            raise CorpusError(f"A corpus is a list of strings; it holds a {type(wrong[0]).__name__}.")
+            raise CorpusError(f"A corpus must be a list of strings; it contains a {type(wrong[0]).__name__}.")
         return assemble("given", {"train": (texts, {})})

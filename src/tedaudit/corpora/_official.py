@@ -1,7 +1,7 @@
-"""What the loaders of published corpora share: finding the place, the edition and the splits in it.
+"""Shared by the loaders of published corpora: finding the data, its edition and its splits.
 
-An edition is a function from a place (a folder or a file) to rows per split; it returns nothing
-where it does not recognise the place, so that the next edition is tried.
+An edition is a function from a path (a folder or a file) to rows per split; it returns nothing if it
+does not recognise the data, so that the next edition is tried.
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.corpora.files import split_files, split_of
-from tedaudit.errors import CorpusError, listed
+from tedaudit.errors import CorpusError, join_names
 from tedaudit.readers import lines_of, read_bytes, read_table, read_text, table_format, take_text
 
 Rows = tuple[list[str], dict[str, list[Any]]]
@@ -21,8 +21,8 @@ Edition = Callable[[Path], Splits]
 ROOT_VARIABLE = "TEDAUDIT_DATA"
 
 
-def locate(name: str, path: str, origin: str) -> Path:
-    """Return where a corpus lies: its path, or the subfolder of its name in the data root."""
+def locate_corpus(name: str, path: str, origin: str) -> Path:
+    """Return the path of a corpus: the one given, or the subfolder with its name in the data root."""
     if path:
         place = Path(path).expanduser()
         set_by = "'path'"
@@ -31,11 +31,13 @@ def locate(name: str, path: str, origin: str) -> Path:
         set_by = f"the environment variable {ROOT_VARIABLE}"
     else:
         raise CorpusError(
-            f"It is not said where the corpus '{name}' lies. Set its 'path' to the folder or file, or set "
+            f"The location of the corpus '{name}' is not set. Set its 'path' to the folder or file, or set "
             f"the environment variable {ROOT_VARIABLE} to a folder with a subfolder '{name}'. {origin}"
         )
     if not place.exists():
-        raise CorpusError(f"There is no '{place.absolute()}', which {set_by} says holds '{name}'. {origin}")
+        raise CorpusError(
+            f"There is no '{place.absolute()}', which {set_by} gives as the location of '{name}'. {origin}"
+        )
     return place
 
 
@@ -47,43 +49,45 @@ def read_edition(name: str, place: Path, editions: Mapping[str, Edition]) -> tup
         if "train" in splits:
             return splits, [f"read as: {edition}"]
         partial += [f"{split} ({edition})" for split in splits]
-    held = listed(entry.name for entry in place.iterdir()) if place.is_dir() else f"the file {place.name}"
-    without_train = f" It has splits, but none to train on: {listed(partial)}." if partial else ""
+    contents = (
+        join_names(entry.name for entry in place.iterdir()) if place.is_dir() else f"the file {place.name}"
+    )
+    without_train = f" It has splits, but none for training: {join_names(partial)}." if partial else ""
     raise CorpusError(
-        f"'{place}' holds no edition of '{name}' that is known here.{without_train} "
-        f"Looked for: {'; '.join(editions)}. Found: {held}."
+        f"'{place}' contains no known edition of '{name}'.{without_train} "
+        f"Looked for: {'; '.join(editions)}. Found: {contents}."
     )
 
 
-def by_split(place: Path, accepts: Callable[[Path], bool]) -> dict[str, Path]:
-    """Return the accepted files of a folder by split; an accepted file by itself is the training split."""
+def find_split_files(place: Path, accepts: Callable[[Path], bool]) -> dict[str, Path]:
+    """Return the accepted files of a folder by split; a single accepted file is the training split."""
     if place.is_file():
         return {"train": place} if accepts(place) else {}
     return split_files(entry for entry in place.iterdir() if entry.is_file() and accepts(entry))
 
 
-def tables(place: Path, kind: str) -> dict[str, Path]:
+def find_tables(place: Path, kind: str) -> dict[str, Path]:
     """Return the tables of one format by split."""
-    return by_split(place, lambda file: table_format(file) == kind)
+    return find_split_files(place, lambda file: table_format(file) == kind)
 
 
-def labelled(file: Path, column: str) -> Rows:
-    """Read one table whose text stands in a known column; the others are labels."""
+def read_labelled(file: Path, column: str) -> Rows:
+    """Read one table with the text in a known column; the other columns are labels."""
     table = read_table(file)
     if column not in table:
         raise CorpusError(
-            f"'{file}' has no column '{column}', which this edition has. It has: {listed(table)}. "
-            "For a table of another kind use the corpus 'files'."
+            f"'{file}' has no column '{column}', which this edition requires. It has: {join_names(table)}. "
+            "For any other table use the corpus 'files'."
         )
     return take_text(table, column, f"'{file}'")
 
 
-def intent_csv(place: Path) -> Splits:
-    """Read csv files of two columns, intent and text; a header is not expected but understood."""
-    return {split: _intents(file) for split, file in tables(place, "csv").items()}
+def read_intent_csv(place: Path) -> Splits:
+    """Read csv files of two columns, intent and text; a header is optional."""
+    return {split: _read_intents(file) for split, file in find_tables(place, "csv").items()}
 
 
-def _intents(file: Path) -> Rows:
+def _read_intents(file: Path) -> Rows:
     table = read_table(file, header=False)
     if len(table) != 2:
         raise CorpusError(f"'{file}' has {len(table)} columns. This edition has two: intent, text.")
@@ -95,14 +99,14 @@ def _intents(file: Path) -> Rows:
     return texts[skip:], {"intent": intents[skip:]}
 
 
-def slot_gated(place: Path) -> Splits:
-    """Read one folder per split, with a sentence a line in seq.in and its intent on that line of label."""
+def read_slot_gated(place: Path) -> Splits:
+    """Read one folder per split: a sentence per line in seq.in, its intent on the same line of label."""
     if not place.is_dir():
         return {}
     folders = {
         split_of(entry.name): entry for entry in sorted(place.iterdir()) if (entry / "seq.in").is_file()
     }
-    found: Splits = {}
+    splits: Splits = {}
     for split in ("train", "valid", "test"):
         if split in folders:
             texts = lines_of(read_text(folders[split] / "seq.in"))
@@ -110,10 +114,10 @@ def slot_gated(place: Path) -> Splits:
             if len(texts) != len(intents):
                 raise CorpusError(
                     f"'{folders[split]}' has {len(texts):,} lines in seq.in and {len(intents):,} in label. "
-                    "They must be equally many: fetch both again."
+                    "The numbers must be equal: download both files again."
                 )
-            found[split] = texts, {"intent": intents}
-    return found
+            splits[split] = texts, {"intent": intents}
+    return splits
 
 
 def read_json(file: Path) -> tuple[Any, bool]:
@@ -128,5 +132,5 @@ def read_json(file: Path) -> tuple[Any, bool]:
     except json.JSONDecodeError as error:
         raise CorpusError(
             f"'{file}' is not JSON: {error.msg}, line {error.lineno:,}, column {error.colno:,}. "
-            "Fetch it again."
+            "Download it again."
         ) from error

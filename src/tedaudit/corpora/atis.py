@@ -1,7 +1,7 @@
 """Questions to an air travel information system, with their intents (ATIS).
 
-Source: Hemphill et al. 1990; the Linguistic Data Consortium distributes the recordings. In circulation
-are editions of the transcripts with 4,478 training, 500 validation and 893 test questions.
+Source: Hemphill et al. 1990; the Linguistic Data Consortium distributes the recordings. The editions of
+the transcripts in circulation have 4,478 training, 500 validation and 893 test questions.
 Formats: csv `intent,text` without header; BIO lines `BOS words EOS<TAB>tags intent`, such as
 atis-2.train.w-intent.iob; folders train, valid, test with seq.in and label; JSON with
 rasa_nlu_data.common_examples. All have the column `intent`.
@@ -15,12 +15,12 @@ from tedaudit.corpora._assemble import assemble
 from tedaudit.corpora._official import (
     Rows,
     Splits,
-    by_split,
-    intent_csv,
-    locate,
+    find_split_files,
+    locate_corpus,
     read_edition,
+    read_intent_csv,
     read_json,
-    slot_gated,
+    read_slot_gated,
 )
 from tedaudit.errors import CorpusError
 from tedaudit.readers import lines_of, read_text
@@ -28,7 +28,7 @@ from tedaudit.types import Card, Corpus
 
 _ORIGIN = (
     "ATIS comes from the Linguistic Data Consortium (LDC93S5, LDC94S19, LDC95S26); editions of its "
-    "transcripts lie in the repositories yvchen/JointSLU and MiuLab/SlotGated-SLU on GitHub."
+    "transcripts are in the repositories yvchen/JointSLU and MiuLab/SlotGated-SLU on GitHub."
 )
 
 
@@ -47,17 +47,17 @@ class Atis:
     def load(self) -> Corpus:
         """Return the splits that the edition has."""
         editions = {
-            "csv files (atis_train.csv) of intent,text": intent_csv,
-            "BIO files (atis-2.train.w-intent.iob)": _bio,
-            "folders (train, valid, test) with seq.in and label": slot_gated,
-            "JSON files (train.json) with rasa_nlu_data": _rasa,
+            "csv files (atis_train.csv) of intent,text": read_intent_csv,
+            "BIO files (atis-2.train.w-intent.iob)": _read_bio,
+            "folders (train, valid, test) with seq.in and label": read_slot_gated,
+            "JSON files (train.json) with rasa_nlu_data": _read_rasa,
         }
-        place = locate(self.card.name, self.path, _ORIGIN)
+        place = locate_corpus(self.card.name, self.path, _ORIGIN)
         splits, notes = read_edition(self.card.name, place, editions)
         return assemble(self.card.name, splits, notes)
 
 
-def _bio(place: Path) -> Splits:
+def _read_bio(place: Path) -> Splits:
     names = {entry.name for entry in place.iterdir()} if place.is_dir() else {place.name}
     with_intent = any(name.endswith(".w-intent.iob") for name in names)
     # The usual folder has atis.train as well, which is atis-2.train and atis-2.dev together.
@@ -66,10 +66,10 @@ def _bio(place: Path) -> Splits:
     def accepts(file: Path) -> bool:
         return file.name.endswith(".w-intent.iob" if with_intent else ".iob") and file.name != whole
 
-    return {split: _bio_rows(file) for split, file in by_split(place, accepts).items()}
+    return {split: _read_bio_file(file) for split, file in find_split_files(place, accepts).items()}
 
 
-def _bio_rows(file: Path) -> Rows:
+def _read_bio_file(file: Path) -> Rows:
     texts: list[str] = []
     intents: list[str] = []
     for number, line in enumerate(lines_of(read_text(file)), 1):
@@ -80,20 +80,20 @@ def _bio_rows(file: Path) -> Rows:
         if not tags.split() or len(words) < 2 or words[0] != "BOS" or words[-1] != "EOS":
             raise CorpusError(
                 f"'{file}', line {number:,} is not of the form `BOS words EOS<TAB>tags intent`. "
-                "Repair or remove it."
+                "Fix or remove it."
             )
         texts.append(" ".join(words[1:-1]))
         intents.append(tags.split()[-1])
-    # Files without intents close with the tag of EOS, which is always O.
+    # Files without intents end with the tag of EOS, which is always O.
     return texts, {} if set(intents) == {"O"} else {"intent": intents}
 
 
-def _rasa(place: Path) -> Splits:
-    files = by_split(place, lambda file: file.suffix.lower() == ".json")
-    return {split: _rasa_rows(file) for split, file in files.items()}
+def _read_rasa(place: Path) -> Splits:
+    files = find_split_files(place, lambda file: file.suffix.lower() == ".json")
+    return {split: _read_rasa_file(file) for split, file in files.items()}
 
 
-def _rasa_rows(file: Path) -> Rows:
+def _read_rasa_file(file: Path) -> Rows:
     document: Any = read_json(file)[0]
     try:
         examples = document["rasa_nlu_data"]["common_examples"]
@@ -101,5 +101,5 @@ def _rasa_rows(file: Path) -> Rows:
     except (KeyError, TypeError) as error:
         raise CorpusError(
             f"'{file}' is not of the form rasa_nlu_data.common_examples, a list of objects with text and "
-            f"intent: {error!r}. Give the file of this edition, or another edition."
+            f"intent: {error!r}. Use a file of this edition, or another edition."
         ) from error

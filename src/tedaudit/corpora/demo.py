@@ -1,9 +1,9 @@
-"""Built-in messages with names, places, dates, sums and numbers in them: nothing to download, nobody's data.
+"""Built-in messages with names, places, dates, sums and numbers: no download, no personal data.
 
 A grammar writes them (`_grammar`, `demo_phrases.txt`), and every message is a function of its number alone:
-more messages extend the list, and the same ones come out on every machine. The test split is drawn
+a larger size extends the list, and every machine generates the same messages. The test split is drawn
 first, so that it is the same for every size and no training message repeats it. The writer's gender
-moves the greeting, the sign-off and a few stock words, and only a little.
+affects the greeting, the sign-off and a few stock words, but only slightly.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,16 +25,16 @@ SHORTEST, LONGEST = 3, 40
 TOPICS = ("banking", "family", "health", "housing", "leisure", "school", "shopping", "travel", "work")
 SENTIMENTS = ("negative", "neutral", "positive")
 GENDERS = ("F", "M")
-# Who else is in the message, and in what the message counts money: for pronouns and for signs.
+# The other person in the message, and its currency: for pronouns and currency signs.
 OTHERS = ("he", "she")
 CURRENCIES = ("dollar", "pound", "euro")
 
 _BATCH = 512  # messages whose coins are drawn together
-_COINS = 96  # coins drawn ahead for one message; one that needs more draws more
+_COINS = 96  # coins drawn in advance for one message; more are drawn if needed
 
 
 class Message(NamedTuple):
-    """One message and what is known of it."""
+    """One message and its labels."""
 
     text: str
     topic: str
@@ -49,10 +49,10 @@ def grammar() -> Grammar:
 
 
 def compose(split: str, first: int, number: int) -> Iterator[Message]:
-    """Yield messages number first, first + 1, ... of a split, repeats and misfits included."""
-    keys = [derive(SEED, "demo", split, at) for at in range(first, first + number)]
+    """Yield messages number first, first + 1, ... of a split, including repeats and unsuitable lengths."""
+    keys = [derive(SEED, "demo", split, i) for i in range(first, first + number)]
     for key, ahead in zip(keys, uniforms(keys, _COINS).tolist(), strict=True):
-        coins = _coins(key, ahead)
+        coins = _draw_coins(key, ahead)
         topic, sentiment, gender, other, currency = (
             values[int(next(coins) * len(values))]
             for values in (TOPICS, SENTIMENTS, GENDERS, OTHERS, CURRENCIES)
@@ -61,25 +61,25 @@ def compose(split: str, first: int, number: int) -> Iterator[Message]:
         yield Message(grammar().write("message", tags, coins), topic, sentiment, gender)
 
 
-def _coins(key: int, ahead: list[float]) -> Iterator[float]:
+def _draw_coins(key: int, ahead: list[float]) -> Iterator[float]:
     yield from ahead
     for start in count(_COINS, _COINS):
         yield from uniforms([key], _COINS, start)[0].tolist()
 
 
-def _fitting(split: str, seen: set[str]) -> Iterator[Message]:
-    """Yield, without end, the messages of a fitting length whose words no earlier message has."""
+def _generate(split: str, seen: set[str]) -> Iterator[Message]:
+    """Yield, without end, messages of a suitable length whose set of words is new."""
     for first in count(0, _BATCH):
         for message in compose(split, first, _BATCH):
             words = message.text.lower().split()
-            # The same words in another order or with other marks would be a near-copy.
+            # The same words in another order or with other punctuation would be a near-duplicate.
             form = " ".join(sorted({word.strip(".,;:!?") for word in words}))
             if SHORTEST <= len(words) <= LONGEST and form not in seen:
                 seen.add(form)
                 yield message
 
 
-def _columns(messages: Sequence[Message]) -> tuple[list[str], dict[str, list[str]]]:
+def _to_columns(messages: Sequence[Message]) -> tuple[list[str], dict[str, list[str]]]:
     columns = {name: [getattr(message, name) for message in messages] for name in Message._fields}
     return columns.pop("text"), columns
 
@@ -90,7 +90,7 @@ class Demo:
 
     card: ClassVar[Card] = Card(
         name="demo",
-        summary="Generated everyday messages with names, dates, sums and numbers in them; built in.",
+        summary="Generated everyday messages with names, dates, sums and numbers; built in.",
     )
     size: int = 3600
 
@@ -98,12 +98,12 @@ class Demo:
         if self.size < 2:
             raise CorpusError(
                 f"Corpus 'demo' cannot have {self.size} training messages: an audit needs at least 2 "
-                "to choose from. Set 'size' to 2 or more (3600 unless told)."
+                "to choose from. Set 'size' to 2 or more (the default is 3600)."
             )
 
     def load(self) -> Corpus:
         """Return the messages with the topic, the sentiment and the writer's gender of each."""
         seen: set[str] = set()
-        test = list(islice(_fitting("test", seen), TEST_SIZE))
-        train = list(islice(_fitting("train", seen), self.size))
-        return assemble("demo", {"train": _columns(train), "test": _columns(test)})
+        test = list(islice(_generate("test", seen), TEST_SIZE))
+        train = list(islice(_generate("train", seen), self.size))
+        return assemble("demo", {"train": _to_columns(train), "test": _to_columns(test)})

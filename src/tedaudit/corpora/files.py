@@ -1,8 +1,8 @@
 """Your own texts: one table, or a folder with one table for each split.
 
-Formats: csv, tsv, jsonl, parquet or txt (one text a line), plain or compressed with gz, bz2, xz or zst.
-A single file is the training split. In a folder, names tell the splits apart: train.csv, my_test.csv,
-dev.tsv. Every column but the text is kept as a label.
+Formats: csv, tsv, jsonl, parquet or txt (one text per line), plain or compressed with gz, bz2, xz or zst.
+A single file is the training split. In a folder, file names identify the splits: train.csv, my_test.csv,
+dev.tsv. All columns except the text are kept as labels.
 """
 
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tedaudit.corpora._assemble import assemble
-from tedaudit.errors import CorpusError, listed
+from tedaudit.errors import CorpusError, join_names
 from tedaudit.readers import FORMATS, choose_column, read_table, table_format, take_text
 from tedaudit.types import Card, Corpus
 
@@ -29,31 +29,31 @@ SPLIT_WORDS = {
 
 
 def split_of(name: str) -> str:
-    """Return the split that a file's or folder's name speaks of; "" where it is none or more than one."""
+    """Return the split that a file or folder name refers to; "" if it is none or more than one."""
     words = re.split(r"[^a-z]+", name.lower())
     named = {SPLIT_WORDS[word] for word in words if word in SPLIT_WORDS}
     return named.pop() if len(named) == 1 else ""
 
 
 def split_files(files: Iterable[Path]) -> dict[str, Path]:
-    """Return one file for each split that the names speak of, train first.
+    """Return one file for each split that the names refer to, train first.
 
-    Where several speak of the same split, the one that is called nothing else is taken (train.csv
-    rather than old_train.csv); where that does not decide, the choice is left to the user.
+    If several refer to the same split, the one with no other word in its name is used (train.csv
+    rather than old_train.csv); if that does not settle it, the user has to choose.
     """
-    found: dict[str, list[Path]] = {"train": [], "valid": [], "test": []}
+    by_split: dict[str, list[Path]] = {"train": [], "valid": [], "test": []}
     for file in sorted(files):
         if split := split_of(file.name):
-            found[split].append(file)
+            by_split[split].append(file)
     chosen: dict[str, Path] = {}
-    for split, rivals in found.items():
+    for split, rivals in by_split.items():
         plain = [file for file in rivals if file.name.lower().split(".")[0] in SPLIT_WORDS]
         best = plain if len(plain) == 1 else rivals
         if len(best) > 1:
-            names = listed(file.name for file in best)
+            names = join_names(file.name for file in best)
             raise CorpusError(
                 f"'{best[0].parent}' has {len(best)} files for the {split} split: {names}. "
-                f"Keep one there, or call the right one '{split}{''.join(best[0].suffixes[-1:])}'."
+                f"Keep only one, or rename the right one to '{split}{''.join(best[0].suffixes[-1:])}'."
             )
         if best:
             chosen[split] = best[0]
@@ -77,9 +77,11 @@ class Files:
 
     def load(self) -> Corpus:
         """Return the corpus, with every other column kept as a label."""
-        files, notes = self._files()
+        files, notes = self._find_files()
         column = self.column
-        advice = " If these are no names but a first row of data, set 'header: false'." if self.header else ""
+        advice = (
+            " If these are the first row of data and not names, set 'header: false'." if self.header else ""
+        )
         splits = {}
         for split, file in files.items():
             table = read_table(file, encoding=self.encoding, header=self.header)
@@ -88,8 +90,8 @@ class Files:
             splits[split] = take_text(table, column, f"'{file}'")
         return assemble(self.card.name, splits, notes)
 
-    def _files(self) -> tuple[dict[str, Path], list[str]]:
-        """Return the file of each split, train first, and what there is to say of the choice."""
+    def _find_files(self) -> tuple[dict[str, Path], list[str]]:
+        """Return the file of each split, train first, and notes on the choice."""
         if not self.path:
             raise CorpusError(
                 "The corpus 'files' has no path. Set 'path' to a file, or a folder with train.csv."
@@ -98,22 +100,22 @@ class Files:
         notes: list[str] = []
         files = {"train": place}
         if place.is_dir():
-            held = listed(entry.name for entry in place.iterdir())
+            contents = join_names(entry.name for entry in place.iterdir())
             tables = [entry for entry in place.iterdir() if entry.is_file() and table_format(entry)]
             files = split_files(tables)
             if "train" not in files:
                 raise CorpusError(
-                    f"'{place}' has no file for the training split. Looked for train.csv or the like, "
-                    f"ending in one of: {listed(FORMATS)}. The folder holds: {held}. "
-                    "Rename one, or set 'path' to the file itself."
+                    f"'{place}' has no file for the training split. Looked for train.csv or similar, "
+                    f"ending in one of: {join_names(FORMATS)}. The folder contains: {contents}. "
+                    "Rename one of its files, or set 'path' to the file itself."
                 )
             unread = sorted(entry.name for entry in set(tables) - set(files.values()))
-            notes += [f"left unread in '{place.name}': {', '.join(unread)}"] if unread else []
+            notes += [f"not read in '{place.name}': {', '.join(unread)}"] if unread else []
         if self.test:
             if "test" in files:
                 raise CorpusError(
-                    f"There are two test splits: 'test' is '{self.test}', and '{place}' holds "
-                    f"'{files['test'].name}'. Leave out 'test', or set 'path' to the training file."
+                    f"There are two test splits: 'test' is '{self.test}', and '{place}' contains "
+                    f"'{files['test'].name}'. Remove 'test', or set 'path' to the training file."
                 )
             files["test"] = Path(self.test).expanduser()
         return files, notes

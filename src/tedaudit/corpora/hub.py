@@ -1,4 +1,4 @@
-"""A dataset of the Hugging Face hub, or a folder that `datasets` saved with `save_to_disk`.
+"""A dataset from the Hugging Face hub, or a folder saved with `save_to_disk` of `datasets`.
 
 Source: any public dataset that `datasets` loads without running code from the hub. The split named
 by `split` becomes the training split and `test`, if given, the test split. Class labels become their
@@ -10,23 +10,23 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tedaudit.corpora._assemble import assemble
-from tedaudit.errors import CorpusError, did_you_mean, listed
+from tedaudit.errors import CorpusError, did_you_mean, join_names
 from tedaudit.readers import Table, choose_column, take_text
 from tedaudit.types import Card, Corpus
 
 _INSTEAD = (
-    "Where the hub can be reached, run `datasets.load_dataset(...).save_to_disk(folder)` and give that "
-    "folder as 'dataset'; or fetch the dataset's files and use the corpus 'files'."
+    "On a machine with access to the hub, run `datasets.load_dataset(...).save_to_disk(folder)` and set "
+    "'dataset' to that folder; or download the dataset's files and use the corpus 'files'."
 )
 
 
 @dataclass(frozen=True)
 class Hub:
-    """A dataset by its name on the hub, or by its folder on disk."""
+    """A dataset given by its name on the hub or by its folder on disk."""
 
     card: ClassVar[Card] = Card(
         name="hub",
-        summary="A dataset of the Hugging Face hub, or a folder written by datasets' save_to_disk.",
+        summary="A dataset from the Hugging Face hub, or a folder written by datasets' save_to_disk.",
     )
 
     dataset: str
@@ -38,48 +38,48 @@ class Hub:
 
     def load(self) -> Corpus:
         """Return the corpus, with every other column kept as a label."""
-        datasets = _library()
+        datasets = _import_library()
         folder = Path(self.dataset).expanduser()
         notes: list[str] = []
         if self.dataset and folder.is_dir():
-            saved = _saved(datasets, folder)
+            saved = _load_saved(datasets, folder)
         else:
             saved = None
             if not self.revision:
                 notes.append(
-                    "no 'revision' of the dataset is set; set one, and a later run reads the same texts"
+                    "no 'revision' of the dataset is set; set one so that a later run reads the same texts"
                 )
         column = self.column
         splits = {}
         for name, wanted in (("train", self.split or "train"), ("test", self.test)):
             if name == "test" and not wanted:
                 continue
-            found = self._fetch(datasets, wanted) if saved is None else _pick(datasets, saved, wanted, folder)
-            table = found.with_format(None).to_dict()
+            data = self._fetch(datasets, wanted) if saved is None else _pick(datasets, saved, wanted, folder)
+            table = data.with_format(None).to_dict()
             source = f"Split '{wanted}' of '{self.dataset}'"
             column, note = choose_column(table, column, source)
             notes += [note] if note else []
             texts, labels = take_text(table, column, source)
-            splits[name] = texts, _named(labels, found.features)
+            splits[name] = texts, _name_classes(labels, data.features)
         return assemble(self.card.name, splits, notes)
 
     def _fetch(self, datasets: Any, split: str) -> Any:
         """Return one split from the hub or from the library's cache; code from the hub is never run."""
-        what = f"'{self.dataset}'" + (f" ({self.config})" if self.config else "")
+        name = f"'{self.dataset}'" + (f" ({self.config})" if self.config else "")
         try:
             return datasets.load_dataset(
                 self.dataset, self.config or None, split=split, revision=self.revision or None
             )
         except ConnectionError as error:
-            raise CorpusError(f"The hub cannot be reached for dataset {what}: {error}. {_INSTEAD}") from error
-        except Exception as error:  # the library raises many kinds, which change between its versions
+            raise CorpusError(f"The hub cannot be reached for dataset {name}: {error}. {_INSTEAD}") from error
+        except Exception as error:  # the library raises many types, which change between versions
             raise CorpusError(
-                f"Split '{split}' of dataset {what} could not be loaded: {error}. Check 'dataset', 'config', "
+                f"Split '{split}' of dataset {name} could not be loaded: {error}. Check 'dataset', 'config', "
                 f"'split' and 'revision'. {_INSTEAD}"
             ) from error
 
 
-def _library() -> Any:
+def _import_library() -> Any:
     try:
         import datasets
     except ImportError as error:
@@ -90,17 +90,17 @@ def _library() -> Any:
     return datasets
 
 
-def _saved(datasets: Any, folder: Path) -> Any:
-    """Return what save_to_disk wrote into a folder: one dataset, or several by split."""
+def _load_saved(datasets: Any, folder: Path) -> Any:
+    """Return what save_to_disk wrote to a folder: one dataset, or several by split."""
     if not any((folder / name).is_file() for name in ("dataset_dict.json", "dataset_info.json")):
         raise CorpusError(
             f"The folder '{folder}' was not written by save_to_disk: it has neither dataset_dict.json nor "
-            f"dataset_info.json, but: {listed(entry.name for entry in folder.iterdir())}. "
+            f"dataset_info.json, but: {join_names(entry.name for entry in folder.iterdir())}. "
             "For a folder of csv, jsonl or parquet files use the corpus 'files'."
         )
     try:
         return datasets.load_from_disk(str(folder))
-    except Exception as error:  # arrow, json and the file system each raise their own
+    except Exception as error:  # arrow, json and the file system each raise their own type
         raise CorpusError(f"The dataset in '{folder}' is damaged: {error}. Save it again.") from error
 
 
@@ -108,23 +108,23 @@ def _pick(datasets: Any, saved: Any, split: str, folder: Path) -> Any:
     if not isinstance(saved, datasets.DatasetDict):
         if split != "train":
             raise CorpusError(
-                f"'{folder}' holds one dataset without splits, so there is no split '{split}'. "
-                "Leave 'split' and 'test' out, or save a DatasetDict."
+                f"'{folder}' contains one dataset without splits, so there is no split '{split}'. "
+                "Remove 'split' and 'test', or save a DatasetDict."
             )
         return saved
     if split not in saved:
         raise CorpusError(
-            f"'{folder}' has no split '{split}'. It has: {listed(saved)}.{did_you_mean(split, saved)} "
+            f"'{folder}' has no split '{split}'. It has: {join_names(saved)}.{did_you_mean(split, saved)} "
             "Name one of them with 'split' or 'test'."
         )
     return saved[split]
 
 
-def _named(labels: Table, features: Any) -> Table:
-    """Return the columns with class labels as their names, and None where a row has none."""
-    found = dict(labels)
+def _name_classes(labels: Table, features: Any) -> Table:
+    """Return the columns with class numbers replaced by names; None if a row has no label."""
+    columns = dict(labels)
     for column, values in labels.items():
         names = getattr(features[column], "names", None)
         if names:
-            found[column] = [None if value is None or value < 0 else names[value] for value in values]
-    return found
+            columns[column] = [None if value is None or value < 0 else names[value] for value in values]
+    return columns

@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import ClassVar
 
 from tedaudit.corpora._assemble import assemble
-from tedaudit.corpora._official import Splits, intent_csv, locate, read_edition, read_json, slot_gated
+from tedaudit.corpora._official import (
+    Splits,
+    locate_corpus,
+    read_edition,
+    read_intent_csv,
+    read_json,
+    read_slot_gated,
+)
 from tedaudit.errors import CorpusError
 from tedaudit.types import Card, Corpus
 
@@ -37,24 +44,25 @@ class Snips:
         """Return the splits that the edition has; the original has train and valid."""
         latin: list[str] = []
         editions = {
-            "csv files (snips_2017_train.csv) of intent,text": intent_csv,
-            "folders (train, valid, test) with seq.in and label": slot_gated,
-            "original JSON (train_X_full.json, train_X.json, validate_X.json)": lambda at: _original(
-                at, latin
+            "csv files (snips_2017_train.csv) of intent,text": read_intent_csv,
+            "folders (train, valid, test) with seq.in and label": read_slot_gated,
+            "original JSON (train_X_full.json, train_X.json, validate_X.json)": lambda path: _read_original(
+                path, latin
             ),
         }
-        place = locate(self.card.name, self.path, _ORIGIN)
+        place = locate_corpus(self.card.name, self.path, _ORIGIN)
         splits, notes = read_edition(self.card.name, place, editions)
         if latin:
-            notes.append(f"read as Latin-1, not being UTF-8: {', '.join(latin)}")
+            notes.append(f"read as Latin-1, because not UTF-8: {', '.join(latin)}")
         return assemble(self.card.name, splits, notes)
 
 
-def _original(place: Path, latin: list[str]) -> Splits:
+def _read_original(place: Path, latin: list[str]) -> Splits:
     """Read the JSON files of all intents; names of files that are Latin-1 are added to `latin`."""
-    found: Splits = {}
-    for (split, _), file in sorted(_chosen([place] if place.is_file() else place.rglob("*.json")).items()):
-        texts, columns = found.setdefault(split, ([], {"intent": []}))
+    splits: Splits = {}
+    files = [place] if place.is_file() else place.rglob("*.json")
+    for (split, _), file in sorted(_choose_files(files).items()):
+        texts, columns = splits.setdefault(split, ([], {"intent": []}))
         document, is_latin = read_json(file)
         latin += [file.name] if is_latin else []
         try:
@@ -65,13 +73,13 @@ def _original(place: Path, latin: list[str]) -> Splits:
         except (AttributeError, KeyError, TypeError) as error:
             raise CorpusError(
                 f"'{file}' is not of the form {{intent: [{{data: [{{text: ...}}]}}]}}: {error!r}. "
-                "Fetch it again."
+                "Download it again."
             ) from error
-    return found
+    return splits
 
 
-def _chosen(files: Iterable[Path]) -> dict[tuple[str, str], Path]:
-    """Return one file for each split and intent, the full one where there are two."""
+def _choose_files(files: Iterable[Path]) -> dict[tuple[str, str], Path]:
+    """Return one file for each split and intent: the full one if there are two."""
     chosen: dict[tuple[str, str], Path] = {}
     is_full: dict[tuple[str, str], bool] = {}
     for file in sorted(files):
@@ -83,7 +91,7 @@ def _chosen(files: Iterable[Path]) -> dict[tuple[str, str], Path]:
         if key in chosen and is_full[key] == full:
             raise CorpusError(
                 f"There are two files '{file.name}': '{chosen[key]}' and '{file}'. "
-                "Set 'path' to the folder that holds each intent once."
+                "Set 'path' to a folder that contains each intent once."
             )
         if key not in chosen or full:
             chosen[key], is_full[key] = file, full

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tedaudit.corpora._assemble import assemble
-from tedaudit.corpora._official import Splits, labelled, locate, read_edition, tables
+from tedaudit.corpora._official import Splits, find_tables, locate_corpus, read_edition, read_labelled
 from tedaudit.types import Card, Corpus
 
 _ORIGIN = "GLUE's edition of SST-2 is at https://dl.fbaipublicfiles.com/glue/data/SST-2.zip."
@@ -30,12 +30,12 @@ class Sst2:
     path: str = ""
 
     def load(self) -> Corpus:
-        """Return train, valid (the dev file) and test, as far as they are there."""
-        place = locate(self.card.name, self.path, _ORIGIN)
-        editions = {"tsv files (train.tsv, dev.tsv, test.tsv) with the column sentence": _glue}
+        """Return train, valid (the dev file) and test, if present."""
+        place = locate_corpus(self.card.name, self.path, _ORIGIN)
+        editions = {"tsv files (train.tsv, dev.tsv, test.tsv) with the column sentence": _read_glue}
         splits, notes = read_edition(self.card.name, place, editions)
         return assemble(self.card.name, splits, notes)
 
 
-def _glue(place: Path) -> Splits:
-    return {split: labelled(file, "sentence") for split, file in tables(place, "tsv").items()}
+def _read_glue(place: Path) -> Splits:
+    return {split: read_labelled(file, "sentence") for split, file in find_tables(place, "tsv").items()}

@@ -1,8 +1,8 @@
-"""Reviews of companies, with what their writers say of themselves (Trustpilot).
+"""Reviews of companies, with what the writers say about themselves (Trustpilot).
 
 Source: Hovy, Johannsen and Søgaard 2015, bitbucket.org/lowlands/release, folder WWW2015/data, one file
 for each country; for research only.
-Formats: the original, one user a line with gender, birth_year and reviews, each with text and rating (the
+Formats: the original, one user per line with gender, birth_year and reviews, each with text and rating (the
 files are called jsonl, though their lines are often Python literals: both are read); and csv files with the
 column text and labels such as age, age_cat and gender.
 The original has no splits: about a tenth of the users, by a hash, become the test split. A rating of 1 or
@@ -19,8 +19,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tedaudit.corpora._assemble import assemble
-from tedaudit.corpora._official import Rows, Splits, by_split, labelled, locate, read_edition, tables
-from tedaudit.errors import CorpusError, listed
+from tedaudit.corpora._official import (
+    Rows,
+    Splits,
+    find_split_files,
+    find_tables,
+    locate_corpus,
+    read_edition,
+    read_labelled,
+)
+from tedaudit.errors import CorpusError, join_names
 from tedaudit.readers import lines_of, read_text
 from tedaudit.types import Card, Corpus
 
@@ -39,7 +47,7 @@ class Trustpilot:
 
     card: ClassVar[Card] = Card(
         name="trustpilot",
-        summary="Reviews of companies, with gender and, where the edition has them, sentiment and age.",
+        summary="Reviews of companies, with gender and, if the edition has them, sentiment and age.",
         paper="Hovy, Johannsen and Søgaard 2015, User review sites as a resource for large-scale "
         "sociolinguistic studies",
     )
@@ -47,45 +55,45 @@ class Trustpilot:
     path: str = ""
 
     def load(self) -> Corpus:
-        """Return train and test, as far as the edition has them or can be split."""
-        said: list[str] = []
+        """Return train and test, from the edition's own files or by splitting its users."""
+        own_notes: list[str] = []
         editions = {
-            "csv files (train.csv, test.csv) with the column text": _csv,
-            "the original, unpacked (one .jsonl or .jsonl.tmp file, one user a line)": lambda at: _original(
-                at, said
+            "csv files (train.csv, test.csv) with the column text": _read_csv,
+            "the original, unpacked (one .jsonl or .jsonl.tmp file, one user a line)": lambda path: (
+                _read_original(path, own_notes)
             ),
         }
-        place = locate(self.card.name, self.path, _ORIGIN)
+        place = locate_corpus(self.card.name, self.path, _ORIGIN)
         splits, notes = read_edition(self.card.name, place, editions)
-        return assemble(self.card.name, splits, notes + said)
+        return assemble(self.card.name, splits, notes + own_notes)
 
 
-def _csv(place: Path) -> Splits:
-    return {split: labelled(file, "text") for split, file in tables(place, "csv").items()}
+def _read_csv(place: Path) -> Splits:
+    return {split: read_labelled(file, "text") for split, file in find_tables(place, "csv").items()}
 
 
-def _original(place: Path, said: list[str]) -> Splits:
-    """Read the users' file, or one such file per split; what was done is added to `said`."""
+def _read_original(place: Path, notes: list[str]) -> Splits:
+    """Read the file of users, or one such file per split; how it was read is added to `notes`."""
     counts: Counter[str] = Counter()
-    files = by_split(place, _is_lines) if place.is_dir() else {}
+    files = find_split_files(place, _is_lines) if place.is_dir() else {}
     if "train" in files:
-        found = {split: list(_reviews(file, counts)) for split, file in files.items()}
+        reviews_of = {split: list(_read_reviews(file, counts)) for split, file in files.items()}
     else:
-        here = [place] if place.is_file() else sorted(place.iterdir())
-        users = [file for file in here if file.is_file() and _is_lines(file)]
+        entries = [place] if place.is_file() else sorted(place.iterdir())
+        users = [file for file in entries if file.is_file() and _is_lines(file)]
         if not users:
             return {}
         if len(users) > 1:
-            names = listed(file.name for file in users)
-            raise CorpusError(f"'{place}' holds several files of users: {names}. Set 'path' to one.")
-        found = {"train": [], "test": []}
-        for review in _reviews(users[0], counts):
-            found["test" if _is_test(review[0]) else "train"].append(review)
-        said.append(
+            names = join_names(file.name for file in users)
+            raise CorpusError(f"'{place}' contains several files of users: {names}. Set 'path' to one.")
+        reviews_of = {"train": [], "test": []}
+        for review in _read_reviews(users[0], counts):
+            reviews_of["test" if _is_test(review[0]) else "train"].append(review)
+        notes.append(
             "split by user, on the SHA-256 of the user's id: about 9 in 10 to train, the rest to test"
         )
-    said += [f"{what}: {count:,}" for what, count in sorted(counts.items())]
-    return {split: _rows(reviews) for split, reviews in found.items() if reviews or split == "train"}
+    notes += [f"{label}: {count:,}" for label, count in sorted(counts.items())]
+    return {split: _to_rows(reviews) for split, reviews in reviews_of.items() if reviews or split == "train"}
 
 
 def _is_lines(file: Path) -> bool:
@@ -97,20 +105,20 @@ def _is_test(user: str) -> bool:
     return int.from_bytes(digest[:8], "big") % 10 == 0
 
 
-def _rows(reviews: list[_Review]) -> Rows:
+def _to_rows(reviews: list[_Review]) -> Rows:
     columns = {name: [labels[place] for _, _, labels in reviews] for place, name in enumerate(_COLUMNS)}
     return [text for _, text, _ in reviews], columns
 
 
-def _reviews(file: Path, counts: Counter[str]) -> Iterator[_Review]:
-    """Yield the id of the user, text and labels of every review with a sentiment; count the others."""
+def _read_reviews(file: Path, counts: Counter[str]) -> Iterator[_Review]:
+    """Yield the user id, text and labels of every review with a sentiment; count the others."""
     for number, line in enumerate(lines_of(read_text(file)), 1):
         if not line.strip():
             continue
-        user = _user(line, number, file)
+        user = _parse_user(line, number, file)
         gender = user.get("gender") if user.get("gender") in ("M", "F") else None
-        # The number of the line stands in for a missing id.
-        name = str(user.get("user_id") or f"line {number}")
+        # The line number replaces a missing id.
+        user_id = str(user.get("user_id") or f"line {number}")
         for review in user.get("reviews") or ():
             rating = str(review.get("rating"))
             if rating not in _SENTIMENT:
@@ -122,10 +130,10 @@ def _reviews(file: Path, counts: Counter[str]) -> Iterator[_Review]:
                 counts["reviews by users of unknown gender"] += 1
             text = review.get("text") or ""
             whole = text if isinstance(text, str) else " ".join(text)
-            yield name, whole, (gender, _SENTIMENT[rating], int(rating), user.get("birth_year"))
+            yield user_id, whole, (gender, _SENTIMENT[rating], int(rating), user.get("birth_year"))
 
 
-def _user(line: str, number: int, file: Path) -> dict[str, Any]:
+def _parse_user(line: str, number: int, file: Path) -> dict[str, Any]:
     """Return one user, written as JSON or as a Python literal."""
     try:
         user = json.loads(line)
@@ -138,6 +146,6 @@ def _user(line: str, number: int, file: Path) -> dict[str, Any]:
     if not isinstance(reviews, list) or not all(isinstance(review, dict) for review in reviews):
         raise CorpusError(
             f"'{file}', line {number:,} is not a user, as JSON or Python literal: an object with gender, "
-            "birth_year and reviews, a list of objects with text and rating. Repair or remove the line."
+            "birth_year and reviews, a list of objects with text and rating. Fix or remove the line."
         )
     return dict(user)

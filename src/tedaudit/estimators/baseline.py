@@ -2,8 +2,11 @@
 
 import math
 
-from tedaudit.estimators.bound import Bound, Interval, checked_alpha, checked_counts, checked_delta
+from tedaudit.estimators.bound import Bound, Interval, check_alpha, check_counts, check_delta
 from tedaudit.estimators.intervals import clopper_pearson
+from tedaudit.estimators.protocol import Choices, Counts, Estimator, count_right
+from tedaudit.estimators.sequential import confidence_sequence
+from tedaudit.types import Plan
 
 
 def baseline(
@@ -21,9 +24,9 @@ def baseline(
     bound holds although both rates come from the same pairs of texts. The pairs must be drawn
     alike and their number fixed beforehand; with `confidence_sequence` as the interval it need not be.
     """
-    true_positives, trials = checked_counts("true_positives", true_positives, trials)
-    false_positives, _ = checked_counts("false_positives", false_positives, trials)
-    alpha, delta = checked_alpha(alpha), checked_delta(delta)
+    true_positives, trials = check_counts("true_positives", true_positives, trials)
+    false_positives, _ = check_counts("false_positives", false_positives, trials)
+    alpha, delta = check_alpha(alpha), check_delta(delta)
     hit_low, hit_high = interval(true_positives, trials, alpha)
     alarm_low, alarm_high = interval(false_positives, trials, alpha)
     best_hit_low, _ = interval(trials, trials, alpha)
@@ -44,13 +47,50 @@ def baseline(
         candidates=2,
         delta=delta,
         method="baseline",
+        any_time=interval is confidence_sequence,
     )
 
 
 def epsilon_from_rates(true_positive: float, false_positive: float, delta: float = 0.0) -> float:
-    """Return max(0, ln((TPR - delta) / FPR)): 0 where TPR <= delta, else infinite at FPR = 0."""
+    """Return max(0, ln((TPR - delta) / FPR)): 0 if TPR <= delta, otherwise infinite at FPR = 0."""
     if true_positive <= delta:
         return 0.0
     if false_positive == 0:
         return math.inf
     return max(0.0, math.log((true_positive - delta) / false_positive))
+
+
+class Baseline:
+    """Both candidates are rewritten, each in a row of its own; in the first row v1 is the secret.
+
+    A row is right if v1 is named on M(v1), and v2 on M(v2); anything else on M(v2), no answer
+    included, is a false positive.
+    """
+
+    name = "baseline"
+    title = "baseline"
+    rows_per_trial = 2
+
+    def refuse(self, candidates: int | None) -> str:
+        """Refuse any number of candidates but two."""
+        if candidates == 2:
+            return ""
+        number = "all" if candidates is None else candidates
+        return f"k is {number}, but the baseline estimator is defined for k = 2; use 'reduced' for other k"
+
+    def count(self, plan: Plan, choices: Choices, candidates: int) -> Counts:
+        """Count true positives and true negatives."""
+        return count_right(plan, choices, candidates, self.rows_per_trial)
+
+    def bound(self, counts: Counts, alpha: float, delta: float, *, any_time: bool = False) -> Bound:
+        """Return the bound from the rates of true and of false positives."""
+        true_positives, true_negatives = counts.right
+        interval = confidence_sequence if any_time else clopper_pearson
+        return baseline(true_positives, counts.trials - true_negatives, counts.trials, alpha, delta, interval)
+
+    def alpha_for(self, error: float) -> float:
+        """Return the error itself: two ends can fail, each with half of alpha."""
+        return error
+
+
+ESTIMATOR: Estimator = Baseline()

@@ -26,7 +26,7 @@ class Bound:
     """What an attack proved about epsilon, with everything needed to read the number.
 
     Only `lower` and `ceiling` speak of the mechanism: no attack proves privacy. `point` and
-    `upper` describe this attack's success and are infinite where it was never wrong.
+    `upper` describe this attack's success and are infinite if it was never wrong.
     """
 
     lower: float
@@ -51,6 +51,8 @@ class Bound:
     candidates: int
     delta: float
     method: Method
+    any_time: bool = False
+    """Whether the bound holds at every look, so that the number of trials need not be fixed beforehand."""
 
     @property
     def leakage(self) -> float:
@@ -72,9 +74,9 @@ class Bound:
 
 
 def epsilon_from_success(success: float, candidates: int = 2, delta: float = 0.0) -> float:
-    """Return max(0, ln((k - 1) (p - delta) / (1 - p))): 0 where p <= delta, infinite at p = 1."""
-    success = checked_share("success", success)
-    candidates, delta = checked_candidates(candidates), checked_delta(delta)
+    """Return max(0, ln((k - 1) (p - delta) / (1 - p))): 0 if p <= delta, infinite at p = 1."""
+    success = check_share("success", success)
+    candidates, delta = check_candidates(candidates), check_delta(delta)
     if success <= delta:
         return 0.0
     if success == 1:
@@ -88,7 +90,7 @@ def success_from_epsilon(epsilon: float, candidates: int = 2, delta: float = 0.0
     It is also the largest success rate that any attack can have against an (epsilon, delta)-LDP
     mechanism, and the inverse of `epsilon_from_success` above epsilon = 0.
     """
-    candidates, delta = checked_candidates(candidates), checked_delta(delta)
+    candidates, delta = check_candidates(candidates), check_delta(delta)
     if not isinstance(epsilon, Real) or not epsilon >= 0:
         raise SpecError(f"epsilon is {epsilon!r}; it must be 0 or larger (infinity is allowed).")
     others = (candidates - 1) * math.exp(-epsilon)  # e^-epsilon and not e^epsilon: that one overflows
@@ -99,9 +101,9 @@ def bound_from_interval(
     method: Method, interval: Interval, counts: tuple[int, int], candidates: int, alpha: float, delta: float
 ) -> Bound:
     """Return the bound that an interval for the success rate gives; counts are (correct, trials)."""
-    correct, trials = checked_counts("correct", *counts)
-    candidates, delta = checked_candidates(candidates), checked_delta(delta)
-    alpha = checked_alpha(alpha)
+    correct, trials = check_counts("correct", *counts)
+    candidates, delta = check_candidates(candidates), check_delta(delta)
+    alpha = check_alpha(alpha)
     low, high = interval(correct, trials, alpha)
     all_correct_low, _ = interval(trials, trials, alpha)
     return Bound(
@@ -119,10 +121,11 @@ def bound_from_interval(
         candidates=candidates,
         delta=delta,
         method=method,
+        any_time=method == "sequential",
     )
 
 
-def checked_counts(name: str, count: int, trials: int) -> tuple[int, int]:
+def check_counts(name: str, count: int, trials: int) -> tuple[int, int]:
     """Return a count and its number of trials as plain integers, or say what is wrong with them."""
     if not isinstance(trials, Integral) or not 1 <= trials <= MOST_TRIALS:
         raise SpecError(f"trials is {trials!r}; it must be an integer from 1 to {MOST_TRIALS}.")
@@ -133,28 +136,28 @@ def checked_counts(name: str, count: int, trials: int) -> tuple[int, int]:
     return int(count), int(trials)
 
 
-def checked_candidates(candidates: int) -> int:
+def check_candidates(candidates: int) -> int:
     """Return the number of candidates as a plain integer, or say what is wrong with it."""
     if not isinstance(candidates, Integral) or candidates < 2:
         raise SpecError(f"candidates is {candidates!r}; it must be an integer of at least 2.")
     return int(candidates)
 
 
-def checked_alpha(alpha: float) -> float:
+def check_alpha(alpha: float) -> float:
     """Return alpha as a plain float, or say what is wrong with it."""
     if not isinstance(alpha, Real) or not 0 < alpha < 1:
         raise SpecError(f"alpha is {alpha!r}; it must be above 0 and below 1, as in 0.01.")
     return float(alpha)
 
 
-def checked_delta(delta: float) -> float:
+def check_delta(delta: float) -> float:
     """Return delta as a plain float, or say what is wrong with it."""
     if not isinstance(delta, Real) or not 0 <= delta < 1:
         raise SpecError(f"delta is {delta!r}; it must be at least 0 and below 1, as in 1e-5.")
     return float(delta)
 
 
-def checked_share(name: str, share: float) -> float:
+def check_share(name: str, share: float) -> float:
     """Return a share as a plain float, or say what is wrong with it."""
     if not isinstance(share, Real) or not 0 <= share <= 1:
         raise SpecError(f"{name} is {share!r}; it must be between 0 and 1.")

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 
-from tedaudit.estimators.bound import checked_alpha, checked_counts
+from tedaudit.estimators.bound import check_alpha, check_counts
 
 
 def clopper_pearson(successes: int, trials: int, alpha: float = 0.01) -> tuple[float, float]:
@@ -13,8 +13,8 @@ def clopper_pearson(successes: int, trials: int, alpha: float = 0.01) -> tuple[f
     the rate. The number of trials must have been fixed beforehand: for a look at an unfinished
     run, or one that is extended after a look, see `sequential`.
     """
-    successes, trials = checked_counts("successes", successes, trials)
-    tail = checked_alpha(alpha) / 2
+    successes, trials = check_counts("successes", successes, trials)
+    tail = check_alpha(alpha) / 2
     # The upper end for successes is the lower end for failures, seen from the other side.
     return _lower_end(successes, trials, tail), 1 - _lower_end(trials - successes, trials, tail)
 
@@ -22,7 +22,7 @@ def clopper_pearson(successes: int, trials: int, alpha: float = 0.01) -> tuple[f
 def _lower_end(successes: int, trials: int, tail: float) -> float:
     """Return the rate at which `successes` or more have probability `tail`: a beta quantile.
 
-    Not by `betaincinv`: scipy 1.17 misses the tail where a parameter is 1,000, by a relative
+    Not by `betaincinv`: scipy 1.17 misses the tail if a parameter is 1,000, by a relative
     2e-4 at 10^7 trials and without limit above 10^8. `betainc` itself is exact to 1e-11.
     """
     from scipy.special import betainc

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import SpecError
-from tedaudit.estimators.bound import Interval, checked_alpha, checked_counts, epsilon_from_success
+from tedaudit.estimators.bound import Interval, check_alpha, check_counts, epsilon_from_success
 from tedaudit.estimators.intervals import clopper_pearson
 from tedaudit.estimators.sequential import log_evidence
 
@@ -55,11 +55,11 @@ class Scale:
 
 def paired_counts(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedCounts:
     """Count trials by who was right; both arrays say it trial by trial."""
-    one, two = np.asarray(first, dtype=np.bool_), np.asarray(second, dtype=np.bool_)
-    if one.shape != two.shape or one.ndim != 1:
-        raise SpecError(f"Outcomes of shape {one.shape} and {two.shape} are not of the same trials.")
-    both, either = int((one & two).sum()), int((one | two).sum())
-    return PairedCounts(both, int(one.sum()) - both, int(two.sum()) - both, len(one) - either)
+    left, right = np.asarray(first, dtype=np.bool_), np.asarray(second, dtype=np.bool_)
+    if left.shape != right.shape or left.ndim != 1:
+        raise SpecError(f"Outcomes of shape {left.shape} and {right.shape} are not of the same trials.")
+    both, either = int((left & right).sum()), int((left | right).sum())
+    return PairedCounts(both, int(left.sum()) - both, int(right.sum()) - both, len(left) - either)
 
 
 def mcnemar(counts: PairedCounts, *, any_time: bool = False) -> float:
@@ -89,11 +89,11 @@ def paired_interval(
     (Clopper and Pearson 1934): 0.8 alpha goes to t and 0.1 alpha to q, and a union bound joins them.
     Conservative at every sample size, which the score intervals of Tango (1998) and Newcombe (1998)
     are not, and a tenth wider than the normal one at 2,000 discordant trials. It leaves out 0 only
-    where `mcnemar` rejects at 0.8 alpha. With `confidence_sequence` it holds at every look. Trials
+    if `mcnemar` rejects at 0.8 alpha. With `confidence_sequence` it holds at every look. Trials
     must be drawn alike and independently, as those of a plan are.
     """
-    alpha = checked_alpha(alpha)
-    discordant, trials = checked_counts("discordant", counts.discordant, counts.trials)
+    alpha = check_alpha(alpha)
+    discordant, trials = check_counts("discordant", counts.discordant, counts.trials)
     rate_low, rate_high = interval(discordant, trials, _TO_NUMBER * alpha)
     low, high = 0.0, 1.0
     if discordant:
@@ -107,7 +107,7 @@ def separate_intervals(first: tuple[float, float], second: tuple[float, float]) 
     """Return the interval of a difference from one of each side, at half of alpha each.
 
     By the union bound, so it holds although two plans of one seed may share rewrites. Ends may be
-    infinite; where both sides are, nothing is known of the difference.
+    infinite; if both sides are, nothing is known of the difference.
     """
     low = -np.inf if np.isinf(first[1]) else second[0] - first[1]
     high = np.inf if np.isinf(second[1]) else second[1] - first[0]
@@ -135,7 +135,7 @@ def epsilon_bootstrap(
     """
     from scipy.stats import binom
 
-    tail = checked_alpha(alpha) / 2
+    tail = check_alpha(alpha) / 2
     cells = np.array([counts.both, counts.first_only, counts.second_only, counts.neither]) + 0.25
     left, drawn = np.full(len(coins), counts.trials), []
     for at in range(3):
@@ -158,7 +158,7 @@ def _epsilons(correct: npt.NDArray[np.int64], trials: int, scale: Scale) -> Floa
 
 
 def rank_agreement(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Return Kendall's tau-b of two rankings of the same things, or None where one ranks nothing.
+    """Return Kendall's tau-b of two rankings of the same things, or None if one ranks nothing.
 
     1: the same order; -1: the reverse. Ties count for neither (Kendall 1945).
     """

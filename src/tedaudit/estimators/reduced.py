@@ -2,6 +2,9 @@
 
 from tedaudit.estimators.bound import Bound, bound_from_interval
 from tedaudit.estimators.intervals import clopper_pearson
+from tedaudit.estimators.protocol import Choices, Counts, Estimator, count_right
+from tedaudit.estimators.sequential import sequential
+from tedaudit.types import Plan
 
 
 def reduced_form(
@@ -14,7 +17,35 @@ def reduced_form(
 
     The trials need not be alike. Against an (epsilon, delta)-LDP mechanism no trial succeeds with
     a probability above `success_from_epsilon(epsilon)`, whatever its candidates and whatever came
-    before it, so the count is stochastically at most a binomial one with that rate. What must be
-    fixed beforehand is the number of trials; see `sequential` where it is not.
+    before it, so the count is stochastically at most a binomial one with that rate. The number of
+    trials must be fixed beforehand; if it is not, see `sequential`.
     """
     return bound_from_interval("reduced form", clopper_pearson, (correct, trials), candidates, alpha, delta)
+
+
+class ReducedForm:
+    """One rewrite per trial, of the secret; any number of candidates."""
+
+    name = "reduced"
+    title = "reduced form"
+    rows_per_trial = 1
+
+    def refuse(self, candidates: int | None) -> str:  # noqa: ARG002
+        """Refuse no number of candidates."""
+        return ""
+
+    def count(self, plan: Plan, choices: Choices, candidates: int) -> Counts:
+        """Count the trials in which the secret was named."""
+        return count_right(plan, choices, candidates, self.rows_per_trial)
+
+    def bound(self, counts: Counts, alpha: float, delta: float, *, any_time: bool = False) -> Bound:
+        """Return the reduced-form bound, or the one that holds at every look."""
+        estimate = sequential if any_time else reduced_form
+        return estimate(counts.correct, counts.trials, counts.candidates, alpha, delta)
+
+    def alpha_for(self, error: float) -> float:
+        """Return twice the error: one end of a two-sided interval can fail."""
+        return 2 * error
+
+
+ESTIMATOR: Estimator = ReducedForm()

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import SpecError
-from tedaudit.estimators.bound import Bound, bound_from_interval, checked_share
+from tedaudit.estimators.bound import Bound, bound_from_interval, check_share
 from tedaudit.estimators.intervals import lowest_kept
 
 Floats = npt.NDArray[np.float64]
@@ -53,7 +53,7 @@ def log_evidence(correct: npt.ArrayLike, trials: npt.ArrayLike, success: float) 
     """
     from scipy.special import betaincc, betaln, xlog1py, xlogy
 
-    if not 0 < checked_share("success", success) < 1:
+    if not 0 < check_share("success", success) < 1:
         raise SpecError(f"success is {success!r}; it must be above 0 and below 1.")
     right, total = np.asarray(correct, dtype=np.float64), np.asarray(trials, dtype=np.float64)
     wrong = total - right
@@ -76,7 +76,7 @@ def _lower_end(correct: int, trials: int, alpha: float) -> float:
     The search starts between
 
     - a rate that is surely rejected: (1 - v + v / p0)^s >= v / p0 gives M >= 1 / (p0 (f + 1) (f + 2));
-    - a rate that surely is not: s / T, since no larger one is likelier and so M <= 1, or, where
+    - a rate that surely is not: s / T, since no larger one is likelier and so M <= 1, or, if
       all T were right, T / (T + 1), since M is (1 + 1 / T)^T - T / (T + 1) there: below 2.
     """
     if correct == 0:

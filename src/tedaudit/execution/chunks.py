@@ -5,18 +5,19 @@ it can run in this process, in another one or on another machine with the same r
 """
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from tedaudit.batches import Draws, Guesses, Observations, Ragged, Rewrites
 from tedaudit.errors import PluginError
+from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.registry import Reference
-from tedaudit.types import Draw, Guess, Observation, Rewrite
+from tedaudit.seeding import key_numbers, key_words
+from tedaudit.types import Draw, Observation, Rewrite
 
 
 @dataclass(frozen=True)
@@ -24,61 +25,54 @@ class RewriteChunk:
     """Draws for one mechanism, sorted by text so that it can do the noise-free work once."""
 
     plugin: Reference
-    draws: Sequence[Draw]
+    draws: Draws
 
     def __len__(self) -> int:
         return len(self.draws)
 
+    def batch(self, start: int, stop: int) -> Sequence[Draw]:
+        """Return what the mechanism is given of a run of rows."""
+        return self.draws[start:stop]
+
 
 @dataclass(frozen=True)
 class GuessChunk:
-    """Outputs for one attack; candidates are positions in the pool, or None for all of it.
+    """Outputs with their candidates, for one attack.
 
     `mechanism` and `epsilon` say what made the outputs, for attacks that use it; `practice` holds texts
     for those that try it themselves.
     """
 
     plugin: Reference
-    pool: Sequence[str]
-    outputs: Sequence[Rewrite]
-    candidates: npt.NDArray[np.int32] | None
-    tie_keys: Sequence[int]
+    observations: Observations
     mechanism: Reference | None = None
-    epsilon: float = math.inf
+    epsilon: Nominal = NO_EPSILON
     practice: Sequence[str] = ()
 
     def __len__(self) -> int:
-        return len(self.outputs)
+        return len(self.observations)
 
-    def observations(self, start: int, stop: int) -> list[Observation]:
+    def batch(self, start: int, stop: int) -> Sequence[Observation]:
         """Return what the attack sees of a run of rows."""
-        pool = self.pool
-        return [
-            Observation(
-                self.outputs[row],
-                pool if self.candidates is None else tuple(pool[i] for i in self.candidates[row]),
-                self.tie_keys[row],
-            )
-            for row in range(start, min(stop, len(self)))
-        ]
+        return self.observations[start:stop]
 
 
 Chunk = RewriteChunk | GuessChunk
 
 
 def write_chunk(path: Path, chunk: Chunk) -> None:
-    """Write a chunk as JSON lines, with an npz file beside it where there are arrays."""
-    plugin = _travelling(chunk.plugin)
+    """Write a chunk as JSON lines, with an npz file beside it if there are latents."""
     if isinstance(chunk, RewriteChunk):
-        _write_lines(path, [{"work": "rewrite", "plugin": plugin}, *map(asdict, chunk.draws)])
+        header: dict[str, Any] = {"work": "rewrite", "plugin": _pack(chunk.plugin)}
+        _write_lines(path, [header, *map(asdict, chunk.draws)])
         return
-    positions = None if chunk.candidates is None else chunk.candidates.tolist()
-    header: dict[str, Any] = {"work": "guess", "plugin": plugin, "pool": list(chunk.pool)}
-    header |= {"tie_keys": list(chunk.tie_keys), "candidates": positions}
-    header["mechanism"] = None if chunk.mechanism is None else _travelling(chunk.mechanism)
-    header["epsilon"] = None if math.isinf(chunk.epsilon) else chunk.epsilon
+    seen = chunk.observations
+    header = {"work": "guess", "plugin": _pack(chunk.plugin), "pool": list(seen.pool)}
+    header |= {"tie_keys": key_numbers(seen.tie_keys), "candidates": _positions(seen.candidates)}
+    header["mechanism"] = None if chunk.mechanism is None else _pack(chunk.mechanism)
+    header["epsilon"] = chunk.epsilon.json
     header["practice"] = list(chunk.practice)
-    _write_lines(path, [header, *_without_latents(path, chunk.outputs)])
+    _write_lines(path, [header, *_separate_latents(path, seen.outputs)])
 
 
 def read_chunk(path: Path) -> Chunk:
@@ -86,21 +80,17 @@ def read_chunk(path: Path) -> Chunk:
     header, *rows = _read_lines(path)
     plugin = Reference(**header["plugin"])
     if header["work"] == "rewrite":
-        return RewriteChunk(plugin, [Draw(**row) for row in rows])
-    positions = header["candidates"]
-    candidates = None if positions is None else np.asarray(positions, dtype=np.int32)
+        return RewriteChunk(plugin, Draws.of([Draw(**row) for row in rows]))
+    candidates = _from_positions(header["candidates"])
+    outputs, keys = _join_latents(path, rows), key_words(header["tie_keys"])
+    seen = Observations(outputs, tuple(header["pool"]), candidates, keys)
     mechanism = None if header["mechanism"] is None else Reference(**header["mechanism"])
-    epsilon = math.inf if header["epsilon"] is None else float(header["epsilon"])
-    outputs = _with_latents(path, rows)
-    return GuessChunk(
-        plugin, tuple(header["pool"]), outputs, candidates, header["tie_keys"], mechanism, epsilon,
-        tuple(header["practice"]),
-    )  # fmt: skip
+    return GuessChunk(plugin, seen, mechanism, Nominal.of(header["epsilon"]), tuple(header["practice"]))
 
 
-def described(plugin: Reference) -> str:
+def first_line_for(plugin: Reference) -> str:
     """Return the first line of a file of rewriting by this plug-in."""
-    return json.dumps({"work": "rewrite", "plugin": _travelling(plugin)})
+    return json.dumps({"work": "rewrite", "plugin": _pack(plugin)})
 
 
 def first_line(path: Path) -> str:
@@ -109,34 +99,28 @@ def first_line(path: Path) -> str:
         return lines.readline().rstrip("\n")
 
 
-def write_result(path: Path, result: Sequence[Rewrite] | Sequence[Guess]) -> None:
+def write_result(path: Path, result: Rewrites | Guesses) -> None:
     """Write the outcome of a chunk."""
-    if result and isinstance(result[0], Guess):
-        scores = {f"scores{i}": np.asarray(g.scores) for i, g in enumerate(result) if isinstance(g, Guess)}
-        shown = {
-            f"shown{i}": np.asarray(g.shown)
-            for i, g in enumerate(result)
-            if isinstance(g, Guess) and g.shown is not None
-        }
-        usable = np.array([g.usable for g in result if isinstance(g, Guess)])
-        with path.open("wb") as file:
-            np.savez(file, usable=usable, **scores, **shown)  # type: ignore[arg-type]
+    if isinstance(result, Rewrites):
+        _write_lines(path, _separate_latents(path, result))
         return
-    _write_lines(path, _without_latents(path, [r for r in result if isinstance(r, Rewrite)]))
+    columns = {"usable": result.usable, **_pack_rows("scores", result.scores)}
+    if result.shown is not None:
+        columns |= _pack_rows("shown", result.shown)
+    with path.open("wb") as file:
+        np.savez(file, **columns)
 
 
-def read_result(path: Path, chunk: Chunk) -> list[Rewrite] | list[Guess]:
+def read_result(path: Path, chunk: Chunk) -> Rewrites | Guesses:
     """Return the outcome of a chunk."""
     if isinstance(chunk, RewriteChunk):
-        return _with_latents(path, _read_lines(path))
-    if not len(chunk):
-        return []
+        return _join_latents(path, _read_lines(path))
     with np.load(path) as stored:
-        usable = stored["usable"].tolist()
-        return [Guess(stored[f"scores{i}"], usable[i], stored.get(f"shown{i}")) for i in range(len(usable))]
+        shown = _unpack_rows("shown", stored) if "shown" in stored or "shown_values" in stored else None
+        return Guesses(_unpack_rows("scores", stored), stored["usable"], shown)
 
 
-def _travelling(plugin: Reference) -> dict[str, Any]:
+def _pack(plugin: Reference) -> dict[str, Any]:
     """Return a reference as plain values; an object of this process has none."""
     if plugin.live is not None or any(callable(value) for value in plugin.params.values()):
         raise PluginError(
@@ -146,32 +130,67 @@ def _travelling(plugin: Reference) -> dict[str, Any]:
     return {"kind": plugin.kind, "name": plugin.name, "params": dict(plugin.params)}
 
 
-def _without_latents(path: Path, rewrites: Sequence[Rewrite]) -> list[dict[str, Any]]:
-    latents = {f"latent{i}": r.latent for i, r in enumerate(rewrites) if r.latent is not None}
+def _positions(candidates: Any) -> list[list[int]] | None:
+    """Return the positions of candidates as lists, or None if they are the whole pool."""
+    if isinstance(candidates, Ragged):
+        rows = [candidates.row(i) for i in range(len(candidates))]
+        return [[] if row is None else row.tolist() for row in rows]
+    return None if candidates is None else candidates.tolist()
+
+
+def _from_positions(rows: list[list[int]] | None) -> Any:
+    if rows is None:
+        return None
+    if len({len(row) for row in rows}) > 1:
+        return Ragged.of(rows, np.int32)
+    return np.asarray(rows, dtype=np.int32).reshape(len(rows), len(rows[0]) if rows else 0)
+
+
+def _pack_rows(name: str, rows: Any) -> dict[str, Any]:
+    """Return a matrix or a ragged column as arrays for a file."""
+    if not isinstance(rows, Ragged):
+        return {name: rows}
+    missing = np.zeros(len(rows), dtype=np.bool_) if rows.missing is None else rows.missing
+    return {f"{name}_values": rows.values, f"{name}_offsets": rows.offsets, f"{name}_missing": missing}
+
+
+def _unpack_rows(name: str, stored: Any) -> Any:
+    if name in stored:
+        return stored[name]
+    missing = stored[f"{name}_missing"]
+    return Ragged(stored[f"{name}_values"], stored[f"{name}_offsets"], missing if missing.any() else None)
+
+
+def _separate_latents(path: Path, rewrites: Rewrites) -> list[dict[str, Any]]:
+    """Write latents beside the file, and return the rest of every rewrite as plain values."""
     beside = Path(f"{path}.npz")
-    beside.unlink(missing_ok=True)  # another chunk's latents must not be taken for this one's
+    beside.unlink(missing_ok=True)  # latents of another chunk must not be taken for those of this one
+    rows = list(rewrites)
+    latents = {f"latent{i}": row.latent for i, row in enumerate(rows) if row.latent is not None}
     if latents:
         with beside.open("wb") as file:
             np.savez(file, **latents)  # type: ignore[arg-type]
-    return [asdict(replace(rewrite, latent=None)) for rewrite in rewrites]
+    return [asdict(replace(row, latent=None)) for row in rows]
 
 
-def _with_latents(path: Path, rows: Sequence[dict[str, Any]]) -> list[Rewrite]:
+def _join_latents(path: Path, rows: Sequence[dict[str, Any]]) -> Rewrites:
     beside = Path(f"{path}.npz")
     latents: dict[str, Any] = {}
     if beside.exists():
         with np.load(beside) as stored:
             latents = dict(stored)
-    return [
-        Rewrite(
-            row["text"],
-            None if row["tokens"] is None else tuple(row["tokens"]),
-            latents.get(f"latent{i}"),
-            row["units"],
-            row["error"],
-        )
-        for i, row in enumerate(rows)
-    ]
+    return Rewrites.of(
+        [
+            Rewrite(
+                row["text"],
+                None if row["tokens"] is None else tuple(row["tokens"]),
+                latents.get(f"latent{i}"),
+                row["units"],
+                row["error"],
+            )
+            for i, row in enumerate(rows)
+        ]
+    )
 
 
 def _write_lines(path: Path, rows: Sequence[dict[str, Any]]) -> None:

@@ -1,89 +1,142 @@
 """Makes the plans of an audit, or extends those that a run directory already holds."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tedaudit.abilities import WritesOnce
 from tedaudit.errors import RunDirectoryError, SpecError
-from tedaudit.inference.encoders import load_encoder
+from tedaudit.inference.encoders import Encoder, load_encoder
 from tedaudit.plans.candidates import Pool, Sampling
-from tedaudit.plans.trials import distractors, make_disjoint_plan, make_plan, numbered
+from tedaudit.plans.plans import (
+    join_plans,
+    make_disjoint_plan,
+    make_plan,
+    measure_distractors,
+    name_plan,
+    number_replicates,
+    refuse_large_k,
+)
 from tedaudit.seeding import derive
 from tedaudit.spec.model import AuditSpec, PlanSpec
-from tedaudit.store.directory import RunDirectory, difference, key_of
+from tedaudit.store.directory import RunDirectory
+from tedaudit.store.files import difference, key_of
 from tedaudit.types import Corpus, Mechanism, Plan
+
+_WEIGHTS = "encoder_weights"  # absent from plans of format 1
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTrials:
+    """A plan with its name, its key and the number of candidates in each of its trials."""
+
+    name: str
+    key: str
+    plan: Plan
+    candidates: int
 
 
 class Planner:
-    """Makes plans or extends those that lie in the run directory; embeds the corpus at most once."""
+    """Makes or extends plans; loads the encoder and embeds the corpus at most once."""
 
-    def __init__(self, spec: AuditSpec, corpus: Corpus, store: RunDirectory, old: Any) -> None:
-        self._spec, self._corpus, self._store = spec, corpus, store
-        self._old = {} if old is None else old["plans"]
+    def __init__(self, spec: AuditSpec, corpus: Corpus, store: RunDirectory, old: Mapping[str, Any]) -> None:
+        self._spec, self._corpus, self._store, self._old = spec, corpus, store, old
+        self._encoder: Encoder | None = None
         self._pool: Pool | None = None
-        self._done: dict[str, Plan] = {}
+        self._planned: dict[str, PlannedTrials] = {}
         self._seen: dict[str, int] = {}
-        self.infos: dict[str, dict[str, Any]] = {}
+        self.encoder_fingerprint: Mapping[str, str] | None = None  # of the distances, if plans record it
+        self.infos: dict[str, dict[str, Any]] = {}  # what the manifest says of each plan
 
     def plan(
         self, spec: PlanSpec, mechanism: Mechanism, label: str, epsilons: Sequence[float]
-    ) -> tuple[str, str, Plan]:
-        """Return name, key and plan for a mechanism."""
-        size = len(self._corpus.texts)
+    ) -> PlannedTrials:
+        """Return the plan of a mechanism; one that writes each text once has a plan of its own."""
+        usable = None
+        if isinstance(mechanism, WritesOnce):
+            usable = mechanism.available(self._corpus.texts, epsilons)
+        name = name_plan(spec.name, None if usable is None else label)
+        if name not in self._planned:
+            self._planned[name] = self._make(name, spec, label, usable)
+        return self._planned[name]
+
+    def _make(
+        self, name: str, spec: PlanSpec, label: str, usable: npt.NDArray[np.bool_] | None
+    ) -> PlannedTrials:
         sampling = None if spec.k == "all" else Sampling(spec.k, spec.strategy, spec.temperature, spec.top)
-        once = isinstance(mechanism, WritesOnce)
-        name = f"{spec.name}@{label}" if once else spec.name
+        if usable is not None and sampling is None:
+            raise SpecError(
+                f"'{label}' has one rewrite of each text, so candidate sets may share no text and k "
+                f"cannot be 'all'. Use a k from 2 to {int(usable.sum())}."
+            )
+        if usable is None and sampling is not None:
+            refuse_large_k(sampling, len(self._corpus.texts))  # before an encoder is loaded
+        determinants = self._determinants(name, spec, sampling, usable)
+        key = key_of(determinants)
+        if usable is not None and sampling is not None:
+            plan = self._make_disjoint(name, sampling, usable, key, spec)
+        else:
+            plan = self._extend(name, sampling, key, spec)
+        candidates = len(self._corpus.texts) if spec.k == "all" else spec.k
+        own = {"base": spec.name, "mechanism": None if usable is None else label}
+        self.infos[name] = {
+            "key": key, "determinants": _plain(determinants), **own, **spec.sampling_fields,
+            "k": candidates, "estimator": spec.estimator, "looks": self._looks(name),
+            "notes": self._describe(plan, spec),
+        }  # fmt: skip
+        return PlannedTrials(name, key, plan, candidates)
+
+    def _determinants(
+        self, name: str, spec: PlanSpec, sampling: Sampling | None, usable: npt.NDArray[np.bool_] | None
+    ) -> dict[str, Any]:
+        """Return what determines a plan; refuse if a stored plan of that name was determined by other things.
+
+        A plan of format 1 did not record the weights of its encoder: it goes on without them.
+        """
         uses_distance = sampling is not None and not sampling.uniform
-        what: dict[str, Any] = {
+        determinants: dict[str, Any] = {
             "corpus": self._corpus.fingerprint, "seed": self._spec.seed, "estimator": spec.estimator,
             "sampling": None if sampling is None else asdict(sampling),
             "encoder": self._spec.encoder if uses_distance else None,
         }  # fmt: skip
-        usable = None
-        if isinstance(mechanism, WritesOnce):
-            usable = mechanism.available(self._corpus.texts, epsilons)
-            what["available"] = key_of({"usable": np.flatnonzero(usable).tolist()})
-            if sampling is None:
-                raise SpecError(
-                    f"'{label}' has one rewrite of each text, so candidate sets may share no text and k "
-                    f"cannot be 'all'. Use a k from 2 to {int(usable.sum())}."
-                )
-        key = key_of(what)
-        if name not in self._done:
-            self._check_same(name, what)
-            if usable is not None and sampling is not None:
-                self._done[name] = self._disjoint(name, sampling, usable, key, spec)
-            else:
-                self._done[name] = self._extended(name, sampling, key, spec)
-            self._note(name, what, self._done[name], spec, size)
-        return name, key, self._done[name]
-
-    def _check_same(self, name: str, what: dict[str, Any]) -> None:
-        if name in self._old and self._old[name]["key"] != key_of(what):
-            changes = difference(self._old[name].get("determinants", {}), _told(what))
+        if usable is not None:
+            determinants["available"] = key_of({"usable": np.flatnonzero(usable).tolist()})
+        stored = self._old.get(name)
+        recorded = {} if stored is None else stored["determinants"]
+        is_another_encoder = recorded.get("encoder") not in (None, determinants["encoder"])
+        if is_another_encoder and _WEIGHTS in recorded:  # its name is enough to refuse it: do not load it
+            determinants[_WEIGHTS] = recorded[_WEIGHTS]
+        elif uses_distance and (stored is None or _WEIGHTS in recorded):
+            self.encoder_fingerprint = self._load_encoder().fingerprint()
+            determinants[_WEIGHTS] = dict(self.encoder_fingerprint)
+        if stored is not None and stored["key"] != key_of(determinants):
+            changes = difference(stored.get("determinants", {}), _plain(determinants))
             raise RunDirectoryError(
                 f"'{self._store.root}' holds a plan '{name}' that was made with other settings: {changes}. "
                 "Results cannot be mixed: choose another `out`, or delete that folder."
             )
+        return determinants
 
-    def _extended(self, name: str, sampling: Sampling | None, key: str, spec: PlanSpec) -> Plan:
-        """Return the stored plan, lengthened where more trials are asked for."""
-        per_trial = 2 if spec.estimator == "baseline" else 1
-        stored = self._store.plan(name, key) if name in self._old else None
-        have = 0 if stored is None else len(stored) // per_trial
-        if stored is not None and have >= self._spec.trials:
+    def _extend(self, name: str, sampling: Sampling | None, key: str, spec: PlanSpec) -> Plan:
+        """Return the stored plan, lengthened if more trials are asked for."""
+        rows = spec.reader.rows_per_trial
+        stored = self._stored(name, key)
+        trials = 0 if stored is None else len(stored) // rows
+        if stored is not None and trials >= self._spec.trials:
             return stored
         self._note_look(name, stored)
-        wanted = range(have, self._spec.trials)
         noise = derive(self._spec.seed, "plan", repr(sampling))
-        more = make_plan(self._vectors(sampling), sampling, wanted, noise, both=per_trial == 2)
-        return numbered(more if stored is None else _joined(stored, more))
+        new = range(trials, self._spec.trials)
+        more = make_plan(self._embed(sampling), sampling, new, noise, rows_per_trial=rows)
+        return number_replicates(more if stored is None else join_plans(stored, more))
 
-    def _disjoint(self, name: str, sampling: Sampling, usable: Any, key: str, spec: PlanSpec) -> Plan:
-        stored = self._store.plan(name, key) if name in self._old else None
+    def _make_disjoint(
+        self, name: str, sampling: Sampling, usable: npt.NDArray[np.bool_], key: str, spec: PlanSpec
+    ) -> Plan:
+        stored = self._stored(name, key)
         most = int(usable.sum()) // sampling.k
         if self._spec.trials > most:
             way_out = f"Set trials to {most} or fewer." if most else "Use a smaller k or a larger table."
@@ -92,54 +145,50 @@ class Planner:
                 f"{int(usable.sum()):,} texts at every epsilon, and candidate sets of {sampling.k} may share "
                 f"no text: it allows at most {most:,}. {way_out}"
             )
-        per_trial = 2 if spec.estimator == "baseline" else 1
-        if stored is not None and len(stored) >= self._spec.trials * per_trial:
+        rows = spec.reader.rows_per_trial
+        if stored is not None and len(stored) >= self._spec.trials * rows:
             return stored
         self._note_look(name, stored)
         noise = derive(self._spec.seed, "plan", repr(sampling))
-        plan = make_disjoint_plan(self._vectors(sampling), sampling, usable, noise, both=per_trial == 2)
-        return plan.rows(0, self._spec.trials * per_trial)
+        plan = make_disjoint_plan(self._embed(sampling), sampling, usable, noise, rows_per_trial=rows)
+        return plan.rows(0, self._spec.trials * rows)
+
+    def _stored(self, name: str, key: str) -> Plan | None:
+        return self._store.plan(name, key) if name in self._old else None
 
     def _note_look(self, name: str, stored: Plan | None) -> None:
         """Note that a plan with guesses is lengthened: its results may have been looked at."""
-        if stored is not None and any((self._store.root / "guesses" / name).rglob("part-*")):
+        if stored is not None and self._store.has_guesses(name):
             self._seen[name] = len(stored)
 
-    def _vectors(self, sampling: Sampling | None) -> Pool | int:
-        """Return the embedded pool, or only its size where distances play no part."""
-        size = len(self._corpus.texts)
-        if sampling is None or sampling.uniform or sampling.k > size:
-            return size
+    def _looks(self, name: str) -> list[int]:
+        """Return the numbers of rows at which results may have been looked at."""
+        old = self._old.get(name, {"looks": []})["looks"]
+        return sorted({*old, *([self._seen[name]] if name in self._seen else [])})
+
+    def _load_encoder(self) -> Encoder:
+        if self._encoder is None:
+            self._encoder = load_encoder(self._spec.encoder)
+        return self._encoder
+
+    def _embed(self, sampling: Sampling | None) -> Pool | int:
+        """Return the embedded pool, or only its size if distances play no part."""
+        if sampling is None or sampling.uniform:
+            return len(self._corpus.texts)
         if self._pool is None:
-            encoder = load_encoder(self._spec.encoder)
+            encoder = self._load_encoder()
             encoder.fit(self._corpus.texts)
             self._pool = Pool(encoder.encode(self._corpus.texts))
         return self._pool
 
-    def _note(self, name: str, what: dict[str, Any], plan: Plan, spec: PlanSpec, size: int) -> None:
-        old = self._old.get(name, {"looks": []})
-        notes = []
-        found = distractors(plan, size) if spec.estimator == "reduced" else None
-        if found is not None:
-            notes.append(str(found))
-        self.infos[name] = {
-            "key": key_of(what),
-            "determinants": _told(what),
-            "k": size if spec.k == "all" else spec.k,
-            "estimator": spec.estimator,
-            "looks": sorted({*old["looks"], *([self._seen[name]] if name in self._seen else [])}),
-            "notes": notes,
-        }
+    def _describe(self, plan: Plan, spec: PlanSpec) -> list[str]:
+        """Return what a reader should know of the candidate sets; rows that repeat a set are not counted."""
+        if spec.reader.rows_per_trial > 1:
+            return []
+        concentration = measure_distractors(plan, len(self._corpus.texts))
+        return [] if concentration is None else [str(concentration)]
 
 
-def _told(what: dict[str, Any]) -> dict[str, Any]:
+def _plain(determinants: dict[str, Any]) -> dict[str, Any]:
     """Return what determines a plan in a form that JSON holds: a lambda may be infinite."""
-    return {**what, "sampling": str(what["sampling"])}
-
-
-def _joined(first: Plan, second: Plan) -> Plan:
-    both = None
-    if first.candidates is not None and second.candidates is not None:
-        both = np.concatenate([first.candidates, second.candidates])
-    secret = np.concatenate([first.secret, second.secret])
-    return Plan(both, secret, np.zeros(len(secret), dtype=np.int32))
+    return {**determinants, "sampling": str(determinants["sampling"])}

@@ -1,92 +1,32 @@
 """Everything an audit needs before any model work: plug-ins built, plans made, old tables checked."""
 
-import math
 import os
 import platform
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from tedaudit.abilities import BringsTexts, HasLatent, HasOwnEpsilons, KnowsMechanism, Practises
 from tedaudit.corpora._assemble import assemble
 from tedaudit.errors import CorpusError, RunDirectoryError, SpecError
+from tedaudit.execution.jobs import Job, PreparedAttack
 from tedaudit.execution.planner import Planner
-from tedaudit.registry import Reference, build, determinants, written
+from tedaudit.nominal import Nominal
+from tedaudit.registry import Reference, build, describe_object, determinants, model_uses
 from tedaudit.spec.model import AuditSpec, MechanismSpec, PluginSpec
-from tedaudit.store.directory import RunDirectory, check_table, epsilon_name
-from tedaudit.types import Claim, Corpus, Mechanism, Plan, Seen, Split
+from tedaudit.store.directory import RunDirectory
+from tedaudit.types import Corpus, Mechanism, Split
 from tedaudit.version import __version__
 
 _LEAST_PRACTICE, _MOST_PRACTICE = 50, 5_000  # texts
+SAMPLING = "candidate sampling"  # who uses the encoder of the spec
 
 
 @dataclass(frozen=True)
-class Adversary:
-    """An attack as the runner needs it."""
-
-    reference: Reference
-    sees: tuple[Seen, ...]
-    determinants: Mapping[str, Any]
-    knows_mechanism: bool
-    own_rewrites: int = 0
-
-
-@dataclass(frozen=True)
-class Job:
-    """One mechanism on one plan, at all its epsilons and under all attacks."""
-
-    root: Path
-    label: str
-    reference: Reference
-    determinants: Mapping[str, Any]
-    claims: Mapping[float, Claim | None]
-    plan_name: str
-    plan_key: str
-    plan: Plan
-    candidates: int
-    attacks: Mapping[str, Adversary]
-    common: Mapping[str, Any]  # corpus and seed
-    practice: str = ""  # a hash of the texts that attacks practise on
-    bulky: bool = False  # whether rewrites carry a latent, too large to read from all over the disk
-
-    @property
-    def epsilons(self) -> list[float]:
-        """The epsilons of this mechanism."""
-        return list(self.claims)
-
-    def rewrites_at(self, epsilon: float) -> tuple[Path, dict[str, Any], dict[str, Any]]:
-        """Return folder, determinants and description of a table of rewrites."""
-        folder = self.root / "rewrites" / self.label / epsilon_name(epsilon)
-        what = {**self.common, "epsilon": epsilon_name(epsilon), "mechanism": self.determinants}
-        return folder, what, self._about(epsilon)
-
-    def guesses_at(self, epsilon: float, attack: str) -> tuple[Path, dict[str, Any], dict[str, Any]]:
-        """Return folder, determinants and description of a table of guesses."""
-        folder = self.root / "guesses" / self.plan_name / self.label / epsilon_name(epsilon) / attack
-        _, rewrites, about = self.rewrites_at(epsilon)
-        adversary = self.attacks[attack]
-        what = {"plan": self.plan_key, "rewrites": rewrites, "attack": adversary.determinants}
-        about = {**about, "plan": self.plan_name, "attack": attack}
-        if adversary.own_rewrites:
-            what["practice"] = self.practice
-            about["own_rewrites"] = adversary.own_rewrites
-        return folder, what, about
-
-    def _about(self, epsilon: float) -> dict[str, Any]:
-        claim = self.claims[epsilon]
-        return {
-            "label": self.label,
-            "epsilon": None if math.isinf(epsilon) else epsilon,
-            "claim": None if claim is None else asdict(claim),
-        }
-
-
-@dataclass(frozen=True)
-class Setting:
+class PreparedAudit:
     """An audit that has been checked and may be written."""
 
     spec: AuditSpec
@@ -95,33 +35,37 @@ class Setting:
     seen: bytes  # the manifest that this was checked against
     plans: Mapping[str, dict[str, Any]]  # what the manifest says of each plan
     jobs: Sequence[Job]
-    practice: Sequence[str] = ()  # texts for attacks that try the mechanism themselves
+    plugins: Mapping[str, Any]  # built already, by the identity of their reference
+    models: Sequence[dict[str, str]] = ()  # which checkpoints are behind the results
+    practice: Sequence[str] = field(default=())  # texts for attacks that try the mechanism themselves
 
     def write(self) -> None:
         """Write corpus, plans and manifest."""
         old = self.store.manifest() if self.store.exists() else {"plans": {}}
-        copies = [self.store.root / "corpus" / f"{split}.parquet" for split in self.corpus.splits]
-        if "corpus" not in old or not all(path.exists() for path in copies):
+        if "corpus" not in old or not self.store.has_corpus(self.corpus):
             self.store.write_corpus(self.corpus)
         for job in self.jobs:
             self.store.write_plan(job.plan_name, job.plan, job.plan_key)
-        self._write_manifest({**old["plans"], **self.plans})
+        self._write_manifest({**old["plans"], **self.plans}, old.get("models", ()))
 
     def note_looks(self) -> None:
         """Note that results were seen at this number of rows: an extension is then an optional one."""
-        plans = self.store.manifest()["plans"]
+        manifest = self.store.manifest()
         for job in self.jobs:
-            info = plans[job.plan_name]
+            info = manifest["plans"][job.plan_name]
             if job.attacks and len(job.plan) not in info["looks"]:
                 info["looks"].append(len(job.plan))
-        self._write_manifest(plans)
+        self._write_manifest(manifest["plans"], manifest["models"])
 
-    def _write_manifest(self, plans: Mapping[str, Any]) -> None:
+    def _write_manifest(self, plans: Mapping[str, Any], old_models: Sequence[Mapping[str, str]]) -> None:
+        users = {(model["used_by"], model["part"]) for model in self.models}
+        others = [model for model in old_models if (model["used_by"], model["part"]) not in users]
+        notes = self.store.manifest().get("format_notes", []) if self.store.exists() else []
         self.store.write_manifest(
             {
                 "name": self.spec.name,
                 "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                "spec": self.spec.model_dump(mode="json", by_alias=True, fallback=written),
+                "spec": self.spec.model_dump(mode="json", by_alias=True, fallback=describe_object),
                 "corpus": {
                     "name": self.corpus.name,
                     "fingerprint": self.corpus.fingerprint,
@@ -130,53 +74,68 @@ class Setting:
                     "notes": list(self.corpus.notes),
                 },
                 "plans": plans,
+                "models": [*others, *self.models],
+                "format_notes": notes,
                 "machine": _machine(),
             }
         )
 
 
-def prepare(spec: AuditSpec) -> Setting:
+def prepare(spec: AuditSpec) -> PreparedAudit:
     """Return the audit with all its parts, or say what is wrong; writes nothing."""
-    mechanisms = {m.title: build(m.reference("mechanism")) for m in spec.mechanisms}
-    attackers = {a.title: build(a.reference("attack")) for a in spec.attacks}
-    fitting = _fitting(mechanisms, attackers)
+    references = {m.title: m.reference("mechanism") for m in spec.mechanisms}
+    mechanisms = {title: build(reference) for title, reference in references.items()}
+    attack_references = {a.title: a.reference("attack") for a in spec.attacks}
+    attackers = {title: build(reference) for title, reference in attack_references.items()}
+    fitting = _match(mechanisms, attackers)
     attacks = {
-        a.title: Adversary(
-            a.reference("attack"), attackers[a.title].card.sees, determinants(attackers[a.title]),
-            isinstance(attackers[a.title], KnowsMechanism), _own_rewrites(attackers[a.title]),
-        )
-        for a in spec.attacks
-    }  # fmt: skip
+        title: _prepare_attack(attack_references[title], attack) for title, attack in attackers.items()
+    }
     grids = {m.title: epsilons_of(m, mechanisms[m.title], spec.epsilons) for m in spec.mechanisms}
-    corpus = load(spec.corpus, mechanisms)
+    corpus = load_texts(spec.corpus, mechanisms)
     store = RunDirectory(spec.folder)
     seen = store.manifest_bytes()
     old = store.manifest() if store.exists() else None
     if old is not None:
-        _same_corpus(old, corpus, spec)
-    planner = Planner(spec, corpus, store, old)
+        _check_corpus(old, corpus, spec)
+    planner = Planner(spec, corpus, store, {} if old is None else old["plans"])
     practice = practice_texts(corpus)
-    jobs = []
-    for mechanism in spec.mechanisms:
-        title = mechanism.title
-        plugin = mechanisms[title]
-        claims = {epsilon: plugin.claim(epsilon) for epsilon in grids[title]}
-        common = {"corpus": corpus.fingerprint, "seed": spec.seed}
-        about = determinants(plugin)
+    common = {"corpus": corpus.fingerprint, "seed": spec.seed}
+    jobs, models = [], []
+    for title, mechanism in mechanisms.items():
+        claims = {epsilon: mechanism.claim(epsilon) for epsilon in grids[title]}
+        known = determinants(mechanism)
+        models += model_uses(title, mechanism, known)
         for plan_spec in spec.plans:
-            name, key, plan = planner.plan(plan_spec, plugin, title, grids[title])
+            planned = planner.plan(plan_spec, mechanism, title, grids[title])
             jobs.append(
-                Job(store.root, title, mechanism.reference("mechanism"), about, claims, name, key, plan,
-                    len(corpus.texts) if plan_spec.k == "all" else plan_spec.k,
+                Job(store, title, references[title], known, claims, planned,
                     {name: attacks[name] for name in fitting[title]}, common, _hash(practice),
-                    isinstance(plugin, HasLatent))
+                    isinstance(mechanism, HasLatent))
             )  # fmt: skip
     for job in jobs:
-        for epsilon in job.epsilons:
-            check_table(*job.rewrites_at(epsilon)[:2])
-            for attack in job.attacks:
-                check_table(*job.guesses_at(epsilon, attack)[:2])
-    return Setting(spec, store, corpus, seen, planner.infos, jobs, practice)
+        job.check_tables()
+    for title, attack in attackers.items():
+        models += model_uses(title, attack, attacks[title].determinants)
+    models += _encoder_model(spec, planner)
+    built = {reference.identity: mechanisms[title] for title, reference in references.items()}
+    built |= {reference.identity: attackers[title] for title, reference in attack_references.items()}
+    return PreparedAudit(spec, store, corpus, seen, planner.infos, jobs, built, models, practice)
+
+
+def _prepare_attack(reference: Reference, attack: Any) -> PreparedAttack:
+    own_rewrites = attack.own_rewrites if isinstance(attack, Practises) else 0
+    return PreparedAttack(
+        reference, attack.card, determinants(attack), isinstance(attack, KnowsMechanism), own_rewrites
+    )
+
+
+def _encoder_model(spec: AuditSpec, planner: Planner) -> list[dict[str, str]]:
+    """Return the encoder that candidate sets were drawn with, if distances played a part."""
+    weights = (planner.encoder_fingerprint or {}).get("encoder weights")
+    if weights is None:
+        return []
+    return [{"used_by": SAMPLING, "part": "encoder weights", "model": spec.encoder, "checksum": weights}]
 
 
 def practice_texts(corpus: Corpus) -> tuple[str, ...]:
@@ -187,32 +146,28 @@ def practice_texts(corpus: Corpus) -> tuple[str, ...]:
     return distinct[:_MOST_PRACTICE] if len(distinct) >= _LEAST_PRACTICE else corpus.texts[:_MOST_PRACTICE]
 
 
-def _own_rewrites(attack: Any) -> int:
-    return attack.own_rewrites if isinstance(attack, Practises) else 0
-
-
 def _hash(texts: Sequence[str]) -> str:
     return Corpus("practice", {"train": Split(tuple(texts))}).fingerprint[:16]
 
 
-def _fitting(mechanisms: Mapping[str, Mechanism], attackers: Mapping[str, Any]) -> dict[str, list[str]]:
+def _match(mechanisms: Mapping[str, Mechanism], attackers: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return which attacks can be used on each mechanism; one that fits none is refused."""
-    unfit = {
+    reasons = {
         (title, name): attack.unfit(mechanism) if isinstance(attack, KnowsMechanism) else ""
         for title, mechanism in mechanisms.items()
         for name, attack in attackers.items()
     }
     for name in attackers:
-        reasons = [unfit[title, name] for title in mechanisms]
-        if all(reasons):
+        refusals = [reasons[title, name] for title in mechanisms]
+        if all(refusals):
             raise SpecError(
-                f"The attack '{name}' fits no mechanism of this audit: {reasons[0]} Leave it out, or add a "
+                f"The attack '{name}' fits no mechanism of this audit: {refusals[0]} Leave it out, or add a "
                 "mechanism that it fits."
             )
-    return {title: [name for name in attackers if not unfit[title, name]] for title in mechanisms}
+    return {title: [name for name in attackers if not reasons[title, name]] for title in mechanisms}
 
 
-def load(named: PluginSpec | None, mechanisms: Mapping[str, Mechanism]) -> Corpus:
+def load_texts(named: PluginSpec | None, mechanisms: Mapping[str, Mechanism]) -> Corpus:
     """Return the corpus: the one named, the one that the mechanisms bring, or the demo."""
     if named is None:
         bring = [m for m in mechanisms.values() if isinstance(m, BringsTexts)]
@@ -224,21 +179,21 @@ def load(named: PluginSpec | None, mechanisms: Mapping[str, Mechanism]) -> Corpu
         loader = build(named.reference("corpus"))
     corpus: Corpus = loader.load()
     for split in corpus.splits.values():
-        _refuse_broken(corpus.name, split)
+        _refuse_surrogates(corpus.name, split)
     return corpus
 
 
-def epsilons_of(spec: MechanismSpec, mechanism: Mechanism, general: Sequence[float]) -> list[float]:
+def epsilons_of(spec: MechanismSpec, mechanism: Mechanism, general: Sequence[float]) -> list[Nominal]:
     """Return the epsilons of a mechanism: its own, those of the whole spec, or what it takes."""
-    asked = spec.epsilons or general
+    asked: Sequence[float] = spec.epsilons or general
     if isinstance(mechanism, HasOwnEpsilons):
-        return list(mechanism.epsilons(asked))
-    if not asked:
+        asked = mechanism.epsilons(asked)
+    elif not asked:
         raise SpecError(f"'{spec.title}' needs an epsilon: give `epsilons` (or --epsilon), such as 1.")
-    return list(asked)
+    return [Nominal(epsilon) for epsilon in asked]
 
 
-def _same_corpus(manifest: Mapping[str, Any], corpus: Corpus, spec: AuditSpec) -> None:
+def _check_corpus(manifest: Mapping[str, Any], corpus: Corpus, spec: AuditSpec) -> None:
     about = manifest["corpus"]
     if about["fingerprint"] != corpus.fingerprint:
         raise RunDirectoryError(
@@ -247,7 +202,7 @@ def _same_corpus(manifest: Mapping[str, Any], corpus: Corpus, spec: AuditSpec) -
         )
 
 
-def _refuse_broken(name: str, split: Split) -> None:
+def _refuse_surrogates(name: str, split: Split) -> None:
     for position, text in enumerate(split.texts):
         if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
             raise CorpusError(

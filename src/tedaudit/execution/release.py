@@ -1,4 +1,4 @@
-"""Rewrite texts for release: here the noise must be secret, so it comes from fresh system entropy."""
+"""Rewrites texts for release: the noise must be secret, so it comes from fresh system entropy."""
 
 import csv
 import json
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from tedaudit.errors import ContractError, SpecError, listed
+from tedaudit.errors import ContractError, SpecError, join_names
 from tedaudit.seeding import derive
 from tedaudit.types import Draw, Mechanism, Rewrite
 
@@ -64,12 +64,12 @@ def release(
         rows = range(start, min(start + step, len(texts)))
         places = [(row, draw) for row in rows for draw in range(order.draws)]
         draws = [Draw(texts[row], order.epsilon, order.key(texts[row], row, draw)) for row, draw in places]
-        found = mechanism.rewrite(draws)
-        if len(found) != len(draws):
+        rewrites = mechanism.rewrite(draws)
+        if len(rewrites) != len(draws):
             raise ContractError(
-                f"'{mechanism.card.name}' was given {len(draws)} draws and returned {len(found)} rewrites."
+                f"'{mechanism.card.name}' was given {len(draws)} draws and returned {len(rewrites)} rewrites."
             )
-        for (row, draw), rewrite in zip(places, found, strict=True):
+        for (row, draw), rewrite in zip(places, rewrites, strict=True):
             yield Released(row, draw, rewrite)
         if progress is not None:
             progress("rewriting", rows.stop * order.draws, total)
@@ -81,7 +81,7 @@ def format_of(path: Path | None, asked: str) -> Format:
     for known in FORMATS:
         if wanted == known:
             return known
-    raise SpecError(f"The output format is '{wanted}'; it is one of: {listed(FORMATS)} (--format).")
+    raise SpecError(f"The output format is '{wanted}'; it is one of: {join_names(FORMATS)} (--format).")
 
 
 def write_released(released: Iterator[Released], out: IO[str], form: Format, epsilon: float) -> int:
@@ -91,13 +91,14 @@ def write_released(released: Iterator[Released], out: IO[str], form: Format, eps
     table = csv.writer(out, lineterminator="\n")
     if form == "csv":
         table.writerow(columns)
-    for one in released:
-        failed += bool(one.rewrite.error)
-        values: tuple[Any, ...] = (one.row, one.draw, epsilon, one.rewrite.text, one.rewrite.error)
+    for item in released:
+        text, error = item.rewrite.text, item.rewrite.error
+        failed += bool(error)
+        values: tuple[Any, ...] = (item.row, item.draw, epsilon, text, error)
         if form == "csv":
             table.writerow(values)
         elif form == "jsonl":
             out.write(json.dumps(dict(zip(columns, values, strict=True)), ensure_ascii=False) + "\n")
         else:
-            out.write(" ".join(one.rewrite.text.split()) + "\n")
+            out.write(" ".join(text.split()) + "\n")
     return failed

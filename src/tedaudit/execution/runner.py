@@ -1,206 +1,188 @@
-"""Runs the stages of an audit over a run directory: resumes what is there, extends it, adds nothing twice."""
+"""Runs the stages of an audit over a run directory: resumes what is there, extends it, repeats nothing.
+
+The engine does the model work in any order. The runner feeds guessing from finished rewriting, and
+it alone puts rows in order before it writes them.
+"""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from itertools import count
 
 import numpy as np
+import numpy.typing as npt
 
-from tedaudit.execution.chunks import GuessChunk, RewriteChunk
-from tedaudit.execution.preparation import Job, Setting, prepare
-from tedaudit.execution.work import Executor, SerialExecutor
-from tedaudit.plans.trials import Wanted, judge, make_draws, stripped, tie_keys
-from tedaudit.results.reading import AuditResult, read_result
+from tedaudit.batches import Guesses, Rewrites
+from tedaudit.execution.chunks import Chunk, GuessChunk
+from tedaudit.execution.engines.protocol import Engine
+from tedaudit.execution.jobs import Job
+from tedaudit.execution.pieces import Piece, cut_guessing, cut_rewriting, restore_failed, spans
+from tedaudit.execution.preparation import PreparedAudit, prepare
+from tedaudit.execution.work import Result
+from tedaudit.nominal import Nominal
+from tedaudit.plans.trials import judge, tie_keys
 from tedaudit.spec.model import AuditSpec
-from tedaudit.store.directory import claim_table
-from tedaudit.store.tables import GuessTable, RewriteTable
-from tedaudit.types import Guess, Plan, Rewrite
+from tedaudit.store.directory import RunDirectory
+from tedaudit.store.guesses import GuessTable
+from tedaudit.store.rewrites import RewriteTable
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
 _CELLS = 4_000_000  # scores held at a time
-_SPAN = 1 << 18  # rows that are rewritten in the order of their texts,
-_SPAN_BYTES = 100 * 1024 * 1024  # as far as their rewrites stay in a table's memory
+_TICKETS = count(1)  # never used twice: an engine may still return work of a run that was stopped
 
 
-def run(
-    spec: AuditSpec,
-    progress: Progress | None = None,
-    executor: Executor | None = None,
-    *,
-    page: bool = True,
-) -> AuditResult:
-    """Run an audit, or go on with it, and return what it found; `page` says whether to write report.html.
+def execute(
+    spec: AuditSpec, engine: Engine, progress: Progress, finish: Callable[[RunDirectory], None]
+) -> None:
+    """Run an audit, or go on with it; `finish` is called with the complete run while it is still locked.
 
-    Nothing is written before every setting has been checked against what lies in the directory.
+    Nothing is written before every setting has been checked against the run directory.
     """
-    setting = prepare(spec)
-    store = setting.store
-    with store.locked():
-        if store.manifest_bytes() != setting.seen:  # another process was faster
-            setting = prepare(spec)
-        setting.write()
-        runner = _Runner(setting, progress or (lambda *_: None), executor or SerialExecutor(spec.batch_size))
-        for job in setting.jobs:
-            runner.run(job)
-        setting.note_looks()
-        from tedaudit.reports.files import write_reports
+    audit = prepare(spec)
+    with audit.store.locked():
+        if audit.store.manifest_bytes() != audit.seen:  # another process was faster
+            audit = prepare(spec)
+        audit.write()
+        engine.offer(audit.plugins)
+        total = sum(len(job.plan) * len(job.epsilons) * (1 + len(job.attacks)) for job in audit.jobs)
+        meter = _Meter(progress, total)
+        for job in audit.jobs:
+            _JobRun(job, audit, engine, meter).run()
+        audit.note_looks()
+        finish(audit.store)
 
-        result = read_result(store)
-        write_reports(result, page=page)
-    return result
+
+class _Meter:
+    """Counts rewrites and guesses for the progress shown."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress, self._total, self._count = progress, total, 0
+
+    def advance(self, what: str, amount: int) -> None:
+        """Count some more."""
+        self._count += amount
+        self._progress(what, self._count, self._total)
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """Some of the rewriting that is missing: of how many rows, and up to which row all is there after it."""
+class _Gap:
+    """Rows that an attack has not guessed yet."""
 
-    wanted: list[Wanted]
-    rows: int
-    ready: int
+    rows: range
+    epsilon: Nominal
+    attack: str
 
 
-class _Runner:
-    """The running of one audit; `done` counts rewrites and guesses for the progress shown."""
+@dataclass(frozen=True, slots=True)
+class _Guessing:
+    """A chunk of guessing in flight: its rows, and which of their rewrites failed."""
 
-    def __init__(self, setting: Setting, progress: Progress, executor: Executor) -> None:
-        self._setting, self._progress, self._executor = setting, progress, executor
-        self._total = sum(len(job.plan) * len(job.epsilons) * (1 + len(job.attacks)) for job in setting.jobs)
-        self._done = 0
+    gap: _Gap
+    failed: npt.NDArray[np.bool_]
 
-    def run(self, job: Job) -> None:
-        """Do what is missing of one mechanism and plan, span by span."""
-        rewrites = {e: RewriteTable(*self._table(job.rewrites_at(e))) for e in job.epsilons}
-        guesses = {
-            (e, name): GuessTable(*self._table(job.guesses_at(e, name)))
-            for e in job.epsilons
-            for name in job.attacks
-        }
-        pieces = self._rewrite(job, rewrites)
-        work = self._guess_chunks(job, rewrites, guesses, pieces)
-        for (where, rows, failed), found in self._executor.run(work):
-            whole = _with_failed([g for g in found if isinstance(g, Guess)], failed, job.candidates)
-            keys = tie_keys(self._setting.spec.seed, job.plan_name, where[1], rows)
-            guesses[where].append(rows, judge(whole, failed, job.plan.rows(rows.start, rows.stop), keys))
-            self._advance(f"{job.label}: {where[1]}", len(rows))
-        for _ in pieces:  # rewrites that no attack has asked for
-            pass
 
-    def _table(self, parts: tuple[Path, dict[str, Any], dict[str, Any]]) -> tuple[Path, str]:
-        folder, determinants, about = parts
-        return folder, claim_table(folder, determinants, about)
+class _JobRun:
+    """The missing work of one mechanism and plan."""
 
-    def _rewrite(self, job: Job, tables: dict[float, RewriteTable]) -> Iterator[int]:
-        """Rewrite what is missing; yield after each piece up to which row everything is there."""
-        for piece, found in self._executor.run(rewrite_chunks(job, tables, self._setting)):
-            for epsilon, table in tables.items():
-                mine = [i for i, (_, _, e) in enumerate(piece.wanted) if e == epsilon]
-                if mine:
-                    some = [found[i] for i in mine]
-                    table.append(
-                        [piece.wanted[i][0] for i in mine],
-                        [piece.wanted[i][1] for i in mine],
-                        [rewrite for rewrite in some if isinstance(rewrite, Rewrite)],
-                    )
-            self._advance(f"{job.label}: rewriting", piece.rows * len(tables))
-            yield piece.ready
+    def __init__(self, job: Job, audit: PreparedAudit, engine: Engine, meter: _Meter) -> None:
+        self._job, self._audit, self._engine, self._meter = job, audit, engine, meter
+        self._rewrites = {e: _open_rewrites(job, e) for e in job.epsilons}
+        self._guesses = {(e, name): _open_guesses(job, e, name) for e in job.epsilons for name in job.attacks}
+        self._pieces = enumerate(cut_rewriting(job, self._rewrites, audit))
+        self._gaps = self._find_gaps()
+        self._flying: dict[int, tuple[int, Piece] | _Guessing] = {}
+        self._early: dict[int, tuple[Piece, Rewrites]] = {}  # rewritten before a piece that comes first
+        self._stored = 0  # pieces that are in the tables
+        self._ready = 0  # rows whose rewrites are all in the tables
 
-    def _guess_chunks(
-        self,
-        job: Job,
-        rewrites: dict[float, RewriteTable],
-        guesses: dict[tuple[float, str], GuessTable],
-        pieces: Iterator[int],
-    ) -> Iterator[tuple[tuple[tuple[float, str], range, list[bool]], GuessChunk]]:
-        """Yield what is left to guess, each piece once its rewrites are there; one table after the other."""
-        size = max(1, min(self._setting.spec.block_size, _CELLS // job.candidates))
-        gaps = [(rows, where) for where, table in guesses.items() for rows in table.gaps(len(job.plan), size)]
-        self._advance("", len(job.plan) * len(guesses) - sum(len(rows) for rows, _ in gaps))
-        ends = [span.stop for span in spans(job, self._setting)]
-        ready = 0
-        for rows, where in sorted(
-            gaps, key=lambda gap: (bisect_left(ends, gap[0].stop), gap[1], gap[0].start)
-        ):
-            while ready < rows.stop:
-                ready = next(pieces)
-            some = job.plan.rows(rows.start, rows.stop)
-            outputs = rewrites[where[0]].fetch(some.source, some.replicate)
-            failed = [bool(output.error) for output in outputs]
-            yield (where, rows, failed), self._chunk(job, where, some, rows, outputs)
+    def run(self) -> None:
+        """Do what is missing."""
+        self._feed()
+        while self._flying:
+            for ticket, result in self._engine.finished():
+                if ticket in self._flying:
+                    self._take(self._flying.pop(ticket), result)
+                self._feed()
 
-    def _chunk(
-        self, job: Job, where: tuple[float, str], plan: Plan, rows: range, outputs: Sequence[Rewrite]
-    ) -> GuessChunk:
-        """Return the work for the rows whose rewriting did not fail, cut down to what the attack may see."""
-        epsilon, name = where
-        attack = job.attacks[name]
-        kept = [i for i, output in enumerate(outputs) if not output.error]
-        keys = tie_keys(self._setting.spec.seed, job.plan_name, name, rows)
-        return GuessChunk(
-            attack.reference,
-            self._setting.corpus.texts,
-            [stripped(outputs[i], attack.sees) for i in kept],
-            None if plan.candidates is None else plan.candidates[kept],
-            [keys[i] for i in kept],
-            job.reference if attack.knows_mechanism else None,
-            epsilon,
-            self._setting.practice if attack.own_rewrites else (),
+    def _feed(self) -> None:
+        """Give the engine what it has room for: guessing if rows are ready, or else more rewriting."""
+        while self._engine.has_room:
+            if self._gaps and self._gaps[0].rows.stop <= self._ready:
+                gap = self._gaps.pop(0)
+                chunk, failed = self._observe(gap)
+                self._submit(_Guessing(gap, failed), chunk)
+                continue
+            number, work = next(self._pieces, (-1, None))
+            if work is None:
+                return
+            piece, rewriting = work
+            if len(rewriting):
+                self._submit((number, piece), rewriting)
+            else:
+                self._store_rewrites(number, piece, Rewrites.of([]))
+
+    def _submit(self, work: tuple[int, Piece] | _Guessing, chunk: Chunk) -> None:
+        ticket = next(_TICKETS)
+        self._flying[ticket] = work
+        self._engine.submit(ticket, chunk)
+
+    def _take(self, work: tuple[int, Piece] | _Guessing, result: Result) -> None:
+        if isinstance(work, _Guessing) and isinstance(result, Guesses):
+            self._store_guesses(work, result)
+        elif isinstance(work, tuple) and isinstance(result, Rewrites):
+            self._store_rewrites(*work, result)
+
+    def _store_rewrites(self, number: int, piece: Piece, rewrites: Rewrites) -> None:
+        """Write the pieces whose turn it is; one that comes early waits for those before it."""
+        self._early[number] = piece, rewrites
+        while self._stored in self._early:
+            piece, rewrites = self._early.pop(self._stored)
+            for epsilon, table in self._rewrites.items():
+                rows = np.flatnonzero(piece.wanted.epsilon == epsilon)
+                if len(rows):
+                    wanted = piece.wanted.rows(rows)
+                    table.append(wanted.text, wanted.replicate, rewrites[rows], self._audit.corpus.texts)
+            self._stored += 1
+            self._ready = max(self._ready, piece.ready)
+            self._meter.advance(f"{self._job.label}: rewriting", piece.rows * len(self._rewrites))
+
+    def _store_guesses(self, work: _Guessing, guesses: Guesses) -> None:
+        job, gap = self._job, work.gap
+        whole = restore_failed(guesses, work.failed, job.candidates)
+        keys = tie_keys(self._audit.spec.seed, job.plan_name, gap.attack, gap.rows)
+        judged = judge(whole, work.failed, job.plan.rows(gap.rows.start, gap.rows.stop), keys)
+        self._guesses[gap.epsilon, gap.attack].append(gap.rows, judged)
+        self._meter.advance(f"{job.label}: {gap.attack}", len(gap.rows))
+
+    def _observe(self, gap: _Gap) -> tuple[GuessChunk, npt.NDArray[np.bool_]]:
+        """Return the guessing for a gap, and which of its rewrites failed."""
+        plan = self._job.plan.rows(gap.rows.start, gap.rows.stop)
+        outputs = self._rewrites[gap.epsilon].fetch(plan.source, plan.replicate)
+        chunk = cut_guessing(self._job, gap.epsilon, gap.attack, gap.rows, outputs, self._audit)
+        return chunk, outputs.failed
+
+    def _find_gaps(self) -> list[_Gap]:
+        """Return what is left to guess: span by span, and within a span one table after the other."""
+        job = self._job
+        size = max(1, min(self._audit.spec.block_size, _CELLS // job.candidates))
+        gaps = [
+            _Gap(rows, epsilon, attack)
+            for (epsilon, attack), table in self._guesses.items()
+            for rows in table.gaps(len(job.plan), size)
+        ]
+        missing = sum(len(gap.rows) for gap in gaps)
+        self._meter.advance("", len(job.plan) * len(self._guesses) - missing)
+        ends = [span.stop for span in spans(job, self._audit)]
+        return sorted(
+            gaps, key=lambda gap: (bisect_left(ends, gap.rows.stop), gap.epsilon, gap.attack, gap.rows.start)
         )
 
-    def _advance(self, what: str, amount: int) -> None:
-        self._done += amount
-        self._progress(what, self._done, self._total)
+
+def _open_rewrites(job: Job, epsilon: Nominal) -> RewriteTable:
+    table = job.rewrites_at(epsilon)
+    return RewriteTable(table.folder, table.claim())
 
 
-def rewrite_chunks(
-    job: Job, tables: dict[float, RewriteTable], setting: Setting
-) -> Iterator[tuple[Piece, RewriteChunk]]:
-    """Yield the rewriting that is missing, in pieces of one block's size.
-
-    Within a span rows go by text: what a mechanism does for all draws of a text, whatever their noise,
-    it then does once in a span and not once in a block.
-    """
-    size = setting.spec.block_size
-    for span in spans(job, setting):
-        plan = job.plan.rows(span.start, span.stop)
-        source, replicate = plan.source, plan.replicate
-        lacking = {epsilon: table.missing(source, replicate) for epsilon, table in tables.items()}
-        by_text = np.lexsort((replicate, source))
-        order = by_text[np.logical_or.reduce(list(lacking.values()))[by_text]]
-        for start in range(0, max(1, len(order)), size):
-            rows = order[start : start + size]
-            wanted = sorted(
-                (int(source[row]), int(replicate[row]), epsilon)
-                for epsilon, some in lacking.items()
-                for row in rows[some[rows]]
-            )
-            draws = make_draws(setting.corpus.texts, wanted, setting.spec.seed)
-            if start + size < len(order):
-                piece = Piece(wanted, len(rows), span.start)
-            else:  # the last, with the rows that lacked nothing
-                piece = Piece(wanted, len(rows) + len(span) - len(order), span.stop)
-            yield piece, RewriteChunk(job.reference, draws)
-
-
-def spans(job: Job, setting: Setting) -> Iterator[range]:
-    """Yield the rows of a plan in spans: a block, so that there is something to see soon, then ever more.
-
-    Rewrites of a span lie in the order of their texts and are read in the order of trials, so they must
-    fit into memory: where texts are long it is smaller, and with latents one block.
-    """
-    block, texts = setting.spec.block_size, setting.corpus.texts
-    room = _SPAN_BYTES // (256 + 2 * sum(map(len, texts)) // len(texts))  # tokens, and a text like its source
-    largest = block if job.bulky else max(block, min(_SPAN, room) // block * block)
-    start, size = 0, block
-    while start < len(job.plan):
-        stop = min(start + size, len(job.plan))
-        yield range(start, stop)
-        start, size = stop, min(3 * stop, largest)
-
-
-def _with_failed(guesses: Sequence[Guess], failed: Sequence[bool], candidates: int) -> list[Guess]:
-    """Put an unusable guess in the place of every failed rewrite: the trial stays in the count."""
-    nobody = Guess(np.zeros(candidates), usable=False)
-    answered = iter(guesses)
-    return [nobody if one else next(answered) for one in failed]
+def _open_guesses(job: Job, epsilon: Nominal, attack: str) -> GuessTable:
+    table = job.guesses_at(epsilon, attack)
+    return GuessTable(table.folder, table.claim())

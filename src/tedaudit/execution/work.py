@@ -1,50 +1,29 @@
-"""Does one chunk of model work; needs no more than numpy, scipy and what the plug-in itself uses.
+"""Does chunks of model work; needs no more than numpy, scipy and what the plug-in itself uses.
 
     python -m tedaudit.worker CHUNK RESULT
     python -m tedaudit.worker FOLDER
 
-The second form does every chunk of a folder that has no result yet. `SerialExecutor` calls the work in
-this process; other executors send chunks elsewhere.
+The second form does every chunk of a folder that has no result yet.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
 from tedaudit.abilities import KnowsMechanism, Practises, Prepares
+from tedaudit.batches import Guesses, Rewrites
 from tedaudit.errors import ContractError, TedauditError
 from tedaudit.execution.chunks import Chunk, GuessChunk, RewriteChunk, read_chunk, write_result
 from tedaudit.registry import Reference, build
 from tedaudit.types import Guess, Rewrite
 
-Tag = TypeVar("Tag")
 CHUNK, RESULT = ".chunk", ".result"
 BATCH = 4096  # draws or trials per call of a plug-in
 _FOLDER_BATCH = 20_000  # draws per call on a machine that was lent for the work
-Result = list[Rewrite] | list[Guess]
-
-
-class Executor(Protocol):
-    """Where chunks are done. Results come in the order of the chunks, each with its chunk's tag."""
-
-    def run(self, work: Iterable[tuple[Tag, Chunk]]) -> Iterator[tuple[Tag, Result]]:
-        """Yield the result of every chunk; may look ahead in `work`."""
-        ...
-
-
-class SerialExecutor:
-    """Does one chunk after the other in this process and keeps plug-ins loaded between them."""
-
-    def __init__(self, batch_size: int = BATCH) -> None:
-        self._bench = Bench(batch_size)
-
-    def run(self, work: Iterable[tuple[Tag, Chunk]]) -> Iterator[tuple[Tag, Result]]:
-        """Yield results as they are done; a chunk is asked for only when the one before is finished."""
-        for tag, chunk in work:
-            yield tag, self._bench.perform(chunk)
+Result = Rewrites | Guesses
 
 
 class Bench:
@@ -56,68 +35,71 @@ class Bench:
         self._prepared: dict[str, Sequence[str]] = {}
         self._practising: dict[str, Sequence[str]] = {}
 
+    def adopt(self, plugins: Mapping[str, Any]) -> None:
+        """Use plug-ins that are built already, by the identity of their reference."""
+        for identity, plugin in plugins.items():
+            if self._plugins.get(identity) is not plugin:
+                self._plugins[identity] = plugin
+                self._prepared.pop(identity, None)
+                self._practising.pop(identity, None)
+
     def perform(self, chunk: Chunk) -> Result:
         """Return one rewrite per draw or one guess per observation, checked."""
         return self._rewrite(chunk) if isinstance(chunk, RewriteChunk) else self._guess(chunk)
 
-    def _rewrite(self, chunk: RewriteChunk) -> list[Rewrite]:
-        if not chunk.draws:
-            return []
-        mechanism = self._plugin(chunk.plugin)
-        done: list[Rewrite] = []
+    def _rewrite(self, chunk: RewriteChunk) -> Rewrites:
+        name, batches = chunk.plugin.name, []
         for start in range(0, len(chunk), self._batch_size):
-            draws = chunk.draws[start : start + self._batch_size]
-            with _blamed(chunk.plugin.name):
+            mechanism = self._plugin(chunk.plugin)
+            draws = chunk.batch(start, start + self._batch_size)
+            with _blame(name):
                 rewrites = mechanism.rewrite(draws)
-            _check(chunk.plugin.name, rewrites, len(draws), Rewrite)
-            done += rewrites
-        return done
+            _check_answers(name, rewrites, len(draws), Rewrite, Rewrites)
+            batches.append(Rewrites.of(rewrites))
+        return Rewrites.join(batches)
 
-    def _guess(self, chunk: GuessChunk) -> list[Guess]:
-        if not chunk.outputs:
-            return []
-        attack = self._plugin(chunk.plugin)
-        name = _identity(chunk.plugin)
-        if isinstance(attack, Prepares) and not _same(self._prepared.get(name), chunk.pool):
-            attack.prepare(chunk.pool)
-            self._prepared[name] = chunk.pool
-        if isinstance(attack, Practises) and not _same(self._practising.get(name), chunk.practice):
-            attack.practise_on(chunk.practice or chunk.pool)
-            self._practising[name] = chunk.practice
-        if isinstance(attack, KnowsMechanism) and chunk.mechanism is not None:
-            with _blamed(chunk.plugin.name):
-                attack.meet(self._plugin(chunk.mechanism), chunk.epsilon)
-        done: list[Guess] = []
+    def _guess(self, chunk: GuessChunk) -> Guesses:
+        if not len(chunk):
+            return Guesses.of([])
+        attack, name = self._plugin(chunk.plugin), chunk.plugin.name
+        self._ready(attack, chunk)
+        batches = []
         for start in range(0, len(chunk), self._batch_size):
-            seen = chunk.observations(start, start + self._batch_size)
-            with _blamed(chunk.plugin.name):
+            seen = chunk.batch(start, start + self._batch_size)
+            with _blame(name):
                 guesses = attack.guess(seen)
-            _check(chunk.plugin.name, guesses, len(seen), Guess)
-            for guess, observation in zip(guesses, seen, strict=True):
-                _check_scores(chunk.plugin.name, guess, len(observation.candidates))
-            done += guesses
-        return done
+            _check_answers(name, guesses, len(seen), Guess, Guesses)
+            counts = chunk.observations.counts[start : start + self._batch_size]
+            _check_scores(name, guesses, counts.tolist())
+            batches.append(Guesses.of(guesses))
+        return Guesses.join(batches)
+
+    def _ready(self, attack: Any, chunk: GuessChunk) -> None:
+        """Give an attack the pool, the texts to practise on and the mechanism, as far as it uses them."""
+        identity, pool = chunk.plugin.identity, chunk.observations.pool
+        if isinstance(attack, Prepares) and not _same(self._prepared.get(identity), pool):
+            attack.prepare(pool)
+            self._prepared[identity] = pool
+        if isinstance(attack, Practises) and not _same(self._practising.get(identity), chunk.practice):
+            attack.practise_on(chunk.practice or pool)
+            self._practising[identity] = chunk.practice
+        if isinstance(attack, KnowsMechanism) and chunk.mechanism is not None:
+            with _blame(chunk.plugin.name):
+                attack.meet(self._plugin(chunk.mechanism), chunk.epsilon)
 
     def _plugin(self, reference: Reference) -> Any:
-        name = _identity(reference)
-        if name not in self._plugins:
-            self._plugins[name] = build(reference)
-        return self._plugins[name]
+        if reference.identity not in self._plugins:
+            self._plugins[reference.identity] = build(reference)
+        return self._plugins[reference.identity]
 
 
-def _same(one: Sequence[str] | None, other: Sequence[str]) -> bool:
+def _same(texts: Sequence[str] | None, others: Sequence[str]) -> bool:
     """Return whether these are the same texts: chunks that come from files bring a copy each."""
-    return one is other or one == other
-
-
-def _identity(reference: Reference) -> str:
-    if reference.live is not None:
-        return f"{reference.kind} at {id(reference.live)}"
-    return f"{reference.kind} {reference.name} {sorted(reference.params.items(), key=lambda item: item[0])!r}"
+    return texts is others or texts == others
 
 
 @contextmanager
-def _blamed(name: str) -> Iterator[None]:
+def _blame(name: str) -> Iterator[None]:
     """Say which plug-in it was that raised."""
     try:
         yield
@@ -130,28 +112,44 @@ def _blamed(name: str) -> Iterator[None]:
         ) from error
 
 
-def _check(name: str, returned: Any, wanted: int, kind: type) -> None:
-    if not isinstance(returned, list) or len(returned) != wanted:
+def _check_answers(name: str, returned: Any, wanted: int, kind: type, batch: type) -> None:
+    """Refuse anything but one answer per item."""
+    is_sequence = isinstance(returned, Sequence) and not isinstance(returned, str | bytes)
+    if not is_sequence or len(returned) != wanted:
         got = f"{len(returned)} in a {type(returned).__name__}" if hasattr(returned, "__len__") else returned
-        raise ContractError(f"'{name}' was given {wanted} items and returned {got!r}; it must return a list "
-                            f"with one {kind.__name__} per item, in order.")  # fmt: skip
+        raise ContractError(f"'{name}' was given {wanted} items and returned {got!r}; it must return a "
+                            f"sequence with one {kind.__name__} per item, in order.")  # fmt: skip
+    if isinstance(returned, batch):
+        return
     for item in returned:
         if not isinstance(item, kind):
-            raise ContractError(f"'{name}' returned a {type(item).__name__} where a {kind.__name__} is due.")
+            raise ContractError(f"'{name}' returned a {type(item).__name__} instead of a {kind.__name__}.")
 
 
-def _check_scores(name: str, guess: Guess, candidates: int) -> None:
-    scores = np.asarray(guess.scores)
-    if scores.shape != (candidates,):
-        raise ContractError(
-            f"'{name}' returned scores of shape {scores.shape} for {candidates} candidates; "
-            "it must return one number per candidate."
-        )
-    if guess.usable and np.isnan(scores).any():
-        raise ContractError(
-            f"'{name}' returned a score that is not a number. Mark the guess as unusable (usable=False), "
-            "or mend the attack."
-        )
+def _check_scores(name: str, guesses: Sequence[Guess], counts: Sequence[int]) -> None:
+    """Refuse scores that are not one number per candidate."""
+    if isinstance(guesses, Guesses) and isinstance(guesses.scores, np.ndarray):
+        columns = guesses.scores.shape[1]
+        if all(count == columns for count in counts):
+            if np.isnan(guesses.scores[guesses.usable]).any():
+                raise _not_a_number(name)
+            return
+    for guess, count in zip(guesses, counts, strict=True):
+        scores = np.asarray(guess.scores)
+        if scores.shape != (count,):
+            raise ContractError(
+                f"'{name}' returned scores of shape {scores.shape} for {count} candidates; "
+                "it must return one number per candidate."
+            )
+        if guess.usable and np.isnan(scores).any():
+            raise _not_a_number(name)
+
+
+def _not_a_number(name: str) -> ContractError:
+    return ContractError(
+        f"'{name}' returned a score that is not a number. Mark the guess as unusable (usable=False), "
+        "or fix the attack."
+    )
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -161,8 +159,8 @@ def main(arguments: Sequence[str]) -> None:
         write_result(rest[0], Bench().perform(read_chunk(first)))
         return
     bench = Bench(_FOLDER_BATCH)
-    left = [path for path in sorted(first.glob(f"*{CHUNK}")) if not path.with_suffix(RESULT).exists()]
-    for number, path in enumerate(left, 1):
+    waiting = [path for path in sorted(first.glob(f"*{CHUNK}")) if not path.with_suffix(RESULT).exists()]
+    for number, path in enumerate(waiting, 1):
         chunk = read_chunk(path)
         scratch = path.with_suffix(".part")
         write_result(scratch, bench.perform(chunk))
@@ -170,4 +168,4 @@ def main(arguments: Sequence[str]) -> None:
         if beside.exists():  # the arrays first: a result is complete once it has its name
             beside.rename(f"{path.with_suffix(RESULT)}.npz")
         scratch.rename(path.with_suffix(RESULT))
-        print(f"{number} of {len(left)}: {chunk.plugin.name}, {len(chunk):,} items", flush=True)  # noqa: T201
+        print(f"{number} of {len(waiting)}: {chunk.plugin.name}, {len(chunk):,} items", flush=True)  # noqa: T201

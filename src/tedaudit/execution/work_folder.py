@@ -2,111 +2,155 @@
 
 `write_work` puts a file there for every block of rewrites that a run lacks. `python -m tedaudit.worker
 FOLDER` does them, wherever the folder lies; it needs no table, spec or terminal library. A run with a
-`FolderExecutor` then takes the results instead of computing them. Files are named by their content.
+`FolderEngine` then takes the results instead of computing them. Files are named by their content.
 """
 
 import hashlib
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.batches import Draws, Rewrites
 from tedaudit.execution.chunks import (
     Chunk,
     RewriteChunk,
-    described,
     first_line,
+    first_line_for,
     read_chunk,
     read_result,
     write_chunk,
 )
+from tedaudit.execution.engines.protocol import Engine
+from tedaudit.execution.engines.serial import SerialEngine
+from tedaudit.execution.pieces import cut_rewriting
 from tedaudit.execution.preparation import prepare
-from tedaudit.execution.runner import rewrite_chunks
-from tedaudit.execution.work import CHUNK, RESULT, Executor, Result, SerialExecutor, Tag
+from tedaudit.execution.work import CHUNK, RESULT, Result
+from tedaudit.seeding import key_numbers
 from tedaudit.spec.model import AuditSpec
-from tedaudit.store.directory import check_table
-from tedaudit.store.tables import RewriteTable
-from tedaudit.types import Draw, Rewrite
+from tedaudit.store.rewrites import RewriteTable
+from tedaudit.types import Rewrite
+
+DrawName = tuple[int, float]  # key and epsilon of a draw
 
 
 def write_work(spec: AuditSpec, folder: Path) -> tuple[int, int]:
     """Write the rewriting that a run lacks; return how many blocks there are, and how many have no result."""
-    setting = prepare(spec)
+    audit = prepare(spec)
     folder.mkdir(parents=True, exist_ok=True)
-    there = FolderExecutor(folder, SerialExecutor())
+    results = _Results(folder)
     names, planned = set(), set[tuple[str, int, float]]()
-    for job in setting.jobs:
-        tables = {
-            e: RewriteTable(job.rewrites_at(e)[0], check_table(*job.rewrites_at(e)[:2])) for e in job.epsilons
-        }
-        for _, chunk in rewrite_chunks(job, tables, setting):
-            left = [
-                draw
-                for draw in there.lacking(chunk)
-                if (job.label, draw.key, draw.epsilon) not in planned  # by a plan before this one
-            ]
-            planned |= {(job.label, draw.key, draw.epsilon) for draw in left}
-            if left:
-                names.add(_written(folder, replace(chunk, draws=left)))
-    return len(names) + there.taken, len(names)
+    for job in audit.jobs:
+        definitions = {epsilon: job.rewrites_at(epsilon) for epsilon in job.epsilons}
+        tables = {e: RewriteTable(table.folder, table.check()) for e, table in definitions.items()}
+        for _, chunk in cut_rewriting(job, tables, audit):
+            draws = chunk.draws[~results.has(chunk)]
+            draw_names = [(job.label, *name) for name in _names(draws)]
+            is_new = np.array([name not in planned for name in draw_names], dtype=np.bool_)
+            planned.update(draw_names)  # by a plan before this one
+            if is_new.any():
+                names.add(_write_named(folder, replace(chunk, draws=draws[is_new])))
+    return len(names) + results.files, len(names)
 
 
-class FolderExecutor:
-    """Takes the rewrites that lie in a folder, draw by draw; others are done by another executor."""
+class FolderEngine:
+    """Takes the rewrites that lie in a folder, draw by draw; another engine does the others."""
 
-    def __init__(self, folder: Path, otherwise: Executor) -> None:
-        self._folder, self._otherwise = folder, otherwise
-        self._known: dict[str, dict[tuple[int, float], Rewrite]] = {}
-        self.taken = 0  # files whose results are used
+    def __init__(self, folder: Path, engine: Engine | None = None) -> None:
+        self._results, self._engine = _Results(folder), engine or SerialEngine()
+        self._chunks: dict[int, tuple[RewriteChunk, npt.NDArray[np.bool_]]] = {}
+        self._complete: list[tuple[int, Rewrites]] = []
 
-    def lacking(self, chunk: RewriteChunk) -> list[Draw]:
-        """Return the draws of a chunk that the folder has no rewrite for."""
-        found = self._results(chunk) if chunk.draws else {}
-        return [draw for draw in chunk.draws if (draw.key, draw.epsilon) not in found]
+    @property
+    def has_room(self) -> bool:
+        """Whether another chunk may be submitted now."""
+        return not self._complete and self._engine.has_room
 
-    def run(self, work: Iterable[tuple[Tag, Chunk]]) -> Iterator[tuple[Tag, Result]]:
-        """Yield the result of every chunk, in order."""
-        for tag, chunk in work:
-            if isinstance(chunk, RewriteChunk) and chunk.draws:
-                yield tag, self._rewrites(chunk)
+    def offer(self, plugins: Mapping[str, Any]) -> None:
+        """Give plug-ins that are built already to the engine that may need them."""
+        self._engine.offer(plugins)
+
+    def submit(self, ticket: int, chunk: Chunk) -> None:
+        """Take a chunk; draws whose rewrite is in the folder are not done again."""
+        if not isinstance(chunk, RewriteChunk):
+            self._engine.submit(ticket, chunk)
+            return
+        known = self._results.has(chunk)
+        if known.all():
+            self._complete.append((ticket, self._results.rewrites(chunk)))
+        else:
+            self._chunks[ticket] = chunk, known
+            self._engine.submit(ticket, replace(chunk, draws=chunk.draws[~known]))
+
+    def finished(self) -> Iterator[tuple[int, Result]]:
+        """Yield what is there, and what the other engine has finished, put together with what was known."""
+        while self._complete:
+            yield self._complete.pop(0)
+        for ticket, result in self._engine.finished():
+            chunk, known = self._chunks.pop(ticket, (None, None))
+            if chunk is None or known is None or not isinstance(result, Rewrites):
+                yield ticket, result
             else:
-                yield from self._otherwise.run([(tag, chunk)])
+                yield ticket, self._combine(chunk, known, result)
+            while self._complete:
+                yield self._complete.pop(0)
 
-    def _rewrites(self, chunk: RewriteChunk) -> list[Rewrite]:
-        """Return the rewrites of all draws: those that were found, and the others made here."""
-        found = self._results(chunk)
-        left = self.lacking(chunk)
-        made: dict[tuple[int, float], Rewrite] = {}
-        if left:
-            for _, result in self._otherwise.run([(None, replace(chunk, draws=left))]):
-                some = [one for one in result if isinstance(one, Rewrite)]
-                made = {(draw.key, draw.epsilon): one for draw, one in zip(left, some, strict=True)}
-        return [(made.get((d.key, d.epsilon)) or found[d.key, d.epsilon]) for d in chunk.draws]
+    def _combine(self, chunk: RewriteChunk, known: npt.NDArray[np.bool_], new: Rewrites) -> Rewrites:
+        """Return the rewrites of all draws in their order: those from the folder, and the new ones."""
+        old = self._results.rewrites(replace(chunk, draws=chunk.draws[known]))
+        order = np.argsort(np.concatenate([np.flatnonzero(known), np.flatnonzero(~known)]), kind="stable")
+        return Rewrites.join([old, new])[order]
 
-    def _results(self, chunk: RewriteChunk) -> dict[tuple[int, float], Rewrite]:
-        """Return all rewrites by this mechanism that lie in the folder, by key and epsilon; read once."""
-        wanted = described(chunk.plugin)
+
+class _Results:
+    """The rewrites in a folder, by mechanism, key and epsilon; each mechanism's files are read once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[str, dict[DrawName, Rewrite]] = {}
+        self.files = 0  # whose results are used
+
+    def has(self, chunk: RewriteChunk) -> npt.NDArray[np.bool_]:
+        """Return which draws of a chunk have a rewrite."""
+        known = self._read(chunk) if len(chunk) else {}
+        return np.array([name in known for name in _names(chunk.draws)], dtype=np.bool_)
+
+    def rewrites(self, chunk: RewriteChunk) -> Rewrites:
+        """Return the rewrites of a chunk, all of whose draws have one."""
+        known = self._read(chunk) if len(chunk) else {}
+        return Rewrites.of([known[name] for name in _names(chunk.draws)])
+
+    def _read(self, chunk: RewriteChunk) -> dict[DrawName, Rewrite]:
+        wanted = first_line_for(chunk.plugin)
         if wanted not in self._known:
-            found = self._known[wanted] = {}
+            known = self._known[wanted] = {}
             for file in sorted(self._folder.glob(f"*{CHUNK}")):
                 result = file.with_suffix(RESULT)
                 if not result.exists() or first_line(file) != wanted:
                     continue
-                done = read_chunk(file)
-                if isinstance(done, RewriteChunk):
-                    self.taken += 1
-                    for draw, one in zip(done.draws, read_result(result, done), strict=True):
-                        if isinstance(one, Rewrite):
-                            found[draw.key, draw.epsilon] = one
+                stored = read_chunk(file)
+                if isinstance(stored, RewriteChunk):
+                    self.files += 1
+                    rewrites = read_result(result, stored)
+                    assert isinstance(rewrites, Rewrites)  # noqa: S101 - by the kind of the chunk
+                    known.update(zip(_names(stored.draws), rewrites, strict=True))
         return self._known[wanted]
 
 
-def _written(folder: Path, chunk: Chunk) -> Path:
-    """Write a chunk where it is not there yet; return its file, which is named by its content."""
+def _names(draws: Draws) -> list[DrawName]:
+    return list(zip(key_numbers(draws.keys), draws.epsilons.tolist(), strict=True))
+
+
+def _write_named(folder: Path, chunk: Chunk) -> Path:
+    """Write a chunk if it is not there yet; return its file, which is named by its content."""
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         file = Path(scratch) / "chunk"
         write_chunk(file, chunk)
-        place = folder / f"{hashlib.sha256(file.read_bytes()).hexdigest()[:24]}{CHUNK}"
-        if not place.exists():
-            file.rename(place)
-    return place
+        target = folder / f"{hashlib.sha256(file.read_bytes()).hexdigest()[:24]}{CHUNK}"
+        if not target.exists():
+            file.rename(target)
+    return target

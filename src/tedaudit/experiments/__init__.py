@@ -1,1 +1,1 @@
-"""The figures and tables of the paper as commands: a YAML file each, run at one of three scales."""
+"""The figures and tables of the paper as commands: one YAML file each, run at one of three scales."""

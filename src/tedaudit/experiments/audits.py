@@ -1,9 +1,8 @@
 """Experiments that are audits: calibration curves, ablations, conventions, complementarity.
 
-Every one of them runs on the run directories that all experiments of a scale share.
+All of them use the run directories that the experiments of a scale share.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
 from typing import Any
@@ -12,19 +11,20 @@ import numpy as np
 
 from tedaudit.estimators.paired import rank_agreement
 from tedaudit.experiments.agreement import agreement
-from tedaudit.experiments.convention import converted
+from tedaudit.experiments.convention import convert_units
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
-from tedaudit.experiments.place import Place, corpus_name
+from tedaudit.experiments.workspace import Workspace, corpus_name
+from tedaudit.nominal import Nominal
 from tedaudit.reports.figures import figure, figures_missing
 from tedaudit.results.disagreement import disagreements
-from tedaudit.results.reading import AuditResult, Finding, post_processing
-from tedaudit.store.directory import RunDirectory, epsilon_name
+from tedaudit.results.findings import AuditResult, Finding, post_processing
+from tedaudit.store.directory import RunDirectory
 
-_STEP = 0.3  # a change of eps_emp that counts as one: about its interval at 10,000 trials
+_STEP = 0.3  # the smallest change of eps_emp that counts: about its interval at 10,000 trials
 
 
-def calibrated(experiment: Experiment, place: Place) -> Outcome:
+def calibrate(experiment: Experiment, place: Workspace) -> Outcome:
     """Return eps_emp against nominal epsilon for every corpus, and what decoders hide."""
     tables, figures, notes = [], {}, []
     for corpus in experiment.corpora:
@@ -32,28 +32,28 @@ def calibrated(experiment: Experiment, place: Place) -> Outcome:
         tables.append(by_epsilon(result, f"{name}: eps_emp"))
         hidden = post_processing(result)
         if hidden:
-            tables.append(_hidden(hidden, name))
+            tables.append(_tabulate_hidden(hidden, name))
         notes += [f"{name}: {note}" for note in trends(result)]
         if not figures_missing():
             figures[name] = figure(list(result))
     return Outcome(tuple(tables), figures, tuple(notes))
 
 
-def ablated(experiment: Experiment, place: Place) -> Outcome:
-    """Return eps_emp side by side for every setting, and how alike the rankings are.
+def ablate(experiment: Experiment, place: Workspace) -> Outcome:
+    """Return eps_emp side by side for every setting, and how similar the rankings are.
 
-    Settings are plans (k, lambda, estimator), or numbers of trials by the option `trials`, to which a
-    number of one's own is added.
+    Settings are plans (k, lambda, estimator), or the numbers of trials in the option `trials`, plus the
+    number given on the command line.
     """
     tables, notes = [], []
     for corpus in experiment.corpora:
-        name, counts = corpus_name(corpus), _trials(experiment)
+        name, counts = corpus_name(corpus), _list_trials(experiment)
         by_setting: dict[str, list[Finding]] = {}
         for count in counts:
-            for one in place.audit(experiment, corpus, trials=count):
-                title = one.plan if len(counts) == 1 else f"{one.bound.trials:,} trials"
-                by_setting.setdefault(title, []).append(one)
-        tables.append(_beside(by_setting, f"{name}: eps_emp by setting"))
+            for finding in place.audit(experiment, corpus, trials=count):
+                title = finding.plan if len(counts) == 1 else f"{finding.bound.trials:,} trials"
+                by_setting.setdefault(title, []).append(finding)
+        tables.append(_tabulate_settings(by_setting, f"{name}: eps_emp by setting"))
         ranks = rankings(by_setting)
         title = f"{name}: Kendall's tau of the ranking of mechanisms"
         if ranks:  # one mechanism has no ranking
@@ -68,42 +68,42 @@ def ablated(experiment: Experiment, place: Place) -> Outcome:
             texts = RunDirectory(place.folder(corpus, experiment.trials)).corpus().texts
             encoder = experiment.options["agreement"]
             tables.append(agreement(texts, encoder, experiment.trials))
-    return Outcome((*tables, *_also(experiment, place)), {}, tuple(notes))
+    return Outcome((*tables, *_audit_also(experiment, place)), {}, tuple(notes))
 
 
-def _trials(experiment: Experiment) -> list[int]:
+def _list_trials(experiment: Experiment) -> list[int]:
     """Return the numbers of trials to try."""
-    asked = [experiment.trials] if "trials" in experiment.changed else []
-    return sorted({*experiment.options.get("trials", [experiment.trials]), *asked})
+    given = [experiment.trials] if "trials" in experiment.changed else []
+    return sorted({*experiment.options.get("trials", [experiment.trials]), *given})
 
 
-def _also(experiment: Experiment, place: Place) -> list[Table]:
-    """Return tables of the settings that only some mechanisms and corpora are tried with."""
+def _audit_also(experiment: Experiment, place: Workspace) -> list[Table]:
+    """Return tables of settings that are tried only on some mechanisms and corpora."""
     also = dict(experiment.options.get("also", {}))
     tables = []
     for corpus in also.pop("corpora", []):
         by_plan: dict[str, list[Finding]] = {}
-        for one in place.audit(experiment, corpus, **also):
-            by_plan.setdefault(one.plan, []).append(one)
-        tables.append(_beside(by_plan, f"{corpus_name(corpus)}: eps_emp by more settings"))
+        for finding in place.audit(experiment, corpus, **also):
+            by_plan.setdefault(finding.plan, []).append(finding)
+        tables.append(_tabulate_settings(by_plan, f"{corpus_name(corpus)}: eps_emp by more settings"))
     return tables
 
 
-def complementary(experiment: Experiment, place: Place) -> Outcome:
-    """Return the trials where two attacks disagree."""
+def compare_attacks(experiment: Experiment, place: Workspace) -> Outcome:
+    """Return the trials in which two attacks disagree."""
     first, second = experiment.options["pair"]
     tables: list[Table] = []
     for corpus in experiment.corpora:
         name, result = corpus_name(corpus), place.audit(experiment, corpus)
-        found = disagreements(RunDirectory(result.folder), (first, second), {},
-                              int(experiment.options.get("examples", 2)))  # fmt: skip
+        examples = int(experiment.options.get("examples", 2))
+        stored = disagreements(result.run, (first, second), {}, examples)
         own = {(f.plan, f.label, f.epsilon) for f in result}
-        found = [one for one in found if (one.plan, one.mechanism, one.epsilon) in own]
+        entries = [entry for entry in stored if (entry.plan, entry.mechanism, entry.epsilon) in own]
         headings = ("mechanism", "epsilon", "both right", f"only {first}", f"only {second}", "neither")
-        rows = tuple((o.mechanism, o.epsilon, *astuple(o.counts)) for o in found)
+        rows = tuple((d.mechanism, d.epsilon, *astuple(d.counts)) for d in entries)
         tables.append(Table(f"{name}: trials by who was right", headings, rows))
-        shown = tuple((o.mechanism, o.epsilon, e.right, e.output, e.source, e.mistaken or "(no answer)")
-                      for o in found for e in o.examples)  # fmt: skip
+        shown = tuple((d.mechanism, d.epsilon, e.right, e.output, e.source, e.mistaken or "(no answer)")
+                      for d in entries for e in d.examples)  # fmt: skip
         titles = ("mechanism", "epsilon", "right", "rewrite", "source", "named by the other")
         tables.append(Table(f"{name}: examples", titles, shown, texts=True))
     return Outcome(tuple(tables))
@@ -112,29 +112,29 @@ def complementary(experiment: Experiment, place: Place) -> Outcome:
 def by_epsilon(result: AuditResult, title: str) -> Table:
     """Return eps_emp with a row per plan, attack and mechanism and a column per epsilon."""
     epsilons = sorted({f.epsilon for f in result})
-    found = {(f.plan, f.attack, f.label, f.epsilon): f for f in result}
+    by_key = {(f.plan, f.attack, f.label, f.epsilon): f for f in result}
     rows = []
     for plan, attack, label in dict.fromkeys((f.plan, f.attack, f.label) for f in result):
-        bounds = [found.get((plan, attack, label, epsilon)) for epsilon in epsilons]
-        rows.append((plan, attack, label, *(None if one is None else one.bound.lower for one in bounds)))
+        findings = [by_key.get((plan, attack, label, epsilon)) for epsilon in epsilons]
+        rows.append((plan, attack, label, *(None if f is None else f.bound.lower for f in findings)))
     ceiling = max((f.bound.ceiling for f in result), default=0.0)
-    headings = ("plan", "attack", "mechanism", *map(epsilon_name, epsilons))
+    headings = ("plan", "attack", "mechanism", *(epsilon.name for epsilon in epsilons))
     return Table(f"{title} (ceiling {ceiling:.2f})", headings, tuple(rows))
 
 
 def trends(result: AuditResult) -> list[str]:
-    """Return in words how eps_emp goes with epsilon, for every mechanism and attack of the first plan."""
-    told = []
+    """Return in words how eps_emp changes with epsilon, for every mechanism and attack of the first plan."""
+    notes = []
     first = next((f.plan for f in result), "")
     for attack, label in dict.fromkeys((f.attack, f.label) for f in result if f.plan == first):
         line = [f for f in result if (f.plan, f.attack, f.label) == (first, attack, label)]
         values = [f.bound.lower for f in sorted(line, key=lambda f: f.epsilon)]
-        told.append(f"{label} under {attack}: {trend(values)}, {values[0]:.2f} to {values[-1]:.2f}")
-    return told
+        notes.append(f"{label} under {attack}: {trend(values)}, {values[0]:.2f} to {values[-1]:.2f}")
+    return notes
 
 
 def trend(values: Sequence[float]) -> str:
-    """Return whether values rise, fall or stay, steps within noise left out."""
+    """Return whether values rise, fall or stay flat; steps within noise do not count."""
     steps = np.diff(values)
     rises, falls = bool((steps > _STEP).any()), bool((steps < -_STEP).any())
     if rises and falls:
@@ -149,35 +149,35 @@ def rankings(by_setting: Mapping[str, Sequence[Finding]]) -> list[tuple[Cell, ..
     """Return Kendall's tau of the rankings of mechanisms under every two settings, per attack and epsilon."""
     rows: list[tuple[Cell, ...]] = []
     titles = list(by_setting)
-    for i, one in enumerate(titles):
-        for other in titles[i + 1 :]:
-            left, right = _values(by_setting[one]), _values(by_setting[other])
-            for where in sorted({(attack, epsilon) for attack, epsilon, _ in left if epsilon < math.inf}):
-                labels = [n for a, e, n in left if (a, e) == where and (a, e, n) in right]
+    for i, first in enumerate(titles):
+        for second in titles[i + 1 :]:
+            before, after = _index_bounds(by_setting[first]), _index_bounds(by_setting[second])
+            for key in sorted({(attack, epsilon) for attack, epsilon, _ in before if epsilon.is_given}):
+                labels = [n for a, e, n in before if (a, e) == key and (a, e, n) in after]
                 if len(labels) < 2:
                     continue
-                pairs = [(left[*where, label], right[*where, label]) for label in labels]
+                pairs = [(before[*key, label], after[*key, label]) for label in labels]
                 tau = rank_agreement(*zip(*pairs, strict=True))
-                rows.append((f"{one} and {other}, {where[0]}", where[1], tau))
+                rows.append((f"{first} and {second}, {key[0]}", key[1], tau))
     return rows
 
 
-def _values(findings: Sequence[Finding]) -> dict[tuple[str, float, str], float]:
+def _index_bounds(findings: Sequence[Finding]) -> dict[tuple[str, Nominal, str], float]:
     return {(f.attack, f.epsilon, f.label): f.bound.lower for f in findings}
 
 
-def _beside(by_setting: Mapping[str, Sequence[Finding]], title: str) -> Table:
+def _tabulate_settings(by_setting: Mapping[str, Sequence[Finding]], title: str) -> Table:
     """Return eps_emp with a column per setting."""
-    values = {setting: _values(findings) for setting, findings in by_setting.items()}
-    keys = dict.fromkeys(key for some in values.values() for key in some)
+    values = {setting: _index_bounds(findings) for setting, findings in by_setting.items()}
+    keys = dict.fromkeys(key for column in values.values() for key in column)
     rows = tuple(
-        (label, epsilon, attack, *(some.get((attack, epsilon, label)) for some in values.values()))
+        (label, epsilon, attack, *(column.get((attack, epsilon, label)) for column in values.values()))
         for attack, epsilon, label in keys
     )
     return Table(title, ("mechanism", "epsilon", "attack", *values), rows)
 
 
-def _hidden(rows: Sequence[Mapping[str, Any]], name: str) -> Table:
+def _tabulate_hidden(rows: Sequence[Mapping[str, Any]], name: str) -> Table:
     headings = ("plan", "mechanism", "epsilon", "internal", "external", "effect", "share of empty rewrites")
     keys = ("plan", "mechanism", "epsilon", "internal", "external", "effect", "empty")
     return Table(
@@ -185,9 +185,9 @@ def _hidden(rows: Sequence[Mapping[str, Any]], name: str) -> Table:
     )
 
 
-MAKERS: dict[str, Callable[[Experiment, Place], Outcome]] = {
-    "calibration": calibrated,
-    "ablation": ablated,
-    "convention": converted,
-    "complementarity": complementary,
+MAKERS: dict[str, Callable[[Experiment, Workspace], Outcome]] = {
+    "calibration": calibrate,
+    "ablation": ablate,
+    "convention": convert_units,
+    "complementarity": compare_attacks,
 }

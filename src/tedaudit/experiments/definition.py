@@ -1,7 +1,7 @@
-"""What an experiment is: read from a YAML file, cut to a scale.
+"""The definition of an experiment: read from a YAML file, reduced to a scale.
 
-The file itself is the experiment as the paper made it (`full`); `zoo` and `smoke` override what they
-name: corpora and models that are at hand, fewer trials and epsilons.
+The file itself is the experiment as in the paper (`full`); `zoo` and `smoke` override what they name:
+corpora and models that are available offline, fewer trials and epsilons.
 """
 
 import shlex
@@ -12,7 +12,8 @@ from typing import Any, Literal, get_args
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.errors import SpecError, did_you_mean, join_names
+from tedaudit.estimators import DEFAULT_ESTIMATOR, find_estimator
 
 Scale = Literal["full", "zoo", "smoke"]
 Kind = Literal[
@@ -31,7 +32,7 @@ class Experiment(BaseModel):
     id: str
     title: str
     paper: str = Field(description="Where the paper shows it.")
-    claim: str = Field(default="", description="What the paper says that one should see.")
+    claim: str = Field(default="", description="What the paper says the experiment shows.")
     kind: Kind
     corpora: list[Any] = Field(default_factory=list)
     mechanisms: list[Any] = Field(default_factory=list)
@@ -39,25 +40,26 @@ class Experiment(BaseModel):
     attacks: list[Any] = Field(default_factory=list)
     plans: list[dict[str, Any]] = Field(default_factory=lambda: [{"k": 2, "lambda": -10_000}])
     trials: int = 10_000
-    options: dict[str, Any] = Field(default_factory=dict, description="What only this kind knows.")
+    options: dict[str, Any] = Field(default_factory=dict, description="Settings of this kind only.")
     scale: Scale = "full"
-    changed: tuple[str, ...] = Field(default=(), description="Settings that are one's own, not the file's.")
+    changed: tuple[str, ...] = Field(default=(), description="Settings changed by the caller.")
 
     @property
     def command(self) -> str:
-        """The command that makes it, with the changes that the command line knows."""
+        """The command that reproduces it, with the changes that the command line can express."""
         words = ["tedaudit", "reproduce", self.id, "--scale", self.scale]
         for corpus in self.corpora if "corpora" in self.changed else []:
-            named = corpus if isinstance(corpus, Mapping) else {"name": corpus}
-            words += ["--corpus", str(named.get("path") or named["name"])]
+            plugin = corpus if isinstance(corpus, Mapping) else {"name": corpus}
+            words += ["--corpus", str(plugin.get("path") or plugin["name"])]
         if "trials" in self.changed:
             words += ["--trials", str(self.trials)]
         return shlex.join(words)
 
     @property
     def rewrites(self) -> int:
-        """About how many rewrites it takes, where none is there yet: an upper bound for audits."""
-        rows = sum(2 if plan.get("estimator") == "baseline" else 1 for plan in self.plans)
+        """About how many rewrites it takes if none is stored yet: an upper bound for audits."""
+        estimators = [find_estimator(plan.get("estimator", DEFAULT_ESTIMATOR)) for plan in self.plans]
+        rows = sum(estimator.rows_per_trial for estimator in estimators)
         return len(self.corpora) * len(self.mechanisms) * len(self.epsilons) * self.trials * max(1, rows)
 
     @property
@@ -67,19 +69,19 @@ class Experiment(BaseModel):
 
 
 def names() -> list[str]:
-    """Return the experiments there are."""
+    """Return the names of all experiments."""
     folder = resources.files("tedaudit.experiments") / "definitions"
     return sorted(file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml"))
 
 
 def load(name: str, scale: str = "full", changes: Mapping[str, Any] | None = None) -> Experiment:
-    """Return an experiment at a scale, with changes of one's own on top."""
+    """Return an experiment at a scale, with the caller's changes on top."""
     if name not in names():
         raise SpecError(
-            f"There is no experiment '{name}'.{did_you_mean(name, names())} There are: {listed(names())}."
+            f"There is no experiment '{name}'.{did_you_mean(name, names())} There are: {join_names(names())}."
         )
     if scale not in get_args(Scale):
-        raise SpecError(f"The scale is '{scale}'; it is one of: {listed(get_args(Scale))}.")
+        raise SpecError(f"The scale is '{scale}'; it must be one of: {join_names(get_args(Scale))}.")
     file = resources.files("tedaudit.experiments") / "definitions" / f"{name}.yaml"
     whole = yaml.safe_load(file.read_text(encoding="utf-8"))
     scales = whole.pop("scales", {})

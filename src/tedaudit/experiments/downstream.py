@@ -1,10 +1,10 @@
-"""What rewritten texts are still good for, and what they still betray: classifiers trained on them."""
+"""What rewritten texts are still useful for, and what they still reveal: classifiers trained on them."""
 
 from collections.abc import Callable
 
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Outcome, Table
-from tedaudit.experiments.place import Place, corpus_name
+from tedaudit.experiments.workspace import Workspace, corpus_name
 from tedaudit.reports.figures import figures_missing
 from tedaudit.utility.figure import figure
 from tedaudit.utility.results import HEADINGS, caption, cells
@@ -12,7 +12,7 @@ from tedaudit.utility.settings import parse_utility
 from tedaudit.utility.study import run_study
 
 
-def trained_on_rewrites(experiment: Experiment, place: Place) -> Outcome:
+def train_on_rewrites(experiment: Experiment, place: Workspace) -> Outcome:
     """Return macro F1 per task, mechanism and epsilon for every study that the options list."""
     options = {key: value for key, value in experiment.options.items() if key != "studies"}
     tables, figures, notes = [], {}, []
@@ -32,4 +32,4 @@ def trained_on_rewrites(experiment: Experiment, place: Place) -> Outcome:
     return Outcome(tuple(tables), figures, tuple(notes))
 
 
-MAKERS: dict[str, Callable[[Experiment, Place], Outcome]] = {"downstream": trained_on_rewrites}
+MAKERS: dict[str, Callable[[Experiment, Workspace], Outcome]] = {"downstream": train_on_rewrites}

@@ -1,4 +1,4 @@
-"""What an experiment ends in: tables and figures, written as Markdown, JSON, PDF and PNG."""
+"""The outcome of an experiment: tables and figures, written as Markdown, JSON, PDF and PNG."""
 
 import json
 import math
@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.experiments.definition import Experiment
-from tedaudit.reports.figures import saved
+from tedaudit.reports.figures import save_figure
 from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
-from tedaudit.store.directory import write_atomically
+from tedaudit.store.files import write_atomically
 
 Cell = str | float | int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under headings. `texts`: cells hold texts of a corpus, which a redacted outcome leaves out."""
+    """Rows under headings. `texts`: cells contain texts of a corpus, which a redacted outcome leaves out."""
 
     title: str
     headings: tuple[str, ...]
@@ -35,21 +35,22 @@ class Outcome:
 
 
 def write_outcome(outcome: Outcome, experiment: Experiment, folder: Path, *, redact: bool) -> list[Path]:
-    """Write an outcome into a folder and return the files; without texts where it is redacted."""
+    """Write an outcome into a folder and return the files; without texts if it is redacted."""
     written = [folder / f"{experiment.id}.md", folder / f"{experiment.id}.json"]
     shown = [table for table in outcome.tables if not (redact and table.texts)]
     write_atomically(written[0], markdown(outcome, experiment, shown).encode())
-    told = {
+    content = {
         "experiment": experiment.id, "scale": experiment.scale, "title": experiment.title,
-        "settings": _settings(experiment, redact=redact), "notes": list(outcome.notes),
+        "settings": _list_settings(experiment, redact=redact), "notes": list(outcome.notes),
         "tables": [
-            {"title": one.title, "headings": one.headings, "rows": [[_plain(c) for c in r] for r in one.rows]}
-            for one in shown
+            {"title": table.title, "headings": table.headings,
+             "rows": [[_drop_infinite(cell) for cell in row] for row in table.rows]}
+            for table in shown
         ],
     }  # fmt: skip
-    write_atomically(written[1], json.dumps(told, indent=1, ensure_ascii=False).encode())
+    write_atomically(written[1], json.dumps(content, indent=1, ensure_ascii=False).encode())
     for name, figure in outcome.figures.items():
-        written += saved(figure, folder / f"{experiment.id}-{name}")
+        written += save_figure(figure, folder / f"{experiment.id}-{name}")
     return written
 
 
@@ -61,19 +62,19 @@ def markdown(outcome: Outcome, experiment: Experiment, tables: Sequence[Table]) 
     ]
     if experiment.claim:
         parts.append(f"The paper: {experiment.claim}")
-    parts += [_markdown_table(table) for table in tables]
+    parts += [_format_table(table) for table in tables]
     names = [f"![{name}]({experiment.id}-{name}.png)" for name in outcome.figures]
     notes = markdown_list(outcome.notes)
     return "\n\n".join([*parts, *names, *([notes] if notes else [])]) + "\n"
 
 
-def _markdown_table(table: Table) -> str:
-    rows = [[shown(cell) for cell in row] for row in table.rows]
+def _format_table(table: Table) -> str:
+    rows = [[format_cell(cell) for cell in row] for row in table.rows]
     return f"### {markdown_text(table.title)}\n\n{markdown_table(table.headings, rows)}"
 
 
-def shown(cell: Cell) -> str:
-    """Return a cell as text: numbers short, nothing for None."""
+def format_cell(cell: Cell) -> str:
+    """Return a cell as text: numbers shortened, None as an empty string."""
     if cell is None:
         return ""
     if isinstance(cell, float):
@@ -83,14 +84,14 @@ def shown(cell: Cell) -> str:
     return f"{cell:,}" if isinstance(cell, int) else cell
 
 
-def _settings(experiment: Experiment, *, redact: bool) -> dict[str, Any]:
-    """Return an experiment's settings; redacted, without texts that were written into them."""
-    told = experiment.model_dump(mode="json")
-    given = told["options"].get("texts")
-    if redact and isinstance(given, list):
-        told["options"]["texts"] = ["(left out)" if isinstance(text, str) else text for text in given]
-    return told
+def _list_settings(experiment: Experiment, *, redact: bool) -> dict[str, Any]:
+    """Return an experiment's settings; if redacted, without the texts in them."""
+    settings = experiment.model_dump(mode="json")
+    texts = settings["options"].get("texts")
+    if redact and isinstance(texts, list):
+        settings["options"]["texts"] = ["(left out)" if isinstance(text, str) else text for text in texts]
+    return settings
 
 
-def _plain(cell: Cell) -> Cell:
+def _drop_infinite(cell: Cell) -> Cell:
     return None if isinstance(cell, float) and not math.isfinite(cell) else cell

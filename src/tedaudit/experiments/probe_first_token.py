@@ -1,6 +1,6 @@
-"""The probe of mechanisms that write token by token: what the first token can be, at every epsilon.
+"""The probe of mechanisms that write token by token: the distribution of the first token, by epsilon.
 
-The distribution is that of the mechanism itself and exact; nothing is sampled.
+The distribution is the mechanism's own and exact; nothing is sampled.
 """
 
 from collections.abc import Sequence
@@ -12,18 +12,18 @@ import numpy as np
 from tedaudit.errors import SpecError
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
-from tedaudit.experiments.place import Place
 from tedaudit.experiments.probe_inputs import (
     Subject,
-    chosen_texts,
+    choose_texts,
     corpora,
     epsilon_axis,
     options_of,
-    sampled_texts,
+    sample_texts,
     subjects,
 )
+from tedaudit.experiments.workspace import Workspace
 from tedaudit.mechanisms._autoregressive import Autoregressive
-from tedaudit.reports.figures import STYLES, figures_missing, plain
+from tedaudit.reports.figures import STYLES, escape_label, figures_missing
 from tedaudit.types import Floats
 
 NEGLIGIBLE = 0.01  # mass on the source's first token below which notes call it negligible
@@ -44,7 +44,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What was found for one mechanism; `refused` texts are too long for it and have no distribution."""
+    """The result for one mechanism; `refused` texts are too long for it and have no distribution."""
 
     label: str
     texts: int
@@ -53,49 +53,50 @@ class Start:
     spelled: tuple[tuple[int, str], ...]
 
 
-def first_token(experiment: Experiment, _place: Place) -> Outcome:
+def first_token(experiment: Experiment, _place: Workspace) -> Outcome:
     """Compute the distribution of the first token for a few texts and average it."""
     options = options_of(experiment, texts=[], count=5, top=8, seed=42)
     if options["texts"]:
-        texts = chosen_texts(experiment, options["texts"])
+        texts = choose_texts(experiment, options["texts"])
     else:
         loaded = [corpus for _, corpus in corpora(experiment)]
-        texts = [t for one in loaded for t in sampled_texts(one, int(options["count"]), int(options["seed"]))]
-    found = [_start(subject, texts, int(options["top"])) for subject in subjects(experiment)]
+        texts = [t for c in loaded for t in sample_texts(c, int(options["count"]), int(options["seed"]))]
+    starts = [_measure_start(subject, texts, int(options["top"])) for subject in subjects(experiment)]
     return Outcome(
-        (_numbers(found), *map(_likeliest, found)),
-        {} if figures_missing() else {"first-token": figure(found)},
-        tuple(note for one in found for note in _notes(one)),
+        (_tabulate_levels(starts), *map(_tabulate_likeliest, starts)),
+        {} if figures_missing() else {"first-token": figure(starts)},
+        tuple(note for start in starts for note in _write_notes(start)),
     )
 
 
-def _start(subject: Subject, texts: Sequence[str], top: int) -> Start:
+def _measure_start(subject: Subject, texts: Sequence[str], top: int) -> Start:
     mechanism = subject.mechanism
     if not isinstance(mechanism, Autoregressive):
         raise SpecError(
             f"'{subject.label}' does not write token by token; this experiment is for those that do."
         )
-    able = list(texts)
+    accepted = list(texts)
     levels: list[Level] = []
     for epsilon in subject.epsilons:
-        table = mechanism.first_token(able, epsilon)
-        read = np.asarray(np.isfinite(table).any(axis=1))
-        able, table = [text for text, kept in zip(able, read, strict=True) if kept], table[read]
-        if not able:
+        table = mechanism.first_token(accepted, epsilon)
+        finite = np.asarray(np.isfinite(table).any(axis=1))
+        accepted = [text for text, known in zip(accepted, finite, strict=True) if known]
+        table = table[finite]
+        if not accepted:
             raise SpecError(
                 f"'{subject.label}' refuses all {len(texts)} texts as over-long; give shorter ones."
             )
-        levels.append(_level(epsilon, table, [mechanism.source_tokens(text) for text in able]))
+        levels.append(_measure_level(epsilon, table, [mechanism.source_tokens(text) for text in accepted]))
     best = np.argsort(-levels[-1].average, kind="stable")[:top]
     spelled = tuple((int(token), repr(mechanism.piece(int(token)))) for token in best)
-    return Start(subject.label, len(able), len(texts) - len(able), tuple(levels), spelled)
+    return Start(subject.label, len(accepted), len(texts) - len(accepted), tuple(levels), spelled)
 
 
-def _level(epsilon: float, table: Floats, sources: Sequence[tuple[tuple[int, ...], ...]]) -> Level:
-    """Return what the distributions (logarithms, a row per text) say of the texts' own tokens."""
+def _measure_level(epsilon: float, table: Floats, sources: Sequence[tuple[tuple[int, ...], ...]]) -> Level:
+    """Return what the distributions (logarithms, a row per text) say about the texts' own tokens."""
     chances = np.exp(table)
-    own = [sorted({token for written in source for token in written}) for source in sources]
-    first = [sorted({written[0] for written in source if written}) for source in sources]
+    own = [sorted({token for tokens in source for token in tokens}) for source in sources]
+    first = [sorted({tokens[0] for tokens in source if tokens}) for source in sources]
     mass = np.array([chances[:, tokens].sum(axis=1) for tokens in own])  # [whose tokens, whose distribution]
     count = len(sources)
     others = float((mass.sum() - np.trace(mass)) / (count * (count - 1))) if count > 1 else None
@@ -111,77 +112,84 @@ def _level(epsilon: float, table: Floats, sources: Sequence[tuple[tuple[int, ...
     )
 
 
-def _numbers(found: Sequence[Start]) -> Table:
+def _tabulate_levels(starts: Sequence[Start]) -> Table:
     headings = (
         "mechanism", "epsilon per token", "texts", "likeliest token", "source's first token",
         "source's tokens", "another text's tokens", "entropy (bits)",
     )  # fmt: skip
     rows = tuple(
-        (one.label, at.epsilon, one.texts, at.likeliest, at.first, at.own, at.others, at.entropy)
-        for one in found
-        for at in one.levels
+        (start.label, at.epsilon, start.texts, at.likeliest, at.first, at.own, at.others, at.entropy)
+        for start in starts
+        for at in start.levels
     )
     return Table("Probability of the first token", headings, rows)
 
 
-def _likeliest(one: Start) -> Table:
+def _tabulate_likeliest(start: Start) -> Table:
     """Return the tokens that lead at the largest epsilon; they may be words of the source."""
-    headings = ("token", *(f"epsilon {at.epsilon:g}" for at in one.levels))
+    headings = ("token", *(f"epsilon {at.epsilon:g}" for at in start.levels))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (text, *(float(at.average[token]) for at in one.levels)) for token, text in one.spelled
+        (text, *(float(at.average[token]) for at in start.levels)) for token, text in start.spelled
     )
     return Table(
-        f"{one.label}: likeliest first tokens, mean of {one.texts} texts", headings, rows, texts=True
+        f"{start.label}: likeliest first tokens, mean of {start.texts} texts", headings, rows, texts=True
     )
 
 
-def _notes(one: Start) -> list[str]:
-    low, high = one.levels[0], one.levels[-1]
-    peak = max(one.levels, key=lambda at: at.first)
+def _write_notes(start: Start) -> list[str]:
+    low, high = start.levels[0], start.levels[-1]
+    peak = max(start.levels, key=lambda at: at.first)
     change = "concentrates" if high.entropy < low.entropy else "does not concentrate"
     seen = "seen" if peak.first < NEGLIGIBLE else "not seen"
-    span = f"{one.label}: from epsilon {low.epsilon:g} to {high.epsilon:g}"
+    span = f"{start.label}: from epsilon {low.epsilon:g} to {high.epsilon:g}"
     likeliest = f"the likeliest first token goes from {low.likeliest:.2g} to {high.likeliest:.2g}"
     entropy = f"the entropy from {low.entropy:.1f} to {high.entropy:.1f} bits"
     most = f"at most {peak.first:.2g} (at epsilon {peak.epsilon:g})"
     rule = f"That it stays negligible (below {NEGLIGIBLE:g}) at every epsilon is {seen}."
     notes = [
         f"{span} {likeliest} and {entropy}: the distribution {change}.",
-        f"{one.label}: the source's own first token has {most}. {rule}",
+        f"{start.label}: the source's own first token has {most}. {rule}",
     ]
     if high.others is not None:
         masses = f"the source's tokens have {high.own:.2g}, those of another text {high.others:.2g}"
         notes.append(
-            f"{one.label}: at epsilon {high.epsilon:g} {masses}. "
-            "Where the two are alike, the first token tells little of the source."
+            f"{start.label}: at epsilon {high.epsilon:g} {masses}. "
+            "If the two are similar, the first token says little about the source."
         )
-    if one.refused:
-        notes.append(f"{one.label}: {one.refused} texts were refused as over-long and are not in the means.")
+    if start.refused:
+        notes.append(
+            f"{start.label}: {start.refused} texts were refused as over-long and are not in the means."
+        )
     return notes
 
 
-def figure(found: Sequence[Start]) -> Any:
-    """Draw probabilities and entropy against epsilon; no token is named, so that a figure tells no text."""
+def figure(starts: Sequence[Start]) -> Any:
+    """Draw probabilities and entropy against epsilon; no token is named, so that no text is revealed."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     with rc_context({"pdf.fonttype": 42, "font.size": 9}):
         drawn = Figure(figsize=(8.4, 3.6), layout="constrained")
         chances, entropy = drawn.subplots(1, 2)
-        for number, one in enumerate(found):
+        for number, start in enumerate(starts):
             colour, marker = STYLES[number % len(STYLES)]
-            epsilons = [at.epsilon for at in one.levels]
+            epsilons = [at.epsilon for at in start.levels]
             lines = (("likeliest", "-"), ("own", "--"), ("first", ":"))
             names = ("likeliest token", "source's tokens", "source's first token")
             for (part, dashes), name in zip(lines, names, strict=True):
-                values = [getattr(at, part) for at in one.levels]
+                values = [getattr(at, part) for at in start.levels]
                 chances.plot(
-                    epsilons, values, dashes, color=colour, marker=marker, label=plain(f"{one.label}: {name}")
+                    epsilons,
+                    values,
+                    dashes,
+                    color=colour,
+                    marker=marker,
+                    label=escape_label(f"{start.label}: {name}"),
                 )
-            entropy.plot(epsilons, [at.entropy for at in one.levels], color=colour, marker=marker)
+            entropy.plot(epsilons, [at.entropy for at in start.levels], color=colour, marker=marker)
         chances.set(yscale="log", ylabel="probability at the first position")
         entropy.set(ylabel="entropy (bits)", ylim=(0, None))
         for axes in (chances, entropy):
-            epsilon_axis(axes, [at.epsilon for one in found for at in one.levels], "token")
+            epsilon_axis(axes, [at.epsilon for start in starts for at in start.levels], "token")
         chances.legend(frameon=False, fontsize=8)
     return drawn

@@ -1,4 +1,4 @@
-"""What the probes share: the mechanisms to look into, the texts to try them on, and their options."""
+"""What the probes share: mechanisms to examine, texts to try them on, and options."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.execution.preparation import epsilons_of
 from tedaudit.experiments.definition import Experiment
 from tedaudit.inference.encoders import load_encoder
 from tedaudit.registry import build
-from tedaudit.reports.figures import room_for
+from tedaudit.reports.figures import labels_with_room
 from tedaudit.seeding import derive, uniforms
 from tedaudit.spec.model import MechanismSpec, PluginSpec, distinct_titles
 from tedaudit.types import Corpus, Draw, Rewrite
@@ -21,7 +21,7 @@ Spec = TypeVar("Spec", bound=PluginSpec)
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A mechanism as a probe sees it: how results call it, and the epsilons to try."""
+    """A mechanism to probe: its name in results, and the epsilons to try."""
 
     label: str
     mechanism: Any
@@ -34,14 +34,14 @@ def options_of(experiment: Experiment, **defaults: Any) -> dict[str, Any]:
         if name not in defaults:
             raise SpecError(
                 f"Experiment '{experiment.id}' has no option '{name}'.{did_you_mean(name, defaults)} "
-                f"It takes: {listed(defaults)}."
+                f"It takes: {join_names(defaults)}."
             )
     return {**defaults, **experiment.options}
 
 
 def subjects(experiment: Experiment) -> Iterator[Subject]:
-    """Yield the mechanisms one by one, so that models of one need not stay for the next."""
-    specs = [_named(MechanismSpec, given, experiment) for given in experiment.mechanisms]
+    """Yield the mechanisms one by one, so that only one has its models in memory."""
+    specs = [_read_spec(MechanismSpec, given, experiment) for given in experiment.mechanisms]
     try:
         distinct_titles("mechanisms", [spec.title for spec in specs])
     except ValueError as error:
@@ -55,23 +55,23 @@ def subjects(experiment: Experiment) -> Iterator[Subject]:
 def corpora(experiment: Experiment) -> Iterator[tuple[str, Corpus]]:
     """Yield an experiment's corpora by title."""
     for given in experiment.corpora:
-        spec = _named(PluginSpec, given, experiment)
+        spec = _read_spec(PluginSpec, given, experiment)
         yield spec.title, build(spec.reference("corpus")).load()
 
 
-def _named(kind: type[Spec], given: Any, experiment: Experiment) -> Spec:
-    """Return how a definition names a plug-in."""
+def _read_spec(kind: type[Spec], given: Any, experiment: Experiment) -> Spec:
+    """Return the spec of a plug-in that a definition names."""
     try:
         return kind.model_validate(given)
     except ValueError as error:
         raise SpecError(
-            f"Experiment '{experiment.id}': {given!r} names no plug-in; it must be a name, or a name "
+            f"Experiment '{experiment.id}': {given!r} is not a plug-in; it must be a name, or a name "
             "and fields."
         ) from error
 
 
-def chosen_texts(experiment: Experiment, wanted: Sequence[str | int]) -> list[str]:
-    """Return the texts that are asked for: written out, or by position in the first corpus."""
+def choose_texts(experiment: Experiment, wanted: Sequence[str | int]) -> list[str]:
+    """Return the wanted texts: given in full, or by position in the first corpus."""
     if not isinstance(wanted, list) or not wanted:
         raise SpecError(
             f"Experiment '{experiment.id}': option 'texts' is {wanted!r}; it must be a list of texts, or of "
@@ -79,10 +79,12 @@ def chosen_texts(experiment: Experiment, wanted: Sequence[str | int]) -> list[st
         )
     pool: tuple[str, ...] = ()
     if any(isinstance(text, int) for text in wanted):
-        found = next(corpora(experiment), None)
-        if found is None:
-            raise SpecError(f"Experiment '{experiment.id}' takes texts by position, but names no corpus.")
-        pool = found[1].texts
+        first = next(corpora(experiment), None)
+        if first is None:
+            raise SpecError(
+                f"Experiment '{experiment.id}' names texts by position but no corpus; add a corpus."
+            )
+        pool = first[1].texts
     for text in wanted:
         if isinstance(text, int) and not 0 <= text < len(pool):
             raise SpecError(
@@ -91,8 +93,8 @@ def chosen_texts(experiment: Experiment, wanted: Sequence[str | int]) -> list[st
     return [pool[text] if isinstance(text, int) else text for text in wanted]
 
 
-def sampled_texts(corpus: Corpus, count: int, seed: int) -> list[str]:
-    """Return as many texts of a corpus, drawn without replacement; all where it has no more."""
+def sample_texts(corpus: Corpus, count: int, seed: int) -> list[str]:
+    """Return `count` texts of a corpus, drawn without replacement; all if it has no more."""
     coins = uniforms([derive(seed, "probe texts")], len(corpus.texts))[0]
     return [corpus.texts[i] for i in np.argsort(coins, kind="stable")[:count]]
 
@@ -103,30 +105,30 @@ def draws_for(texts: Sequence[str], epsilons: Sequence[float], seed: int, purpos
     return [Draw(text, epsilon, keys[text]) for text in texts for epsilon in epsilons]
 
 
-def said(rewrite: Rewrite) -> str:
-    """Return what a table shows of a rewrite: nothing may look as if it had been left out."""
+def format_rewrite(rewrite: Rewrite) -> str:
+    """Return a rewrite as a table shows it: a failed or empty one is marked, not left blank."""
     if rewrite.error:
         return f"(failed: {rewrite.error})"
     return rewrite.text or "(empty)"
 
 
-def likeness(encoder: str, first: Sequence[str], second: Sequence[str]) -> list[float]:
-    """Return the cosine of each pair of texts; 1 for equal ones, the empty one included."""
+def cosines(encoder: str, first: Sequence[str], second: Sequence[str]) -> list[float]:
+    """Return the cosine of each pair of texts; 1 for equal texts, empty ones included."""
     loaded = load_encoder(encoder)
     cosines = np.asarray((loaded.encode(list(first)) * loaded.encode(list(second))).sum(axis=1)).ravel()
     pairs = zip(first, second, cosines.tolist(), strict=True)
-    return [1.0 if one == other else float(cosine) for one, other, cosine in pairs]
+    return [1.0 if left == right else float(cosine) for left, right, cosine in pairs]
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the mean; not a number of nothing."""
+    """Return the mean; nan for an empty list."""
     return sum(values) / len(values) if values else float("nan")
 
 
 def epsilon_axis(axes: Any, epsilons: Sequence[float], unit: str) -> None:
-    """Give a panel a logarithmic axis of epsilon, marked where it was tried, and a quiet frame."""
+    """Give a panel a logarithmic axis with a mark at every epsilon tried, and a light frame."""
     tried = sorted(set(epsilons))
-    labelled = room_for(tried) if len(tried) > 1 else tried
+    labelled = labels_with_room(tried) if len(tried) > 1 else tried
     axes.set(xscale="log", xlabel=rf"nominal $\epsilon$ per {unit}")
     axes.minorticks_off()
     axes.set_xticks(tried, [f"{epsilon:g}" if epsilon in labelled else "" for epsilon in tried])

@@ -1,4 +1,4 @@
-"""The probe of mechanisms that add noise to a latent: how long the latent is, and how long the noise."""
+"""The probe of mechanisms that add noise to a latent: the norms of the latent and of the noise."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,23 +9,23 @@ import numpy as np
 from tedaudit.errors import SpecError
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Outcome, Table
-from tedaudit.experiments.place import Place
 from tedaudit.experiments.probe_inputs import (
     Subject,
     corpora,
     epsilon_axis,
     options_of,
-    sampled_texts,
+    sample_texts,
     subjects,
 )
+from tedaudit.experiments.workspace import Workspace
 from tedaudit.mechanisms._latent import Latent
-from tedaudit.reports.figures import STYLES, figures_missing, plain
+from tedaudit.reports.figures import STYLES, escape_label, figures_missing
 from tedaudit.seeding import derive
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """What was found at one epsilon: norms of clipped latents and of the noise, measured and expected."""
+    """The result at one epsilon: the norm of the noise, measured and expected, and latent over noise."""
 
     epsilon: float
     measured: float
@@ -36,7 +36,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """What was found for one mechanism on one corpus."""
+    """The result for one mechanism on one corpus."""
 
     label: str
     corpus: str
@@ -48,7 +48,7 @@ class Lengths:
 
     @property
     def title(self) -> str:
-        """How figures and notes call it."""
+        """Its name in figures and notes."""
         return f"{self.label}, {self.corpus}"
 
     @property
@@ -58,27 +58,27 @@ class Lengths:
         return float(np.polyfit(x, np.log([level.ratio for level in self.levels]), 1)[0])
 
 
-def noise(experiment: Experiment, _place: Place) -> Outcome:
+def noise(experiment: Experiment, _place: Workspace) -> Outcome:
     """Measure latents after clipping and the noise that is added to them, by the mechanism's own code."""
     options = options_of(experiment, count=500, draws=20, seed=42, reported={})
     samples = {
-        name: sampled_texts(corpus, int(options["count"]), int(options["seed"]))
+        name: sample_texts(corpus, int(options["count"]), int(options["seed"]))
         for name, corpus in corpora(experiment)
     }
     keys = [derive(int(options["seed"]), "noise", number) for number in range(int(options["draws"]))]
-    found = [
-        _lengths(subject, name, texts, keys)
+    lengths = [
+        _measure_lengths(subject, name, texts, keys)
         for subject in subjects(experiment)
         for name, texts in samples.items()
     ]
     return Outcome(
-        _tables(found, options["reported"]),
-        {} if figures_missing() else {"norms": figure(found)},
-        _notes(found, options["reported"]),
+        _build_tables(lengths, options["reported"]),
+        {} if figures_missing() else {"norms": figure(lengths)},
+        _write_notes(lengths, options["reported"]),
     )
 
 
-def _lengths(subject: Subject, corpus: str, texts: Sequence[str], keys: Sequence[int]) -> Lengths:
+def _measure_lengths(subject: Subject, corpus: str, texts: Sequence[str], keys: Sequence[int]) -> Lengths:
     mechanism = subject.mechanism
     if not isinstance(mechanism, Latent):
         raise SpecError(f"'{subject.label}' adds no noise to a latent; this experiment is for those that do.")
@@ -93,19 +93,19 @@ def _lengths(subject: Subject, corpus: str, texts: Sequence[str], keys: Sequence
     return Lengths(subject.label, corpus, len(texts), norm, spread, largest, tuple(levels))
 
 
-def _tables(found: Sequence[Lengths], reported: Mapping[str, Any]) -> tuple[Table, ...]:
+def _build_tables(lengths: Sequence[Lengths], reported: Mapping[str, Any]) -> tuple[Table, ...]:
     latents = Table(
         "L2 norm of the latent after clipping",
         ("mechanism", "corpus", "texts", "mean", "standard deviation", "most that clipping allows"),
-        tuple((one.label, one.corpus, one.texts, one.norm, one.spread, one.largest) for one in found),
+        tuple((n.label, n.corpus, n.texts, n.norm, n.spread, n.largest) for n in lengths),
     )
     rows = [
         (
-            one.label, one.corpus, at.epsilon, at.measured, at.measured_spread, at.expected, at.ratio,
-            _reported(reported, one.label, at.epsilon),
+            norms.label, norms.corpus, at.epsilon, at.measured, at.measured_spread, at.expected, at.ratio,
+            _find_reported(reported, norms.label, at.epsilon),
         )
-        for one in found
-        for at in one.levels
+        for norms in lengths
+        for at in norms.levels
     ]  # fmt: skip
     headings = (
         "mechanism", "corpus", "epsilon per sentence", "noise, measured", "standard deviation",
@@ -114,37 +114,38 @@ def _tables(found: Sequence[Lengths], reported: Mapping[str, Any]) -> tuple[Tabl
     return latents, Table("L2 norm of the noise", headings, tuple(rows))
 
 
-def _reported(reported: Mapping[str, Any], label: str, epsilon: float) -> float | None:
-    """Return the ratio that the paper gives, where it gives one."""
+def _find_reported(reported: Mapping[str, Any], label: str, epsilon: float) -> float | None:
+    """Return the ratio that the paper reports, or None if it reports none."""
     of_label = {float(key): float(value) for key, value in reported.get(label, {}).items()}
     return of_label.get(epsilon)
 
 
-def _notes(found: Sequence[Lengths], reported: Mapping[str, Any]) -> tuple[str, ...]:
+def _write_notes(lengths: Sequence[Lengths], reported: Mapping[str, Any]) -> tuple[str, ...]:
     notes = []
-    for one in found:
+    for norms in lengths:
         notes.append(
-            f"{one.title}: the norm after clipping is {one.norm:.2f}, {one.norm / one.largest:.0%} of the "
-            f"most that clipping allows; its standard deviation is {one.spread / one.norm:.1%} of it."
+            f"{norms.title}: the norm after clipping is {norms.norm:.2f}, {norms.norm / norms.largest:.0%} "
+            "of the most that clipping allows; its standard deviation is "
+            f"{norms.spread / norms.norm:.1%} of it."
         )
-        worst = max(abs(at.measured / at.expected - 1) for at in one.levels)
+        worst = max(abs(at.measured / at.expected - 1) for at in norms.levels)
         notes.append(
-            f"{one.title}: measured noise is within {worst:.2%} of its expected norm at every epsilon."
+            f"{norms.title}: measured noise is within {worst:.2%} of its expected norm at every epsilon."
         )
-        if len(one.levels) > 1:
-            proportion = "in" if abs(one.exponent - 1) < 0.005 else "not in"
+        if len(norms.levels) > 1:
+            proportion = "in" if abs(norms.exponent - 1) < 0.005 else "not in"
             notes.append(
-                f"{one.title}: the ratio grows as epsilon to the power of {one.exponent:.2f}, "
+                f"{norms.title}: the ratio grows as epsilon to the power of {norms.exponent:.2f}, "
                 f"{proportion} proportion to epsilon."
             )
-        pairs = [(at, _reported(reported, one.label, at.epsilon)) for at in one.levels]
-        told = [f"{at.ratio:.2f} and {value:.2f} at {at.epsilon:g}" for at, value in pairs if value]
-        if told:
-            notes.append(f"{one.title}: ratio here and in the paper: {', '.join(told)}.")
+        pairs = [(at, _find_reported(reported, norms.label, at.epsilon)) for at in norms.levels]
+        ratios = [f"{at.ratio:.2f} and {value:.2f} at {at.epsilon:g}" for at, value in pairs if value]
+        if ratios:
+            notes.append(f"{norms.title}: ratio here and in the paper: {', '.join(ratios)}.")
     return tuple(notes)
 
 
-def figure(found: Sequence[Lengths]) -> Any:
+def figure(lengths: Sequence[Lengths]) -> Any:
     """Draw the norms, and beside them their ratio."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -152,29 +153,28 @@ def figure(found: Sequence[Lengths]) -> Any:
     with rc_context({"pdf.fonttype": 42, "font.size": 9}):
         drawn = Figure(figsize=(8.4, 3.6), layout="constrained")
         norms, ratios = drawn.subplots(1, 2)
-        for number, one in enumerate(found):
-            _draw(norms, ratios, one, number)
+        for number, drawn_lengths in enumerate(lengths):
+            _draw_lengths(norms, ratios, drawn_lengths, number)
         ratios.axhline(1.0, linestyle="--", color="#666666", linewidth=1)
         labels = (("L2 norm", "(a) latent after clipping, and noise"), ("latent / noise", "(b) their ratio"))
         for axes, (label, title) in zip((norms, ratios), labels, strict=True):
             axes.set(yscale="log", ylabel=label)
             axes.set_title(title, fontsize=9)
-            epsilon_axis(axes, [at.epsilon for one in found for at in one.levels], "sentence")
+            epsilon_axis(axes, [at.epsilon for each in lengths for at in each.levels], "sentence")
         norms.legend(frameon=False, fontsize=8)
     return drawn
 
 
-def _draw(norms: Any, ratios: Any, one: Lengths, number: int) -> None:
-    """Draw one mechanism on one corpus: the noise as a line where expected, as marks where measured."""
+def _draw_lengths(norms: Any, ratios: Any, lengths: Lengths, number: int) -> None:
+    """Draw one mechanism on one corpus: expected noise as a line, measured noise as marks."""
     colour, marker = STYLES[number % len(STYLES)]
-    epsilons = [at.epsilon for at in one.levels]
-    norms.plot(epsilons, [at.expected for at in one.levels], color=colour, label=plain(f"{one.title}: noise"))
-    norms.plot(epsilons, [at.measured for at in one.levels], color=colour, marker=marker, linestyle="")
+    levels, norm, title = lengths.levels, lengths.norm, lengths.title
+    epsilons = [at.epsilon for at in levels]
+    norms.plot(epsilons, [at.expected for at in levels], color=colour, label=escape_label(f"{title}: noise"))
+    norms.plot(epsilons, [at.measured for at in levels], color=colour, marker=marker, linestyle="")
     norms.plot(
-        epsilons, [one.norm] * len(epsilons), color=colour, linestyle=":", label=plain(f"{one.title}: latent")
+        epsilons, [norm] * len(epsilons), color=colour, linestyle=":", label=escape_label(f"{title}: latent")
     )
-    low, high = max(one.norm - one.spread, one.norm / 10), one.norm + one.spread
+    low, high = max(norm - lengths.spread, norm / 10), norm + lengths.spread
     norms.fill_between(epsilons, low, high, color=colour, alpha=0.2, linewidth=0)
-    ratios.plot(
-        epsilons, [at.ratio for at in one.levels], color=colour, marker=marker, label=plain(one.title)
-    )
+    ratios.plot(epsilons, [at.ratio for at in levels], color=colour, marker=marker, label=escape_label(title))

@@ -1,4 +1,4 @@
-"""Probes that show rewrites: examples side by side, the spread over seeds, and how texts are cut."""
+"""Probes that show rewrites: examples side by side, the spread over seeds, and how texts are tokenized."""
 
 import math
 from collections.abc import Sequence
@@ -7,41 +7,49 @@ from itertools import combinations
 from tedaudit.abilities import CutsTexts
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
-from tedaudit.experiments.place import Place
 from tedaudit.experiments.probe_inputs import (
     Subject,
-    chosen_texts,
+    choose_texts,
+    cosines,
     draws_for,
-    likeness,
+    format_rewrite,
     mean,
     options_of,
-    said,
     subjects,
 )
+from tedaudit.experiments.workspace import Workspace
 from tedaudit.seeding import derive
 from tedaudit.types import Draw, Rewrite
 
 Row = tuple[Cell, ...]
 
 
-def examples(experiment: Experiment, _place: Place) -> Outcome:
-    """Rewrite a few texts with every mechanism at every epsilon, and say how much like the source it is."""
+def examples(experiment: Experiment, _place: Workspace) -> Outcome:
+    """Rewrite a few texts with every mechanism at every epsilon, and measure the similarity to the source."""
     options = options_of(experiment, texts=[], seed=42, encoder="lexical")
-    texts = chosen_texts(experiment, options["texts"])
+    texts = choose_texts(experiment, options["texts"])
     shown: list[Row] = [(f"text {n}", "(source)", None, "", text) for n, text in enumerate(texts, 1)]
     numbers: list[tuple[str, float, str, float, int]] = []
     for subject in subjects(experiment):
         draws = draws_for(texts, subject.epsilons, int(options["seed"]), "examples")
-        done = subject.mechanism.rewrite(draws)
-        for draw, rewrite in zip(draws, done, strict=True):
+        rewrites = subject.mechanism.rewrite(draws)
+        for draw, rewrite in zip(draws, rewrites, strict=True):
             place = f"text {texts.index(draw.text) + 1}"
-            shown.append((place, subject.label, draw.epsilon, _claim(subject, draw.epsilon), said(rewrite)))
+            shown.append(
+                (
+                    place,
+                    subject.label,
+                    draw.epsilon,
+                    _describe_claim(subject, draw.epsilon),
+                    format_rewrite(rewrite),
+                )
+            )
         for epsilon in subject.epsilons:
-            pairs = [(d.text, r) for d, r in zip(draws, done, strict=True) if d.epsilon == epsilon]
-            alike = likeness(options["encoder"], [t for t, _ in pairs], [r.text for _, r in pairs])
+            pairs = [(d.text, r) for d, r in zip(draws, rewrites, strict=True) if d.epsilon == epsilon]
+            values = cosines(options["encoder"], [t for t, _ in pairs], [r.text for _, r in pairs])
             empty = sum(not rewrite.text for _, rewrite in pairs)
-            numbers.append((subject.label, epsilon, _claim(subject, epsilon), mean(alike), empty))
-    shown.sort(key=_text_number)
+            numbers.append((subject.label, epsilon, _describe_claim(subject, epsilon), mean(values), empty))
+    shown.sort(key=_get_text_number)
     return Outcome(
         (
             Table("Rewrites", ("text", "mechanism", "epsilon", "claim", "rewrite"), tuple(shown), texts=True),
@@ -51,21 +59,21 @@ def examples(experiment: Experiment, _place: Place) -> Outcome:
                 tuple(numbers),
             ),
         ),
-        notes=_spread(numbers),
+        notes=_describe_spread(numbers),
     )
 
 
-def _text_number(row: Row) -> int:
-    """Return the text that a row is about, so that rows of a text come together."""
+def _get_text_number(row: Row) -> int:
+    """Return the number of the text that a row is about, to sort rows by text."""
     return int(str(row[0]).removeprefix("text "))
 
 
-def _spread(numbers: Sequence[tuple[str, float, str, float, int]]) -> tuple[str, ...]:
-    """Say per epsilon how far apart the mechanisms are: the same number need not mean the same thing."""
+def _describe_spread(numbers: Sequence[tuple[str, float, str, float, int]]) -> tuple[str, ...]:
+    """Say how far apart the mechanisms are at each epsilon: the same number need not mean the same thing."""
     notes = []
     for epsilon in sorted({row[1] for row in numbers}):
-        here = sorted((row[3], row[0]) for row in numbers if row[1] == epsilon)
-        (low, least), (high, most) = here[0], here[-1]
+        cosines = sorted((row[3], row[0]) for row in numbers if row[1] == epsilon)
+        (low, least), (high, most) = cosines[0], cosines[-1]
         notes.append(
             f"At nominal epsilon {epsilon:g}, in every mechanism's own unit, the mean cosine to the source "
             f"goes from {low:.2f} ({least}) to {high:.2f} ({most}): a spread of {high - low:.2f}."
@@ -73,29 +81,36 @@ def _spread(numbers: Sequence[tuple[str, float, str, float, int]]) -> tuple[str,
     return tuple(notes)
 
 
-def _claim(subject: Subject, epsilon: float) -> str:
+def _describe_claim(subject: Subject, epsilon: float) -> str:
     claim = subject.mechanism.claim(epsilon)
     return "none" if claim is None else str(claim)
 
 
-def variance(experiment: Experiment, _place: Place) -> Outcome:
-    """Rewrite texts with several seeds, and say whether those of a text agree less at a high epsilon."""
+def variance(experiment: Experiment, _place: Workspace) -> Outcome:
+    """Rewrite texts with several seeds, and say whether a text's rewrites agree less at a high epsilon."""
     options = options_of(experiment, texts=[], seeds=[42, 1234, 101], encoder="lexical")
-    texts = chosen_texts(experiment, options["texts"])
+    texts = choose_texts(experiment, options["texts"])
     shown: list[Row] = []
     numbers: list[Row] = []
     notes: list[str] = []
     for subject in subjects(experiment):
-        found = _by_seed(subject, texts, options["seeds"])
-        for (place, epsilon), rewrites in found.items():
+        by_setting = _rewrite_by_seed(subject, texts, options["seeds"])
+        for (place, epsilon), rewrites in by_setting.items():
             for seed, rewrite in zip(options["seeds"], rewrites, strict=True):
-                shown.append((subject.label, f"text {place + 1}", epsilon, str(seed), said(rewrite)))
+                shown.append(
+                    (subject.label, f"text {place + 1}", epsilon, str(seed), format_rewrite(rewrite))
+                )
         own = [
-            (subject.label, f"text {place + 1}", epsilon, *_agreement(options["encoder"], texts[place], some))
-            for (place, epsilon), some in found.items()
+            (
+                subject.label,
+                f"text {place + 1}",
+                epsilon,
+                *_measure_agreement(options["encoder"], texts[place], rewrites),
+            )
+            for (place, epsilon), rewrites in by_setting.items()
         ]
         numbers += own
-        notes += _trend(subject, [(row[2], row[5]) for row in own])
+        notes += _describe_trend(subject, [(row[2], row[5]) for row in own])
     headings = ("mechanism", "text", "epsilon", "rewrites", "distinct")
     cosines = (f"cosine between rewrites ({options['encoder']})", "cosine to the source")
     sources: list[Row] = [("(source)", f"text {n}", None, "", text) for n, text in enumerate(texts, 1)]
@@ -113,81 +128,87 @@ def variance(experiment: Experiment, _place: Place) -> Outcome:
     )
 
 
-def _by_seed(
+def _rewrite_by_seed(
     subject: Subject, texts: Sequence[str], seeds: Sequence[int]
 ) -> dict[tuple[int, float], list[Rewrite]]:
-    """Return the rewrites of every text (by place) and epsilon, one per seed."""
+    """Return the rewrites of every text (by position) and epsilon, one per seed."""
     draws = [
         Draw(text, epsilon, derive(seed, "variance", text))
         for text in texts
         for epsilon in subject.epsilons
         for seed in seeds
     ]
-    done = iter(subject.mechanism.rewrite(draws))
+    rewrites = iter(subject.mechanism.rewrite(draws))
     return {
-        (place, epsilon): [next(done) for _ in seeds]
+        (place, epsilon): [next(rewrites) for _ in seeds]
         for place in range(len(texts))
         for epsilon in subject.epsilons
     }
 
 
-def _agreement(encoder: str, source: str, rewrites: Sequence[Rewrite]) -> tuple[int, int, float, float]:
+def _measure_agreement(
+    encoder: str, source: str, rewrites: Sequence[Rewrite]
+) -> tuple[int, int, float, float]:
     """Return how many rewrites there are, how many differ, and cosines: to each other, to the source."""
     texts = [rewrite.text for rewrite in rewrites]
     pairs = list(combinations(texts, 2))
-    between = likeness(encoder, [a for a, _ in pairs], [b for _, b in pairs]) if pairs else []
-    return len(texts), len(set(texts)), mean(between), mean(likeness(encoder, [source] * len(texts), texts))
+    between = cosines(encoder, [a for a, _ in pairs], [b for _, b in pairs]) if pairs else []
+    return len(texts), len(set(texts)), mean(between), mean(cosines(encoder, [source] * len(texts), texts))
 
 
-def _trend(subject: Subject, cosines: Sequence[tuple[float, float]]) -> list[str]:
+def _describe_trend(subject: Subject, cosines: Sequence[tuple[float, float]]) -> list[str]:
     """Say whether rewrites of a text agree less at the largest epsilon than at the smallest."""
     low, high = subject.epsilons[0], subject.epsilons[-1]
     if low == high:
         return []
     before, after = (mean([c for epsilon, c in cosines if epsilon == level]) for level in (low, high))
-    if math.isnan(before):  # one rewrite a text: nothing to compare
+    if math.isnan(before):  # one rewrite per text: nothing to compare
         return []
     change = "less" if after < before else "more" if after > before else "just as much"
     seen = "seen" if after < before else "not seen"
-    found = f"(mean cosine {before:.2f}, then {after:.2f})"
+    values = f"(mean cosine {before:.2f}, then {after:.2f})"
     span = f"{subject.label}: from epsilon {low:g} to {high:g}"
-    return [f"{span} rewrites of a text agree {change} {found}. More spread at the larger epsilon is {seen}."]
+    return [
+        f"{span} rewrites of a text agree {change} {values}. More spread at the larger epsilon is {seen}."
+    ]
 
 
-def tokenization(experiment: Experiment, _place: Place) -> Outcome:
-    """Show how every mechanism cuts a text, beside what it makes of it."""
+def tokenization(experiment: Experiment, _place: Workspace) -> Outcome:
+    """Show how every mechanism cuts a text into pieces, next to its rewrites."""
     options = options_of(experiment, texts=[], seed=42)
-    texts = chosen_texts(experiment, options["texts"])
+    texts = choose_texts(experiment, options["texts"])
     shown: list[Row] = [(f"text {n}", "(source)", None, text) for n, text in enumerate(texts, 1)]
     counts: list[tuple[str, str, str, int | None, int]] = []
     for subject in subjects(experiment):
         draws = draws_for(texts, subject.epsilons, int(options["seed"]), "tokenization")
-        done = iter(subject.mechanism.rewrite(draws))
+        rewrites = iter(subject.mechanism.rewrite(draws))
         for number, text in enumerate(texts, 1):
-            cut = subject.mechanism.pieces(text) if isinstance(subject.mechanism, CutsTexts) else None
-            if cut is not None:
-                shown.append((f"text {number}", f"{subject.label}, pieces", None, "|".join(cut)))
-            shown += [(f"text {number}", subject.label, e, said(next(done))) for e in subject.epsilons]
-            size = None if cut is None else len(cut)
-            counts.append((f"text {number}", subject.label, _unit(subject), size, len(text.split())))
-    shown.sort(key=_text_number)
+            pieces = subject.mechanism.pieces(text) if isinstance(subject.mechanism, CutsTexts) else None
+            if pieces is not None:
+                shown.append((f"text {number}", f"{subject.label}, pieces", None, "|".join(pieces)))
+            shown += [
+                (f"text {number}", subject.label, e, format_rewrite(next(rewrites))) for e in subject.epsilons
+            ]
+            size = None if pieces is None else len(pieces)
+            counts.append((f"text {number}", subject.label, _get_unit(subject), size, len(text.split())))
+    shown.sort(key=_get_text_number)
     headings = ("text", "mechanism", "unit of epsilon", "pieces", "words between spaces")
     return Outcome(
         (
             Table("Pieces", headings, tuple(counts)),
             Table("Pieces and rewrites", ("text", "mechanism", "epsilon", "shown"), tuple(shown), texts=True),
         ),
-        notes=_piece_notes(counts, len(texts)),
+        notes=_describe_pieces(counts, len(texts)),
     )
 
 
-def _unit(subject: Subject) -> str:
+def _get_unit(subject: Subject) -> str:
     claim = subject.mechanism.claim(subject.epsilons[0])
     return "none" if claim is None else claim.unit
 
 
-def _piece_notes(counts: Sequence[tuple[str, str, str, int | None, int]], texts: int) -> tuple[str, ...]:
-    """Say how much the budget of a whole text differs between mechanisms that all spend epsilon a piece."""
+def _describe_pieces(counts: Sequence[tuple[str, str, str, int | None, int]], texts: int) -> tuple[str, ...]:
+    """Say how much the budget of a whole text differs between mechanisms that spend epsilon per piece."""
     notes = []
     for number in range(1, texts + 1):
         rows = [row for row in counts if row[0] == f"text {number}" and row[2] in ("token", "word")]

@@ -1,24 +1,26 @@
-"""Runs an experiment and writes what it found."""
+"""Run an experiment and write its outcome."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Outcome, write_outcome
-from tedaudit.experiments.place import Place
+from tedaudit.experiments.workspace import Workspace
 
 
-def reproduce(experiment: Experiment, place: Place, *, redact: bool = False) -> tuple[Outcome, list[Path]]:
-    """Run an experiment and write what it found under `results`."""
+def reproduce(
+    experiment: Experiment, place: Workspace, *, redact: bool = False
+) -> tuple[Outcome, list[Path]]:
+    """Run an experiment and write its outcome under `results`."""
     outcome = maker(experiment)(experiment, place)
     return outcome, write_outcome(outcome, experiment, place.root / "results", redact=redact)
 
 
-def maker(experiment: Experiment) -> Callable[[Experiment, Place], Outcome]:
-    """Return what makes an outcome of an experiment's kind."""
+def maker(experiment: Experiment) -> Callable[[Experiment, Workspace], Outcome]:
+    """Return the function that makes the outcome of an experiment's kind."""
     from tedaudit.experiments import audits, downstream, probes
 
-    makers: dict[str, Callable[[Experiment, Place], Outcome]] = {
+    makers: dict[str, Callable[[Experiment, Workspace], Outcome]] = {
         **audits.MAKERS, **downstream.MAKERS, **probes.MAKERS,
     }  # fmt: skip
     return makers[experiment.kind]

@@ -1,1 +1,1 @@
-"""Model work that mechanisms and attacks share; torch lives here and nowhere else."""
+"""Model code that mechanisms and attacks share; torch is imported here and nowhere else."""

@@ -1,6 +1,6 @@
 """The LSTM auto-encoder of ADePT, and its folder: config.json, weights and a tokenizer.
 
-The encoder's last hidden and cell state, joined, are the latent; the decoder starts from it. Sizes
+The encoder's last hidden and cell states, concatenated, are the latent; the decoder starts from it. Sizes
 follow Krishna et al. 2021 and the release of Igamberdiev and Habernal 2023. Weights are in
 model.safetensors, or as 8-bit integers in model.int8.safetensors.
 """
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.errors import ModelError, listed
-from tedaudit.inference.bart import batches
-from tedaudit.inference.loading import Checkpoint, choose_device, choose_dtype, explained, resolve
+from tedaudit.errors import ModelError, join_names
+from tedaudit.inference.bart import iterate_batches
+from tedaudit.inference.loading import Checkpoint, choose_device, choose_dtype, explain_failure, resolve
 from tedaudit.inference.quantised import WEIGHTS, load_quantised
 
 _ROWS = {"cpu": 64, "cuda": 2048}
@@ -25,7 +25,7 @@ _ROWS = {"cpu": 64, "cuda": 2048}
 
 @dataclass(frozen=True, slots=True)
 class AdeptConfig:
-    """The sizes of a model. `tied` writes with the embeddings; `padded` models read a whole window."""
+    """The sizes of a model. `tied` reuses the embeddings for output; `padded` models read a full window."""
 
     vocabulary: int = 20_000
     embedding: int = 300
@@ -36,7 +36,7 @@ class AdeptConfig:
 
 
 class AdeptModel:
-    """The parts as one torch module, and what they compute; `module` is what a recipe trains."""
+    """The layers as one torch module, and what they compute; recipes train `module`."""
 
     def __init__(self, config: AdeptConfig) -> None:
         from torch import nn
@@ -57,27 +57,27 @@ class AdeptModel:
 
     def parameters(self) -> Iterator[Any]:
         """Return the weights."""
-        found: Iterator[Any] = self.module.parameters()
-        return found
+        weights: Iterator[Any] = self.module.parameters()
+        return weights
 
     def state_dict(self) -> dict[str, Any]:
         """Return the weights by name."""
         return dict(self.module.state_dict())
 
     def encode(self, tokens: Any) -> Any:
-        """Return the latents (rows, twice hidden) of token ids (rows, positions), all of them read."""
+        """Return the latents (rows, twice hidden) of token ids (rows, positions); every position is read."""
         import torch
 
         _, (hidden, cell) = self.module["encoder"](self.module["embedding"](tokens))
         return torch.cat([hidden[0], cell[0]], dim=1)
 
     def start(self, latents: Any) -> tuple[Any, Any]:
-        """Return the decoder's first state."""
+        """Return the decoder's initial state."""
         hidden, cell = latents[None].chunk(2, dim=2)
         return hidden.contiguous(), cell.contiguous()
 
     def step(self, tokens: Any, state: tuple[Any, Any]) -> tuple[Any, tuple[Any, Any]]:
-        """Read tokens (rows, positions) and return the logits after each of them, and the new state."""
+        """Read tokens (rows, positions) and return the logits after each one, and the new state."""
         from torch.nn import functional
 
         out, state = self.module["decoder"](self.module["embedding"](tokens), state)
@@ -88,36 +88,36 @@ class AdeptModel:
 
 
 def save_adept(folder: str | Path, model: AdeptModel, tokenizer: Any) -> None:
-    """Write a model; the tokenizer knows its padding, start, end and unknown token."""
+    """Save a model; the tokenizer must have its padding, start, end and unknown tokens set."""
     from safetensors.torch import save_file
 
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    (place / "config.json").write_text(json.dumps(asdict(model.config), indent=2) + "\n", encoding="utf-8")
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    (target / "config.json").write_text(json.dumps(asdict(model.config), indent=2) + "\n", encoding="utf-8")
     weights = {name: value.detach().cpu().contiguous() for name, value in model.state_dict().items()}
-    save_file(weights, place / "model.safetensors")
-    tokenizer.save_pretrained(str(place))
+    save_file(weights, target / "model.safetensors")
+    tokenizer.save_pretrained(str(target))
 
 
 @lru_cache(maxsize=2)
 def load_adept(name: str, device: str = "auto", dtype: str = "float32") -> Checkpoint:
-    """Return a model and its tokenizer from a folder; the last few stay loaded."""
+    """Return a model and its tokenizer from a folder; the most recent ones stay loaded."""
     import torch
 
     folder = Path(resolve(name))
     if not (folder / "config.json").is_file():
         raise ModelError(
-            f"'{name}' is no folder with a model of ADePT (config.json, model.safetensors, tokenizer.json). "
+            f"'{name}' is not a folder with an ADePT model (config.json, model.safetensors, tokenizer.json). "
             "The hub has none, because no weights were published: use zoo:adept (pip install tedaudit-zoo), "
-            "or train one and write it with tedaudit.inference.adept.save_adept."
+            "or train a model and save it with tedaudit.inference.adept.save_adept."
         )
-    place = choose_device(device)
-    with explained(name):
+    target = choose_device(device)
+    with explain_failure(name):
         from safetensors.torch import load_file
         from transformers import PreTrainedTokenizerFast
 
-        config = _config(folder / "config.json")
-        with torch.device("meta"):  # weights that are read anyway need no random start
+        config = _read_config(folder / "config.json")
+        with torch.device("meta"):  # the weights are read from the file, so skip the random initialisation
             model = AdeptModel(config)
         integers = folder / WEIGHTS
         weights = load_quantised(integers) if integers.is_file() else load_file(folder / "model.safetensors")
@@ -125,31 +125,31 @@ def load_adept(name: str, device: str = "auto", dtype: str = "float32") -> Check
         tokenizer = PreTrainedTokenizerFast.from_pretrained(str(folder))
     _check_tokenizer(name, tokenizer, config)
     model.module.eval().requires_grad_(requires_grad=False)
-    model.module.to(place, choose_dtype(dtype, place))
+    model.module.to(target, choose_dtype(dtype, target))
     return Checkpoint(name, model, tokenizer)
 
 
 def read_tokens(checkpoint: Checkpoint, texts: Sequence[str], window: int) -> list[tuple[int, ...]]:
-    """Return start, as many tokens of each text as fit, end, and padding where the model reads it."""
+    """Return start, as many tokens of each text as fit, end, and padding if the model reads it."""
     tokenizer, config = checkpoint.tokenizer, checkpoint.model.config
     plain = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-    found = []
+    sequences = []
     for ids in tokenizer(plain, add_special_tokens=False)["input_ids"]:
-        read = [tokenizer.bos_token_id, *ids[: window - 2], tokenizer.eos_token_id]
-        padding = window - len(read) if config.padded else 0
-        found.append(tuple(read + [tokenizer.pad_token_id] * padding))
-    return found
+        tokens = [tokenizer.bos_token_id, *ids[: window - 2], tokenizer.eos_token_id]
+        padding = window - len(tokens) if config.padded else 0
+        sequences.append(tuple(tokens + [tokenizer.pad_token_id] * padding))
+    return sequences
 
 
 def encode(checkpoint: Checkpoint, texts: Sequence[tuple[int, ...]]) -> npt.NDArray[np.float32]:
-    """Return one latent per sequence of tokens; sequences of one length run together."""
+    """Return one latent per sequence of tokens; sequences of the same length run together."""
     import torch
 
     model, device = checkpoint.model, checkpoint.device
     out = np.zeros((len(texts), 2 * model.config.hidden), dtype=np.float32)
     for length in sorted({len(tokens) for tokens in texts}):
         members = np.array([i for i, tokens in enumerate(texts) if len(tokens) == length])
-        for rows, count in batches(checkpoint, len(members), _ROWS):
+        for rows, count in iterate_batches(checkpoint, len(members), _ROWS):
             with torch.inference_mode():
                 ids = torch.tensor([texts[i] for i in members[rows]], device=device)
                 out[members[rows[:count]]] = model.encode(ids)[:count].float().cpu().numpy()
@@ -159,12 +159,12 @@ def encode(checkpoint: Checkpoint, texts: Sequence[tuple[int, ...]]) -> npt.NDAr
 def greedy_decode(
     checkpoint: Checkpoint, latents: npt.NDArray[np.float32], length: int
 ) -> npt.NDArray[np.int64]:
-    """Return the likeliest token at each of `length` steps, whatever comes, as (rows, steps)."""
+    """Return the likeliest token at each of `length` steps, never stopping early, as (rows, steps)."""
     import torch
 
     model, device = checkpoint.model, checkpoint.device
     out = np.zeros((len(latents), length), dtype=np.int64)
-    for rows, count in batches(checkpoint, len(latents), _ROWS):
+    for rows, count in iterate_batches(checkpoint, len(latents), _ROWS):
         with torch.inference_mode():
             state = model.start(torch.from_numpy(latents[rows]).to(device, model.dtype))
             token = torch.full((len(rows), 1), checkpoint.tokenizer.bos_token_id, device=device)
@@ -175,12 +175,12 @@ def greedy_decode(
     return out
 
 
-def _config(path: Path) -> AdeptConfig:
+def _read_config(path: Path) -> AdeptConfig:
     values = json.loads(path.read_text(encoding="utf-8"))
     try:
         return AdeptConfig(**values)
     except TypeError as error:
-        raise ValueError(f"{path.name} is not of an ADePT model ({error}).") from error
+        raise ValueError(f"{path.name} does not describe an ADePT model ({error}).") from error
 
 
 def _check_tokenizer(name: str, tokenizer: Any, config: AdeptConfig) -> None:
@@ -188,7 +188,8 @@ def _check_tokenizer(name: str, tokenizer: Any, config: AdeptConfig) -> None:
     missing = [part for part, token in special.items() if token is None]
     if missing or len(tokenizer) > config.vocabulary:
         raise ModelError(
-            f"Model '{name}': its tokenizer has {len(tokenizer):,} tokens and lacks as special ones: "
-            f"{listed(missing)}. The model needs pad, bos and eos, and has room for {config.vocabulary:,} "
+            f"Model '{name}': its tokenizer has {len(tokenizer):,} tokens and lacks these special tokens: "
+            f"{join_names(missing)}. The model needs pad, bos and eos, and has room for "
+            f"{config.vocabulary:,} "
             "tokens. Save it again with the tokenizer that it was trained with."
         )

@@ -1,9 +1,9 @@
 """BART as an auto-encoder: plain or released checkpoints, encoder windows, beam decoding of any latent.
 
-A release of DP-BART (Igamberdiev and Habernal 2023) is a torch file whose names carry one more
-`model.` than the library's, and a tensor that names the pruned encoder dimensions. Its output
-projection was trained apart from the embeddings, so the two are not tied where they differ. A folder
-of ours may name its pruned dimensions itself, in `pruned.safetensors`.
+A release of DP-BART (Igamberdiev and Habernal 2023) is a torch file whose names have one more
+`model.` prefix than the library's, and a tensor that lists the pruned encoder dimensions. Its output
+projection was trained separately from the embeddings, so the two are not tied if they differ. A
+folder of ours may list its pruned dimensions itself, in `pruned.safetensors`.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ _ROWS = {"cpu": 16, "cuda": 1024}
 
 @dataclass(frozen=True, slots=True)
 class Bart:
-    """A checkpoint and the encoder dimensions that are kept."""
+    """A checkpoint and the encoder dimensions that remain after pruning."""
 
     checkpoint: Checkpoint
     kept: Rows
@@ -43,7 +43,7 @@ class Bart:
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Texts as the encoder reads them: token ids of one width, and which of them are text."""
+    """Texts as the encoder reads them: token ids of equal width, and which of them are text."""
 
     ids: Any
     mask: Any
@@ -58,24 +58,24 @@ def load_bart(
     device: str = "auto",
     dtype: str = "auto",
 ) -> Bart:
-    """Return a BART model, with the weights and the pruned dimensions of a release where they are given.
+    """Return a BART model, with the weights and the pruned dimensions of a release if they are given.
 
-    Without `pruned` the dimensions that the model's own folder names are pruned, unless other weights
-    replace its own; "none" prunes none.
+    Without `pruned`, the dimensions listed in the model's own folder are pruned, unless other weights
+    replace its own; "none" prunes nothing.
     """
-    if weights:  # a copy of our own, because its weights are replaced
+    if weights:  # a separate copy, because its weights are replaced
         checkpoint = load_checkpoint.__wrapped__("seq2seq", name, revision, device, dtype)
         replace_weights(checkpoint.model, weights)
     else:
         checkpoint = load_checkpoint("seq2seq", name, revision, device, dtype)
     size = int(checkpoint.model.config.hidden_size)
-    file = pruned or ("none" if weights else _own_pruned(name))
+    file = pruned or ("none" if weights else _find_pruned(name))
     dropped = np.zeros(0, dtype=np.int64) if file == "none" else read_pruned(file, size)
     return Bart(checkpoint, np.setdiff1d(np.arange(size), dropped))
 
 
-def _own_pruned(name: str) -> str:
-    """Return the file in which a folder names its pruned dimensions, or "none"."""
+def _find_pruned(name: str) -> str:
+    """Return the file in which a folder lists its pruned dimensions, or "none"."""
     file = Path(resolve(name)) / PRUNED
     return str(file) if file.is_file() else "none"
 
@@ -84,13 +84,13 @@ def replace_weights(model: Any, path: str) -> None:
     """Load the weights of a release into a model of the same shape."""
     import torch
 
-    state = _library_names(_tensors(path), set(model.state_dict()))
+    state = _rename_weights(_load_tensors(path), set(model.state_dict()))
     if _SHARED in state:
         state = {**dict.fromkeys(_TIED, state[_SHARED]), **state}
-    own = state.get("lm_head.weight")
-    if own is not None and not torch.equal(own, state.get(_SHARED, own)):
-        like = model.lm_head.weight
-        model.lm_head.weight = torch.nn.Parameter(torch.empty_like(like), requires_grad=like.requires_grad)
+    output = state.get("lm_head.weight")
+    if output is not None and not torch.equal(output, state.get(_SHARED, output)):
+        tied = model.lm_head.weight
+        model.lm_head.weight = torch.nn.Parameter(torch.empty_like(tied), requires_grad=tied.requires_grad)
     try:
         missing, unexpected = model.load_state_dict(state, strict=False)
     except RuntimeError as error:
@@ -101,57 +101,57 @@ def replace_weights(model: Any, path: str) -> None:
         ) from error
     if missing or unexpected:
         raise ModelError(
-            f"The weights in '{path}' do not fit the model: {_some('missing', missing)}; "
-            f"{_some('not of this model', unexpected)}. Set `model` to the checkpoint that they were trained "
-            "from, such as facebook/bart-base."
+            f"The weights in '{path}' do not fit the model: {_list_names('missing', missing)}; "
+            f"{_list_names('not of this model', unexpected)}. Set `model` to the checkpoint that they were "
+            "trained from, such as facebook/bart-base."
         )
 
 
 def read_pruned(path: str, size: int) -> Rows:
-    """Return the pruned dimensions in a file: numbers, or one truth value per dimension."""
-    tensors = list(_tensors(path).values())
+    """Return the pruned dimensions in a file: numbers, or one Boolean per dimension."""
+    tensors = list(_load_tensors(path).values())
     if len(tensors) != 1:
-        raise ModelError(f"'{path}' holds {len(tensors)} tensors; it must hold one, the pruned dimensions.")
+        raise ModelError(f"'{path}' has {len(tensors)} tensors; it must have one, the pruned dimensions.")
     values = np.asarray(tensors[0])
     if values.dtype == np.bool_ and values.shape == (size,):
         values = np.flatnonzero(values)
-    whole = values.ndim == 1 and np.issubdtype(values.dtype, np.integer)
-    if not whole or not ((values >= 0) & (values < size)).all() or len(np.unique(values)) >= size:
+    is_integer = values.ndim == 1 and np.issubdtype(values.dtype, np.integer)
+    if not is_integer or not ((values >= 0) & (values < size)).all() or len(np.unique(values)) >= size:
         raise ModelError(
-            f"'{path}' holds {values.dtype} numbers of shape {values.shape}; it must hold the pruned "
-            f"dimensions of an encoder of {size}: numbers from 0 to {size - 1}, or {size} truth values, with "
-            "at least one dimension left."
+            f"'{path}' has {values.dtype} numbers of shape {values.shape}; it must list the pruned "
+            f"dimensions of an encoder of {size}: numbers from 0 to {size - 1}, or {size} Booleans, with at "
+            "least one dimension not pruned."
         )
     return np.unique(values).astype(np.int64)
 
 
 def prune_order(model: Any) -> list[int]:
-    """Return the encoder's dimensions from the one that the decoder uses least to the one it uses most.
+    """Return the encoder's dimensions from least to most used by the decoder.
 
-    Use is the sum of absolute weights in the key projection of the decoder's first cross-attention.
+    Usage is the sum of absolute weights in the key projection of the decoder's first cross-attention.
     """
-    use = model.model.decoder.layers[0].encoder_attn.k_proj.weight.detach().float().abs().sum(dim=0)
-    return [int(i) for i in use.argsort(stable=True)]
+    usage = model.model.decoder.layers[0].encoder_attn.k_proj.weight.detach().float().abs().sum(dim=0)
+    return [int(i) for i in usage.argsort(stable=True)]
 
 
-def windows(checkpoint: Checkpoint, texts: Sequence[str], width: int) -> Windows:
-    """Return texts cut and padded to a width; half a surrogate pair is read as a question mark."""
+def cut_windows(checkpoint: Checkpoint, texts: Sequence[str], width: int) -> Windows:
+    """Return texts truncated and padded to a width; an unpaired surrogate is read as a question mark."""
     import torch
 
     plain = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
-    read = checkpoint.tokenizer(plain, truncation=True, max_length=width, padding="max_length")
-    mask = torch.tensor(read["attention_mask"])
-    mask[:, 0] = 1  # a text without any token still leaves the encoder something to attend to
-    return Windows(torch.tensor(read["input_ids"]), mask)
+    tokens = checkpoint.tokenizer(plain, truncation=True, max_length=width, padding="max_length")
+    mask = torch.tensor(tokens["attention_mask"])
+    mask[:, 0] = 1  # the encoder needs something to attend to even in a text without tokens
+    return Windows(torch.tensor(tokens["input_ids"]), mask)
 
 
 def encode(checkpoint: Checkpoint, read: Windows) -> npt.NDArray[np.float32]:
-    """Return the encoder's output, texts by positions by dimensions."""
+    """Return the encoder's output (texts, positions, dimensions)."""
     import torch
 
     device, parts = checkpoint.device, []
     with torch.inference_mode():
-        for rows, count in batches(checkpoint, len(read.ids), _ROWS):
+        for rows, count in iterate_batches(checkpoint, len(read.ids), _ROWS):
             out = checkpoint.model.get_encoder()(
                 input_ids=read.ids[rows].to(device), attention_mask=read.mask[rows].to(device)
             )
@@ -162,31 +162,33 @@ def encode(checkpoint: Checkpoint, read: Windows) -> npt.NDArray[np.float32]:
 def beam_decode(
     checkpoint: Checkpoint, hidden: npt.NDArray[np.float32], mask: Any, beams: int, length: int
 ) -> list[tuple[int, ...]]:
-    """Return the best beam per row, without the start token, to the end token where there is one.
+    """Return the best beam per row, without the start token, up to the end token if there is one.
 
     Lengths count the start token, as the library does; other settings are the checkpoint's own.
     """
     import torch
     from transformers.modeling_outputs import BaseModelOutput
 
-    device, kind = checkpoint.device, checkpoint.model.dtype
-    done: list[tuple[int, ...]] = []
-    for rows, count in batches(checkpoint, len(hidden), _ROWS):
-        encoded = BaseModelOutput(last_hidden_state=torch.from_numpy(hidden[rows]).to(device, kind))
+    device, dtype = checkpoint.device, checkpoint.model.dtype
+    outputs: list[tuple[int, ...]] = []
+    for rows, count in iterate_batches(checkpoint, len(hidden), _ROWS):
+        encoded = BaseModelOutput(last_hidden_state=torch.from_numpy(hidden[rows]).to(device, dtype))
         with torch.inference_mode():
             tokens = checkpoint.model.generate(
                 encoder_outputs=encoded, attention_mask=mask[rows].to(device), num_beams=beams,
                 max_length=length, early_stopping=True, do_sample=False, num_return_sequences=1,
             )  # fmt: skip
-        done += [_ended(row, checkpoint.model.generation_config) for row in tokens[:count].tolist()]
-    return done
+        outputs += [_trim(row, checkpoint.model.generation_config) for row in tokens[:count].tolist()]
+    return outputs
 
 
-def batches(checkpoint: Checkpoint, count: int, sizes: Mapping[str, int]) -> Iterator[tuple[Rows, int]]:
-    """Yield row numbers in batches of a device's size, and how many of them count.
+def iterate_batches(
+    checkpoint: Checkpoint, count: int, sizes: Mapping[str, int]
+) -> Iterator[tuple[Rows, int]]:
+    """Yield row numbers in batches of the device's size, and how many of them are not repeats.
 
-    On a CPU the last row is repeated up to a full batch: passes of one shape sum in one order, so
-    that no row depends on its company.
+    On a CPU the last row is repeated to fill the batch: passes of the same shape sum in the same order,
+    so that no row depends on the rest of its batch.
     """
     device = checkpoint.device.type
     size = sizes.get(device, sizes["cpu"])
@@ -196,7 +198,7 @@ def batches(checkpoint: Checkpoint, count: int, sizes: Mapping[str, int]) -> Ite
         yield np.concatenate([rows, np.repeat(rows[-1:], missing)]), len(rows)
 
 
-def _ended(tokens: list[int], config: Any) -> tuple[int, ...]:
+def _trim(tokens: list[int], config: Any) -> tuple[int, ...]:
     """Return tokens without the start token and without the padding after the end token."""
     ends = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
     rest = tokens[1:]
@@ -204,44 +206,44 @@ def _ended(tokens: list[int], config: Any) -> tuple[int, ...]:
     return tuple(rest[:stop])
 
 
-def _tensors(path: str) -> dict[str, Any]:
-    """Return the tensors in a torch, safetensors or numpy file; no code in it is run."""
+def _load_tensors(path: str) -> dict[str, Any]:
+    """Return the tensors in a torch, safetensors or numpy file; no code in the file is run."""
     import torch
 
     file = Path(path).expanduser()
-    with _readable(path):
+    with _explain_read(path):
         if path.endswith(".npy"):
-            found: Any = torch.from_numpy(np.load(file))
+            content: Any = torch.from_numpy(np.load(file))
         elif path.endswith(".safetensors"):
             from safetensors.torch import load_file
 
-            found = load_file(file)
+            content = load_file(file)
         else:
-            found = torch.load(file, map_location="cpu", weights_only=True)
+            content = torch.load(file, map_location="cpu", weights_only=True)
     for name in _WRAPPERS:
-        found = found[name] if isinstance(found, Mapping) and name in found else found
-    return dict(found) if isinstance(found, Mapping) else {"": found}
+        content = content[name] if isinstance(content, Mapping) and name in content else content
+    return dict(content) if isinstance(content, Mapping) else {"": content}
 
 
 @contextmanager
-def _readable(path: str) -> Iterator[None]:
-    """Turn a failure to read a file of tensors into a message that says what it must be."""
+def _explain_read(path: str) -> Iterator[None]:
+    """Turn a failure to read a file of tensors into an error that says what the file must be."""
     try:
         yield
     except (OSError, ValueError, RuntimeError, EOFError, pickle.UnpicklingError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelError(
             f"'{path}' could not be read: {reason.rstrip('.')}. It must be a torch file (.pt, .bin), "
-            ".safetensors or .npy, and hold tensors alone."
+            ".safetensors or .npy, and contain only tensors."
         ) from error
 
 
-def _library_names(state: Mapping[str, Any], wanted: Set[str]) -> dict[str, Any]:
-    """Take off the `model.` that a release puts before every name, where the rest fits better."""
+def _rename_weights(state: Mapping[str, Any], wanted: Set[str]) -> dict[str, Any]:
+    """Strip the `model.` prefix that a release puts before every name, if the rest fits better."""
     bare = {name.removeprefix("model."): value for name, value in state.items()}
     return bare if len(wanted & bare.keys()) > len(wanted & state.keys()) else dict(state)
 
 
-def _some(what: str, names: Sequence[str]) -> str:
+def _list_names(label: str, names: Sequence[str]) -> str:
     shown = ", ".join(sorted(names)[:3]) + (", ..." if len(names) > 3 else "")
-    return f"{len(names)} {what}" + (f" ({shown})" if names else "")
+    return f"{len(names)} {label}" + (f" ({shown})" if names else "")

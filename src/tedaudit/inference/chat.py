@@ -1,4 +1,4 @@
-"""What a chat model reads around a user's turn."""
+"""The text that a chat template puts around a user's turn."""
 
 from typing import Any
 
@@ -10,12 +10,14 @@ _OPTIONS = {"date_string": "26 Jul 2024", "enable_thinking": False}
 
 
 def chat_frame(tokenizer: Any) -> tuple[str, str] | None:
-    """Return what a model's chat template puts before and after a user's turn; None without a template."""
+    """Return the text that a chat template puts before and after a user's turn; None without a template."""
     if not getattr(tokenizer, "chat_template", None):
         return None
     turn = [{"role": "user", "content": _MARK}]
     whole = tokenizer.apply_chat_template(turn, add_generation_prompt=True, tokenize=False, **_OPTIONS)
-    before, found, after = str(whole).partition(_MARK)
-    if not found:
-        raise ModelError("The model's chat template does not show the user's turn as it is.")
+    before, mark, after = str(whole).partition(_MARK)
+    if not mark:
+        raise ModelError(
+            "The model's chat template does not show the user's turn unchanged. Use another model."
+        )
     return before, after

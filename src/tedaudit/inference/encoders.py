@@ -1,7 +1,7 @@
 """Sentence encoders by name: `lexical`, any SentenceTransformer model (name or folder), or `zoo:encoder`.
 
-A folder with a tokenizer and a table of vectors as integers (see `quantised`) is a static encoder: the
-mean of its tokens' vectors.
+A folder with a tokenizer and a table of vectors as integers (see `quantised`) is a static encoder: a
+text's vector is the mean of its tokens' vectors.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,20 +13,20 @@ import numpy as np
 
 from tedaudit.errors import EncoderError
 from tedaudit.inference.lexical import LexicalEncoder
-from tedaudit.inference.loading import checksum, hub_reachable, quiet_loading, resolve
+from tedaudit.inference.loading import checksum, is_hub_reachable, resolve, silence_loading
 from tedaudit.inference.quantised import WEIGHTS, load_quantised
 
-TABLE = "embedding.weight"  # how a static encoder's vectors are called in its file of weights
+TABLE = "embedding.weight"  # the name of a static encoder's vectors in its weights file
 _PADDING_STEP = 8
 
 
 class Encoder(Protocol):
-    """Turns texts into unit rows, dense or sparse, each depending on its own text alone."""
+    """Turns texts into unit rows, dense or sparse, each depending only on its own text."""
 
     name: str
 
     def fit(self, texts: Sequence[str]) -> None:
-        """Take in the pool of texts that will be compared, where the encoder uses it."""
+        """Fit to the pool of texts that will be compared, if the encoder uses it."""
         ...
 
     def encode(self, texts: Sequence[str]) -> Any:
@@ -39,16 +39,16 @@ class Encoder(Protocol):
 
 
 def load_encoder(name: str, *, half: bool = False) -> Encoder:
-    """Return the encoder of that name; a loaded model is kept for the rest of the process.
+    """Return the encoder with that name; the last two models stay loaded.
 
-    `half` lets a model on a GPU compute in float16: for comparing texts that is enough, for the distances
-    that candidate sampling multiplies by lambda it is not.
+    `half` lets a model on a GPU compute in float16: precise enough for comparing texts, but not for the
+    distances that candidate sampling multiplies by lambda.
     """
-    return LexicalEncoder() if name == "lexical" else _sentence_encoder(name, half=half)
+    return LexicalEncoder() if name == "lexical" else _load_sentence_encoder(name, half=half)
 
 
 @lru_cache(maxsize=2)
-def _sentence_encoder(name: str, *, half: bool) -> "SentenceEncoder":
+def _load_sentence_encoder(name: str, *, half: bool) -> "SentenceEncoder":
     return SentenceEncoder(name, half=half)
 
 
@@ -61,17 +61,17 @@ class SentenceEncoder:
 
     def __init__(self, name: str, *, half: bool = False) -> None:
         self.name = name
-        self._model = _load(name)
+        self._model = _load_model(name)
         gpu = self._model.device.type == "cuda"
         self._rows, self._together = (1024, 16_384) if gpu else (16, 1024)
         self._half = half and gpu
         if self._half:
             self._model.half()
         self._pad = getattr(self._model.tokenizer, "pad_token_id", 0) or 0
-        self._fast = _fast_tokenizer(self._model, self._pad)
+        self._fast = _find_fast_tokenizer(self._model, self._pad)
 
     def fit(self, texts: Sequence[str]) -> None:
-        """Do nothing: the model is what it is."""
+        """Do nothing: the model needs no fitting."""
 
     def encode(self, texts: Sequence[str]) -> Any:
         """Return one unit row (float32) per text; equal texts are encoded once."""
@@ -81,33 +81,33 @@ class SentenceEncoder:
         size = self._together
         parts = [self._encode_some(distinct[i : i + size]) for i in range(0, len(distinct), size)]
         table = np.concatenate(parts)
-        broken = int((~np.isfinite(table).all(axis=1)).sum())
-        if broken:
+        invalid = int((~np.isfinite(table).all(axis=1)).sum())
+        if invalid:
             raise EncoderError(
                 f"Encoder '{self.name}' returned values that are not numbers (NaN or infinity) for "
-                f"{broken} of {len(distinct)} texts. Its weights or its number format are damaged: load it "
+                f"{invalid} of {len(distinct)} texts. Its weights or its number format are damaged: load it "
                 "again, or use another encoder such as 'lexical'."
             )
         position = {text: i for i, text in enumerate(distinct)}
         return table[[position[text] for text in texts]]
 
     def fingerprint(self) -> Mapping[str, str]:
-        """Return a checksum of the weights; damaged ones are refused before anything is computed."""
+        """Return a checksum of the weights; damaged weights raise an error before anything is computed."""
         for key, value in self._model.state_dict().items():
             if bool(value.isnan().any()):
                 raise EncoderError(
                     f"Encoder '{self.name}' has weights that are not numbers (NaN, in '{key}'): its file is "
-                    "damaged. Fetch it again, or use another encoder such as 'lexical'."
+                    "damaged. Download it again, or use another encoder such as 'lexical'."
                 )
-        numbers = {"encoder numbers": "float16"} if self._half else {}
-        return {"encoder weights": checksum(self._model), **numbers}
+        number_format = {"encoder numbers": "float16"} if self._half else {}
+        return {"encoder weights": checksum(self._model), **number_format}
 
     def _encode_some(self, texts: list[str]) -> Any:
         import torch
 
-        features = self._features(texts)
+        features = self._tokenize(texts)
         with torch.inference_mode():
-            if "attention_mask" not in features:  # static embeddings: rows are independent by nature
+            if "attention_mask" not in features:  # static embeddings: rows are independent anyway
                 return self._forward(features)
             lengths = features["attention_mask"].sum(dim=1).numpy()
             padded = -(-lengths // _PADDING_STEP) * _PADDING_STEP
@@ -118,18 +118,18 @@ class SentenceEncoder:
                 members = np.flatnonzero(padded == width)
                 for start in range(0, len(members), self._rows):
                     batch = members[start : start + self._rows]
-                    out[batch] = self._forward(self._shaped(features, batch, int(width)))[: len(batch)]
+                    out[batch] = self._forward(self._reshape(features, batch, int(width)))[: len(batch)]
         return out
 
-    def _features(self, texts: list[str]) -> Mapping[str, Any]:
+    def _tokenize(self, texts: list[str]) -> Mapping[str, Any]:
         """Return the tokens of texts as padded tables."""
         if self._fast is None:
-            found: Mapping[str, Any] = self._model.preprocess(texts)
-            return found
-        return _tables(self._fast, texts, self._pad)
+            features: Mapping[str, Any] = self._model.preprocess(texts)
+            return features
+        return _tokenize_fast(self._fast, texts, self._pad)
 
-    def _shaped(self, features: Mapping[str, Any], batch: Any, width: int) -> dict[str, Any]:
-        """Return the features of some rows, cut or padded to the width, rows repeated to a full batch."""
+    def _reshape(self, features: Mapping[str, Any], batch: Any, width: int) -> dict[str, Any]:
+        """Return the features of some rows, cut or padded to the width; the last row fills the batch."""
         import torch
 
         rows = np.concatenate([batch, np.full(self._rows - len(batch), batch[-1])])
@@ -153,34 +153,35 @@ class SentenceEncoder:
         return torch.nn.functional.normalize(vectors, dim=1).cpu().numpy()
 
 
-def _fast_tokenizer(model: Any, pad: int) -> Any:
-    """Return the tokenizer behind a model's own, where it gives the same tokens: it is several times faster.
+def _find_fast_tokenizer(model: Any, pad: int) -> Any:
+    """Return the backend of a model's tokenizer if it gives the same tokens: it is several times faster.
 
-    The way that the library takes looks at every text and at every number in Python.
+    The library's own path handles every text and every number in Python.
     """
     fast = getattr(getattr(model, "tokenizer", None), "backend_tokenizer", None)
     if fast is None:
         return None
     probe = ["A short one.", "", "  Two  spaces, \u00dcml\u00e4ute and 12 numbers ", "word " * 2000]
-    usual = model.preprocess(probe)
-    if "attention_mask" not in usual:
+    expected = model.preprocess(probe)
+    if "attention_mask" not in expected:
         return None
     fast.no_padding()
     if model.max_seq_length:
         fast.enable_truncation(model.max_seq_length)
-    ours = _tables(fast, probe, pad)
+    actual = _tokenize_fast(fast, probe, pad)
     known = {"input_ids", "attention_mask", "token_type_ids"}
-    if {key for key, value in usual.items() if hasattr(value, "shape")} - known:
+    if {key for key, value in expected.items() if hasattr(value, "shape")} - known:
         return None
-    if "token_type_ids" in usual and bool(usual["token_type_ids"].any()):
+    if "token_type_ids" in expected and bool(expected["token_type_ids"].any()):
         return None
-    real = usual["attention_mask"].bool()
-    same = ours["attention_mask"].shape == real.shape and bool((ours["attention_mask"].bool() == real).all())
-    return fast if same and bool((ours["input_ids"] == usual["input_ids"])[real].all()) else None
+    mask = expected["attention_mask"].bool()
+    actual_mask = actual["attention_mask"].bool()
+    same = actual_mask.shape == mask.shape and bool((actual_mask == mask).all())
+    return fast if same and bool((actual["input_ids"] == expected["input_ids"])[mask].all()) else None
 
 
-def _tables(fast: Any, texts: list[str], pad: int) -> dict[str, Any]:
-    """Return tokens and what is not padding, as tables."""
+def _tokenize_fast(fast: Any, texts: list[str], pad: int) -> dict[str, Any]:
+    """Return token ids and the mask of what is not padding, as tables."""
     import torch
 
     rows = [encoding.ids for encoding in fast.encode_batch_fast(texts)]
@@ -191,7 +192,7 @@ def _tables(fast: Any, texts: list[str], pad: int) -> dict[str, Any]:
     return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask.astype(np.int64))}
 
 
-def _load(name: str) -> Any:
+def _load_model(name: str) -> Any:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
@@ -199,19 +200,19 @@ def _load(name: str) -> Any:
             f"Encoder '{name}' needs sentence-transformers, which is not installed. Install it with: "
             "pip install 'tedaudit[models]'; or use the encoder 'lexical', which needs no model."
         ) from error
-    where = resolve(name)
+    source = resolve(name)
     try:
-        with quiet_loading():
-            if (Path(where) / WEIGHTS).is_file():
-                model = _static(Path(where))
+        with silence_loading():
+            if (Path(source) / WEIGHTS).is_file():
+                model = _load_static(Path(source))
             else:
-                model = SentenceTransformer(where, local_files_only=not hub_reachable(where))
-    except Exception as error:  # a damaged file raises whatever its reader raises
+                model = SentenceTransformer(source, local_files_only=not is_hub_reachable(source))
+    except Exception as error:  # a damaged file may raise any exception
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".") + "."
         raise EncoderError(
-            f"Encoder '{name}' could not be loaded: {reason} Name a folder that holds a "
-            "SentenceTransformer model, or a model of the hub that this machine can reach or has in its "
-            "cache; 'lexical' needs none."
+            f"Encoder '{name}' could not be loaded: {reason} Name a folder with a "
+            "SentenceTransformer model, or a hub model that this machine can download or has in its cache; "
+            "the encoder 'lexical' needs none."
         ) from error
     if hasattr(getattr(model, "tokenizer", None), "padding_side"):
         model.tokenizer.padding_side = "right"  # rows are cut to their own length from the right
@@ -219,8 +220,8 @@ def _load(name: str) -> Any:
     return model
 
 
-def _static(folder: Path) -> Any:
-    """Return a static encoder, on the CPU: adding a few vectors is faster than moving them."""
+def _load_static(folder: Path) -> Any:
+    """Return a static encoder, on the CPU: adding up a few vectors is faster than moving them to a GPU."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Tokenizer

@@ -1,9 +1,9 @@
 """Sampling token by token with shared prefixes: rows of the batch are distinct prefixes, not draws.
 
-Each step takes logits per row and one token per draw at the draw's own uniforms; rows split by
-(row, token) and the cache is re-indexed. Draws that agree share all work, over epsilons too, so at
+Each step computes logits per row and draws one token per draw from its own uniforms; rows split by
+(row, token) and the cache is re-indexed. Draws that agree share all work, across epsilons too, so at
 high epsilon a text costs one row. Prompts run in batches of one padded length; on a CPU every
-forward pass has a fixed number of rows, so that a draw gives the same tokens in any company.
+forward pass has a fixed number of rows, so that a draw gives the same tokens in any batch.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from tedaudit.types import Floats
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One draw: the tokens that the model reads, epsilon per token, the key, the most tokens to draw."""
+    """One draw: the tokens that the model reads, epsilon per token, the key, and at most how many tokens."""
 
     prompt: tuple[int, ...]
     epsilon: float
@@ -30,31 +30,30 @@ class Request:
 def generate(
     checkpoint: Checkpoint, clip: Clip, requests: Sequence[Request], end: int | None
 ) -> list[tuple[int, ...]]:
-    """Return the tokens drawn for each request, the end token included where it was drawn."""
-    done: list[tuple[int, ...]] = [()] * len(requests)
+    """Return the tokens drawn for each request, including the end token if it was drawn."""
+    drawn: list[tuple[int, ...]] = [()] * len(requests)
     decoder = decoder_for(checkpoint)
-    for width, members in _by_width(requests, checkpoint.padding_step).items():
-        most = max(requests[i].limit for i in members)
-        budget = decoder.row_budget(width, most)
+    for width, members in _group_by_width(requests, checkpoint.padding_step).items():
+        budget = decoder.row_budget(width, max(requests[i].limit for i in members))
         for start in range(0, len(members), budget):
             group = members[start : start + budget]
-            for i, tokens in zip(group, _group(decoder, clip, requests, group, width, end), strict=True):
-                done[i] = tokens
-    return done
+            for i, tokens in zip(group, _draw_group(decoder, clip, requests, group, width, end), strict=True):
+                drawn[i] = tokens
+    return drawn
 
 
-def _by_width(requests: Sequence[Request], step: int) -> dict[int, list[int]]:
-    """Return the requests by padded length of their prompt, equal prompts together."""
-    found: dict[int, list[int]] = {}
+def _group_by_width(requests: Sequence[Request], step: int) -> dict[int, list[int]]:
+    """Group the requests by padded length of their prompt, equal prompts together."""
+    groups: dict[int, list[int]] = {}
     for i, request in enumerate(requests):
         if request.limit > 0:
-            found.setdefault(-(-max(1, len(request.prompt)) // step) * step, []).append(i)
-    for members in found.values():
+            groups.setdefault(-(-max(1, len(request.prompt)) // step) * step, []).append(i)
+    for members in groups.values():
         members.sort(key=lambda i: (requests[i].prompt, i))
-    return dict(sorted(found.items()))
+    return dict(sorted(groups.items()))
 
 
-def _group(
+def _draw_group(
     decoder: Decoder,
     clip: Clip,
     requests: Sequence[Request],
@@ -67,23 +66,23 @@ def _group(
 
     device = decoder.device
     prompts = list(dict.fromkeys(requests[i].prompt for i in group))
-    place = {prompt: row for row, prompt in enumerate(prompts)}
+    row_of = {prompt: row for row, prompt in enumerate(prompts)}
     limits = np.array([requests[i].limit for i in group])
     steps = int(limits.max())
     noise = torch.from_numpy(noise_for([requests[i].key for i in group], steps)).to(device)
     epsilons = torch.tensor([requests[i].epsilon for i in group], dtype=torch.float64, device=device)
     limit = torch.from_numpy(limits).to(device)
     drawn = torch.full((len(group), steps), -1, dtype=torch.long, device=device)
-    rows = torch.tensor([place[requests[i].prompt] for i in group], device=device)
+    rows = torch.tensor([row_of[requests[i].prompt] for i in group], device=device)
     live = torch.arange(len(group), device=device)
     logits = decoder.start(prompts, width)
     for step in range(steps):
         tokens = sample(clip, logits, rows, epsilons[live], noise[live, step])
         drawn[live, step] = tokens
-        going = limit[live] > step + 1
+        unfinished = limit[live] > step + 1
         if end is not None:
-            going &= tokens != end
-        live, rows, tokens = live[going], rows[going], tokens[going]
+            unfinished &= tokens != end
+        live, rows, tokens = live[unfinished], rows[unfinished], tokens[unfinished]
         if not len(live):
             break
         vocabulary = logits.shape[1]
@@ -99,7 +98,7 @@ def first_log_probabilities(
     table = np.full((len(prompts), int(checkpoint.model.config.vocab_size)), -np.inf)
     decoder = decoder_for(checkpoint)
     requests = [Request(prompt, epsilon, 0, 1) for prompt in prompts]
-    for width, members in _by_width(requests, checkpoint.padding_step).items():
+    for width, members in _group_by_width(requests, checkpoint.padding_step).items():
         budget = decoder.row_budget(width, 1)
         for start in range(0, len(members), budget):
             group = members[start : start + budget]
@@ -114,19 +113,19 @@ def log_likelihoods(
     pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
     epsilon: float,
 ) -> Floats:
-    """Return the log-probability of drawing the second tokens of each pair after the first; none is empty."""
+    """Return the log-probability of each pair's second tokens after its first; none may be empty."""
     total = np.zeros(len(pairs))
     decoder = decoder_for(checkpoint)
     requests = [Request(prompt, epsilon, 0, len(tokens)) for prompt, tokens in pairs]
-    for width, members in _by_width(requests, checkpoint.padding_step).items():
+    for width, members in _group_by_width(requests, checkpoint.padding_step).items():
         budget = decoder.row_budget(width, max(requests[i].limit for i in members))
         for start in range(0, len(members), budget):
             group = members[start : start + budget]
-            total[group] = _scored(decoder, clip, [pairs[i] for i in group], width, epsilon)
+            total[group] = _score_group(decoder, clip, [pairs[i] for i in group], width, epsilon)
     return total
 
 
-def _scored(
+def _score_group(
     decoder: Decoder,
     clip: Clip,
     pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
@@ -137,20 +136,20 @@ def _scored(
     import torch
 
     device = decoder.device
-    place = {prompt: row for row, prompt in enumerate(dict.fromkeys(prompt for prompt, _ in pairs))}
+    row_of = {prompt: row for row, prompt in enumerate(dict.fromkeys(prompt for prompt, _ in pairs))}
     lengths = torch.tensor([len(tokens) for _, tokens in pairs], device=device)
     table = torch.zeros((len(pairs), int(lengths.max())), dtype=torch.long, device=device)
     for row, (_, tokens) in enumerate(pairs):
         table[row, : len(tokens)] = torch.tensor(tokens, device=device)
     total = torch.zeros(len(pairs), dtype=torch.float64, device=device)
-    rows = torch.tensor([place[prompt] for prompt, _ in pairs], device=device)
+    rows = torch.tensor([row_of[prompt] for prompt, _ in pairs], device=device)
     live = torch.arange(len(pairs), device=device)
-    logits = decoder.start(list(place), width)
+    logits = decoder.start(list(row_of), width)
     for step in range(table.shape[1]):
         tokens = table[live, step]
         total[live] += log_probabilities(clip, logits, epsilon)[rows, tokens]
-        going = lengths[live] > step + 1
-        live, rows, tokens = live[going], rows[going], tokens[going]
+        unfinished = lengths[live] > step + 1
+        live, rows, tokens = live[unfinished], rows[unfinished], tokens[unfinished]
         if not len(live):
             break
         vocabulary = logits.shape[1]

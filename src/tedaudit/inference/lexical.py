@@ -16,7 +16,7 @@ _PAIR = np.uint64(0x9E3779B97F4A7C15)
 
 
 class LexicalEncoder:
-    """Unit vectors (sparse rows) over hashed features; weights by inverse document frequency once fitted."""
+    """Unit vectors (sparse rows) over hashed features, weighted by inverse document frequency once fitted."""
 
     name = "lexical"
 
@@ -25,14 +25,14 @@ class LexicalEncoder:
         self._idf = np.ones(self._size)
 
     def fit(self, texts: Sequence[str]) -> None:
-        """Weigh features by how few of these texts have them."""
-        counts = self._counts(texts)
-        having = np.bincount(counts.indices, minlength=self._size)
-        self._idf = np.log((1 + len(texts)) / (1 + having)) + 1
+        """Weight features by how few of these texts have them."""
+        counts = self._count_features(texts)
+        frequencies = np.bincount(counts.indices, minlength=self._size)
+        self._idf = np.log((1 + len(texts)) / (1 + frequencies)) + 1
 
     def encode(self, texts: Sequence[str]) -> Any:
         """Return one sparse unit row per text; all zeros for a text without words."""
-        rows = self._counts(texts)
+        rows = self._count_features(texts)
         rows.data = rows.data * self._idf[rows.indices]
         lengths = np.diff(rows.indptr)
         starts = rows.indptr[:-1][lengths > 0]
@@ -45,7 +45,7 @@ class LexicalEncoder:
         """Return what determines the vectors."""
         return {"encoder": "lexical-1"}
 
-    def _counts(self, texts: Sequence[str]) -> Any:
+    def _count_features(self, texts: Sequence[str]) -> Any:
         """Return how often every feature occurs in every text, rows in canonical order."""
         from scipy.sparse import csr_array
 
@@ -58,23 +58,25 @@ class LexicalEncoder:
         if not index:
             return csr_array((len(texts), self._size))
         words, pointer = np.asarray(ids), np.asarray(ends)
-        of_words, codes = self._word_features(list(index))
-        used = csr_array((np.ones(len(words)), words, pointer), shape=(len(texts), len(index)))
-        counts = used @ of_words + self._pairs(codes[words], pointer)
+        word_features, codes = self._hash_words(list(index))
+        occurrences = csr_array((np.ones(len(words)), words, pointer), shape=(len(texts), len(index)))
+        counts = occurrences @ word_features + self._count_pairs(codes[words], pointer)
         counts.sort_indices()
         return counts
 
-    def _word_features(self, words: list[str]) -> tuple[Any, Any]:
+    def _hash_words(self, words: list[str]) -> tuple[Any, Any]:
         """Return each word's own feature and character n-grams as a sparse row, and a code per word."""
         from sklearn.feature_extraction.text import HashingVectorizer
         from sklearn.utils import murmurhash3_32
 
-        hasher = HashingVectorizer(analyzer=_grams, n_features=self._size, norm=None, alternate_sign=False)
+        hasher = HashingVectorizer(
+            analyzer=_cut_grams, n_features=self._size, norm=None, alternate_sign=False
+        )
         codes = np.array([murmurhash3_32(word, seed=0, positive=True) for word in words], dtype=np.uint64)
         return hasher.transform(words), codes
 
-    def _pairs(self, codes: Any, pointer: Any) -> Any:
-        """Return the counts of neighbouring word pairs."""
+    def _count_pairs(self, codes: Any, pointer: Any) -> Any:
+        """Return how often each pair of adjacent words occurs."""
         from scipy.sparse import csr_array
 
         texts = len(pointer) - 1
@@ -86,7 +88,7 @@ class LexicalEncoder:
         return csr_array((np.ones(len(row)), (row, feature)), shape=(texts, self._size))
 
 
-def _grams(word: str) -> list[str]:
+def _cut_grams(word: str) -> list[str]:
     """Return a word's features: itself, and its 3- and 4-grams with the word's edges marked."""
     marked = f" {word} "
     grams = [marked[i : i + n] for n in (3, 4) for i in range(len(marked) - n + 1)]

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from tedaudit.errors import ModelError
 from tedaudit.inference.quantised import WEIGHTS, load_quantised
-from tedaudit.inference.zoo import PREFIX, folder
+from tedaudit.inference.zoo import PREFIX, find_folder
 
 Task = Literal["causal", "seq2seq", "masked", "body"]
 _CLASSES: dict[Task, str] = {
@@ -27,7 +27,7 @@ _CLASSES: dict[Task, str] = {
     "masked": "AutoModelForMaskedLM",
     "body": "AutoModel",
 }
-_OFFSET = ("roberta", "xlm-roberta", "camembert")  # count positions from the padding token's number on
+_OFFSET = ("roberta", "xlm-roberta", "camembert")  # positions start after the padding token's number
 CLIP = "clip.json"
 
 
@@ -35,7 +35,7 @@ CLIP = "clip.json"
 class Checkpoint:
     """A model with its tokenizer, on its device, in evaluation mode.
 
-    `clip` is the range of logits that was measured for it on public text, where its folder has one.
+    `clip` is the range of logits measured for it on public text, if its folder has one.
     """
 
     name: str
@@ -45,38 +45,38 @@ class Checkpoint:
 
     @property
     def device(self) -> Any:
-        """Where the weights lie."""
+        """The device of the weights."""
         return next(self.model.parameters()).device
 
     @property
     def fixed_rows(self) -> int:
-        """How many rows every forward pass has: on a CPU fixed, so that no row depends on the others."""
+        """Rows per forward pass: fixed on a CPU, so that no row depends on the others; 0 if not fixed."""
         return 8 if self.device.type == "cpu" else 0
 
     @property
     def padding_step(self) -> int:
-        """To which multiple lengths are padded: on a GPU coarser, since few large batches are faster."""
+        """The multiple that lengths are padded to: coarser on a GPU, as fewer, larger batches are faster."""
         return 8 if self.device.type == "cpu" else 32
 
     @property
     def positions(self) -> int | None:
-        """How many tokens the model can hold; None where nothing bounds them."""
+        """How many tokens the model can read; None if unlimited."""
         config = self.model.config
-        found: int | None = getattr(config, "max_position_embeddings", None)
-        reserved = config.pad_token_id + 1 if config.model_type in _OFFSET and found else 0
-        return found - reserved if found else None
+        size: int | None = getattr(config, "max_position_embeddings", None)
+        reserved = config.pad_token_id + 1 if config.model_type in _OFFSET and size else 0
+        return size - reserved if size else None
 
     def checksum(self) -> str:
         """Return a hash of the weights."""
         return checksum(self.model)
 
     def fingerprint(self) -> dict[str, str]:
-        """Return what of a model decides on results: its weights and their number format."""
+        """Return what determines a model's results: its weights and their number format."""
         return {"weights": self.checksum(), "number format": str(self.model.dtype)}
 
 
 def choose_device(device: str = "auto") -> str:
-    """Return the device to use: CUDA, then MPS, then CPU where nothing is asked for."""
+    """Return the device to use; "auto" tries CUDA, then MPS, then CPU."""
     import torch
 
     if device != "auto":
@@ -87,28 +87,28 @@ def choose_device(device: str = "auto") -> str:
 
 
 def choose_dtype(dtype: str, device: str) -> Any:
-    """Return the number format of the body: bfloat16 on CUDA, float32 elsewhere; logits are float32."""
+    """Return the number format of the body; "auto": bfloat16 on CUDA, else float32. Logits are float32."""
     import torch
 
     if dtype == "auto":
         dtype = "bfloat16" if device.startswith("cuda") else "float32"
-    found = getattr(torch, dtype, None)
-    if not isinstance(found, torch.dtype):
+    number_format = getattr(torch, dtype, None)
+    if not isinstance(number_format, torch.dtype):
         raise ModelError(f"dtype is '{dtype}'; it must be auto, float32, bfloat16, float16 or float64.")
-    return found
+    return number_format
 
 
 def resolve(name: str) -> str:
-    """Return a folder or hub id for a reference."""
+    """Return the folder or hub id that a reference stands for."""
     if name.startswith(PREFIX):
-        return str(folder(name))
+        return str(find_folder(name))
     return str(Path(name).expanduser()) if Path(name).expanduser().is_dir() else name
 
 
-def hub_reachable(name: str) -> bool:
-    """Return whether a hub model may be asked for: the libraries would retry for a minute where it cannot.
+def is_hub_reachable(name: str) -> bool:
+    """Return whether a model can be downloaded from the hub; offline, the libraries would retry for a minute.
 
-    A folder needs no hub. Behind a proxy the question is left to the libraries.
+    A folder needs no hub. Behind a proxy this is left to the libraries.
     """
     if Path(name).expanduser().is_dir():
         return False
@@ -116,10 +116,10 @@ def hub_reachable(name: str) -> bool:
         return True
     from huggingface_hub import constants
 
-    where = urlsplit(constants.ENDPOINT)
+    address = urlsplit(constants.ENDPOINT)
     try:
-        port = where.port or (443 if where.scheme == "https" else 80)
-        socket.create_connection((where.hostname or "", port), timeout=5).close()
+        port = address.port or (443 if address.scheme == "https" else 80)
+        socket.create_connection((address.hostname or "", port), timeout=5).close()
     except OSError:
         return False
     return not constants.HF_HUB_OFFLINE
@@ -134,12 +134,12 @@ def load_checkpoint(
     dtype: str = "auto",
     attention: str = "eager",
 ) -> Checkpoint:
-    """Return a model of a task; the last few stay loaded.
+    """Return a model for a task; the most recent ones stay loaded.
 
-    Attention is plain by default: mechanisms step one token at a time over padded caches, where fused
-    kernels are slow.
+    Attention is eager by default: mechanisms step one token at a time over padded caches, and fused
+    kernels are slow there.
     """
-    place = choose_device(device)
+    target = choose_device(device)
     try:
         import transformers
     except ImportError as error:
@@ -147,80 +147,80 @@ def load_checkpoint(
             f"'{name}' needs torch and transformers, which are not installed. "
             "Install them with: pip install 'tedaudit[models]'."
         ) from error
-    where = resolve(name)
+    source = resolve(name)
     options: dict[str, Any] = {"revision": revision} if revision else {}
-    options["local_files_only"] = not hub_reachable(where)
-    with quiet_loading(), explained(name):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(where, **options)
+    options["local_files_only"] = not is_hub_reachable(source)
+    with silence_loading(), explain_failure(name):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
         kind = getattr(transformers, _CLASSES[task])
         options["attn_implementation"] = attention
-        options["dtype"] = choose_dtype(dtype, place)
-        if (Path(where) / WEIGHTS).is_file():
-            model = _from_integers(kind, where, options)
+        options["dtype"] = choose_dtype(dtype, target)
+        if (Path(source) / WEIGHTS).is_file():
+            model = _load_integers(kind, source, options)
         else:
-            model = kind.from_pretrained(where, **options)
+            model = kind.from_pretrained(source, **options)
     if task == "body" and getattr(model, "pooler", None) is not None:
-        model.pooler = None  # few checkpoints have its weights: it would be random, and nothing uses it
+        model.pooler = None  # unused, and random in most checkpoints, which lack its weights
     model.eval().requires_grad_(requires_grad=False)
-    return Checkpoint(name, model.to(place), tokenizer, _clip_range(Path(where)))
+    return Checkpoint(name, model.to(target), tokenizer, _read_clip(Path(source)))
 
 
-def _from_integers(kind: Any, where: str, options: dict[str, Any]) -> Any:
-    """Return a model whose weights are stored as integers; none may be missing."""
+def _load_integers(kind: Any, source: str, options: dict[str, Any]) -> Any:
+    """Return a model whose weights are stored as integers; a missing weight is an error."""
     import torch
     from transformers import AutoConfig, GenerationConfig
 
-    config = AutoConfig.from_pretrained(where)
-    with torch.device("meta"):  # only its class is wanted
+    config = AutoConfig.from_pretrained(source)
+    with torch.device("meta"):  # only its class is needed
         exact = type(kind.from_config(config))
-    model, found = exact.from_pretrained(
-        None, config=config, state_dict=load_quantised(Path(where) / WEIGHTS), output_loading_info=True,
+    model, report = exact.from_pretrained(
+        None, config=config, state_dict=load_quantised(Path(source) / WEIGHTS), output_loading_info=True,
         **options,
     )  # fmt: skip
-    missing = sorted(key for key in found["missing_keys"] if not key.startswith("pooler."))
+    missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
     if missing:
         raise ValueError(f"{WEIGHTS} lacks weights, such as {missing[0]}.")
-    if (Path(where) / "generation_config.json").is_file():
-        model.generation_config = GenerationConfig.from_pretrained(where)
+    if (Path(source) / "generation_config.json").is_file():
+        model.generation_config = GenerationConfig.from_pretrained(source)
     return model
 
 
-def _clip_range(where: Path) -> tuple[float, float] | None:
-    """Return the range of logits that a folder's `clip.json` gives."""
-    file = where / CLIP
+def _read_clip(folder_path: Path) -> tuple[float, float] | None:
+    """Return the range of logits in a folder's `clip.json`; None without that file."""
+    file = folder_path / CLIP
     if not file.is_file():
         return None
     try:
         values = json.loads(file.read_text(encoding="utf-8"))
         low, high = float(values["low"]), float(values["high"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"'{file}' must hold numbers named low and high ({error!r}).") from error
+        raise ModelError(f"'{file}' must contain numbers named low and high ({error!r}).") from error
     return low, high
 
 
 @contextmanager
-def explained(name: str) -> Iterator[None]:
-    """Turn a failure to load into a message that says what to install or where to point."""
+def explain_failure(name: str) -> Iterator[None]:
+    """Turn a failure to load into an error that says what to install or which path to give."""
     try:
         yield
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelError(
-            f"Model '{name}' could not be loaded: {reason} Point to a folder that holds it (weights, "
-            "config and tokenizer), or to a hub id that this machine can reach or has in its cache; "
+            f"Model '{name}' could not be loaded: {reason} Name a folder that contains it (weights, "
+            "config and tokenizer), or a hub id that this machine can download or has in its cache; "
             "the models of tedaudit-zoo (zoo:NAME) need no download."
         ) from error
 
 
 @contextmanager
-def quiet_loading() -> Iterator[None]:
-    """Keep the libraries from printing bars and advice while a model loads."""
+def silence_loading() -> Iterator[None]:
+    """Stop the libraries from printing progress bars and advice while a model loads."""
     from transformers.utils import logging as transformers_logging
 
     names = ("transformers", "sentence_transformers", "huggingface_hub")
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]
-    bars = transformers_logging.is_progress_bar_enabled()
+    had_bars = transformers_logging.is_progress_bar_enabled()
     transformers_logging.disable_progress_bar()
     for logger in loggers:
         logger.setLevel(logging.ERROR)
@@ -229,7 +229,7 @@ def quiet_loading() -> Iterator[None]:
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
-        if bars:
+        if had_bars:
             transformers_logging.enable_progress_bar()
 
 

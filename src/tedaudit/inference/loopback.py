@@ -1,11 +1,11 @@
-"""Whether an address is this machine's own: private texts go nowhere else unless that was allowed."""
+"""Whether an address is on this machine: private texts go nowhere else unless the user allows it."""
 
 import ipaddress
 from urllib.parse import urlsplit
 
 
 def is_loopback(url: str) -> bool:
-    """Return whether a URL leads to this machine."""
+    """Return whether a URL points to this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback

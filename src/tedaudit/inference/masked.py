@@ -1,4 +1,4 @@
-"""Logits at one masked position per row, in batches of one padded length; the head sees that one only."""
+"""Logits at one masked position per row, in batches of one padded length; the head runs there only."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ _TOKENS = 65_536  # per forward pass on a GPU
 
 @dataclass(frozen=True, slots=True)
 class MaskedRow:
-    """What the model reads, and where in it the mask stands."""
+    """What the model reads, and the position of the mask in it."""
 
     ids: tuple[int, ...]
     position: int
 
 
 def masked_logits(checkpoint: Checkpoint, rows: Sequence[MaskedRow]) -> Iterator[tuple[list[int], Any]]:
-    """Yield numbers of rows and their logits (float32, on the model's device), batch by batch."""
+    """Yield row numbers and their logits (float32, on the model's device), batch by batch."""
     import torch
 
-    step = min(16, checkpoint.padding_step)  # no cache is kept, so that little is gained by larger batches
+    step = min(16, checkpoint.padding_step)  # without a cache, larger batches gain little
     widths = np.array([-(-len(row.ids) // step) * step for row in rows], dtype=np.int64)
     for width in np.unique(widths):
         members = np.flatnonzero(widths == width).tolist()
@@ -47,10 +47,10 @@ def _forward(checkpoint: Checkpoint, rows: Sequence[MaskedRow], width: int) -> A
         mask[number, : len(row.ids)] = 1
     ids = torch.from_numpy(table).to(checkpoint.device)
     attention = torch.from_numpy(mask).to(checkpoint.device)
-    where = torch.tensor([row.position for row in rows], device=checkpoint.device)
-    every = torch.arange(len(rows), device=checkpoint.device)
+    positions = torch.tensor([row.position for row in rows], device=checkpoint.device)
+    numbers = torch.arange(len(rows), device=checkpoint.device)
     head = getattr(model, "lm_head", None) or getattr(model, "cls", None)
-    if head is None:  # an architecture whose head we do not know by name
-        return model(input_ids=ids, attention_mask=attention).logits[every, where].float()
+    if head is None:  # an architecture whose head has another name
+        return model(input_ids=ids, attention_mask=attention).logits[numbers, positions].float()
     hidden = model.base_model(input_ids=ids, attention_mask=attention).last_hidden_state
-    return head(hidden[every, where]).float()
+    return head(hidden[numbers, positions]).float()

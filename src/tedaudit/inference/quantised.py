@@ -1,7 +1,7 @@
-"""Weights as 8-bit integers: a quarter of the bytes, turned back into float32 when they are loaded.
+"""Weights as 8-bit integers: a quarter of the size, converted back to float32 on loading.
 
-Every row of a matrix has a scale of its own, so that its largest weight becomes 127; vectors stay as
-they are. One multiplication per weight gives the same float32 numbers on every machine.
+Every row of a matrix has its own scale, so that its largest weight becomes 127; vectors are stored
+unchanged. One multiplication per weight gives the same float32 numbers on every machine.
 """
 
 from collections.abc import Mapping
@@ -13,17 +13,17 @@ _SCALE = ":scale"
 
 
 def save_quantised(path: str | Path, tensors: Mapping[str, Any]) -> None:
-    """Write tensors, matrices as integers; of tensors that share their memory only the first."""
+    """Save tensors, matrices as integers; of tensors that share memory, only the first is saved."""
     import torch
     from safetensors.torch import save_file
 
     out: dict[str, Any] = {}
     seen: set[tuple[int, tuple[int, ...]]] = set()
     for name, tensor in tensors.items():
-        place = (tensor.data_ptr(), tuple(tensor.shape))
-        if tensor.numel() and place in seen:
+        memory = (tensor.data_ptr(), tuple(tensor.shape))
+        if tensor.numel() and memory in seen:
             continue
-        seen.add(place)
+        seen.add(memory)
         value = tensor.detach().cpu()
         if value.ndim < 2 or not value.is_floating_point():
             out[name] = value.float().clone() if value.is_floating_point() else value.clone()
@@ -36,7 +36,7 @@ def save_quantised(path: str | Path, tensors: Mapping[str, Any]) -> None:
 
 
 def load_quantised(path: str | Path) -> dict[str, Any]:
-    """Return the tensors of a file, integers turned back into float32."""
+    """Return the tensors of a file, with integers converted back to float32."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -44,13 +44,13 @@ def load_quantised(path: str | Path) -> dict[str, Any]:
         stored = load_file(str(path))
     except SafetensorError as error:
         raise ValueError(f"{path} is damaged ({error}).") from error
-    found: dict[str, Any] = {}
+    tensors: dict[str, Any] = {}
     for name, value in stored.items():
         if name.endswith(_SCALE):
             continue
         scale = stored.get(name + _SCALE)
         if scale is None:
-            found[name] = value
+            tensors[name] = value
         else:
-            found[name] = value.float() * scale.reshape(-1, *[1] * (value.ndim - 1))
-    return found
+            tensors[name] = value.float() * scale.reshape(-1, *[1] * (value.ndim - 1))
+    return tensors

@@ -1,4 +1,4 @@
-"""Rows of a batch that step together through a decoder, with a cache that follows them as they split."""
+"""Rows of a batch that advance together through a decoder, with a cache that follows them as they split."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import numpy as np
 from tedaudit.inference.loading import Checkpoint
 
 _CPU_ROWS = 512
-_SHARE = 0.4  # of the free memory of a GPU that caches may take
+_SHARE = 0.4  # of a GPU's free memory that caches may use
 
 
 def decoder_for(checkpoint: Checkpoint) -> "Decoder":
@@ -20,7 +20,7 @@ def decoder_for(checkpoint: Checkpoint) -> "Decoder":
 
 
 class Decoder(ABC):
-    """The current rows and their cache; where asked for, forward passes have a fixed number of rows."""
+    """The current rows and their cache; a checkpoint may need a fixed number of rows per forward pass."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self._model, self._fixed = checkpoint.model, checkpoint.fixed_rows
@@ -36,10 +36,10 @@ class Decoder(ABC):
 
     @abstractmethod
     def step(self, parents: Any, tokens: Any) -> Any:
-        """Go on with these rows (by number; some may come twice, some not at all), each with its token."""
+        """Continue these rows (by number; some may appear twice, some not at all), each with its token."""
 
     def row_budget(self, width: int, steps: int) -> int:
-        """Return how many rows fit, by what a row's cache and logits take."""
+        """Return how many rows fit, given the memory of a row's cache and logits."""
         import torch
 
         if self.device.type != "cuda":
@@ -52,72 +52,72 @@ class Decoder(ABC):
         free, _ = torch.cuda.mem_get_info(self.device)
         return int(max(64, min(16_384, _SHARE * free // per_row)))
 
-    def _table(self, prompts: Sequence[tuple[int, ...]], width: int, *, left: bool) -> tuple[Any, Any]:
+    def _pad_prompts(self, prompts: Sequence[tuple[int, ...]], width: int, *, left: bool) -> tuple[Any, Any]:
         """Return the prompts as one padded table, and the mask of what is not padding."""
         import torch
 
         ids = np.full((len(prompts), width), self._pad, dtype=np.int64)
         mask = np.zeros((len(prompts), width), dtype=np.int64)
         for row, prompt in enumerate(prompts):
-            some = prompt or (self._pad,)  # a model cannot read nothing
-            where = slice(width - len(some), width) if left else slice(0, len(some))
-            ids[row, where], mask[row, where] = some, 1
+            tokens = prompt or (self._pad,)  # a model cannot read an empty sequence
+            columns = slice(width - len(tokens), width) if left else slice(0, len(tokens))
+            ids[row, columns], mask[row, columns] = tokens, 1
         return torch.from_numpy(ids).to(self.device), torch.from_numpy(mask).to(self.device)
 
-    def _padded(self, rows: Any) -> Any:
-        """Return row numbers repeated up to full blocks."""
+    def _fill_blocks(self, rows: Any) -> Any:
+        """Repeat the last row number to fill the last block."""
         import torch
 
         missing = -len(rows) % self._fixed if self._fixed else 0
         return torch.cat([rows, rows[-1:].expand(missing)]) if missing else rows
 
-    def _ranges(self, count: int) -> list[tuple[int, int]]:
+    def _split_ranges(self, count: int) -> list[tuple[int, int]]:
         size = self._fixed or count
         return [(start, start + size) for start in range(0, count, size)]
 
     def _gather(self, rows: Any) -> list[Any]:
         """Return the caches of these rows, cut into blocks."""
         if not self._fixed and self._is_all(rows):
-            return self._blocks  # nobody ended and nobody split: nothing to copy
-        if len(self._blocks) == 1 and len(self._ranges(len(rows))) == 1:
+            return self._blocks  # no row ended or split: nothing to copy
+        if len(self._blocks) == 1 and len(self._split_ranges(len(rows))) == 1:
             self._blocks[0].reorder_cache(rows)
             return self._blocks
-        whole = self._joined(self._blocks)
-        return [self._selected(whole, rows[start:stop]) for start, stop in self._ranges(len(rows))]
+        whole = self._join(self._blocks)
+        return [self._select(whole, rows[start:stop]) for start, stop in self._split_ranges(len(rows))]
 
     def _is_all(self, rows: Any) -> bool:
         import torch
 
-        every = torch.arange(self._count, device=rows.device)
-        return len(rows) == self._count and bool(torch.equal(rows, every))
+        all_rows = torch.arange(self._count, device=rows.device)
+        return len(rows) == self._count and bool(torch.equal(rows, all_rows))
 
-    def _joined(self, blocks: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Return the tensors of all layers, blocks joined."""
+    def _join(self, blocks: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return the tensors of all layers, with the blocks concatenated."""
         import torch
 
-        layers = zip(*(_layers(block) for block in blocks), strict=True)
+        layers = zip(*(_read_layers(block) for block in blocks), strict=True)
         return [tuple(torch.cat(parts) for parts in zip(*layer, strict=True)) for layer in layers]
 
-    def _selected(self, layers: Sequence[tuple[Any, ...]], rows: Any) -> Any:
+    def _select(self, layers: Sequence[tuple[Any, ...]], rows: Any) -> Any:
         from transformers import DynamicCache, EncoderDecoderCache
 
         picked = [tuple(tensor[rows] for tensor in layer) for layer in layers]
         if len(picked[0]) == 2:
             return DynamicCache(picked)
-        own, across = [layer[:2] for layer in picked], [layer[2:] for layer in picked]
-        return EncoderDecoderCache(DynamicCache(own), DynamicCache(across))
+        self_layers, cross_layers = [layer[:2] for layer in picked], [layer[2:] for layer in picked]
+        return EncoderDecoderCache(DynamicCache(self_layers), DynamicCache(cross_layers))
 
 
-def _layers(cache: Any) -> list[tuple[Any, ...]]:
-    """Return keys and values of every layer; for encoder-decoders those of the cross-attention too."""
+def _read_layers(cache: Any) -> list[tuple[Any, ...]]:
+    """Return keys and values of every layer; for encoder-decoders also those of the cross-attention."""
     if hasattr(cache, "cross_attention_cache"):
-        own, across = cache.self_attention_cache.layers, cache.cross_attention_cache.layers
-        return [(a.keys, a.values, b.keys, b.values) for a, b in zip(own, across, strict=True)]
+        self_layers, cross_layers = cache.self_attention_cache.layers, cache.cross_attention_cache.layers
+        return [(a.keys, a.values, b.keys, b.values) for a, b in zip(self_layers, cross_layers, strict=True)]
     return [(layer.keys, layer.values) for layer in cache.layers]
 
 
-def _last(logits: Any) -> Any:
-    """Return the logits of the last position, in float32 or better."""
+def _take_last(logits: Any) -> Any:
+    """Return the logits of the last position, in float32 or wider."""
     import torch
 
     last = logits[:, -1]
@@ -125,40 +125,40 @@ def _last(logits: Any) -> Any:
 
 
 class DecoderOnly(Decoder):
-    """Prompts are padded on the left, so that all rows draw their next token at the same place."""
+    """Prompts are padded on the left, so that all rows draw their next token at the same position."""
 
     def start(self, prompts: Sequence[tuple[int, ...]], width: int) -> Any:
         """Run the prompts."""
         import torch
 
-        ids, self._mask = self._table(prompts, width, left=True)
+        ids, self._mask = self._pad_prompts(prompts, width, left=True)
         self._count, self._blocks = len(prompts), []
-        rows = self._padded(torch.arange(len(prompts), device=self.device))
+        rows = self._fill_blocks(torch.arange(len(prompts), device=self.device))
         positions = (self._mask.cumsum(1) - 1).clamp(min=0)
         logits = []
-        for start, stop in self._ranges(len(rows)):
-            some = rows[start:stop]
-            out = self._forward(ids[some], self._mask[some], positions[some], None)
-            logits.append(_last(out.logits))
+        for start, stop in self._split_ranges(len(rows)):
+            part = rows[start:stop]
+            out = self._forward(ids[part], self._mask[part], positions[part], None)
+            logits.append(_take_last(out.logits))
             self._blocks.append(out.past_key_values)
         return torch.cat(logits)[: self._count]
 
     def step(self, parents: Any, tokens: Any) -> Any:
-        """Run one more token of the rows that go on."""
+        """Run one more token of the rows that continue."""
         import torch
 
         new = torch.ones((len(parents), 1), dtype=torch.long, device=self.device)
         self._mask = torch.cat([self._mask[parents], new], dim=1)
-        padded = self._padded(parents)
+        padded = self._fill_blocks(parents)
         self._blocks = self._gather(padded)
         self._count = len(parents)
-        rows = self._padded(torch.arange(len(parents), device=self.device))
+        rows = self._fill_blocks(torch.arange(len(parents), device=self.device))
         positions = self._mask.sum(1, keepdim=True) - 1
         logits, blocks = [], []
-        for (start, stop), cache in zip(self._ranges(len(rows)), self._blocks, strict=True):
-            some = rows[start:stop]
-            out = self._forward(tokens[some][:, None], self._mask[some], positions[some], cache)
-            logits.append(_last(out.logits))
+        for (start, stop), cache in zip(self._split_ranges(len(rows)), self._blocks, strict=True):
+            part = rows[start:stop]
+            out = self._forward(tokens[part][:, None], self._mask[part], positions[part], cache)
+            logits.append(_take_last(out.logits))
             blocks.append(out.past_key_values)
         self._blocks = blocks
         return torch.cat(logits)[: self._count]
@@ -174,44 +174,44 @@ class DecoderOnly(Decoder):
 
 
 class EncoderDecoder(Decoder):
-    """Texts go through the encoder once; rows are prefixes of the decoder."""
+    """Texts go through the encoder once; rows are decoder prefixes."""
 
     def start(self, prompts: Sequence[tuple[int, ...]], width: int) -> Any:
-        """Encode the prompts and draw from the decoder's start token."""
+        """Encode the prompts and run the decoder's start token."""
         import torch
 
-        ids, self._mask = self._table(prompts, width, left=False)
+        ids, self._mask = self._pad_prompts(prompts, width, left=False)
         self._count, self._blocks = len(prompts), []
-        rows = self._padded(torch.arange(len(prompts), device=self.device))
+        rows = self._fill_blocks(torch.arange(len(prompts), device=self.device))
         first = torch.full((len(rows), 1), self._model.config.decoder_start_token_id, device=self.device)
         logits = []
-        for start, stop in self._ranges(len(rows)):
-            some = rows[start:stop]
+        for start, stop in self._split_ranges(len(rows)):
+            part = rows[start:stop]
             with torch.inference_mode():
-                encoded = self._model.get_encoder()(input_ids=ids[some], attention_mask=self._mask[some])
-            out = self._forward(encoded, self._mask[some], first[start:stop], None)
-            logits.append(_last(out.logits))
+                encoded = self._model.get_encoder()(input_ids=ids[part], attention_mask=self._mask[part])
+            out = self._forward(encoded, self._mask[part], first[start:stop], None)
+            logits.append(_take_last(out.logits))
             self._blocks.append(out.past_key_values)
         return torch.cat(logits)[: self._count]
 
     def step(self, parents: Any, tokens: Any) -> Any:
-        """Run one more token of the rows that go on."""
+        """Run one more token of the rows that continue."""
         import torch
         from transformers.modeling_outputs import BaseModelOutput
 
         self._mask = self._mask[parents]
-        self._blocks = self._gather(self._padded(parents))
+        self._blocks = self._gather(self._fill_blocks(parents))
         self._count = len(parents)
-        rows = self._padded(torch.arange(len(parents), device=self.device))
+        rows = self._fill_blocks(torch.arange(len(parents), device=self.device))
         logits, blocks = [], []
-        for (start, stop), cache in zip(self._ranges(len(rows)), self._blocks, strict=True):
-            some = rows[start:stop]
-            # Cross-attention reads its cache; only the shape of the encoder's output is looked at.
+        for (start, stop), cache in zip(self._split_ranges(len(rows)), self._blocks, strict=True):
+            part = rows[start:stop]
+            # Cross-attention reads its cache; only the shape of the encoder's output is used.
             width = self._model.config.hidden_size
             shape = torch.empty((1, 1, 1), dtype=self._model.dtype, device=self.device)
-            hidden = BaseModelOutput(last_hidden_state=shape.expand(len(some), self._mask.shape[1], width))
-            out = self._forward(hidden, self._mask[some], tokens[some][:, None], cache)
-            logits.append(_last(out.logits))
+            hidden = BaseModelOutput(last_hidden_state=shape.expand(len(part), self._mask.shape[1], width))
+            out = self._forward(hidden, self._mask[part], tokens[part][:, None], cache)
+            logits.append(_take_last(out.logits))
             blocks.append(out.past_key_values)
         self._blocks = blocks
         return torch.cat(logits)[: self._count]

@@ -1,18 +1,17 @@
-"""The exponential mechanism over a model's logits, sampled exactly at each draw's own uniforms.
+"""The exponential mechanism over a model's logits, sampled exactly from each draw's own uniforms.
 
 Logits are clipped to [low, high] (sensitivity D = high - low), and item v is drawn with probability
 proportional to exp(epsilon * clipped_v / (2 D)), over the whole vocabulary. Sums are in float64.
 
-A uniform of 53 bits cannot reach a mass below 2^-53, which from about epsilon = 73 on would make
+A uniform of 53 bits cannot hit a mass below 2^-53, which from about epsilon = 73 onwards would make
 items impossible for one text and possible for another. So the weights w_v = exp(epsilon
 (clipped_v - low) / (2 D)), all at least 1, are split into 1 + (w_v - 1): with probability V / Z, a
-coin that is right far below 2^-53, the item is uniform; else it is drawn by inverse distribution
-function from the rest. Every item keeps at least 1 / Z, and with w <= e^(epsilon / 2) that is what
-the guarantee needs: p(v|x) / p(v|x') <= (e^(epsilon/2) / Z) / (1 / Z') <= e^epsilon, pure, at any
-epsilon.
+coin that is exact far below 2^-53, the item is uniform; otherwise it is drawn from the rest by
+inverting the distribution function. Every item keeps at least 1 / Z, and with w <= e^(epsilon / 2)
+that is what the guarantee needs: p(v|x) / p(v|x') <= (e^(epsilon/2) / Z) / (1 / Z') <= e^epsilon, pure,
+at any epsilon.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,15 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import SpecError
-from tedaudit.seeding import uniforms
+from tedaudit.seeding import Keys, uniforms
 
 UNIFORMS = 4  # per item drawn: two for the coin, one for the uniform item, one for the rest
-_CELLS = {"cpu": 1 << 23, "cuda": 1 << 28}  # float64 weights held at a time: 64 MB, 2 GB
+_CELLS = {"cpu": 1 << 23, "cuda": 1 << 28}  # float64 weights in memory at a time: 64 MB, 2 GB
 
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """The range of logits and, where a release cuts the support, to how many items."""
+    """The range of logits and, if a release truncates the support, how many items it keeps."""
 
     low: float
     high: float
@@ -36,7 +35,7 @@ class Clip:
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
-            raise SpecError(f"The clip range is [{self.low}, {self.high}]; its lower end must be smaller.")
+            raise SpecError(f"The clip range is [{self.low}, {self.high}]; the lower end must be smaller.")
         if self.top_k < 0:
             raise SpecError(f"top_k is {self.top_k}; it must be 0 (the whole vocabulary) or more.")
 
@@ -48,14 +47,14 @@ class Clip:
         return clipped.mul_(epsilon / (2 * (self.high - self.low)))
 
 
-def chosen_clip(
+def choose_clip(
     low: float | None, high: float | None, otherwise: tuple[float, float], top_k: int = 0
 ) -> Clip:
-    """Return the range that is given, each missing end taken from the other one."""
+    """Return the given range; an end that is None comes from `otherwise`."""
     return Clip(otherwise[0] if low is None else low, otherwise[1] if high is None else high, top_k)
 
 
-def noise_for(keys: Sequence[int], steps: int, start: int = 0) -> npt.NDArray[np.float64]:
+def noise_for(keys: Keys, steps: int, start: int = 0) -> npt.NDArray[np.float64]:
     """Return the uniforms of draws for consecutive steps, as an array (draws, steps, 4)."""
     flat = uniforms(keys, steps * UNIFORMS, start * UNIFORMS)
     return flat.reshape(len(keys), steps, UNIFORMS)
@@ -84,26 +83,26 @@ def sample(clip: Clip, logits: Any, rows: Any, epsilons: Any, noise: Any) -> Any
         stop = min(start + step, len(pairs))
         draws = order[bounds[start] : bounds[stop]]
         exponents = clip.exponents(logits[pair_rows[start:stop]], pair_levels[start:stop, None])
-        items[draws] = _inverse(exponents, pair_of[draws] - start, noise[draws])
+        items[draws] = _invert(exponents, pair_of[draws] - start, noise[draws])
     return items if support is None else support[rows, items]
 
 
 def log_probabilities(clip: Clip, logits: Any, epsilon: float) -> Any:
-    """Return the log-probability of every item, per row, in float64; -inf outside a cut support."""
+    """Return the log-probability of every item, per row, in float64; -inf outside a truncated support."""
     import torch
 
     exponents = clip.exponents(logits, torch.tensor(epsilon, dtype=torch.float64, device=logits.device))
     if clip.top_k and clip.top_k < logits.shape[1]:
-        kept = logits.float().clamp(clip.low, clip.high).topk(clip.top_k, dim=1).indices
-        outside = torch.ones_like(exponents, dtype=torch.bool).scatter(1, kept, value=False)
+        support = logits.float().clamp(clip.low, clip.high).topk(clip.top_k, dim=1).indices
+        outside = torch.ones_like(exponents, dtype=torch.bool).scatter(1, support, value=False)
         exponents = exponents.masked_fill(outside, -torch.inf)
     return torch.log_softmax(exponents, dim=1)
 
 
-def _inverse(exponents: Any, pair_of: Any, noise: Any) -> Any:
+def _invert(exponents: Any, pair_of: Any, noise: Any) -> Any:
     """Return the item that each draw's uniforms point to in the distribution of its pair.
 
-    The exponents are overwritten: this table is what costs memory, and time to read and write.
+    The exponents are overwritten: this table is the main cost in memory, and in time to read and write.
     """
     import torch
 
@@ -113,21 +112,22 @@ def _inverse(exponents: Any, pair_of: Any, noise: Any) -> Any:
     rest = exponents.sub_(largest).exp_().sub_(floor[:, None]).clamp_(min=0.0).cumsum_(dim=1)
     total = rest[:, -1].contiguous()
     uniform_share = size * floor / (size * floor + total)
-    everywhere = _rare(noise[:, 0], noise[:, 1], uniform_share[pair_of])
-    anything = (noise[:, 2] * size).long().clamp_(max=size - 1)
+    is_uniform = _flip_rare(noise[:, 0], noise[:, 1], uniform_share[pair_of])
+    uniform_item = (noise[:, 2] * size).long().clamp_(max=size - 1)
     picked = _search(rest, pair_of, noise[:, 3] * total[pair_of])
-    return torch.where(everywhere, anything, picked)
+    return torch.where(is_uniform, uniform_item, picked)
 
 
-def _rare(coarse: Any, fine: Any, probability: Any) -> Any:
+def _flip_rare(coarse: Any, fine: Any, probability: Any) -> Any:
     """Return coins that are true with a probability that may lie far below 2^-53 (see seeding.rare).
 
-    Below 2^-106, where e^-epsilon/2 may even underflow, it is 2^-106: more noise than is due.
+    A probability below 2^-106, for which e^-epsilon/2 may even underflow, is raised to 2^-106: more noise
+    than required.
     """
     scaled = probability.clamp(min=2.0**-106) * 2.0**53
     cell = scaled.floor()
-    at = coarse * 2.0**53
-    return (at < cell) | ((at == cell) & (fine < scaled - cell))
+    point = coarse * 2.0**53
+    return (point < cell) | ((point == cell) & (fine < scaled - cell))
 
 
 def _search(cumulative: Any, pair_of: Any, targets: Any) -> Any:
@@ -136,9 +136,9 @@ def _search(cumulative: Any, pair_of: Any, targets: Any) -> Any:
 
     counts = torch.bincount(pair_of, minlength=len(cumulative))
     width = int(counts.max())
-    place = torch.arange(len(pair_of), device=pair_of.device) - (counts.cumsum(0) - counts)[pair_of]
+    column = torch.arange(len(pair_of), device=pair_of.device) - (counts.cumsum(0) - counts)[pair_of]
     table = torch.zeros((len(cumulative), width), dtype=torch.float64, device=cumulative.device)
-    table[pair_of, place] = targets
-    found = torch.searchsorted(cumulative, table, right=True)
-    full = torch.searchsorted(cumulative, cumulative[:, -1:].contiguous())  # the last item with any mass
-    return torch.minimum(found, full)[pair_of, place]
+    table[pair_of, column] = targets
+    items = torch.searchsorted(cumulative, table, right=True)
+    last = torch.searchsorted(cumulative, cumulative[:, -1:].contiguous())  # the last item with any mass
+    return torch.minimum(items, last)[pair_of, column]

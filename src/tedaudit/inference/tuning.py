@@ -1,7 +1,7 @@
-"""Train a checkpoint's body with a linear layer on top, one short course, and classify texts with it.
+"""Fine-tune a checkpoint's body briefly with a linear layer on top, and classify texts with it.
 
-Only the seed brings chance in: order, first weights of the layer and dropout. Torch's own generator is
-put back afterwards.
+All randomness comes from the seed: order, initial weights of the layer and dropout. Torch's global
+generator is restored afterwards.
 """
 
 import copy
@@ -16,7 +16,7 @@ from tedaudit.errors import ModelError
 from tedaudit.inference.loading import Checkpoint, choose_dtype, load_checkpoint
 from tedaudit.seeding import derive, uniforms
 
-_SMALL = 512  # hidden width below which a model takes larger steps
+_SMALL = 512  # hidden width below which a model gets a larger learning rate
 _WARM_UP = 0.1  # of all steps
 
 
@@ -32,15 +32,15 @@ class Tuning:
     dtype: str = "auto"
 
     def rate(self, width: int) -> float:
-        """Return the learning rate of the body; the layer on top takes ten times larger steps."""
+        """Return the learning rate of the body; the layer on top uses ten times as much."""
         return self.learning_rate or (2e-5 if width >= _SMALL else 3e-4)
 
 
-def tuned_predictions(
+def train_and_predict(
     name: str, tuning: Tuning, lesson: tuple[Sequence[str], Sequence[int]], unseen: Sequence[str], key: int
 ) -> list[int]:
-    """Train on texts with the numbers of their classes; return the class of each unseen text."""
-    checkpoint = _body(name, tuning.device)
+    """Train on texts and their class numbers; return the class of each unseen text."""
+    checkpoint = _load_body(name, tuning.device)
     import torch
 
     texts, targets = lesson
@@ -54,19 +54,19 @@ def tuned_predictions(
 
 def body_checksum(name: str, device: str) -> str:
     """Return a hash of the weights that training starts from."""
-    return _body(name, device).checksum()
+    return _load_body(name, device).checksum()
 
 
-def _body(name: str, device: str) -> Checkpoint:
+def _load_body(name: str, device: str) -> Checkpoint:
     try:
         import torch
     except ImportError as error:
         raise ModelError(
             f"The classifier '{name}' needs torch and transformers: pip install 'tedaudit[models]'. "
-            "Without them there is: tfidf."
+            "The classifier tfidf works without them."
         ) from error
-    with torch.random.fork_rng(devices=[]):  # a model is drawn at random before its weights are read
-        # float32: small steps would be lost in shorter numbers; the work itself may use those
+    with torch.random.fork_rng(devices=[]):  # loading draws random weights before it reads the real ones
+        # float32: small updates would be lost in a shorter format; forward passes may still use one
         return load_checkpoint("body", name, "", device, "float32", "sdpa")
 
 
@@ -86,28 +86,29 @@ class _Model:
         self._tuning, self._checkpoint = tuning, checkpoint
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the tokens of each text; the empty text has at least one."""
+        """Return the tokens of each text, at least one even for an empty text."""
         tokenizer, room = self._checkpoint.tokenizer, self._checkpoint.positions
-        most = self._tuning.context if room is None else min(self._tuning.context, room)
-        found = tokenizer(list(texts), truncation=True, max_length=most)["input_ids"] if texts else []
-        return [list(one) or [self._padding] for one in found]
+        limit = self._tuning.context if room is None else min(self._tuning.context, room)
+        ids = tokenizer(list(texts), truncation=True, max_length=limit)["input_ids"] if texts else []
+        return [list(tokens) or [self._padding] for tokens in ids]
 
     def train(self, ids: Sequence[Sequence[int]], targets: npt.NDArray[Any], key: int) -> None:
-        """Go over all texts in an order of the key's own, with a warm-up and steps that shrink to nothing."""
+        """Train on all texts in an order set by the key, with a warm-up and a rate that decays to zero."""
         import torch
 
         body, layer = list(self._body.parameters()), list(self._layer.parameters())
         groups = [{"params": body, "lr": self._rate}, {"params": layer, "lr": 10 * self._rate}]
         optimizer = torch.optim.AdamW(groups, weight_decay=0.01)
         steps = self._tuning.epochs * -(-len(ids) // self._tuning.batch)
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _share(step, steps))
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _schedule_rate(step, steps))
         self._body.train()
         for epoch in range(self._tuning.epochs):
             order = np.argsort(uniforms([derive(key, "order", epoch)], len(ids))[0], kind="stable")
             for start in range(0, len(ids), self._tuning.batch):
                 rows = order[start : start + self._tuning.batch]
-                wanted = torch.as_tensor(targets[rows], device=self._checkpoint.device)
-                loss = torch.nn.functional.cross_entropy(self._logits([ids[row] for row in rows]), wanted)
+                labels = torch.as_tensor(targets[rows], device=self._checkpoint.device)
+                logits = self._compute_logits([ids[row] for row in rows])
+                loss = torch.nn.functional.cross_entropy(logits, labels)
                 loss.backward()
                 torch.nn.utils.clip_grad_norm_(body + layer, 1.0)
                 optimizer.step()
@@ -119,19 +120,21 @@ class _Model:
         import torch
 
         self._body.eval()
-        found = np.zeros(len(ids), dtype=np.int64)
+        classes = np.zeros(len(ids), dtype=np.int64)
         with torch.inference_mode():
-            for rows in _by_length(ids, 4 * self._tuning.batch):
-                found[rows] = self._logits([ids[row] for row in rows]).argmax(dim=1).cpu().numpy()
-        return [int(one) for one in found]
+            for rows in _batch_by_length(ids, 4 * self._tuning.batch):
+                classes[rows] = self._compute_logits([ids[row] for row in rows]).argmax(dim=1).cpu().numpy()
+        return [int(number) for number in classes]
 
-    def _logits(self, ids: Sequence[Sequence[int]]) -> Any:
+    def _compute_logits(self, ids: Sequence[Sequence[int]]) -> Any:
         import torch
 
         device = self._checkpoint.device
-        width = max(len(one) for one in ids)
-        table = torch.tensor([[*one, *[self._padding] * (width - len(one))] for one in ids], device=device)
-        mask = torch.tensor([[1] * len(one) + [0] * (width - len(one)) for one in ids], device=device)
+        width = max(len(tokens) for tokens in ids)
+        padded = [[*tokens, *[self._padding] * (width - len(tokens))] for tokens in ids]
+        table = torch.tensor(padded, device=device)
+        real = [[1] * len(tokens) + [0] * (width - len(tokens)) for tokens in ids]
+        mask = torch.tensor(real, device=device)
         dtype = choose_dtype(self._tuning.dtype, device.type)
         with torch.autocast(device.type, dtype=dtype, enabled=device.type == "cuda"):
             hidden = self._body(input_ids=table, attention_mask=mask).last_hidden_state
@@ -140,18 +143,18 @@ class _Model:
 
     @property
     def _padding(self) -> int:
-        found = self._checkpoint.tokenizer.pad_token_id
-        return 0 if found is None else int(found)
+        token = self._checkpoint.tokenizer.pad_token_id
+        return 0 if token is None else int(token)
 
 
-def _share(step: int, steps: int) -> float:
-    """Return which share of the learning rate a step has."""
+def _schedule_rate(step: int, steps: int) -> float:
+    """Return the share of the learning rate that a step uses."""
     warm = max(1, int(_WARM_UP * steps))
     return (step + 1) / warm if step < warm else max(0.0, (steps - step) / max(1, steps - warm))
 
 
-def _by_length(ids: Sequence[Sequence[int]], size: int) -> Iterator[list[int]]:
-    """Yield rows of about the same length together, so that little is padded."""
+def _batch_by_length(ids: Sequence[Sequence[int]], size: int) -> Iterator[list[int]]:
+    """Yield batches of rows of about the same length, so that there is little padding."""
     order = sorted(range(len(ids)), key=lambda row: (len(ids[row]), row))
     for start in range(0, len(order), size):
         yield order[start : start + size]

@@ -1,6 +1,6 @@
-"""The small trained models of the package tedaudit-zoo: what is installed, and which fields default to it.
+"""The small trained models of the package tedaudit-zoo: what is installed, and which fields default to them.
 
-A field made by `zoo_or` is `zoo:NAME` where the zoo is installed, and another checkpoint elsewhere.
+A field made by `zoo_or` is `zoo:NAME` if the zoo is installed, and another checkpoint otherwise.
 TEDAUDIT_ZOO=off in the environment keeps the zoo out of the defaults; it can still be named.
 """
 
@@ -18,44 +18,44 @@ _PACKAGE = "tedaudit_zoo"
 
 
 def is_installed() -> bool:
-    """Return whether the zoo's models can be used: the package is there, and torch to run them."""
+    """Return whether the zoo's models can be used: the package is installed, and so is torch to run them."""
     return all(importlib.util.find_spec(name) is not None for name in (_PACKAGE, "torch", "transformers"))
 
 
 def is_default() -> bool:
-    """Return whether fields that nobody sets take the zoo's models."""
+    """Return whether fields that are not set use the zoo's models."""
     return os.environ.get("TEDAUDIT_ZOO", "").lower() not in ("off", "0", "no") and is_installed()
 
 
-def default(name: str, otherwise: str) -> str:
-    """Return the zoo's model where it is the default, the other checkpoint elsewhere."""
+def default_checkpoint(name: str, otherwise: str) -> str:
+    """Return the zoo's model if it is the default, and the other checkpoint otherwise."""
     return PREFIX + name if is_default() else otherwise
 
 
 def zoo_or(name: str, otherwise: str) -> Any:
     """Return a dataclass field whose default is the zoo's model, or another checkpoint without the zoo."""
-    return field(default_factory=lambda: default(name, otherwise), metadata={"zoo": name})
+    return field(default_factory=lambda: default_checkpoint(name, otherwise), metadata={"zoo": name})
 
 
-def folder(reference: str) -> Path:
-    """Return the folder of `zoo:NAME`, its files checked against their hashes."""
-    package = _package(reference)
+def find_folder(reference: str) -> Path:
+    """Return the folder of `zoo:NAME`, after checking its files against their hashes."""
+    package = _import_zoo(reference)
     try:
-        found: Path = package.path(reference.removeprefix(PREFIX))
+        path: Path = package.path(reference.removeprefix(PREFIX))
     except package.ZooError as error:
         raise ModelError(f"'{reference}': {error}") from error
-    return found
+    return path
 
 
-def models() -> dict[str, Path]:
+def list_folders() -> dict[str, Path]:
     """Return the installed models by name; none without the zoo."""
     if importlib.util.find_spec(_PACKAGE) is None:
         return {}
-    found: dict[str, Path] = _package(PREFIX).folders()
-    return found
+    folders: dict[str, Path] = _import_zoo(PREFIX).folders()
+    return folders
 
 
-def _package(reference: str) -> Any:
+def _import_zoo(reference: str) -> Any:
     try:
         return importlib.import_module(_PACKAGE)
     except ImportError as error:

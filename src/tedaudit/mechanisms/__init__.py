@@ -1,1 +1,1 @@
-"""Text rewriters to audit; one a file."""
+"""Text rewriters to audit, one per file."""

@@ -1,4 +1,4 @@
-"""What DP-Prompt and DP-Paraphrase share: an exponential mechanism for every token that a model writes."""
+"""Shared by DP-Prompt and DP-Paraphrase: an exponential mechanism for every token the model generates."""
 
 import math
 from abc import ABC, abstractmethod
@@ -8,21 +8,23 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.inference.generation import Request, first_log_probabilities, generate, log_likelihoods
 from tedaudit.inference.loading import Checkpoint, Task, load_checkpoint
-from tedaudit.inference.sampling import Clip, chosen_clip
-from tedaudit.types import Claim, Draw, Floats, Rewrite
+from tedaudit.inference.sampling import Clip, choose_clip
+from tedaudit.seeding import key_numbers
+from tedaudit.types import Claim, Draw, Floats, ModelUse
 
 
 @dataclass(frozen=True)
 class Autoregressive(ABC):
-    """The model reads a prompt around the private text and draws token by token.
+    """The model reads a prompt that contains the private text and draws the rewrite token by token.
 
-    `length` "fixed" allows `max_tokens` new tokens whatever the text; "input" as many as the prompt
-    has, which tells its length. `overlong` says what becomes of a prompt that the model cannot hold.
-    `low` and `high` clip the logits; where they are not given, the range that was measured on public
-    text and is stored with the model, or else the one of the release.
+    `length` "fixed" allows `max_tokens` new tokens for every text; "input" allows as many as the
+    prompt has, which reveals its length. `overlong` says what happens to a prompt that exceeds the
+    model's context. `low` and `high` clip the logits; if not given, the range measured on public text
+    and stored with the model is used, or else the range of the release.
     """
 
     model: str = ""
@@ -37,151 +39,162 @@ class Autoregressive(ABC):
     dtype: str = "auto"
     device: str = field(default="auto", metadata={"incidental": True})
     released_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    _task: ClassVar[Task]
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1 or self.context < 1:
             raise SpecError(
                 f"max_tokens is {self.max_tokens} and context is {self.context}; both must be 1 or more."
             )
-        chosen_clip(self.low, self.high, self.released_range, self.top_k)
+        choose_clip(self.low, self.high, self.released_range, self.top_k)
 
     @abstractmethod
-    def _task(self) -> Task: ...
-
-    @abstractmethod
-    def _prompt(self, text: str) -> str: ...
+    def _fill_prompt(self, text: str) -> str: ...
 
     def claim(self, epsilon: float) -> Claim | None:
-        """Promise epsilon per token, each in the whole text; the context bounds an input-sized length."""
+        """Promise epsilon per token for the whole text; with length "input" the context is the bound."""
         units = self.max_tokens if self.length == "fixed" else self.context
         return Claim(epsilon, "token", max_units=units)
 
-    def fingerprint(self) -> Mapping[str, str]:
-        """Return a checksum of the weights, their number format and the range of logits."""
-        clip = self._clip()
-        return {**self._checkpoint().fingerprint(), "clip range": f"{clip.low!r} to {clip.high!r}"}
+    def models(self) -> Sequence[ModelUse]:
+        """Name the checkpoint."""
+        return [ModelUse("weights", self.model)]
 
-    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
-        """Draw the tokens of all rewrites together, so that those that agree share the model's work."""
-        prompts = self._prompts([draw.text for draw in draws])
-        kept = [i for i, draw in enumerate(draws) if prompts[draw.text] is not None]
-        requests = [self._request(draws[i], prompts[draws[i].text] or ()) for i in kept]
-        done = [Rewrite("", error="over-long")] * len(draws)
-        for i, tokens in zip(
-            kept, generate(self._checkpoint(), self._clip(), requests, self._end()), strict=True
-        ):
-            done[i] = Rewrite(self._decoded(tokens), tokens=tokens, units=len(tokens))
-        return done
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return a checksum of the weights, their number format and the clip range of the logits."""
+        clip = self._choose_clip()
+        return {**self._load_checkpoint().fingerprint(), "clip range": f"{clip.low!r} to {clip.high!r}"}
+
+    def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
+        """Draw the tokens of all rewrites together, so that equal prefixes share the model's work."""
+        batch = Draws.of(draws)
+        prompts = self._encode_prompts(batch.texts)
+        rows = zip(batch.texts, batch.epsilons.tolist(), key_numbers(batch.keys), strict=True)
+        requests = [
+            None
+            if (prompt := prompts[text]) is None
+            else Request(prompt, epsilon, key, self._compute_limit(prompt))
+            for text, epsilon, key in rows
+        ]
+        accepted = [request for request in requests if request is not None]
+        outputs = iter(generate(self._load_checkpoint(), self._choose_clip(), accepted, self._find_end()))
+        tokens = [None if request is None else tuple(next(outputs)) for request in requests]
+        return Rewrites.from_texts(
+            ["" if drawn is None else self._decode(drawn) for drawn in tokens],
+            errors=["over-long" if drawn is None else "" for drawn in tokens],
+            tokens=tokens,
+            units=np.array([-1 if drawn is None else len(drawn) for drawn in tokens], dtype=np.int64),
+        )
 
     def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
-        """Return the log-probability of drawing these tokens from each candidate; -inf where it cannot be."""
+        """Return the log-probability of drawing these tokens from each candidate; -inf if impossible."""
         return self.log_likelihoods([tokens], [candidates], epsilon)[0]
 
     def log_likelihoods(
         self, released: Sequence[Sequence[int]], candidates: Sequence[Sequence[str]], epsilon: float
     ) -> list[Floats]:
-        """Do the same for many releases, each with its candidates, together."""
-        prompts = self._prompts([text for some in candidates for text in some])
-        scores = [np.full(len(some), -math.inf) for some in candidates]
-        able = [
-            (number, place, (prompts[text] or (), tuple(tokens)))
-            for number, (tokens, some) in enumerate(zip(released, candidates, strict=True))
-            for place, text in enumerate(some)
+        """Do the same for many releases at once, each with its own candidates."""
+        prompts = self._encode_prompts([text for texts in candidates for text in texts])
+        scores = [np.full(len(texts), -math.inf) for texts in candidates]
+        possible = [
+            (release, place, (prompts[text] or (), tuple(tokens)))
+            for release, (tokens, texts) in enumerate(zip(released, candidates, strict=True))
+            for place, text in enumerate(texts)
             if self._can_end(tokens, prompts[text])
         ]
-        pairs = list(dict.fromkeys(pair for _, _, pair in able))
-        found = dict(
-            zip(pairs, log_likelihoods(self._checkpoint(), self._clip(), pairs, epsilon), strict=True)
-        )
-        for number, place, pair in able:
-            scores[number][place] = found[pair]
+        pairs = list(dict.fromkeys(pair for _, _, pair in possible))
+        values = log_likelihoods(self._load_checkpoint(), self._choose_clip(), pairs, epsilon)
+        by_pair = dict(zip(pairs, values, strict=True))
+        for release, place, pair in possible:
+            scores[release][place] = by_pair[pair]
         return scores
 
     def first_token(self, texts: Sequence[str], epsilon: float) -> Floats:
-        """Return the log-probability of every token as the first one drawn, a row per text.
+        """Return the log-probability that each token is drawn first, one row per text.
 
-        It is the distribution that draws are made from, so nothing need be sampled to know it. All are
-        -inf for a text that is refused as over-long.
+        This is the distribution itself, so no sampling is needed. A text refused as over-long gets a
+        row of -inf.
         """
-        prompts = self._prompts(texts)
-        able = list(dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None))
-        found = first_log_probabilities(self._checkpoint(), self._clip(), able, epsilon)
-        rows = dict(zip(able, found, strict=True))
-        refused = np.full(found.shape[1], -math.inf)
-        own = [prompts[text] for text in texts]
-        return np.array([refused if prompt is None else rows[prompt] for prompt in own])
+        prompts = self._encode_prompts(texts)
+        distinct = list(dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None))
+        table = first_log_probabilities(self._load_checkpoint(), self._choose_clip(), distinct, epsilon)
+        rows = dict(zip(distinct, table, strict=True))
+        refused = np.full(table.shape[1], -math.inf)
+        per_text = [prompts[text] for text in texts]
+        return np.array([refused if prompt is None else rows[prompt] for prompt in per_text])
 
     def pieces(self, text: str) -> tuple[str, ...]:
-        """Return the tokens of a text alone, without the prompt around it; marks of its end are tokens."""
-        return tuple(self.piece(token) for token in self._checkpoint().tokenizer(text)["input_ids"])
+        """Return the tokens of the text alone, without the prompt; end markers count as tokens."""
+        return tuple(self.piece(token) for token in self._load_checkpoint().tokenizer(text)["input_ids"])
 
     def piece(self, token: int) -> str:
-        """Return how one token is written, the space before it included."""
-        return str(self._checkpoint().tokenizer.decode([token]))
+        """Return the string of one token, including any leading space."""
+        return str(self._load_checkpoint().tokenizer.decode([token]))
 
     def source_tokens(self, text: str) -> tuple[tuple[int, ...], ...]:
-        """Return the tokens that write a text: at the start of a line, and after a space."""
-        tokenizer = self._checkpoint().tokenizer
-        written = tokenizer([text, f" {text}"], add_special_tokens=False)["input_ids"]
-        return tuple(tuple(ids) for ids in written)
+        """Return the tokens of a text, once at the start of a line and once after a space."""
+        tokenizer = self._load_checkpoint().tokenizer
+        encoded = tokenizer([text, f" {text}"], add_special_tokens=False)["input_ids"]
+        return tuple(tuple(ids) for ids in encoded)
 
     def _can_end(self, tokens: Sequence[int], prompt: tuple[int, ...] | None) -> bool:
         """Return whether a draw from this prompt can stop exactly after these tokens."""
         if prompt is None or not tokens:
             return False
-        limit = self._limit(prompt)
-        return len(tokens) == limit or (len(tokens) < limit and tokens[-1] == self._end())
+        limit = self._compute_limit(prompt)
+        return len(tokens) == limit or (len(tokens) < limit and tokens[-1] == self._find_end())
 
-    def _request(self, draw: Draw, prompt: tuple[int, ...]) -> Request:
-        return Request(prompt, draw.epsilon, draw.key, self._limit(prompt))
+    def _build_request(self, prompt: tuple[int, ...] | None, epsilon: float, key: int) -> Request | None:
+        return None if prompt is None else Request(prompt, epsilon, key, self._compute_limit(prompt))
 
-    def _limit(self, prompt: tuple[int, ...]) -> int:
+    def _compute_limit(self, prompt: tuple[int, ...]) -> int:
         return self.max_tokens if self.length == "fixed" else len(prompt)
 
-    def _prompts(self, texts: Sequence[str]) -> dict[str, tuple[int, ...] | None]:
-        """Return what the model reads for each distinct text; None where it is too long and not cut."""
-        tokenizer = self._checkpoint().tokenizer
+    def _encode_prompts(self, texts: Sequence[str]) -> dict[str, tuple[int, ...] | None]:
+        """Return the prompt tokens of each distinct text; None if it is too long and must not be cut."""
+        tokenizer = self._load_checkpoint().tokenizer
         distinct = list(dict.fromkeys(texts))
-        encoded = tokenizer([self._prompt(text) for text in distinct])["input_ids"] if distinct else []
-        found: dict[str, tuple[int, ...] | None] = {}
-        room = self._room()
+        encoded = tokenizer([self._fill_prompt(text) for text in distinct])["input_ids"] if distinct else []
+        prompts: dict[str, tuple[int, ...] | None] = {}
+        room = self._compute_room()
         for text, ids in zip(distinct, encoded, strict=True):
             if len(ids) <= room:
-                found[text] = tuple(ids)
+                prompts[text] = tuple(ids)
             else:
-                found[text] = self._cut(text, len(ids) - room) if self.overlong == "cut" else None
-        return found
+                prompts[text] = self._cut_prompt(text, len(ids) - room) if self.overlong == "cut" else None
+        return prompts
 
-    def _cut(self, text: str, excess: int) -> tuple[int, ...]:
-        """Return the prompt of as much of the text's beginning as fits."""
-        tokenizer, room = self._checkpoint().tokenizer, self._room()
+    def _cut_prompt(self, text: str, excess: int) -> tuple[int, ...]:
+        """Return the prompt with as much of the beginning of the text as fits."""
+        tokenizer, room = self._load_checkpoint().tokenizer, self._compute_room()
         ids = tokenizer(text, add_special_tokens=False)["input_ids"]
         while True:
             ids = ids[: max(0, len(ids) - excess)]
-            shorter = tokenizer(self._prompt(tokenizer.decode(ids, skip_special_tokens=True)))["input_ids"]
+            start = tokenizer.decode(ids, skip_special_tokens=True)
+            shorter = tokenizer(self._fill_prompt(start))["input_ids"]
             excess = len(shorter) - room
             if excess <= 0 or not ids:
                 return tuple(shorter[:room])
 
-    def _decoded(self, tokens: Sequence[int]) -> str:
-        tokenizer = self._checkpoint().tokenizer
+    def _decode(self, tokens: Sequence[int]) -> str:
+        tokenizer = self._load_checkpoint().tokenizer
         known = [token for token in tokens if token < len(tokenizer)]  # models pad their vocabulary
         return str(tokenizer.decode(known, skip_special_tokens=True)).strip()
 
-    def _end(self) -> int | None:
-        end: int | None = self._checkpoint().tokenizer.eos_token_id
+    def _find_end(self) -> int | None:
+        end: int | None = self._load_checkpoint().tokenizer.eos_token_id
         return end
 
-    def _clip(self) -> Clip:
-        measured = self._checkpoint().clip or self.released_range
-        return chosen_clip(self.low, self.high, measured, self.top_k)
+    def _choose_clip(self) -> Clip:
+        default = self._load_checkpoint().clip or self.released_range
+        return choose_clip(self.low, self.high, default, self.top_k)
 
-    def _room(self) -> int:
-        """Return how many tokens a prompt may have: what is asked for, as far as the model can hold it."""
-        bound = self._checkpoint().positions
+    def _compute_room(self) -> int:
+        """Return how many tokens a prompt may have: `context`, or less if the model's limit is lower."""
+        bound = self._load_checkpoint().positions
         if bound is None:
             return self.context
         return max(1, min(self.context, bound - self.max_tokens if self.length == "fixed" else bound // 2))
 
-    def _checkpoint(self) -> Checkpoint:
-        return load_checkpoint(self._task(), self.model, self.revision, self.device, self.dtype)
+    def _load_checkpoint(self) -> Checkpoint:
+        return load_checkpoint(self._task, self.model, self.revision, self.device, self.dtype)

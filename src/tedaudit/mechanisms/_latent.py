@@ -1,8 +1,8 @@
-"""What DP-BART and ADePT share: noise on a clipped latent, what it promises and what a latent tells.
+"""Shared by DP-BART and ADePT: noise on a clipped latent, its privacy claim and its likelihoods.
 
 Any two clipped latents lie within a known distance of each other, whatever the texts, so the noise
-covers any two texts. Noise is added in float64 to float32 numbers; what is released and decoded is
-the float32 nearest to the sum.
+covers any two texts. Noise is added in float64 to float32 numbers; the sum is rounded to float32
+before it is released and decoded.
 """
 
 import math
@@ -14,23 +14,24 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.inference.loading import Checkpoint
-from tedaudit.mechanisms._noise import Noise, clipped_norm, sigma_for, true_epsilon
-from tedaudit.seeding import normals, uniforms
-from tedaudit.types import Array, Claim, Draw, Floats, Rewrite
+from tedaudit.mechanisms._noise import Noise, clip_norm, sigma_for, true_epsilon
+from tedaudit.seeding import key_numbers, normals, uniforms
+from tedaudit.types import Array, Claim, Draw, Floats, ModelUse
 
 Singles = npt.NDArray[np.float32]
 Request = tuple[int, float, str]  # key, epsilon, text
-_CELLS = 1 << 22  # float64 numbers of noise held at a time: 32 MB
-_TEXTS = 256  # encoded and clipped at a time
+_CELLS = 1 << 22  # float64 noise values in memory at a time: 32 MB
+_TEXTS = 256  # texts encoded and clipped at a time
 
 
 @dataclass(frozen=True)
 class Latent(ABC):
-    """A text becomes a vector, the vector is clipped and gets noise, and a decoder writes from it.
+    """Encodes a text as a vector, clips it, adds noise and decodes the result.
 
-    `clip` bounds every number of the vector (`clipping` "value") or its L2 norm ("norm").
+    `clip` bounds every component of the vector (`clipping` "value") or its L2 norm ("norm").
     """
 
     model: str = ""
@@ -50,144 +51,152 @@ class Latent(ABC):
             raise SpecError(f"delta is {self.delta}; it must be above 0 and below 1.")
         if self.window < 3 or self.max_tokens < 2:
             raise SpecError(
-                f"window is {self.window} and max_tokens is {self.max_tokens}; a window holds 3 tokens or "
+                f"window is {self.window} and max_tokens is {self.max_tokens}; a window needs 3 tokens or "
                 "more (two of them mark start and end), a rewrite 2 or more."
             )
 
     @abstractmethod
-    def _checkpoint(self) -> Checkpoint: ...
+    def _load_checkpoint(self) -> Checkpoint: ...
 
     @abstractmethod
-    def _size(self) -> int:
-        """Return how many numbers a latent has."""
+    def _count_components(self) -> int:
+        """Return how many components a latent has."""
 
     @abstractmethod
-    def _hidden(self, texts: Sequence[str]) -> Array:
-        """Return what the encoder makes of each text, flat, before clipping."""
+    def _run_encoder(self, texts: Sequence[str]) -> Array:
+        """Return the flattened encoder output of each text, before clipping."""
 
     @abstractmethod
-    def _read(self, text: str) -> Sequence[int]:
-        """Return the tokens that the encoder reads of a text, without padding."""
+    def _read_text(self, text: str) -> Sequence[int]:
+        """Return the tokens of a text that the encoder reads, without padding."""
 
     @abstractmethod
-    def _decoded(self, latents: Singles, texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """Return the tokens that the decoder writes from each latent; the texts lend at most their mask."""
+    def _run_decoder(self, latents: Singles, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return the tokens decoded from each latent; of the texts at most the mask is used."""
 
-    def _written(self, tokens: Sequence[int]) -> str:
-        tokenizer = self._checkpoint().tokenizer
+    def _spell(self, tokens: Sequence[int]) -> str:
+        tokenizer = self._load_checkpoint().tokenizer
         known = [token for token in tokens if token < len(tokenizer)]  # models pad their vocabulary
         return str(tokenizer.decode(known, skip_special_tokens=True)).strip()
 
-    def _excess(self) -> float:
-        """Return how often the true sensitivity holds the one that the noise is scaled for."""
+    def _compute_excess(self) -> float:
+        """Return the true sensitivity divided by the one that the noise is scaled for."""
         return 1.0
 
     def claim(self, epsilon: float) -> Claim | None:
-        """Promise epsilon for the whole text, and say what the noise really gives."""
+        """Promise epsilon for the whole text, and state the epsilon that the noise really gives."""
         delta = 0.0 if self.noise == "laplace" else self.delta
-        excess = self._excess()
+        excess = self._compute_excess()
         if self.noise == "laplace":
             actual = epsilon * excess
         else:
             actual = true_epsilon(excess, sigma_for(self.noise, 1.0, epsilon, delta), delta)
         return Claim(epsilon, "sentence", delta=delta, actual=actual)
 
+    def models(self) -> Sequence[ModelUse]:
+        """Name the checkpoint."""
+        return [ModelUse("weights", self.model)]
+
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the weights and their number format."""
-        return self._checkpoint().fingerprint()
+        return self._load_checkpoint().fingerprint()
 
     def sensitivity(self) -> float:
-        """Return how far apart two latents can be: in L2, or in L1 for Laplace noise."""
-        root = math.sqrt(self._size())
-        apart = 2 * self.clip * (root if self.clipping == "value" else 1.0)
-        return apart * root if self.noise == "laplace" else apart
+        """Return the largest distance between two latents: in L2, or in L1 for Laplace noise."""
+        root = math.sqrt(self._count_components())
+        distance = 2 * self.clip * (root if self.clipping == "value" else 1.0)
+        return distance * root if self.noise == "laplace" else distance
 
     def noise_scale(self, epsilon: float) -> float:
-        """Return the scale of the noise on each number: standard deviation, or Laplace's b."""
-        return sigma_for(self.noise, self.sensitivity() / self._excess(), epsilon, self.delta)
+        """Return the scale of the noise on each component: standard deviation, or Laplace's b."""
+        return sigma_for(self.noise, self.sensitivity() / self._compute_excess(), epsilon, self.delta)
 
     def noise_norm(self, epsilon: float) -> float:
-        """Return the root of the expected squared L2 norm of the noise: exact, where `noise_of` draws."""
+        """Return the root of the expected squared L2 norm of the noise, without sampling."""
         variance = (2.0 if self.noise == "laplace" else 1.0) * self.noise_scale(epsilon) ** 2
-        return math.sqrt(variance * self._size())
+        return math.sqrt(variance * self._count_components())
 
     def noise_of(self, keys: Sequence[int], epsilon: float) -> Floats:
-        """Return what a draw with each of these keys adds to the latent, a row per key."""
-        return self.noise_scale(epsilon) * self._standard(keys)
+        """Return the noise that a draw with each of these keys adds to the latent, one row per key."""
+        return self.noise_scale(epsilon) * self._draw_standard(keys)
 
     def largest_norm(self) -> float:
         """Return the L2 norm that no clipped latent exceeds."""
-        return self.clip * (math.sqrt(self._size()) if self.clipping == "value" else 1.0)
+        return self.clip * (math.sqrt(self._count_components()) if self.clipping == "value" else 1.0)
 
     def pieces(self, text: str) -> tuple[str, ...]:
-        """Return the tokens of a text that the encoder reads; what is beyond the window is not there."""
-        return tuple(str(self._checkpoint().tokenizer.decode([token])) for token in self._read(text))
+        """Return the tokens of a text that the encoder reads; those beyond the window are missing."""
+        tokenizer = self._load_checkpoint().tokenizer
+        return tuple(str(tokenizer.decode([token])) for token in self._read_text(text))
 
     def encode(self, texts: Sequence[str]) -> Singles:
-        """Return the latent of each text after clipping and before noise, as flat as a released one."""
+        """Return the latent of each text after clipping and before noise, flat like a released one."""
         distinct = sorted(set(texts))
-        table = np.zeros((len(distinct), self._size() if distinct else 0), dtype=np.float32)
+        table = np.zeros((len(distinct), self._count_components() if distinct else 0), dtype=np.float32)
         for start in range(0, len(distinct), _TEXTS):
-            hidden = np.asarray(self._hidden(distinct[start : start + _TEXTS]), dtype=np.float64)
-            table[start : start + _TEXTS] = _shrunk(self._clipped(hidden))
+            hidden = np.asarray(self._run_encoder(distinct[start : start + _TEXTS]), dtype=np.float64)
+            table[start : start + _TEXTS] = _round_inwards(self._clip_rows(hidden))
         row = {text: i for i, text in enumerate(distinct)}
         return table[[row[text] for text in texts]]
 
-    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+    def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Encode each distinct text once, add each draw's noise, decode in batches."""
-        if not draws:
-            return []
-        texts = sorted({draw.text for draw in draws})
+        batch = Draws.of(draws)
+        names = list(zip(key_numbers(batch.keys), batch.epsilons.tolist(), batch.texts, strict=True))
+        texts = sorted(set(batch.texts))
         clean, row = self.encode(texts), {text: i for i, text in enumerate(texts)}
-        scales = {epsilon: self.noise_scale(epsilon) for epsilon in {draw.epsilon for draw in draws}}
-        done: dict[Request, Rewrite] = {}
-        for requests in self._blocks({(draw.key, draw.epsilon, draw.text) for draw in draws}):
+        scales = {epsilon: self.noise_scale(epsilon) for epsilon in set(batch.epsilons.tolist())}
+        place: dict[Request, int] = {}
+        parts = []
+        for requests in self._split_into_blocks(set(names)):
             keys = sorted({key for key, _, _ in requests})
-            standard = dict(zip(keys, self._standard(keys), strict=True))
+            standard = dict(zip(keys, self._draw_standard(keys), strict=True))
             latents = np.stack(
                 [
                     (clean[row[text]] + scales[epsilon] * standard[key]).astype(np.float32)
                     for key, epsilon, text in requests
                 ]
             )
-            written = self._decoded(latents, [text for _, _, text in requests])
-            for request, latent, tokens in zip(requests, latents, written, strict=True):
-                done[request] = Rewrite(self._written(tokens), tokens=tokens, latent=latent, units=1)
-        return [done[draw.key, draw.epsilon, draw.text] for draw in draws]
+            tokens = self._run_decoder(latents, [text for _, _, text in requests])
+            outputs = [self._spell(written) for written in tokens]
+            parts.append(Rewrites.from_texts(outputs, tokens=tokens, latents=latents, units=1))
+            place |= {request: len(place) + i for i, request in enumerate(requests)}
+        return Rewrites.join(parts)[[place[name] for name in names]]
 
     def log_density(self, latent: Array, latents: Array, epsilon: float) -> Floats:
-        """Return the log density of a released latent around each of these (float64, nothing left out)."""
-        scale, size = self.noise_scale(epsilon), self._size()
-        seen = np.asarray(latent, dtype=np.float64)
-        rest = (seen - np.asarray(row, dtype=np.float64) for row in latents)
+        """Return the log density of a released latent around each of these (float64, with all constants)."""
+        scale, size = self.noise_scale(epsilon), self._count_components()
+        released = np.asarray(latent, dtype=np.float64)
+        residuals = (released - np.asarray(row, dtype=np.float64) for row in latents)
         if self.noise == "laplace":
-            return np.array([-float(np.abs(r).sum()) / scale for r in rest]) - size * math.log(2 * scale)
-        squares = np.array([float(r @ r) for r in rest])
+            return np.array([-float(np.abs(r).sum()) / scale for r in residuals]) - size * math.log(2 * scale)
+        squares = np.array([float(r @ r) for r in residuals])
         return -squares / (2 * scale**2) - size * math.log(scale * math.sqrt(2 * math.pi))
 
     def latent_log_likelihood(self, latent: Array, candidates: Sequence[str], epsilon: float) -> Floats:
-        """Return the log density of a released latent had each candidate been its source."""
+        """Return the log density of a released latent for each candidate as its source."""
         return self.log_density(latent, self.encode(candidates), epsilon)
 
-    def _clipped(self, hidden: Floats) -> Floats:
+    def _clip_rows(self, hidden: Floats) -> Floats:
         if self.clipping == "value":
             return np.clip(hidden, -self.clip, self.clip)
-        return clipped_norm(hidden, self.clip)
+        return clip_norm(hidden, self.clip)
 
-    def _blocks(self, requests: set[Request]) -> Iterator[list[Request]]:
-        """Yield requests in blocks whose noise fits in memory; all epsilons of a key lie together."""
+    def _split_into_blocks(self, requests: set[Request]) -> Iterator[list[Request]]:
+        """Yield requests in blocks whose noise fits in memory, ordered by key."""
         ordered = sorted(requests)
-        step = max(1, _CELLS // self._size())
+        step = max(1, _CELLS // self._count_components())
         for start in range(0, len(ordered), step):
             yield ordered[start : start + step]
 
-    def _standard(self, keys: Sequence[int]) -> Floats:
+    def _draw_standard(self, keys: Sequence[int]) -> Floats:
         """Return each key's noise at scale 1."""
-        return laplaces(keys, self._size()) if self.noise == "laplace" else normals(keys, self._size())
+        size = self._count_components()
+        return laplaces(keys, size) if self.noise == "laplace" else normals(keys, size)
 
 
 def laplaces(keys: Sequence[int], n: int) -> Floats:
-    """Return n standard Laplace numbers per key, by inversion at the centre of each uniform's cell."""
+    """Return n standard Laplace variates per key, by inversion at the centre of each uniform's cell."""
     uniform = uniforms(keys, n)
     upper = uniform >= 0.5
     tail = np.where(upper, (1 - uniform) - 2.0**-54, uniform + 2.0**-54)
@@ -195,7 +204,7 @@ def laplaces(keys: Sequence[int], n: int) -> Floats:
     return np.asarray(np.where(upper, -quantile, quantile), dtype=np.float64)
 
 
-def _shrunk(values: Floats) -> Any:
-    """Return float32 numbers none of which is larger than it was: rounding must not leave the clip."""
+def _round_inwards(values: Floats) -> Any:
+    """Round to float32 without increasing any magnitude, so that the clip still holds."""
     rounded = values.astype(np.float32)
     return np.where(np.abs(rounded) > np.abs(values), np.nextafter(rounded, np.float32(0)), rounded)

@@ -1,4 +1,4 @@
-"""Additive noise and what it really guarantees: Gaussian (classical, analytic) and Laplace.
+"""Additive noise and its true guarantee: Gaussian (classical, analytic) and Laplace.
 
 The analytic calibration is that of Balle and Wang 2018, "Improving the Gaussian mechanism for
 differential privacy". With mu = sensitivity / sigma, Gaussian noise is (epsilon, delta)-DP exactly
@@ -6,8 +6,8 @@ when
 
     delta >= Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu).
 
-Both terms are taken as logarithms of normal tails, so that epsilon = 10^4 needs no more than
-double precision.
+Both terms are computed as logarithms of normal tails, so that double precision is enough even for
+epsilon = 10^4.
 """
 
 import math
@@ -30,21 +30,21 @@ def sigma_for(noise: Noise, sensitivity: float, epsilon: float, delta: float) ->
     `sensitivity` is in the L2 norm for Gaussian noise and in the L1 norm for Laplace noise.
     """
     if not 0 < epsilon < math.inf:
-        raise SpecError(f"epsilon is {epsilon}; noise needs one above 0 and finite.")
+        raise SpecError(f"epsilon is {epsilon}; it must be above 0 and finite to add noise.")
     if noise == "laplace":
         return sensitivity / epsilon
     if not 0 < delta < 1:
-        raise SpecError(f"Gaussian noise needs a delta above 0 and below 1; it is {delta}.")
+        raise SpecError(f"delta is {delta}; Gaussian noise needs a delta above 0 and below 1.")
     if noise == "gaussian":  # Dwork and Roth 2014, theorem A.1: proven for epsilon < 1 only
         return sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
-    return sensitivity / _largest_mu(epsilon, delta)
+    return sensitivity / _find_largest_mu(epsilon, delta)
 
 
 def log_delta(mu: float, epsilon: float) -> float:
     """Return ln delta of Gaussian noise with mu = sensitivity / sigma at this epsilon.
 
     With a = epsilon / mu - mu / 2 the two terms are Phi(-a) and e^epsilon Phi(-a - mu); their ratio
-    goes into log1p, so that nothing is lost where they nearly cancel.
+    goes into log1p, so that no precision is lost when they nearly cancel.
     """
     a = epsilon / mu - mu / 2
     first = float(log_ndtr(-a))
@@ -63,14 +63,14 @@ def true_epsilon(sensitivity: float, sigma: float, delta: float) -> float:
     return _bisect(lambda epsilon: log_delta(mu, epsilon) > target, 0.0, high)
 
 
-def clipped_norm(vectors: Floats, bound: float) -> Floats:
-    """Return vectors scaled down to an L2 norm of at most the bound; those inside stay as they are."""
+def clip_norm(vectors: Floats, bound: float) -> Floats:
+    """Return vectors scaled down to an L2 norm of at most the bound; shorter ones are unchanged."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(vectors * np.minimum(1.0, bound / np.maximum(norms, 1e-300)), dtype=np.float64)
 
 
-def _largest_mu(epsilon: float, delta: float) -> float:
-    """Return the largest sensitivity / sigma that keeps delta; delta rises with mu."""
+def _find_largest_mu(epsilon: float, delta: float) -> float:
+    """Return the largest sensitivity / sigma within delta; delta grows with mu."""
     target = math.log(delta)
     high = 1.0
     while log_delta(high, epsilon) <= target:

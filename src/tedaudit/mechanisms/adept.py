@@ -1,12 +1,12 @@
-"""Add noise to the sentence vector of an LSTM auto-encoder and decode what comes of it (ADePT).
+"""Add noise to the sentence vector of an LSTM auto-encoder and decode the result (ADePT).
 
 Paper:   Krishna, Gupta and Dupuy 2021, EACL; its error: Habernal 2021, EMNLP.
 Claim:   (epsilon, delta) for the whole text, which is cut and padded to 20 tokens.
-Departs: follows the release of Igamberdiev and Habernal 2023, which mends the sensitivity. "published"
+Departs: follows the release of Igamberdiev and Habernal 2023, which fixes the sensitivity. "published"
          scales its noise by the classical Gaussian formula as that release's scripts do (nominal 250
          is really 1550), keeps words after the end token and writes UNK for an empty text; "sound"
          uses the analytic calibration. No weights are published: a model is trained by recipe or
-         comes with the zoo, with a tokenizer of its own in place of spaCy's.
+         comes with the zoo, with its own tokenizer instead of spaCy's.
 """
 
 import hashlib
@@ -27,8 +27,8 @@ from tedaudit.types import Array, Card
 class Adept(Latent):
     """The latent is the encoder's last hidden and cell state, clipped by its L2 norm.
 
-    `laplace_sensitivity` "l2" is the error of 2021: Laplace noise for 2 C, where the L1 distance of
-    two latents of n numbers reaches 2 C sqrt(n).
+    `laplace_sensitivity` "l2" is the error of 2021: Laplace noise for 2 C, although the L1 distance
+    of two latents with n components can reach 2 C sqrt(n).
     """
 
     model: str = zoo_or("adept", "zoo:adept")
@@ -44,7 +44,7 @@ class Adept(Latent):
         departures=(
             "sound: noise by the analytic Gaussian calibration, so that the claim holds at every epsilon",
             "published: the classical Gaussian formula; the claim's actual epsilon says what it really gives",
-            "published: 19 tokens whatever comes, words after the end token kept, UNK for an empty text",
+            "published: always 19 tokens, words after the end token kept, UNK for an empty text",
             "weights and tokenizer are ours or yours: none are published",
         ),
     )
@@ -55,38 +55,38 @@ class Adept(Latent):
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return checksums of the weights and of the tokenizer, and the number format."""
-        tokenizer = self._checkpoint().tokenizer.backend_tokenizer.to_str()
+        tokenizer = self._load_checkpoint().tokenizer.backend_tokenizer.to_str()
         return {**super().fingerprint(), "tokenizer": hashlib.sha256(tokenizer.encode()).hexdigest()[:16]}
 
-    def _excess(self) -> float:
+    def _compute_excess(self) -> float:
         wrong = self.noise == "laplace" and self.laplace_sensitivity == "l2"
-        return math.sqrt(self._size()) if wrong else 1.0
+        return math.sqrt(self._count_components()) if wrong else 1.0
 
-    def _size(self) -> int:
-        return 2 * int(self._checkpoint().model.config.hidden)
+    def _count_components(self) -> int:
+        return 2 * int(self._load_checkpoint().model.config.hidden)
 
-    def _hidden(self, texts: Sequence[str]) -> Array:
-        checkpoint = self._checkpoint()
+    def _run_encoder(self, texts: Sequence[str]) -> Array:
+        checkpoint = self._load_checkpoint()
         return encode(checkpoint, read_tokens(checkpoint, texts, self.window))
 
-    def _read(self, text: str) -> Sequence[int]:
-        checkpoint = self._checkpoint()
+    def _read_text(self, text: str) -> Sequence[int]:
+        checkpoint = self._load_checkpoint()
         padding = checkpoint.tokenizer.pad_token_id
         return [token for token in read_tokens(checkpoint, [text], self.window)[0] if token != padding]
 
-    def _decoded(self, latents: Singles, texts: Sequence[str]) -> list[tuple[int, ...]]:  # noqa: ARG002 (only a mask would need the texts)
-        checkpoint = self._checkpoint()
+    def _run_decoder(self, latents: Singles, texts: Sequence[str]) -> list[tuple[int, ...]]:  # noqa: ARG002
+        checkpoint = self._load_checkpoint()
         end = checkpoint.tokenizer.eos_token_id
-        done = []
+        outputs = []
         for tokens in greedy_decode(checkpoint, latents, self.max_tokens).tolist():
             cut = end in tokens and self.after_end == "cut"
-            done.append(tuple(tokens[: tokens.index(end) + 1] if cut else tokens))
-        return done
+            outputs.append(tuple(tokens[: tokens.index(end) + 1] if cut else tokens))
+        return outputs
 
-    def _written(self, tokens: Sequence[int]) -> str:
-        return super()._written(tokens) or self.empty_text
+    def _spell(self, tokens: Sequence[int]) -> str:
+        return super()._spell(tokens) or self.empty_text
 
-    def _checkpoint(self) -> Checkpoint:
+    def _load_checkpoint(self) -> Checkpoint:
         checkpoint = load_adept(self.model, self.device, self.dtype)
         trained = checkpoint.model.config.window
         if self.window > trained:

@@ -1,14 +1,15 @@
-"""Release the same sentence whatever comes in: the mechanism that no attack may break.
+"""Release the same sentence for every input: the mechanism that no attack may break.
 
-Claim: epsilon 0, truly.
+Claim: epsilon 0, which is exact.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tedaudit.types import Card, Claim, Draw, Rewrite
+from tedaudit.batches import Rewrites
+from tedaudit.nominal import NO_EPSILON
+from tedaudit.types import Card, Claim, Draw
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,9 @@ class Constant:
         return Claim(0.0, "document")
 
     def epsilons(self, asked: Sequence[float]) -> Sequence[float]:  # noqa: ARG002
-        """Return the one setting there is."""
-        return (math.inf,)
+        """Return the only setting."""
+        return (NO_EPSILON,)
 
-    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+    def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Return the sentence once per draw."""
-        return [Rewrite(self.output)] * len(draws)
+        return Rewrites.from_texts([self.output] * len(draws))

@@ -1,4 +1,4 @@
-"""Add noise to the encoder output of BART and decode what comes of it (DP-BART).
+"""Add noise to the encoder output of BART and decode the result (DP-BART).
 
 Paper:   Igamberdiev and Habernal 2023, Findings of ACL.
 Claim:   (epsilon, delta) for the whole text, which is cut and padded to 20 tokens.
@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tedaudit.errors import SpecError
-from tedaudit.inference.bart import Bart, beam_decode, encode, load_bart, windows
+from tedaudit.inference.bart import Bart, beam_decode, cut_windows, encode, load_bart
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._latent import Latent, Singles
@@ -25,13 +25,13 @@ from tedaudit.types import Array, Card, Claim
 
 @dataclass(frozen=True)
 class DPBart(Latent):
-    """BART-base, or the zoo's pruned BART where it is installed.
+    """BART-base, or the zoo's pruned BART if installed.
 
-    A release is given by `weights` (a torch file) and `pruned` (a tensor of dimensions). A folder may
-    bring the dimensions that it was pruned of; `pruned` "none" keeps all.
-    `mask` "full" lets the decoder attend to all positions of the window; "text" to those of the
-    text, which tells its length without noise. `noised_for_clip` plants a flaw: noise for values
-    clipped to that bound, whatever the clipping really is; 0 is for the clipping in use.
+    To load a release, set `weights` (a torch file) and `pruned` (a tensor of dimensions). A model
+    folder may list its pruned dimensions itself; `pruned` "none" ignores the list and keeps all.
+    `mask` "full" lets the decoder attend to all positions of the window; "text" only to those of the
+    text, which reveals its length without noise. `noised_for_clip` plants a flaw: the noise is scaled
+    for values clipped to that bound, whatever the actual clipping; 0 scales it for the actual clipping.
     """
 
     model: str = zoo_or("bart-pruned", "facebook/bart-base")
@@ -51,7 +51,7 @@ class DPBart(Latent):
         departures=(
             "sound: noise by the analytic Gaussian calibration, so that the claim holds at every epsilon",
             "published: the classical Gaussian formula; the claim's actual epsilon says what it really gives",
-            "every draw has noise of its own key, where the release seeds with a public constant",
+            "the noise of every draw has its own key; the release seeds it with a public constant",
         ),
     )
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -67,46 +67,46 @@ class DPBart(Latent):
             raise SpecError(f"'dp-bart': noised_for_clip is {self.noised_for_clip}; it must be 0 or more.")
 
     def claim(self, epsilon: float) -> Claim | None:
-        """Promise epsilon for the whole text; a mask of the text's length has no finite epsilon."""
+        """Promise epsilon for the whole text; a mask that shows the text's length has no finite epsilon."""
         claim = super().claim(epsilon)
         return replace(claim, actual=math.inf) if claim is not None and self.mask == "text" else claim
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return checksums of the weights and of the kept dimensions, and the number format."""
-        return {**super().fingerprint(), "kept dimensions": self._bart().kept_checksum()}
+        return {**super().fingerprint(), "kept dimensions": self._load_bart().kept_checksum()}
 
-    def _excess(self) -> float:
+    def _compute_excess(self) -> float:
         if not self.noised_for_clip:
             return 1.0
-        root = 1.0 if self.clipping == "value" else math.sqrt(self._size())
+        root = 1.0 if self.clipping == "value" else math.sqrt(self._count_components())
         return self.clip / (self.noised_for_clip * root)
 
-    def _size(self) -> int:
-        return self.window * len(self._bart().kept)
+    def _count_components(self) -> int:
+        return self.window * len(self._load_bart().kept)
 
-    def _hidden(self, texts: Sequence[str]) -> Array:
-        checkpoint = self._checkpoint()
-        hidden = encode(checkpoint, windows(checkpoint, texts, self.window))
-        return hidden[:, :, self._bart().kept].reshape(len(texts), -1)
+    def _run_encoder(self, texts: Sequence[str]) -> Array:
+        checkpoint = self._load_checkpoint()
+        hidden = encode(checkpoint, cut_windows(checkpoint, texts, self.window))
+        return hidden[:, :, self._load_bart().kept].reshape(len(texts), -1)
 
-    def _read(self, text: str) -> Sequence[int]:
-        read = windows(self._checkpoint(), [text], self.window)
-        return [int(token) for token in read.ids[0][read.mask[0].bool()]]
+    def _read_text(self, text: str) -> Sequence[int]:
+        window = cut_windows(self._load_checkpoint(), [text], self.window)
+        return [int(token) for token in window.ids[0][window.mask[0].bool()]]
 
-    def _decoded(self, latents: Singles, texts: Sequence[str]) -> list[tuple[int, ...]]:
+    def _run_decoder(self, latents: Singles, texts: Sequence[str]) -> list[tuple[int, ...]]:
         import torch
 
-        checkpoint, kept = self._checkpoint(), self._bart().kept
+        checkpoint, kept = self._load_checkpoint(), self._load_bart().kept
         shape = (len(latents), self.window, checkpoint.model.config.hidden_size)
         hidden = np.zeros(shape, dtype=np.float32)
         hidden[:, :, kept] = latents.reshape(len(latents), self.window, len(kept))
         mask = torch.ones(shape[:2], dtype=torch.long)
         if self.mask == "text":
-            mask = windows(checkpoint, texts, self.window).mask
+            mask = cut_windows(checkpoint, texts, self.window).mask
         return beam_decode(checkpoint, hidden, mask, self.beams, self.max_tokens)
 
-    def _checkpoint(self) -> Checkpoint:
-        return self._bart().checkpoint
+    def _load_checkpoint(self) -> Checkpoint:
+        return self._load_bart().checkpoint
 
-    def _bart(self) -> Bart:
+    def _load_bart(self) -> Bart:
         return load_bart(self.model, self.weights, self.pruned, self.revision, self.device, self.dtype)

@@ -2,10 +2,10 @@
 
 Paper:   Mattern, Weggenmann and Kerschbaum 2022, Findings of NAACL ("The limits of word level
          differential privacy").
-Claim:   epsilon per token drawn, each in the whole text: n tokens cost n epsilon.
+Claim:   epsilon per drawn token, for the whole text: n tokens cost n epsilon.
 Departs: no official code exists; follows the replication by Meisenbacher et al. 2024 (logits clipped
          to a fixed range instead of normalised). "published" keeps its library default top_k = 50,
-         which cuts the support, and its length rule; "sound" has neither.
+         which truncates the support, and its length rule; "sound" has neither.
 """
 
 from collections.abc import Mapping
@@ -20,10 +20,11 @@ from tedaudit.types import Card
 
 @dataclass(frozen=True)
 class DPParaphrase(Autoregressive):
-    """GPT-2, fine-tuned to write a paraphrase after the separator; the zoo's by default."""
+    """GPT-2 fine-tuned to write a paraphrase after the separator; by default the zoo's model."""
 
     model: str = zoo_or("paraphraser", "gpt2")
     separator: str = " >>>>> "
+    _task: ClassVar[Task] = "causal"
     released_range: ClassVar[tuple[float, float]] = (-96.85249956065758, -8.747697966442914)
     card: ClassVar[Card] = Card(
         name="dp-paraphrase",
@@ -33,7 +34,7 @@ class DPParaphrase(Autoregressive):
         departures=(
             "sound: the whole vocabulary, a public cap on new tokens, long texts are cut",
             "published: only the 50 likeliest tokens, at most as many new tokens as the prompt has",
-            "plain gpt2 has not learnt to paraphrase: name a fine-tuned checkpoint",
+            "plain gpt2 has not been trained to paraphrase: name a fine-tuned checkpoint",
         ),
     )
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -41,8 +42,5 @@ class DPParaphrase(Autoregressive):
         "published": {"length": "input", "top_k": 50, "overlong": "error"},
     }
 
-    def _task(self) -> Task:
-        return "causal"
-
-    def _prompt(self, text: str) -> str:
+    def _fill_prompt(self, text: str) -> str:
         return f"{text}{self.separator}"

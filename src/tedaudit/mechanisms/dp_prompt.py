@@ -1,7 +1,7 @@
 """Paraphrase with a prompted sequence-to-sequence model, one private draw per token (DP-Prompt).
 
 Paper:   Utpala, Hooker and Chen 2023, Findings of EMNLP.
-Claim:   epsilon per token drawn, each in the whole text: n tokens cost n epsilon.
+Claim:   epsilon per drawn token, for the whole text: n tokens cost n epsilon.
 Departs: clipping, prompt and bounds follow the re-implementation by Meisenbacher et al. 2024 that
          the TeDA paper ran (the official code does not clip); "sound" draws at most a public number
          of tokens, "published" at most as many as the prompt has.
@@ -20,10 +20,11 @@ from tedaudit.types import Card
 
 @dataclass(frozen=True)
 class DPPrompt(Autoregressive):
-    """FLAN-T5, or the zoo's T5 where it is installed; any encoder-decoder checkpoint by `model`."""
+    """FLAN-T5, or the zoo's T5 if installed; `model` takes any encoder-decoder checkpoint."""
 
     model: str = zoo_or("seq2seq", "google/flan-t5-base")
     prompt: str = "Document : {text}\nParaphrase of the document :"
+    _task: ClassVar[Task] = "seq2seq"
     released_range: ClassVar[tuple[float, float]] = (-19.22705113016047, 7.48324937989716)
     card: ClassVar[Card] = Card(
         name="dp-prompt",
@@ -32,7 +33,7 @@ class DPPrompt(Autoregressive):
         claim="epsilon per token, each draw in the whole text: n tokens cost n epsilon",
         departures=(
             "sound: a public cap on new tokens, the end token is a charged draw, long texts are cut",
-            "published: at most as many new tokens as the prompt has, which tells the text's length",
+            "published: at most as many new tokens as the prompt has, which reveals the text's length",
         ),
     )
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -43,10 +44,7 @@ class DPPrompt(Autoregressive):
     def __post_init__(self) -> None:
         super().__post_init__()
         if "{text}" not in self.prompt:
-            raise SpecError(f"'dp-prompt': the prompt is {self.prompt!r}; it must hold {{text}}.")
+            raise SpecError(f"'dp-prompt': the prompt is {self.prompt!r}; it must contain {{text}}.")
 
-    def _task(self) -> Task:
-        return "seq2seq"
-
-    def _prompt(self, text: str) -> str:
+    def _fill_prompt(self, text: str) -> str:
         return self.prompt.replace("{text}", text)

@@ -1,38 +1,39 @@
-"""Replace a text's subject-verb-object triples by public ones and have a model write them out (DP-ST).
+"""Replace a text's subject-verb-object triples with public ones and turn these into text (DP-ST).
 
 Paper:   Meisenbacher et al. 2025; release sjmeis/DPST 4367fda.
 Claim:   epsilon for the whole document, split evenly over its triples.
 Departs: the release chooses the nearest cluster without noise, draws as many triples as the text has,
-         returns a text without grouped triples as it is, bounds the output by the input's length and
-         fails where exp overflows: one field each. Grouping, prompt and decoding: see the card.
+         returns a text without grouped triples unchanged, bounds the output by the input's length and
+         fails if exp overflows: one field each. Grouping, prompt and decoding: see the card.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
-from tedaudit.errors import ModelError, SpecError
+from tedaudit.batches import Draws, Rewrites
+from tedaudit.errors import SpecError
 from tedaudit.inference.encoders import Encoder
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.triples.drawing import (
     OVERFLOW,
     ClusterChoice,
     Slots,
+    draw_noise,
     draw_triples,
     log_masses,
-    noise_of,
 )
 from tedaudit.inference.triples.extraction import Extractor, load_extractor
-from tedaudit.inference.triples.grouping import Representative, representatives
-from tedaudit.inference.triples.table import TripleTable, load_table
+from tedaudit.inference.triples.grouping import Representative, choose_representatives
+from tedaudit.inference.triples.public import load_matching
+from tedaudit.inference.triples.table import TripleTable
 from tedaudit.inference.triples.triple import Triple
-from tedaudit.inference.triples.vectors import embedded, load_dense_encoder
-from tedaudit.inference.triples.writing import Prompt, decoded, fitting_prompt, load_writer, written
+from tedaudit.inference.triples.vectors import embed
+from tedaudit.inference.triples.writing import Prompt, decode, fit_prompt, load_writer, write_out
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.types import Card, Claim, Draw, Floats, Rewrite
+from tedaudit.types import Card, Claim, Draw, Floats, ModelUse, Rewrite
 
 Value = TypeVar("Value")
 _MOST_KNOWN = 20_000
@@ -45,7 +46,7 @@ _TEMPLATE = (
 
 @dataclass(frozen=True)
 class _Queries:
-    """What texts ask for: the vectors of all their triples, and which of them each text has in its slots."""
+    """The vectors of all triples of some texts, and which of them each text has in its slots."""
 
     vectors: Floats
     slots: Mapping[str, tuple[int, ...]]
@@ -53,9 +54,9 @@ class _Queries:
 
 @dataclass(frozen=True)
 class DPST:
-    """Triples by `extractor`, drawn from `table`, written out by `model`.
+    """Triples found by `extractor`, replaced from `table` and turned into text by `model`.
 
-    `encoder` is the sentence encoder that the table was made with: "" for the one that it names.
+    `encoder` is the sentence encoder that the table was made with; "" uses the one named in the table.
     """
 
     model: str = zoo_or("seq2seq", "meta-llama/Llama-3.2-1B-Instruct")
@@ -79,21 +80,21 @@ class DPST:
     context: int = 2048
     dtype: str = "auto"
     device: str = field(default="auto", metadata={"incidental": True})
-    # What the last texts and triples gave: a likelihood attack asks for the same candidates over and over.
+    # Caches: a likelihood attack asks for the same candidates over and over.
     _known_texts: dict[str, list[Triple]] = field(init=False, repr=False, compare=False, default_factory=dict)
     _known_triples: dict[str, Floats] = field(init=False, repr=False, compare=False, default_factory=dict)
     card: ClassVar[Card] = Card(
         name="dp-st",
-        summary="Triples replaced by public ones (exponential mechanism), written out by a language model.",
+        summary="Triples replaced with public ones (exponential mechanism), turned into text by a model.",
         paper="Meisenbacher et al. 2025; release sjmeis/DPST 4367fda",
         claim="epsilon for the whole document, split evenly over its triples",
         departures=(
             "sound: a public number of triples, padded with null triples, the rest cut; a fixed length cap",
             "sound: the cluster is drawn privately, or there is one draw from the whole table",
             "published: nearest cluster without noise, as many triples as the text has, failure at overflow",
-            "published: a text without grouped triples is returned as it is; output no longer than the input",
+            "published: text without grouped triples is returned unchanged; output no longer than the input",
             "near-duplicates by the exact Jaccard index of 3-grams, which the release estimates by MinHash",
-            "a group holds its centre, and its longest triple stands for it, not the one GPT-2 finds fluent",
+            "a group includes its centre; its longest triple represents it, not the most fluent by GPT-2",
             "any sentence encoder; the release's jina-embeddings-v3 would run remote code",
             "our own prompt and greedy decoding; the release gives examples in its prompt and samples",
         ),
@@ -119,182 +120,163 @@ class DPST:
                 "most 1 (1 groups equal triples only)."
             )
         if "{triples}" not in self.template:
-            raise SpecError(f"'dp-st': the template is {self.template!r}; it must hold {{triples}}.")
+            raise SpecError(f"'dp-st': the template is {self.template!r}; it must contain {{triples}}.")
 
     def claim(self, epsilon: float) -> Claim | None:
         """Promise epsilon for the document."""
         return Claim(epsilon, "document")
 
+    def models(self) -> Sequence[ModelUse]:
+        """Name the writer, the encoder, the table and the extractor."""
+        encoder = self.encoder or self._load_public()[0].about.get("encoder", "")
+        parts = {"weights": self.model, "encoder weights": encoder, "table": self.table}
+        return [ModelUse(part, name) for part, name in {**parts, "extractor": self.extractor}.items()]
+
     def fingerprint(self) -> Mapping[str, str]:
         """Return checksums of the writer, the encoder, the table and the extractor, and the number format."""
-        writer, (table, encoder) = self._writer(), self._public()
+        writer, (table, encoder) = self._load_writer(), self._load_public()
         return {
             **writer.fingerprint(),
             "table": table.checksum,
             **encoder.fingerprint(),
-            **self._extractor().fingerprint(),
+            **self._load_extractor().fingerprint(),
         }
 
-    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
-        """Draw all triples together and write every distinct set of them out once."""
-        queries = self._queries([draw.text for draw in draws])
-        numbers = self._drawn(draws, queries)
-        done = [Rewrite(draw.text, tokens=(), units=0) for draw in draws]  # stays where there is no slot
-        failed = [i for i, drawn in enumerate(numbers) if OVERFLOW in drawn]
-        for i in failed:
-            done[i] = Rewrite("", error="overflow")
-        able = [i for i, drawn in enumerate(numbers) if drawn and OVERFLOW not in drawn]
-        texts = self._written([draws[i].text for i in able], [numbers[i] for i in able])
-        for i, text in zip(able, texts, strict=True):
-            done[i] = Rewrite(
-                text, tokens=numbers[i], units=1
-            )  # the document's budget, split over its triples
-        return done
+    def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
+        """Draw all triples together and write out every distinct set of them once."""
+        batch = Draws.of(draws)
+        texts = batch.texts
+        queries = self._build_queries(texts)
+        numbers = self._draw(batch, queries)
+        rewrites = [Rewrite(text, tokens=(), units=0) for text in texts]  # unchanged if it has no slot
+        for i in [i for i, drawn in enumerate(numbers) if OVERFLOW in drawn]:
+            rewrites[i] = Rewrite("", error="overflow")
+        drawable = [i for i, drawn in enumerate(numbers) if drawn and OVERFLOW not in drawn]
+        outputs = self._write([texts[i] for i in drawable], [numbers[i] for i in drawable])
+        for i, output in zip(drawable, outputs, strict=True):  # one unit: the budget of the document
+            rewrites[i] = Rewrite(output, tokens=numbers[i], units=1)
+        return Rewrites.of(rewrites)
 
     def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
         """Return the log-probability of drawing these triples from each candidate; -inf if impossible."""
-        queries = self._queries(candidates)
+        queries = self._build_queries(candidates)
         slots = [queries.slots[text] for text in candidates]
-        able = [i for i, rows in enumerate(slots) if len(rows) == len(tokens)]
+        possible = [i for i, rows in enumerate(slots) if len(rows) == len(tokens)]
         scores = np.full(len(candidates), -np.inf)
-        scores[able] = 0.0
-        for place, number in enumerate(tokens if able else ()):
-            used, of = np.unique([slots[i][place] for i in able], return_inverse=True)
-            masses = log_masses(
-                self._public()[0], self.cluster_choice, queries.vectors[used], number, epsilon / len(tokens)
-            )
-            scores[able] += masses[of]
+        scores[possible] = 0.0
+        for place, number in enumerate(tokens if possible else ()):
+            used, index = np.unique([slots[i][place] for i in possible], return_inverse=True)
+            table, vectors = self._load_public()[0], queries.vectors[used]
+            masses = log_masses(table, self.cluster_choice, vectors, number, epsilon / len(tokens))
+            scores[possible] += masses[index]
         return scores
 
     def share_without_triples(self, texts: Sequence[str]) -> float:
         """Return the share of texts that have no triple to replace."""
-        found = self._triples(texts)
-        return sum(not found[text] for text in texts) / len(texts) if texts else 0.0
+        triples = self._find_triples(texts)
+        return sum(not triples[text] for text in texts) / len(texts) if texts else 0.0
 
     def pieces(self, text: str) -> tuple[str, ...]:
         """Return the triples of a text that are replaced."""
-        return tuple(triple.text for triple in self._counted(self._triples([text])[text]))
+        return tuple(triple.text for triple in self._limit_triples(self._find_triples([text])[text]))
 
-    def _queries(self, texts: Sequence[str]) -> _Queries:
-        """Do the noise-free work, once per distinct text and triple."""
-        found = self._triples(texts)
-        used = {text: self._counted(triples) for text, triples in found.items()}
+    def _build_queries(self, texts: Sequence[str]) -> _Queries:
+        """Do the work before the noise, once per distinct text and triple."""
+        used = {text: self._limit_triples(triples) for text, triples in self._find_triples(texts).items()}
         distinct = sorted({triple.text for triples in used.values() for triple in triples})
-        known = _recalled(
+        known = _recall(
             self._known_triples, distinct,
-            lambda new: list(embedded(self._public()[1], new, self.dimensions)),
+            lambda new: list(embed(self._load_public()[1], new, self.dimensions)),
         )  # fmt: skip
         vectors = np.stack([np.zeros(self.dimensions), *(known[text] for text in distinct)])
         row = {text: 1 + i for i, text in enumerate(distinct)}
-        slots = {text: self._padded([row[one.text] for one in triples]) for text, triples in used.items()}
+        slots = {text: self._pad([row[triple.text] for triple in triples]) for text, triples in used.items()}
         return _Queries(vectors, slots)
 
-    def _triples(self, texts: Sequence[str]) -> dict[str, list[Triple]]:
-        return _recalled(self._known_texts, texts, self._extracted)
+    def _find_triples(self, texts: Sequence[str]) -> dict[str, list[Triple]]:
+        return _recall(self._known_texts, texts, self._extract)
 
-    def _extracted(self, texts: Sequence[str]) -> list[list[Triple]]:
-        """Return the triples that stand for the groups of each text."""
+    def _extract(self, texts: Sequence[str]) -> list[list[Triple]]:
+        """Return the triples that represent the groups of each text."""
         keep = self.single_triples == "keep"
         return [
-            representatives(triples, self.duplicate_similarity, self.representative, keep_single=keep)
-            for triples in self._extractor().extract(texts)
+            choose_representatives(triples, self.duplicate_similarity, self.representative, keep_single=keep)
+            for triples in self._load_extractor().extract(texts)
         ]
 
-    def _counted(self, triples: list[Triple]) -> list[Triple]:
+    def _limit_triples(self, triples: list[Triple]) -> list[Triple]:
         return triples if self.triple_count == "input" else triples[: self.triples]
 
-    def _padded(self, rows: list[int]) -> tuple[int, ...]:
-        """Return the slots of a text; none where it is to be returned as it is."""
+    def _pad(self, rows: list[int]) -> tuple[int, ...]:
+        """Return the slots of a text; none if the text is to be returned unchanged."""
         if not rows and self.no_triples == "copy":
             return ()
         least = 1 if self.triple_count == "input" else self.triples
         return (*rows, *[_NULL] * (least - len(rows)))
 
-    def _drawn(self, draws: Sequence[Draw], queries: _Queries) -> list[tuple[int, ...]]:
-        """Return the triples drawn for each draw; a slot's noise follows from the key and its place."""
-        slots = [queries.slots[draw.text] for draw in draws]
+    def _draw(self, draws: Draws, queries: _Queries) -> list[tuple[int, ...]]:
+        """Return the triples drawn for each draw; the noise of a slot depends on the key and its position."""
+        slots = [queries.slots[text] for text in draws.texts]
         counts = np.array([len(rows) for rows in slots], dtype=np.int64)
         if not counts.any():
             return [()] * len(draws)
-        noise = noise_of([draw.key for draw in draws], counts)
-        epsilons = np.array([draw.epsilon for draw in draws]) / np.maximum(counts, 1)
-        rows = np.concatenate([np.asarray(one, dtype=np.int64) for one in slots])
+        noise = draw_noise(draws.keys, counts)
+        epsilons = draws.epsilons / np.maximum(counts, 1)
+        rows = np.concatenate([np.asarray(indices, dtype=np.int64) for indices in slots])
         drawn = draw_triples(
-            self._public()[0], self.cluster_choice,
+            self._load_public()[0], self.cluster_choice,
             Slots(queries.vectors, rows, np.repeat(epsilons, counts), noise),
             overflows=self.overflow == "error",
         )  # fmt: skip
         return [tuple(part.tolist()) for part in np.split(drawn, np.cumsum(counts)[:-1])]
 
-    def _written(self, texts: Sequence[str], numbers: Sequence[tuple[int, ...]]) -> list[str]:
-        """Return the drawn triples as text; prompts that several draws share are continued once."""
-        writer, table = self._writer(), self._public()[0]
+    def _write(self, texts: Sequence[str], numbers: Sequence[tuple[int, ...]]) -> list[str]:
+        """Return the drawn triples as text; a prompt shared by several draws is continued once."""
+        writer, table = self._load_writer(), self._load_public()[0]
         bound = writer.positions
         room = self.context if bound is None else max(1, min(self.context, bound - self.max_tokens))
         prompts = {
-            drawn: fitting_prompt(writer, self.template, [table.text(number) for number in drawn], room)
+            drawn: fit_prompt(writer, self.template, [table.text(number) for number in drawn], room)
             for drawn in dict.fromkeys(numbers)
         }
         limits: dict[Prompt, int] = {}
-        own = self._limits(writer, texts)
+        limit_of = self._compute_limits(writer, texts)
         for text, drawn in zip(texts, numbers, strict=True):
             prompt = prompts[drawn]
-            limit = own[text] if bound is None else max(1, min(own[text], bound - len(prompt)))
+            limit = limit_of[text]
+            if bound is not None:
+                limit = max(1, min(limit, bound - len(prompt)))
             limits[prompt] = max(limits.get(prompt, 0), limit)
-        tokens = written(writer, limits)
+        tokens = write_out(writer, limits)
         return [
-            decoded(writer, tokens[prompts[drawn]][: own[text]])
+            decode(writer, tokens[prompts[drawn]][: limit_of[text]])
             for text, drawn in zip(texts, numbers, strict=True)
         ]
 
-    def _limits(self, writer: Checkpoint, texts: Sequence[str]) -> dict[str, int]:
-        """Return how many tokens each rewrite may have; "input": as many as the private text has."""
+    def _compute_limits(self, writer: Checkpoint, texts: Sequence[str]) -> dict[str, int]:
+        """Return how many tokens each rewrite may have; with length "input" as many as the private text."""
         if self.length == "fixed":
             return dict.fromkeys(texts, self.max_tokens)
         return {text: max(1, len(writer.tokenizer(text)["input_ids"])) for text in dict.fromkeys(texts)}
 
-    def _writer(self) -> Checkpoint:
+    def _load_writer(self) -> Checkpoint:
         return load_writer(self.model, self.revision, self.device, self.dtype)
 
-    def _extractor(self) -> Extractor:
+    def _load_extractor(self) -> Extractor:
         return load_extractor(self.extractor, allow_remote=self.allow_remote)
 
-    def _public(self) -> tuple[TripleTable, Encoder]:
-        return _matched(self.table, self.encoder, self.dimensions)
+    def _load_public(self) -> tuple[TripleTable, Encoder]:
+        return load_matching(self.table, self.encoder, self.dimensions)
 
 
-def _recalled(
-    known: dict[str, Value], keys: Sequence[str], work: Callable[[list[str]], list[Value]]
+def _recall(
+    known: dict[str, Value], keys: Sequence[str], compute: Callable[[list[str]], list[Value]]
 ) -> dict[str, Value]:
-    """Return a value per distinct key, working out the unknown ones; a bounded number stays known."""
+    """Return a value per distinct key, computing those not in the cache; the cache has a maximum size."""
     new = [key for key in dict.fromkeys(keys) if key not in known]
-    fresh = dict(zip(new, work(new), strict=True)) if new else {}
-    found = {key: fresh[key] if key in fresh else known[key] for key in dict.fromkeys(keys)}
+    fresh = dict(zip(new, compute(new), strict=True)) if new else {}
+    values = {key: fresh[key] if key in fresh else known[key] for key in dict.fromkeys(keys)}
     if len(known) + len(fresh) > _MOST_KNOWN:
         known.clear()
     known.update(list(fresh.items())[:_MOST_KNOWN])
-    return found
-
-
-@lru_cache(maxsize=2)
-def _matched(reference: str, encoder_name: str, dimensions: int) -> tuple[TripleTable, Encoder]:
-    """Return a table and the encoder that its vectors are of; refuse what does not fit together."""
-    table = load_table(reference)
-    name = encoder_name or table.about.get("encoder", "")
-    if not name:
-        raise ModelError(
-            f"The table of triples '{reference}' does not say which encoder made it. Set `encoder` to it."
-        )
-    if table.dimensions != dimensions:
-        raise ModelError(
-            f"The table of triples '{reference}' has {table.dimensions} dimensions; `dimensions` is "
-            f"{dimensions}. Set it to {table.dimensions}, or build a table with {dimensions}."
-        )
-    encoder = load_dense_encoder(name)
-    own, its = encoder.fingerprint()["encoder weights"], table.about.get("encoder weights")
-    if its and its != own:
-        raise ModelError(
-            f"The table of triples '{reference}' was made with another encoder than '{name}' (weights {its}, "
-            f"not {own}). Set `encoder` to the one that made it ({table.about.get('encoder')})."
-        )
-    return table, encoder
+    return values

@@ -1,17 +1,18 @@
 """Audit any Python function that rewrites text: one text at a time, or a list of them.
 
-Claim: what the caller says: epsilon for the whole text unless `unit` and `max_units` say otherwise.
+Claim: stated by the caller; epsilon for the whole text unless `unit` and `max_units` say otherwise.
 """
 
 import hashlib
 import inspect
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from tedaudit.batches import Rewrites
 from tedaudit.errors import ContractError, PluginError, SpecError
-from tedaudit.registry import imported
+from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.registry import import_object
 from tedaudit.types import Card, Claim, Draw, Rewrite, Unit
 
 
@@ -19,10 +20,10 @@ from tedaudit.types import Card, Claim, Draw, Rewrite, Unit
 class Function:
     """Wraps a callable, or `py:package.module:name`.
 
-    The function is called as f(text), or f(list of texts) where its first parameter is named
-    `texts` or annotated as a list or Sequence (or `batch` says so). Where it has a parameter named
-    `epsilon` it is given epsilon, and where it has one named `seed` a number that is the same
-    whenever the audit is repeated; a function with noise of its own is audited as it is.
+    The function is called as f(text), or as f(list of texts) if its first parameter is named `texts`
+    or annotated as a list or Sequence (or if `batch` says so). If it has a parameter named `epsilon`,
+    it is passed epsilon; if it has one named `seed`, a number that is the same whenever the audit is
+    repeated. A function with its own source of randomness can be audited too.
     """
 
     function: str | Callable[..., Any]
@@ -40,24 +41,24 @@ class Function:
     _accepts: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        call = _resolved(self.function)
-        parameters = _parameters(call)
+        call = _resolve(self.function)
+        parameters = _read_parameters(call)
         object.__setattr__(self, "_call", call)
         object.__setattr__(self, "_accepts", frozenset(parameters) & {"epsilon", "seed"})
         if self.batch is None:
             object.__setattr__(self, "batch", _takes_lists(parameters))
 
     def claim(self, epsilon: float) -> Claim | None:
-        """Promise what the caller said, where an epsilon was given."""
-        if math.isinf(epsilon):
+        """Promise what the caller stated, if an epsilon was given."""
+        if not Nominal(epsilon).is_given:
             return None
         return Claim(epsilon, self.unit, delta=self.delta, max_units=self.max_units)
 
     def epsilons(self, asked: Sequence[float]) -> Sequence[float]:
-        """Return what was asked for; without any epsilon the function is audited with no claim."""
+        """Return the epsilons asked for; if there are none, the function is audited without a claim."""
         if not asked and "epsilon" in self._accepts:
-            raise SpecError("The function takes an epsilon: say at which values to audit it.")
-        return asked or (math.inf,)
+            raise SpecError("The function takes an epsilon: set the values at which to audit it.")
+        return asked or (NO_EPSILON,)
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a hash of the function's source, so that rewrites of an older version are not reused."""
@@ -67,55 +68,55 @@ class Function:
             return {}
         return {"function source": hashlib.sha256(source.encode()).hexdigest()[:16]}
 
-    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
-        """Return the function's output; an exception becomes a failed rewrite with its type as code."""
+    def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
+        """Return the function's outputs; an exception becomes a failed rewrite with its type as the code."""
         if not self.batch:
-            return [self._one(draw) for draw in draws]
+            return Rewrites.of([self._call_on_text(draw) for draw in draws])
         calls: dict[float, list[int]] = {}  # one per epsilon; a seed makes every draw its own call
         for row, draw in enumerate(draws):
             calls.setdefault(row if "seed" in self._accepts else draw.epsilon, []).append(row)
-        done: dict[int, Rewrite] = {}
+        rewrites: dict[int, Rewrite] = {}
         for rows in calls.values():
-            done.update(zip(rows, self._several([draws[row] for row in rows]), strict=True))
-        return [done[row] for row in range(len(draws))]
+            rewrites.update(zip(rows, self._call_on_list([draws[row] for row in rows]), strict=True))
+        return Rewrites.of([rewrites[row] for row in range(len(draws))])
 
-    def _one(self, draw: Draw) -> Rewrite:
+    def _call_on_text(self, draw: Draw) -> Rewrite:
         try:
-            return _checked(self._call(draw.text, **self._extras(draw)))
+            return _check_output(self._call(draw.text, **self._select_extras(draw)))
         except Exception as error:  # whatever it raises, the trial stays in the count
             return Rewrite("", error=f"raised-{type(error).__name__}")
 
-    def _several(self, draws: Sequence[Draw]) -> list[Rewrite]:
-        """Call the function on a list; if it raises, text by text, so that one text cannot fail others."""
+    def _call_on_list(self, draws: Sequence[Draw]) -> list[Rewrite]:
+        """Call the function on a list; if it raises, on each text, so that one text cannot fail all."""
         try:
-            returned = self._call([draw.text for draw in draws], **self._extras(draws[0]))
-            one_text = isinstance(returned, str) or not isinstance(returned, Iterable)
-            out = [returned] if one_text else list(returned)  # a generator raises here and not before
+            returned = self._call([draw.text for draw in draws], **self._select_extras(draws[0]))
+            is_single = isinstance(returned, str) or not isinstance(returned, Iterable)
+            outputs = [returned] if is_single else list(returned)  # a generator raises only here
         except Exception as error:
             if len(draws) == 1:
                 return [Rewrite("", error=f"raised-{type(error).__name__}")]
-            return [rewrite for draw in draws for rewrite in self._several([draw])]
-        if one_text or len(out) != len(draws):
-            got = f"a {type(returned).__name__}" if one_text else len(out)
+            return [rewrite for draw in draws for rewrite in self._call_on_list([draw])]
+        if is_single or len(outputs) != len(draws):
+            got = f"a {type(returned).__name__}" if is_single else len(outputs)
             raise ContractError(
-                f"The function '{_name(self._call)}' was given {len(draws)} texts and returned {got}; "
-                "it must return one text per text, in order."
+                f"The function '{_get_name(self._call)}' was given {len(draws)} texts and returned {got}; "
+                "it must return one text for each text, in the same order."
             )
-        return [_checked(text) for text in out]
+        return [_check_output(output) for output in outputs]
 
-    def _extras(self, draw: Draw) -> dict[str, float | int]:
+    def _select_extras(self, draw: Draw) -> dict[str, float | int]:
         offered = {"epsilon": draw.epsilon, "seed": draw.key}
         return {key: value for key, value in offered.items() if key in self._accepts}
 
 
-def _resolved(function: str | Callable[..., Any]) -> Callable[..., Any]:
-    found = imported(function) if isinstance(function, str) else function
-    if not callable(found):
-        raise PluginError(f"'{function}' is not a function; it must take a text and return one.")
-    return found
+def _resolve(function: str | Callable[..., Any]) -> Callable[..., Any]:
+    call = import_object(function) if isinstance(function, str) else function
+    if not callable(call):
+        raise PluginError(f"'{function}' is not a function; it must take a text and return a text.")
+    return call
 
 
-def _parameters(call: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+def _read_parameters(call: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     try:
         return inspect.signature(call).parameters
     except (TypeError, ValueError):  # some built-in functions have no signature
@@ -130,9 +131,11 @@ def _takes_lists(parameters: Mapping[str, inspect.Parameter]) -> bool:
     return first.name == "texts" or any(word in annotation for word in ("list", "List", "Sequence"))
 
 
-def _checked(out: Any) -> Rewrite:
-    return Rewrite(out) if isinstance(out, str) else Rewrite("", error=f"returned-{type(out).__name__}")
+def _check_output(output: Any) -> Rewrite:
+    if isinstance(output, str):
+        return Rewrite(output)
+    return Rewrite("", error=f"returned-{type(output).__name__}")
 
 
-def _name(call: Callable[..., Any]) -> str:
+def _get_name(call: Callable[..., Any]) -> str:
     return getattr(call, "__qualname__", type(call).__qualname__)

@@ -1,14 +1,15 @@
-"""Release the text as it is: the mechanism that every attack must break.
+"""Release the text unchanged: the mechanism that every attack must break.
 
 Claim: none.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tedaudit.types import Card, Claim, Draw, Rewrite
+from tedaudit.batches import Draws, Rewrites
+from tedaudit.nominal import NO_EPSILON
+from tedaudit.types import Card, Claim, Draw
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,9 @@ class Identity:
         return None
 
     def epsilons(self, asked: Sequence[float]) -> Sequence[float]:  # noqa: ARG002
-        """Return the one setting there is."""
-        return (math.inf,)
+        """Return the only setting."""
+        return (NO_EPSILON,)
 
-    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
-        """Return the texts."""
-        return [Rewrite(draw.text) for draw in draws]
+    def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
+        """Return the texts unchanged."""
+        return Rewrites.from_texts(Draws.of(draws).texts)

@@ -1,8 +1,8 @@
-"""Audit a table of originals and rewrites: no mechanism needed, data alone.
+"""Audit a table of originals and rewrites: data alone, without running a mechanism.
 
-Claim: what the table or the caller says, for the whole text.
+Claim: stated by the table or the caller, for the whole text.
 
-There is one rewrite of each text, so candidate sets share no text and every rewrite is used once:
+There is only one rewrite of each text, so candidate sets share no text and every rewrite is used once:
 the trials stay independent, and a table of n originals allows at most n // k of them.
 """
 
@@ -15,10 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.errors import CorpusError, SpecError, did_you_mean, listed
+from tedaudit.batches import Draws, Rewrites
+from tedaudit.errors import CorpusError, SpecError, did_you_mean, join_names
+from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.readers import read_table
 from tedaudit.seeding import derive
-from tedaudit.types import Card, Claim, Draw, Rewrite, Unit, folded
+from tedaudit.types import Card, Claim, Draw, Unit, fold_text
 
 Table = Mapping[tuple[float, str], str]
 
@@ -27,8 +29,8 @@ Table = Mapping[tuple[float, str], str]
 class Recorded:
     """Looks rewrites up in a file (csv, tsv, jsonl, parquet; compressed too).
 
-    Where it has an epsilon column there is one audit per value. Where it has a label column, with
-    several mechanisms in it, `select` chooses one.
+    If the file has an epsilon column, there is one audit per value. If it has a label column that
+    names several mechanisms, `select` chooses one.
     """
 
     path: str
@@ -51,31 +53,31 @@ class Recorded:
 
     def __post_init__(self) -> None:
         columns = read_table(Path(self.path))
-        rows = self._chosen_rows(columns)
+        rows = self._select_rows(columns)
         object.__setattr__(self, "_has_epsilon", self.epsilon_column in columns)
         table: dict[tuple[float, str], str] = {}
         for row in rows:
-            epsilon = self._epsilon(columns, row)
-            text = folded(_text(columns[self.original_column][row]))
+            epsilon = self._read_epsilon(columns, row)
+            text = fold_text(_read_text(columns[self.original_column][row]))
             if text:
-                table.setdefault((epsilon, text), _text(columns[self.rewrite_column][row]))
+                table.setdefault((epsilon, text), _read_text(columns[self.rewrite_column][row]))
         object.__setattr__(self, "_table", table)
 
     def claim(self, epsilon: float) -> Claim | None:
-        """Promise the epsilon of the table or the one asked for."""
-        if math.isinf(epsilon):
+        """Promise the epsilon from the table or the one asked for."""
+        if not Nominal(epsilon).is_given:
             return None
         return Claim(epsilon, self.unit, delta=self.delta, max_units=self.max_units)
 
     def epsilons(self, asked: Sequence[float]) -> Sequence[float]:
-        """Return the table's own epsilons, or the one that is claimed for all of it."""
+        """Return the epsilons in the table, or the one claimed for the whole table."""
         if not self._has_epsilon:
             if len(asked) > 1:
                 raise SpecError(
                     f"'{self.path}' has no column '{self.epsilon_column}', so all its rewrites belong to one "
                     f"epsilon; {len(asked)} were given: {', '.join(f'{e:g}' for e in asked)}."
                 )
-            return asked or (math.inf,)
+            return asked or (NO_EPSILON,)
         own = sorted({epsilon for epsilon, _ in self._table})
         missing = [e for e in asked if e not in own]
         if missing:
@@ -86,29 +88,34 @@ class Recorded:
         return asked or own
 
     def texts(self) -> Sequence[str]:
-        """Return the originals: the corpus of an audit that names none."""
+        """Return the originals: the corpus if the audit names none."""
         return list(dict.fromkeys(text for _, text in self._table))
 
     def available(self, texts: Sequence[str], epsilons: Sequence[float]) -> npt.NDArray[np.bool_]:
-        """Return which texts have a rewrite at every one of these epsilons."""
-        return np.array([all((self._key(e), folded(t)) in self._table for e in epsilons) for t in texts])
+        """Return which texts have a rewrite at each of these epsilons."""
+        return np.array(
+            [all((self._make_key(e), fold_text(t)) in self._table for e in epsilons) for t in texts]
+        )
 
     def fingerprint(self) -> Mapping[str, str]:
-        """Return a hash of the table, so that a changed file is noticed wherever it lies."""
+        """Return a hash of the table, so that a change is noticed even if the file was moved."""
         parts = [part for (e, t), out in sorted(self._table.items()) for part in (repr(e), t, out)]
         return {"table": f"{derive(0, *parts):032x}"}
 
-    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
+    def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Return the recorded rewrites."""
-        found = (self._table.get((self._key(draw.epsilon), folded(draw.text))) for draw in draws)
-        return [Rewrite("", error="not-recorded") if out is None else Rewrite(out) for out in found]
+        batch = Draws.of(draws)
+        names = [(self._make_key(e), fold_text(t)) for e, t in zip(batch.epsilons, batch.texts, strict=True)]
+        outputs = [self._table.get(name) for name in names]
+        errors = ["not-recorded" if output is None else "" for output in outputs]
+        return Rewrites.from_texts([output or "" for output in outputs], errors=errors)
 
-    def _key(self, epsilon: float) -> float:
-        return epsilon if self._has_epsilon else math.inf
+    def _make_key(self, epsilon: float) -> float:
+        return epsilon if self._has_epsilon else NO_EPSILON
 
-    def _epsilon(self, columns: Mapping[str, Sequence[Any]], row: int) -> float:
+    def _read_epsilon(self, columns: Mapping[str, Sequence[Any]], row: int) -> float:
         if not self._has_epsilon:
-            return math.inf
+            return NO_EPSILON
         value = columns[self.epsilon_column][row]
         try:
             epsilon = float(value)
@@ -117,12 +124,12 @@ class Recorded:
         if not epsilon > 0:
             raise CorpusError(
                 f"'{self.path}', data row {row + 1}: '{self.epsilon_column}' is {value!r}; it must be a "
-                "number above 0. If the column is not the privacy budget, give another name as "
-                "`epsilon_column`."
+                "number above 0. If the column is not the privacy budget, set `epsilon_column` to another "
+                "name."
             )
         return epsilon
 
-    def _chosen_rows(self, columns: Mapping[str, Sequence[Any]]) -> Sequence[int]:
+    def _select_rows(self, columns: Mapping[str, Sequence[Any]]) -> Sequence[int]:
         for wanted, option in (
             (self.original_column, "original_column"),
             (self.rewrite_column, "rewrite_column"),
@@ -130,7 +137,7 @@ class Recorded:
             if wanted not in columns:
                 raise CorpusError(
                     f"'{self.path}' has no column '{wanted}'.{did_you_mean(wanted, columns)} "
-                    f"It has: {listed(columns)}. Name the right one with `{option}`."
+                    f"It has: {join_names(columns)}. Name the right one with `{option}`."
                 )
         everything = range(len(columns[self.original_column]))
         if self.label_column not in columns:
@@ -141,12 +148,12 @@ class Recorded:
             return everything
         if self.select not in distinct:
             raise SpecError(
-                f"'{self.path}' holds rewrites of {listed(distinct)} (column '{self.label_column}'); "
-                f"choose one with `select`{f', not {self.select!r}' if self.select else ''}; or, where the "
-                "column says something else, give another name as `label_column`."
+                f"'{self.path}' contains rewrites by {join_names(distinct)} (column '{self.label_column}'); "
+                f"choose one with `select`{f', not {self.select!r}' if self.select else ''}; or, if the "
+                "column means something else, set `label_column` to another name."
             )
         return [row for row in everything if labels[row] == self.select]
 
 
-def _text(value: Any) -> str:
+def _read_text(value: Any) -> str:
     return "" if value is None else str(value)

@@ -1,8 +1,8 @@
 """Randomised response, word by word, over a public vocabulary: a mechanism whose claim is exact.
 
-Paper:   Warner 1965; k-ary form: Kairouz, Bonawitz and Ramage 2016. The reference mechanism here.
-Claim:   epsilon per slot. A text is a fixed, public number of slots, each holding one vocabulary
-         item or the empty item, so slots x epsilon holds exactly for any two texts.
+Paper:   Warner 1965; k-ary form: Kairouz, Bonawitz and Ramage 2016. Our reference mechanism.
+Claim:   epsilon per slot. A text has a fixed, public number of slots, each with one vocabulary item
+         or the empty item, so slots x epsilon holds exactly for any two texts.
 """
 
 import math
@@ -16,9 +16,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.seeding import derive, rare, uniforms
-from tedaudit.types import Card, Claim, Draw, Floats, Rewrite
+from tedaudit.types import Card, Claim, Draw, Floats
 
 _WORD = re.compile(r"\w+(?:'\w+)*")
 _PUBLIC_WORDS = Path(__file__).with_name("public_words.txt")
@@ -26,10 +27,10 @@ _PUBLIC_WORDS = Path(__file__).with_name("public_words.txt")
 
 @dataclass(frozen=True)
 class WordRR:
-    """Keeps each slot with some probability, else draws it uniformly from the whole vocabulary.
+    """Keeps each slot with some probability, otherwise draws it uniformly from the whole vocabulary.
 
-    `vocabulary` is a list of words, or a file with one a line; by default the commonest English
-    words of public-domain books. It must be public: never take it from the texts to be protected.
+    `vocabulary` is a list of words, or a file with one word per line; by default the commonest English
+    words in public-domain books. It must be public: never take it from the texts to be protected.
     """
 
     slots: int = 16
@@ -47,7 +48,7 @@ class WordRR:
     def __post_init__(self) -> None:
         if self.slots < 1:
             raise SpecError(f"'word-rr': slots is {self.slots}; it must be 1 or more.")
-        items = ("", *_words(_lines(self.vocabulary)))
+        items = ("", *_parse_words(_read_lines(self.vocabulary)))
         object.__setattr__(self, "_items", items)
         object.__setattr__(self, "_index", {word: i for i, word in enumerate(items)})
 
@@ -59,34 +60,33 @@ class WordRR:
         """Return a hash of the vocabulary."""
         return {"vocabulary words": f"{derive(0, *self._items):032x}"}
 
-    def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
-        """Return the surviving and the drawn words, joined by single spaces."""
-        released = np.zeros((len(draws), self.slots), dtype=np.int64)
-        original = self._slots([draw.text for draw in draws])
-        by_epsilon: dict[float, list[int]] = {}
-        for row, draw in enumerate(draws):
-            by_epsilon.setdefault(draw.epsilon, []).append(row)
-        for epsilon, rows in by_epsilon.items():
-            keys = [draws[row].key for row in rows]
-            noise = rare(keys, self.slots, self.noise_probability(epsilon))
+    def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
+        """Return the kept and the drawn words, joined by single spaces."""
+        batch = Draws.of(draws)
+        released = self._look_up_slots(batch.texts)
+        for epsilon in np.unique(batch.epsilons):
+            rows = np.flatnonzero(batch.epsilons == epsilon)
+            keys = batch.keys[rows]
+            noise = rare(keys, self.slots, self.noise_probability(float(epsilon)))
             drawn = uniforms(keys, self.slots, start=2 * self.slots) * len(self._items)
-            released[rows] = np.where(noise, drawn.astype(np.int64), original[rows])
-        return [self._released(row) for row in released.tolist()]
+            released[rows] = np.where(noise, drawn.astype(np.int64), released[rows])
+        texts = [" ".join(self._items[item] for item in row if item) for row in released.tolist()]
+        return Rewrites.from_texts(texts, tokens=released, units=self.slots)
 
     def noise_probability(self, epsilon: float) -> float:
-        """Return the probability that a slot is drawn afresh (its own word included); never 0."""
+        """Return the probability that a slot is redrawn (possibly with the same word); never 0."""
         size, small = len(self._items), np.exp(-epsilon)
         return max(float(size * small / (1 + (size - 1) * small)), math.ulp(0.0))
 
     def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
         """Return the log-probability of the drawn items given each candidate."""
-        kept = self._slots(candidates) == np.asarray(tokens)[None, :]
+        unchanged = self._look_up_slots(candidates) == np.asarray(tokens)[None, :]
         size = len(self._items)
         rest = -np.log(np.exp(epsilon) + size - 1) if epsilon < 700 else -epsilon
-        return np.asarray(np.where(kept, epsilon + rest, rest).sum(axis=1), dtype=np.float64)
+        return np.asarray(np.where(unchanged, epsilon + rest, rest).sum(axis=1), dtype=np.float64)
 
-    def _slots(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:
-        """Return the items in each text's slots, equal texts looked up once."""
+    def _look_up_slots(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:
+        """Return the items in the slots of each text; equal texts are looked up once."""
         table: dict[str, list[int]] = {}
         for text in texts:
             if text not in table:
@@ -94,13 +94,9 @@ class WordRR:
                 table[text] = [self._index.get(word, 0) for word in words] + [0] * (self.slots - len(words))
         return np.asarray([table[text] for text in texts], dtype=np.int64).reshape(len(texts), self.slots)
 
-    def _released(self, items: list[int]) -> Rewrite:
-        text = " ".join(self._items[item] for item in items if item)
-        return Rewrite(text, tokens=tuple(items), units=self.slots)
 
-
-def _lines(source: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the lines of a list or a file; a file is read anew, because it may have changed."""
+def _read_lines(source: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the lines of a list or a file; a file is read every time, because it may have changed."""
     if not isinstance(source, str):
         return tuple(source)
     path = Path(source) if source else _PUBLIC_WORDS
@@ -109,12 +105,12 @@ def _lines(source: str | Sequence[str]) -> tuple[str, ...]:
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError(
             f"'word-rr': cannot read the vocabulary '{path}' ({error}). "
-            "It must be a UTF-8 file with one word a line."
+            "It must be a UTF-8 file with one word per line."
         ) from error
 
 
 @lru_cache(maxsize=8)
-def _words(lines: tuple[str, ...]) -> tuple[str, ...]:
+def _parse_words(lines: tuple[str, ...]) -> tuple[str, ...]:
     """Return the distinct, lower-cased words."""
     words = tuple(dict.fromkeys(line.strip().lower() for line in lines if line.strip()))
     if not words:

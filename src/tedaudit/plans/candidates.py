@@ -1,4 +1,4 @@
-"""Which texts stand in line-up together: probabilistic transition sampling, nearest, furthest.
+"""Which texts are candidates together: probabilistic transition sampling, nearest, furthest.
 
 Paper: TeDA, "Probabilistic Transition Sampling". The first text is uniform; each further one is
 drawn with pi(x) proportional to exp(lambda * sum_s ln P(x|s)), P(x|s) proportional to
@@ -50,7 +50,7 @@ class Pool:
         if self._sparse:
             self._rows, self._columns = vectors, vectors.T.tocsr()
         else:
-            # float64 where it fits: lambda = 1e4 turns an error of 1e-7 into one of 1e-3 in the exponent
+            # float64 if it fits: lambda = 1e4 turns an error of 1e-7 into one of 1e-3 in the exponent
             small = vectors.size <= 100_000_000
             self._rows = np.asarray(vectors, dtype=np.float64 if small else np.float32)
             self._columns = self._rows.T
@@ -67,7 +67,7 @@ class Pool:
 def candidate_sets(pool: Pool | int, sampling: Sampling, trials: range, key: int) -> Ints:
     """Return one row of k positions per trial, the text drawn first in column 0.
 
-    Where distances play no part the pool's size is enough.
+    If distances play no part, the pool's size is enough.
     """
     size = pool if isinstance(pool, int) else pool.size
     first = uniforms([derive(key, "first")], len(trials), trials.start)[0]
@@ -127,10 +127,10 @@ def _distance_step(pool: Pool, sampling: Sampling, chosen: Ints, uniform: Floats
     following = np.zeros(len(chosen), dtype=np.int32)
     rows = max(1, _CELLS // pool.size)
     for start in range(0, len(sets), rows):
-        some = sets[start : start + rows]
-        taken = np.zeros((len(some), pool.size), dtype=np.bool_)
-        np.put_along_axis(taken, some, values=True, axis=1)
-        for offset, weight in enumerate(_weights(pool.similarity(some), sampling, taken)):
+        batch = sets[start : start + rows]
+        taken = np.zeros((len(batch), pool.size), dtype=np.bool_)
+        np.put_along_axis(taken, batch, values=True, axis=1)
+        for offset, weight in enumerate(_weights(pool.similarity(batch), sampling, taken)):
             members = by_set[ends[start + offset] : ends[start + offset + 1]]
             following[members] = _pick(weight, uniform[members])
     return following

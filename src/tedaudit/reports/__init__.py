@@ -1,1 +1,1 @@
-"""What a run looks like to a reader: tables, files, later figures and pages."""
+"""Show a run to a reader: tables, files, figures and pages."""

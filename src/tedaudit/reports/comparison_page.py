@@ -1,18 +1,24 @@
-"""The comparison as one page that works offline and holds no text of the corpus."""
+"""The comparison as one page that works offline and contains no text of the corpus."""
 
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import SpecError
 from tedaudit.reports.chart import chart_finding, chart_plans
-from tedaudit.reports.comparison_table import AGREEMENT, RIGHT, agreement_cells, cells, headings, reading
+from tedaudit.reports.comparison_table import (
+    AGREEMENT,
+    RIGHT,
+    agreement_cells,
+    explain_comparison,
+    format_cells,
+    headings,
+)
 from tedaudit.reports.page import charts_missing, html
-from tedaudit.reports.safe import redacted, renamed, shown_plans
+from tedaudit.reports.redaction import redact_result, rename_labels, rename_plans
 from tedaudit.results.comparison import Compared, Comparison
 from tedaudit.results.lineups import Axis, Side
-from tedaudit.store.directory import write_atomically
+from tedaudit.store.files import write_atomically
 from tedaudit.version import __version__
 
 SCRIPTS = ("elements.js", "charts.js", "comparison.js")
@@ -23,37 +29,42 @@ def write_comparison(compared: Compared, path: Path) -> None:
     try:
         write_atomically(path, html(page_data(compared), "comparison.html", SCRIPTS).encode())
     except OSError as error:
-        raise SpecError(f"'{path}' cannot be written ({error.strerror}); name a file elsewhere.") from error
+        raise SpecError(
+            f"'{path}' cannot be written ({error.strerror}); name a file in another folder."
+        ) from error
 
 
 def page_data(compared: Compared) -> dict[str, Any]:
-    """Return everything that the page shows, as plain data; labels of several words are numbered."""
-    shown = without_texts(compared)
+    """Return everything that the page shows, as plain data; labels of several words become numbers."""
+    shown = redact_comparison(compared)
     return {
-        **_charted(compared),
+        **_collect_charts(compared),
         "by": shown.by, "alpha": shown.alpha, "version": __version__, "missing": charts_missing(),
-        "headline": _headline(shown), "paragraphs": _paragraphs(shown), "reading": reading(shown),
+        "headline": _write_headline(shown), "paragraphs": _write_paragraphs(shown),
+        "reading": explain_comparison(shown),
         "runs": list(shown.runs),
         "headings": headings(shown), "right": sorted(RIGHT),
-        "rows": [_row(one, shown) for one in shown.comparisons],
+        "rows": [_describe_comparison(comparison, shown) for comparison in shown.comparisons],
         "agreement_headings": AGREEMENT,
-        "agreements": [agreement_cells(one) for one in shown.agreements], "notes": list(shown.notes),
+        "agreements": [agreement_cells(agreement) for agreement in shown.agreements],
+        "notes": list(shown.notes),
     }  # fmt: skip
 
 
-def without_texts(compared: Compared) -> Compared:
-    """Return the comparison without names that a person may have filled with a text."""
-    sides = [side for one in compared.comparisons for side in (one.first, one.second)]
-    runs = renamed("run", [str(run["name"]) for run in compared.runs])
-    labels, attacks = _names(compared)
-    members = {side.member: _member(side, compared.by, runs, labels, attacks) for side in sides}
+def redact_comparison(compared: Compared) -> Compared:
+    """Return the comparison without names that somebody may have typed a text into."""
+    sides = [side for c in compared.comparisons for side in (c.first, c.second)]
+    runs = rename_labels("run", [str(run["name"]) for run in compared.runs])
+    labels, attacks = _rename_labels(compared)
+    members = {side.member: _rename_member(side, compared.by, runs, labels, attacks) for side in sides}
     within = {**runs, **attacks}
     names = {**runs, **labels, **attacks, **members}
 
-    def side(one: Side) -> Side:
-        finding = replace(one.finding, label=labels[one.finding.label], attack=attacks[one.finding.attack])
-        run = replace(one.run, name=runs[one.run.name])
-        return replace(one, run=run, finding=finding, member=members[one.member])
+    def rename(side: Side) -> Side:
+        old = side.finding
+        finding = replace(old, label=labels[old.label], attack=attacks[old.attack])
+        run = replace(side.run, name=runs[side.run.name])
+        return replace(side, run=run, finding=finding, member=members[side.member])
 
     notes = list(compared.notes)
     for old, new in names.items():
@@ -63,7 +74,7 @@ def without_texts(compared: Compared) -> Compared:
         compared,
         runs=tuple({**run, "name": runs[str(run["name"])]} for run in compared.runs),
         comparisons=tuple(
-            replace(c, first=side(c.first), second=side(c.second)) for c in compared.comparisons
+            replace(c, first=rename(c.first), second=rename(c.second)) for c in compared.comparisons
         ),
         agreements=tuple(
             replace(a, within=within[a.within], first=members[a.first], second=members[a.second])
@@ -73,10 +84,10 @@ def without_texts(compared: Compared) -> Compared:
     )
 
 
-def _member(
+def _rename_member(
     side: Side, by: Axis, runs: dict[str, str], labels: dict[str, str], attacks: dict[str, str]
 ) -> str:
-    """Return how a side is called on its axis, by the names that the whole page uses."""
+    """Return the name of a side on its axis, as the whole page names it."""
     if by == "run":
         return runs[side.run.name]
     if by == "attack":
@@ -85,67 +96,67 @@ def _member(
     return plain if side.member == side.finding.label else f"{plain} ({runs[side.run.name]})"
 
 
-def _names(compared: Compared) -> tuple[dict[str, str], dict[str, str]]:
-    """Return how mechanisms and attacks of all runs are called on the page."""
+def _rename_labels(compared: Compared) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the names that the page uses for mechanisms and attacks of all runs."""
     findings = [finding for run in compared.opened for finding in run.result]
-    labels = renamed("mechanism", [finding.label for finding in findings])
-    return labels, renamed("attack", [finding.attack for finding in findings])
+    labels = rename_labels("mechanism", [finding.label for finding in findings])
+    return labels, rename_labels("attack", [finding.attack for finding in findings])
 
 
-def _charted(compared: Compared) -> dict[str, Any]:
-    """Return the findings of all runs with their plans, a plan of each run as one to choose."""
-    labels, attacks = _names(compared)
-    runs = renamed("run", [run.name for run in compared.opened])
-    found: dict[str, list[dict[str, Any]]] = {"plans": [], "findings": []}
+def _collect_charts(compared: Compared) -> dict[str, Any]:
+    """Return the findings of all runs with their plans; each plan of each run is a separate choice."""
+    labels, attacks = _rename_labels(compared)
+    runs = rename_labels("run", [run.name for run in compared.opened])
+    charts: dict[str, list[dict[str, Any]]] = {"plans": [], "findings": []}
     for run in compared.opened:
-        clean = redacted(run.result, run.manifest)
-        manifest = shown_plans(run.result, clean, run.manifest)
+        clean = redact_result(run.result, run.manifest)
+        manifest = rename_plans(run.result, clean, run.manifest)
         name = runs[run.name]
         title = name if name == run.corpus["name"] else f"{name}, {run.corpus['name']}"
-        found["plans"] += [
+        charts["plans"] += [
             {**plan, "name": f"{run.number} {plan['name']}", "words": f"{title}: {plan['words']}"}
             for plan in chart_plans(clean, manifest)
         ]
         for original, shown in zip(run.result, clean, strict=True):
-            one = replace(shown, label=labels[original.label], attack=attacks[original.attack])
-            found["findings"].append({**chart_finding(one), "plan": f"{run.number} {shown.plan}"})
-    return found
+            finding = replace(shown, label=labels[original.label], attack=attacks[original.attack])
+            charts["findings"].append({**chart_finding(finding), "plan": f"{run.number} {shown.plan}"})
+    return charts
 
 
-def _row(one: Comparison, compared: Compared) -> dict[str, Any]:
-    told = cells(one, compared)
-    shared = told[: headings(compared).index("epsilon")][1:]
-    epsilon = "" if math.isinf(one.epsilon) else f"epsilon {one.epsilon:g}"
-    versus = f"{one.second.member} against {one.first.member}"
+def _describe_comparison(comparison: Comparison, compared: Compared) -> dict[str, Any]:
+    row = format_cells(comparison, compared)
+    shared = row[: headings(compared).index("epsilon")][1:]
+    epsilon = comparison.epsilon.phrase
+    versus = f"{comparison.second.member} against {comparison.first.member}"
     return {
-        "cells": told, "name": ", ".join(part for part in (versus, *shared, epsilon) if part),
-        "plan": one.plan, "paired": one.counts is not None, "differs": one.differs,
-        "success": None if one.success is None else one.success.to_dict(),
-        "epsilon_difference": one.epsilon_emp.to_dict(),
+        "cells": row, "name": ", ".join(part for part in (versus, *shared, epsilon) if part),
+        "plan": comparison.plan, "paired": comparison.counts is not None, "differs": comparison.differs,
+        "success": None if comparison.success is None else comparison.success.to_dict(),
+        "eps_emp_difference": comparison.eps_emp.to_dict(),
     }  # fmt: skip
 
 
-def _headline(compared: Compared) -> str:
-    differing = sum(one.differs for one in compared.comparisons)
-    many = len(compared.comparisons)
+def _write_headline(compared: Compared) -> str:
+    differing = sum(comparison.differs for comparison in compared.comparisons)
+    total = len(compared.comparisons)
     if not differing:
-        return f"None of {many} comparisons shows a difference."
-    return f"{differing} of {many} comparisons {'shows' if differing == 1 else 'show'} a difference."
+        return f"None of {total} comparisons shows a difference."
+    return f"{differing} of {total} comparisons {'shows' if differing == 1 else 'show'} a difference."
 
 
-def _paragraphs(compared: Compared) -> list[str]:
-    runs, many = len(compared.runs), len(compared.comparisons)
+def _write_paragraphs(compared: Compared) -> list[str]:
+    runs, total = len(compared.runs), len(compared.comparisons)
     texts = " and ".join(f"{corpus['name']} ({corpus['texts']:,} texts)" for corpus in compared.corpora)
-    paired = sum(one.counts is not None for one in compared.comparisons)
+    paired = sum(comparison.counts is not None for comparison in compared.comparisons)
     corpora = "corpus" if len(compared.corpora) == 1 else "corpora"
-    what = f"{runs} run{'s' * (runs != 1)} on the {corpora} {texts}, "
-    told = [
-        f"{what}put side by side by {compared.by}.",
-        f"{paired} of {many} comparisons are paired: both sides met the same candidates, secrets and noise.",
+    subject = f"{runs} run{'s' * (runs != 1)} on the {corpora} {texts}, "
+    sentences = [
+        f"{subject}compared by {compared.by}.",
+        f"{paired} of {total} comparisons are paired: both sides had the same candidates, secrets and noise.",
     ]
-    taus = [one.tau for one in compared.agreements if one.tau is not None]
+    taus = [agreement.tau for agreement in compared.agreements if agreement.tau is not None]
     if taus:
-        told.append(
+        sentences.append(
             f"The rankings of mechanisms agree with Kendall's tau from {min(taus):.2f} to {max(taus):.2f}."
         )
-    return told
+    return sentences

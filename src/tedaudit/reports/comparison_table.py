@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
-from tedaudit.reports.table import number
+from tedaudit.reports.table import format_number
 from tedaudit.results.comparison import Agreement, Compared, Comparison, Span
 
 if TYPE_CHECKING:
@@ -14,95 +14,97 @@ AGREEMENT = ("plan", "epsilon", "within", "first", "second", "mechanisms", "tau"
 
 
 def headings(compared: Compared) -> tuple[str, ...]:
-    """Return the headings; what the axis puts side by side stands under first and second."""
-    shared = tuple(axis for axis in ("run", "mechanism", "attack") if axis in _shared(compared))
+    """Return the headings; the two members that are compared are under first and second."""
+    shared = tuple(axis for axis in ("run", "mechanism", "attack") if axis in _list_shared_axes(compared))
     return (
         "plan", *shared, "epsilon", "first", "second", "success of each", "trials", "only first",
         "only second", "difference", "p", "difference of eps", "differs",
     )  # fmt: skip
 
 
-def _shared(compared: Compared) -> set[str]:
+def _list_shared_axes(compared: Compared) -> set[str]:
     """Return which of run, mechanism and attack both sides have in common."""
     return {"run": {"mechanism", "attack"}, "attack": {"run", "mechanism"}, "mechanism": {"attack"}}[
         compared.by
     ]
 
 
-def cells(one: Comparison, compared: Compared) -> tuple[str, ...]:
+def format_cells(comparison: Comparison, compared: Compared) -> tuple[str, ...]:
     """Return one comparison as text, in the order of the headings."""
-    first, second, counts = one.first, one.second, one.counts
+    first, second, counts = comparison.first, comparison.second, comparison.counts
+    epsilon = comparison.epsilon.label
     named = {"run": first.run.name, "mechanism": first.finding.label, "attack": first.finding.attack}
-    shared = tuple(value for axis, value in named.items() if axis in _shared(compared))
+    shared = tuple(value for axis, value in named.items() if axis in _list_shared_axes(compared))
     trials = [side.finding.bound.trials for side in (first, second)]
     rates = [side.finding.bound.success for side in (first, second)]
     if counts is not None:
         trials = [counts.trials]
         rates = [(counts.both + n) / counts.trials for n in (counts.first_only, counts.second_only)]
     return (
-        one.plan, *shared, "any" if math.isinf(one.epsilon) else f"{one.epsilon:g}",
+        comparison.plan, *shared, epsilon,
         first.member, second.member, f"{rates[0]:.4f}, {rates[1]:.4f}",
         " and ".join(f"{n:,}" for n in trials),
         "" if counts is None else f"{counts.first_only:,}",
         "" if counts is None else f"{counts.second_only:,}",
-        "different k" if one.success is None else _span(one.success, 4),
-        "unpaired" if one.p is None else f"{one.p:.2g}",
-        _span(one.epsilon_emp, 2), "yes" if one.differs else "no",
+        "different k" if comparison.success is None else _format_span(comparison.success, 4),
+        "unpaired" if comparison.p is None else f"{comparison.p:.2g}",
+        _format_span(comparison.eps_emp, 2), "yes" if comparison.differs else "no",
     )  # fmt: skip
 
 
-def _span(span: Span, digits: int) -> str:
+def _format_span(span: Span, digits: int) -> str:
     low, high = (f"{end:+.{digits}f}" if math.isfinite(end) else f"{end:+}" for end in (span.low, span.high))
     return f"{span.value:+.{digits}f} ({low} to {high})"
 
 
-def agreement_cells(one: Agreement) -> tuple[str, ...]:
+def agreement_cells(agreement: Agreement) -> tuple[str, ...]:
     """Return one agreement of rankings as text."""
-    epsilon = "any" if math.isinf(one.epsilon) else f"{one.epsilon:g}"
-    tau = "all tied" if one.tau is None else number(one.tau)
-    return one.plan, epsilon, one.within, one.first, one.second, str(one.mechanisms), tau
+    epsilon = agreement.epsilon.label
+    tau = "all tied" if agreement.tau is None else format_number(agreement.tau)
+    sides = (agreement.within, agreement.first, agreement.second)
+    return agreement.plan, epsilon, *sides, str(agreement.mechanisms), tau
 
 
-def reading(compared: Compared) -> str:
-    """Return how to read the table, with what the numbers rest on."""
-    many = len(compared.comparisons)
-    answers = "is the answer" if many == 1 else f"are all {many} answers"
+def explain_comparison(compared: Compared) -> str:
+    """Return how to read the table, and what the numbers are based on."""
+    total = len(compared.comparisons)
+    answers = "is the answer" if total == 1 else f"are all {total} answers"
     paired = (
-        "On one plan both sides met the same trials: p is McNemar's exact test on the trials that only one "
-        "of them got right, and the interval of the difference of success rates joins the Clopper-Pearson "
-        "intervals of their number and of their share. The difference of epsilon is that at the success "
+        "On one plan both sides had the same trials: p is McNemar's exact test on the trials that only one "
+        "of them got right, and the interval of the difference of success rates combines the Clopper-Pearson "
+        "intervals of their number and of their share. The difference of epsilon is taken at the success "
         "rates, with half a trial added to right and to wrong; its interval is a paired bootstrap over "
         "trials, and approximate. "
     )
-    foreign = "A difference between runs on different texts is one of the texts too. "
-    separate = "On different plans the exact intervals of both sides are joined, and there is no p. "
+    foreign = "A difference between runs on different texts also reflects the texts. "
+    separate = "On different plans the exact intervals of both sides are combined, and there is no p. "
     return (
-        "A difference is the second less the first. "
-        + (paired if any(one.counts is not None for one in compared.comparisons) else "")
-        + (separate if any(one.counts is None for one in compared.comparisons) else "")
+        "A difference is the second minus the first. "
+        + (paired if any(comparison.counts is not None for comparison in compared.comparisons) else "")
+        + (separate if any(comparison.counts is None for comparison in compared.comparisons) else "")
         + (foreign if len(compared.corpora) > 1 else "")
         + f"An exact interval is wrong with probability at most {compared.alpha:g}, and so {answers} "
-        "under 'differs', together (Bonferroni). A difference is one of these attacks' success: that "
-        "one mechanism leaks less to them proves no privacy."
+        "under 'differs', together (Bonferroni). A difference describes the success of these attacks: "
+        "that one mechanism leaks less to them does not prove privacy."
     )
 
 
 def rich_tables(compared: Compared) -> list["Table"]:
-    """Return the table of differences and, where mechanisms are ranked, that of agreement."""
+    """Return the table of differences and, if mechanisms are ranked, the table of agreement."""
     from rich.table import Table
     from rich.text import Text
 
-    def table(title: str, names: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
-        made = Table(title=title, title_justify="left", header_style="bold")
+    def build(title: str, names: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
+        table = Table(title=title, title_justify="left", header_style="bold")
         for name in names:
-            made.add_column(name, justify="right" if name in RIGHT else "left", overflow="fold")
+            table.add_column(name, justify="right" if name in RIGHT else "left", overflow="fold")
         for row in rows:
-            made.add_row(*map(Text, row))  # Text: a label is no markup
-        return made
+            table.add_row(*map(Text, row))  # Text: a label is not markup
+        return table
 
-    rows = [cells(one, compared) for one in compared.comparisons]
-    tables = [table(f"Side by side: {compared.by}s", headings(compared), rows)]
+    rows = [format_cells(comparison, compared) for comparison in compared.comparisons]
+    tables = [build(f"Side by side: {compared.by}s", headings(compared), rows)]
     if compared.agreements:
-        ranked = [agreement_cells(one) for one in compared.agreements]
-        tables.append(table("Do they rank mechanisms alike? Kendall's tau-b of eps_emp", AGREEMENT, ranked))
+        ranked = [agreement_cells(agreement) for agreement in compared.agreements]
+        tables.append(build("Do they rank mechanisms alike? Kendall's tau-b of eps_emp", AGREEMENT, ranked))
     return tables

@@ -1,7 +1,7 @@
 """Figures for a paper: eps_emp against nominal epsilon, one file per plan, as PDF and PNG.
 
-The axes are those of the TeDA paper: nominal epsilon on a logarithmic axis, eps_emp beside it, the
-success rate that corresponds to it on the other side, the ceiling dashed. A marker stands at the
+The axes are those of the TeDA paper: nominal epsilon on a logarithmic axis, eps_emp on the left, the
+corresponding success rate on the right, the ceiling dashed. A marker shows the
 lower bound; the bar above it ends at the upper end of this attack's success.
 """
 
@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.estimators.bound import epsilon_from_success
+from tedaudit.nominal import distinct_epsilons
 from tedaudit.reports.table import plans
-from tedaudit.results.reading import AuditResult, Finding
-from tedaudit.store.directory import write_atomically
+from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.store.files import write_atomically
 
 STYLES = (
     ("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#E69F00", "v"),
     ("#56B4E9", "P"), ("#000000", "X"), ("#882255", "*"),
 )  # fmt: skip
-"""Okabe and Ito's colours, which are told apart with any colour vision, and shapes for print in grey."""
+"""Okabe and Ito's colours, distinguishable with any colour vision, and shapes for print in grey."""
 _SUCCESSES = (
     0.5, 0.99, 0.9, 0.999, 0.9999, 0.99999, 0.1, 0.01, 0.95, 0.8, 0.7, 0.3, 0.6, 0.001,
 )  # fmt: skip
@@ -30,39 +31,39 @@ _METADATA: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "png": {"
 
 
 def figures_missing() -> str:
-    """Return how to get figures where they cannot be drawn, or nothing."""
+    """Return how to get figures if they cannot be drawn, otherwise an empty string."""
     if importlib.util.find_spec("matplotlib") is not None:
         return ""
     return "No figures were drawn: matplotlib is not installed. pip install 'tedaudit[reports]'"
 
 
 def write_figures(result: AuditResult) -> list[Path]:
-    """Draw every plan of a run into its folder `figures`, and return the files; none without matplotlib."""
+    """Draw every plan of a run into its folder `figures` and return the files; none without matplotlib."""
     if figures_missing():
         return []
     written = []
     for plan in plans(result):
         drawn = figure([finding for finding in result if finding.plan == plan])
-        written += saved(drawn, result.folder / "figures" / plan)
+        written += save_figure(drawn, result.run.figure(plan))
     return written
 
 
-def saved(drawn: Any, where: Path) -> list[Path]:
-    """Save a figure as PDF and PNG, without anything that differs between two times, and return the files."""
+def save_figure(drawn: Any, target: Path) -> list[Path]:
+    """Save a figure as PDF and PNG, without time stamps, and return the files."""
     written = []
     for kind, metadata in _METADATA.items():
         buffer = io.BytesIO()
         drawn.savefig(buffer, format=kind, dpi=200, metadata=metadata)
-        path = where.with_name(f"{where.name}.{kind}")
+        path = target.with_name(f"{target.name}.{kind}")
         write_atomically(path, buffer.getvalue())
         written.append(path)
     return written
 
 
 def figure(findings: Sequence[Finding], axis: str = "") -> Any:
-    """Return a matplotlib figure of the findings of one plan, a panel per attack.
+    """Return a matplotlib figure of the findings of one plan, one panel per attack.
 
-    `axis` tells what the findings' epsilons are where they are not the nominal ones.
+    `axis` is the label of the x-axis if the findings' epsilons are not the nominal ones.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -73,51 +74,51 @@ def figure(findings: Sequence[Finding], axis: str = "") -> Any:
         drawn = Figure(figsize=(1.6 + 4.0 * len(attacks), 3.6), layout="constrained")
         panels = drawn.subplots(1, len(attacks), sharey=True, squeeze=False)[0]
         for panel, attack in zip(panels, attacks, strict=True):
-            _panel(panel, [finding for finding in findings if finding.attack == attack], labels)
+            _draw_panel(panel, [finding for finding in findings if finding.attack == attack], labels)
             if axis:
-                _decades(panel, axis)
+                _mark_decades(panel, axis)
         panels[0].set_ylabel(r"$\epsilon_{\mathrm{emp}}$ (lower bound)")
-        _success_axis(panels[-1], findings[0].bound.candidates)
-        handles = {label: mark for panel in panels for mark, label in zip(*_legend(panel), strict=True)}
+        _add_success_axis(panels[-1], findings[0].bound.candidates)
+        handles = {label: mark for panel in panels for mark, label in zip(*_read_legend(panel), strict=True)}
         if len(handles) > 1:
             drawn.legend(handles.values(), handles.keys(), loc="outside right center", frameon=False)
     return drawn
 
 
-def _legend(panel: Any) -> tuple[list[Any], list[str]]:
+def _read_legend(panel: Any) -> tuple[list[Any], list[str]]:
     handles, labels = panel.get_legend_handles_labels()
     return handles, labels
 
 
-def _panel(axes: Any, findings: Sequence[Finding], labels: Sequence[str]) -> None:
+def _draw_panel(axes: Any, findings: Sequence[Finding], labels: Sequence[str]) -> None:
     """Draw one attack."""
-    epsilons = grid(findings)
+    epsilons = epsilon_grid(findings)
     ceiling = max(finding.bound.ceiling for finding in findings)
-    top = height(ceiling)
+    top = axis_top(ceiling)
     for number, label in enumerate(labels):
         beside = 1.03 ** (number - (len(labels) - 1) / 2)  # lines that coincide stay visible
-        _line(axes, [f for f in findings if f.label == label], epsilons, beside, number)
+        _draw_line(axes, [f for f in findings if f.label == label], epsilons, beside, number)
     axes.axhline(ceiling, linestyle="--", color=GREY, linewidth=1)
     axes.annotate(f"ceiling {ceiling:.2f}", (0.01, ceiling), (0, 3), xycoords=("axes fraction", "data"),
                   textcoords="offset points", color=GREY, fontsize=8)  # fmt: skip
     axes.set(
         xscale="log", ylim=(-0.04 * top, top), xlabel="nominal $\\epsilon$, per the mechanism's own unit"
     )
-    labelled = room_for(epsilons)
+    labelled = labels_with_room(epsilons)
     axes.set_xticks(epsilons, [f"{epsilon:g}" if epsilon in labelled else "" for epsilon in epsilons])
     room = max(1.4, (epsilons[-1] / epsilons[0]) ** 0.28)  # for the word at the ceiling
     axes.set_xlim(epsilons[0] / room, epsilons[-1] * 1.4)
     axes.minorticks_off()
     bound = findings[0].bound
     axes.set_title(
-        plain(f"{findings[0].attack}, k = {bound.candidates:,}, {bound.trials:,} trials"), fontsize=9
+        escape_label(f"{findings[0].attack}, k = {bound.candidates:,}, {bound.trials:,} trials"), fontsize=9
     )
     axes.grid(axis="y", color="#dddddd", linewidth=0.5)
     axes.spines["top"].set_visible(False)
 
 
-def _decades(axes: Any, label: str) -> None:
-    """Mark powers of ten, where the epsilons are nobody's round numbers."""
+def _mark_decades(axes: Any, label: str) -> None:
+    """Mark powers of ten, for epsilons that are not round numbers."""
     low, high = axes.get_xlim()
     axes.set_xlabel(label)
     powers = [10.0**n for n in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
@@ -125,25 +126,27 @@ def _decades(axes: Any, label: str) -> None:
         axes.set_xticks(powers, [f"{power:,g}" if power < 1e6 else f"{power:.0e}" for power in powers])
 
 
-def _line(axes: Any, findings: Sequence[Finding], epsilons: Sequence[float], beside: float, n: int) -> None:
+def _draw_line(
+    axes: Any, findings: Sequence[Finding], epsilons: Sequence[float], beside: float, n: int
+) -> None:
     """Draw one mechanism: its lower bounds, and bars to the upper end of the attack's success."""
     if not findings:
         return
     colour, marker = STYLES[n % len(STYLES)]
-    points = [(at * beside, finding.bound) for finding in findings for at in places(finding, epsilons)]
+    points = [(at * beside, finding.bound) for finding in findings for at in find_places(finding, epsilons)]
     points.sort(key=lambda point: point[0])
     lower = [bound.lower for _, bound in points]
-    # an infinite end leaves the figure at its top, where the axis cuts it
+    # an infinite upper end is cut off at the top of the figure
     above = [min(bound.upper, 10 * bound.ceiling + 10) - bound.lower for _, bound in points]
     axes.errorbar(
-        [x for x, _ in points], lower, yerr=[[0.0] * len(points), above], label=plain(findings[0].label),
-        color=colour, marker=marker, markersize=5, linewidth=1.3, elinewidth=0.8, capsize=2,
-        linestyle=":" if math.isinf(findings[0].epsilon) else "-",
+        [x for x, _ in points], lower, yerr=[[0.0] * len(points), above],
+        label=escape_label(findings[0].label), color=colour, marker=marker, markersize=5, linewidth=1.3,
+        elinewidth=0.8, capsize=2, linestyle="-" if findings[0].epsilon.is_given else ":",
     )  # fmt: skip
 
 
-def _success_axis(axes: Any, candidates: int) -> None:
-    """Write the success rate that corresponds to eps_emp on the right-hand side."""
+def _add_success_axis(axes: Any, candidates: int) -> None:
+    """Add an axis on the right with the success rates that correspond to eps_emp."""
     marks = success_marks(candidates, axes.get_ylim()[1])
     other = axes.secondary_yaxis("right")
     other.set_yticks([at for _, at in marks], [name for name, _ in marks])
@@ -151,9 +154,9 @@ def _success_axis(axes: Any, candidates: int) -> None:
 
 
 def success_marks(candidates: int, top: float) -> list[tuple[str, float]]:
-    """Return success rates and the eps_emp that each stands beside, with room for every label.
+    """Return success rates and the eps_emp of each, with room for every label.
 
-    Blind guessing stands at 0; the others are tried in the order in which they help a reader.
+    Blind guessing is at 0; the others are tried in the order in which they help a reader.
     """
     marks = [(f"{1 / candidates:.2g}", 0.0)]
     for success in _SUCCESSES:
@@ -163,32 +166,33 @@ def success_marks(candidates: int, top: float) -> list[tuple[str, float]]:
     return sorted(marks, key=lambda mark: mark[1])
 
 
-def room_for(epsilons: Sequence[float], share: float = 0.13) -> list[float]:
+def labels_with_room(epsilons: Sequence[float], share: float = 0.13) -> list[float]:
     """Return the epsilons whose labels have room on a logarithmic axis; the last one always has."""
     width = math.log(epsilons[-1] / epsilons[0])
-    kept = [epsilons[-1]]
+    labelled_epsilons = [epsilons[-1]]
     for epsilon in epsilons[:-1]:
-        if all(abs(math.log(epsilon / other)) > share * width for other in kept):
-            kept.append(epsilon)
-    return sorted(kept)
+        if all(abs(math.log(epsilon / other)) > share * width for other in labelled_epsilons):
+            labelled_epsilons.append(epsilon)
+    return sorted(labelled_epsilons)
 
 
-def height(ceiling: float) -> float:
+def axis_top(ceiling: float) -> float:
     """Return where the axis of eps_emp ends: a little above the ceiling."""
     return ceiling * 1.12 + 0.3
 
 
-def grid(findings: Sequence[Finding]) -> list[float]:
-    """Return the epsilons of the axis; where no mechanism takes one, a place to draw them at."""
-    return sorted({f.epsilon for f in findings if not math.isinf(f.epsilon)}) or [1.0]
+def epsilon_grid(findings: Sequence[Finding]) -> list[float]:
+    """Return the epsilons of the axis; if no mechanism takes one, a single place to draw them at."""
+    epsilons = distinct_epsilons(finding.epsilon for finding in findings)
+    return [float(epsilon) for epsilon in epsilons if epsilon.is_given] or [1.0]
 
 
-def places(finding: Finding, epsilons: Sequence[float]) -> Sequence[float]:
-    """Return where a finding is drawn: everywhere, where the mechanism takes no epsilon."""
-    return epsilons if math.isinf(finding.epsilon) else [finding.epsilon]
+def find_places(finding: Finding, epsilons: Sequence[float]) -> Sequence[float]:
+    """Return where a finding is drawn: at every epsilon if the mechanism takes none."""
+    return [finding.epsilon] if finding.epsilon.is_given else epsilons
 
 
-def plain(text: str) -> str:
-    """Return a label that matplotlib shows as it is: no mathematics, and never hidden as a private one."""
+def escape_label(text: str) -> str:
+    """Return a label that matplotlib shows literally: without mathematics, never hidden for an underscore."""
     shown = text.replace("\\", "\\\\").replace("$", r"\$")
     return f" {shown}" if shown.startswith("_") else shown

@@ -1,16 +1,18 @@
-"""The files that every run ends with: summary.json, report.md, estimates.parquet, report.html."""
+"""The files written at the end of every run: summary.json, report.md, estimates.parquet, report.html."""
 
 import json
 
 import polars as pl
 
 from tedaudit.reports.markdown import markdown_list
+from tedaudit.reports.models import models_section
 from tedaudit.reports.page import write_page
-from tedaudit.reports.safe import redacted
-from tedaudit.reports.table import markdown_tables, post_processing_table, reading
+from tedaudit.reports.redaction import redact_result
+from tedaudit.reports.table import explain_table, markdown_tables, post_processing_table
 from tedaudit.reports.utility import Utility, read_utility
-from tedaudit.results.reading import AuditResult
-from tedaudit.store.directory import RunDirectory, write_atomically, write_frame
+from tedaudit.results.findings import AuditResult
+from tedaudit.results.verdict import headline
+from tedaudit.store.files import write_atomically, write_frame
 
 
 def write_reports(
@@ -18,42 +20,41 @@ def write_reports(
 ) -> AuditResult:
     """Write all of them into the run directory, and return the result as they show it.
 
-    Only report.html holds texts of the corpus, and none where it is redacted. Without `utility`, what the
-    run's utility.json tells is shown.
+    Only report.html contains texts of the corpus, and none if it is redacted. Without `utility`, the run's
+    utility.json is shown.
     """
-    shown = redacted(result, RunDirectory(result.folder).manifest()) if redact else result
+    run = result.run
+    shown = redact_result(result, run.manifest()) if redact else result
     summary = json.dumps(shown.to_dict(), indent=2, ensure_ascii=False)
-    write_atomically(result.folder / "summary.json", summary.encode())
-    write_atomically(result.folder / "report.md", markdown(shown).encode())
+    write_atomically(run.summary, summary.encode())
+    write_atomically(run.report, markdown(shown).encode())
     if shown.findings:
-        rows = [_flat(finding.to_dict()) for finding in shown]
+        rows = [_flatten(finding.to_dict()) for finding in shown]
         frame = pl.DataFrame(rows, infer_schema_length=None)
-        write_frame(result.folder / "estimates.parquet", frame, "estimates")
+        write_frame(run.estimates, frame, "estimates")
     if page:
         write_page(
-            result, shown, redact=redact, utility=read_utility(result.folder) if utility is None else utility
+            result, shown, redact=redact, utility=read_utility(run.utility) if utility is None else utility
         )
     return shown
 
 
 def markdown(result: AuditResult) -> str:
     """Return the report as Markdown."""
-    verdict = (
-        "At least one claim is **violated**." if result.violated else "No claim was refuted by these attacks."
-    )
+    decided = headline(finding.verdict for finding in result)
     notes = markdown_list(result.notes)
     effect = post_processing_table(result)
-    found = (
-        f"{verdict} The largest lower bound found is {result.epsilon:.2f}.\n\n"
-        f"{reading(result.findings)}\n\n{markdown_tables(result)}{effect}"
+    body = (
+        f"{decided} The largest lower bound found is {result.eps_emp:.2f}.\n\n"
+        f"{explain_table(result.findings)}\n\n{markdown_tables(result)}{effect}"
     )
     if not result.findings:
-        found = "No attack has finished a block yet: there is nothing to estimate from."
-    return f"# Audit {result.name}\n\n{found}\n\n## Notes\n\n{notes}\n"
+        body = "No attack has finished a block yet: there is nothing to estimate from."
+    return f"# Audit {result.name}\n\n{body}\n\n{models_section(result.models)}## Notes\n\n{notes}\n"
 
 
-def _flat(row: dict[str, object]) -> dict[str, object]:
+def _flatten(row: dict[str, object]) -> dict[str, object]:
     claim = row.pop("claim")
     keys = ("epsilon", "unit", "delta", "max_units", "neighbours", "actual", "total", "total_delta")
-    found = claim if isinstance(claim, dict) else dict.fromkeys(keys)
-    return {**row, **{f"claim_{key}": found[key] for key in keys}}
+    values = claim if isinstance(claim, dict) else dict.fromkeys(keys)
+    return {**row, **{f"claim_{key}": values[key] for key in keys}}

@@ -1,4 +1,4 @@
-"""Markdown that shows names and texts as they are."""
+"""Markdown that shows names and texts literally."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -6,12 +6,12 @@ _MARKS = frozenset("&<>|`*[]\\")
 
 
 def markdown_text(text: str) -> str:
-    """Return a text as Markdown that shows it: no table, tag, link or line can begin in it."""
+    """Return a text escaped for Markdown, so that it cannot start a table, tag, link or line."""
     return "".join(f"&#{ord(c)};" if c in _MARKS or not c.isprintable() else c for c in text)
 
 
 def markdown_list(lines: Iterable[str]) -> str:
-    """Return a list with an entry per line."""
+    """Return a list with one entry per line."""
     return "\n".join(f"- {markdown_text(line)}" for line in lines)
 
 

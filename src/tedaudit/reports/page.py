@@ -1,7 +1,7 @@
 """The report as one page: works offline, sends nothing, and shows every text as text.
 
-The page is a template with a style sheet, scripts and the data as JSON. Nothing is put together from
-texts here or in the scripts, and a content security policy lets only these very scripts run.
+The page is a template with a style sheet, scripts and the data as JSON. Neither this module nor the
+scripts build markup from texts, and a content security policy allows only these scripts to run.
 """
 
 import base64
@@ -15,15 +15,15 @@ from typing import Any
 
 import yaml
 
-from tedaudit.reports.cards import cards_of
 from tedaudit.reports.chart import chart_finding, chart_plans
-from tedaudit.reports.safe import redacted_spec, safe_json, shown_plans
+from tedaudit.reports.plugin_cards import describe_plugins
+from tedaudit.reports.redaction import redact_spec, rename_plans, safe_json
 from tedaudit.reports.sample import Sample, take_sample
 from tedaudit.reports.summary import headline, paragraphs, tiles
-from tedaudit.reports.table import HEADINGS, RIGHT, reading
-from tedaudit.reports.utility import Utility, redacted_utility
-from tedaudit.results.reading import AuditResult
-from tedaudit.store.directory import RunDirectory, write_atomically
+from tedaudit.reports.table import HEADINGS, RIGHT, explain_table
+from tedaudit.reports.utility import Utility, redact_utility
+from tedaudit.results.findings import AuditResult
+from tedaudit.store.files import write_atomically
 from tedaudit.version import __version__
 
 SCRIPTS = ("elements.js", "charts.js", "explorer.js", "page.js")
@@ -33,21 +33,20 @@ def write_page(
     original: AuditResult, shown: AuditResult, *, redact: bool, utility: Utility | None = None
 ) -> Path:
     """Write report.html; `shown` is the result as it may be shown, the same findings in the same order."""
-    run = RunDirectory(original.folder)
-    manifest = run.manifest()
-    sample = take_sample(run, original.findings, redacted=redact)
-    manifest = shown_plans(original, shown, manifest)
+    manifest = original.run.manifest()
+    sample = take_sample(original, redacted=redact)
+    manifest = rename_plans(original, shown, manifest)
     data = page_data(shown, manifest, sample, redact=redact)
-    useful = utility or Utility()
+    study = utility or Utility()
     labels = [finding.label for finding in original]
-    data["utility"] = (redacted_utility(useful, labels) if redact else useful).to_dict()
-    path = original.folder / "report.html"
+    data["utility"] = (redact_utility(study, labels) if redact else study).to_dict()
+    path = original.run.page
     write_atomically(path, html(data).encode())
     return path
 
 
 def charts_missing() -> str:
-    """Return how to get charts where they cannot be drawn, or nothing."""
+    """Return how to get charts if they cannot be drawn, otherwise an empty string."""
     if importlib.util.find_spec("plotly") is not None:
         return ""
     return "report.html has no charts: Plotly is not installed. pip install 'tedaudit[reports]'"
@@ -57,13 +56,13 @@ def page_data(
     result: AuditResult, manifest: Mapping[str, Any], sample: Sample, *, redact: bool
 ) -> dict[str, Any]:
     """Return everything that the page shows, as plain data."""
-    spec = redacted_spec(manifest["spec"]) if redact else manifest["spec"]
+    spec = redact_spec(manifest["spec"]) if redact else manifest["spec"]
     return {
         "name": result.name, "written": manifest.get("written", ""), "version": __version__,
         "folder": "RUN" if redact else str(result.folder), "redacted": redact,
         "headline": headline(result), "violated": result.violated, "tiles": tiles(result),
         "paragraphs": paragraphs(result, manifest), "notes": list(result.notes),
-        "reading": reading(result.findings) if result.findings else "",
+        "reading": explain_table(result.findings) if result.findings else "",
         "plans": chart_plans(result, manifest),
         "headings": HEADINGS, "right": sorted(RIGHT),
         "findings": [chart_finding(finding) for finding in result],
@@ -71,26 +70,29 @@ def page_data(
             "texts": sample.texts, "trials": sample.trials, "of": sample.of,
             "per_table": sample.per_table, "cut": sample.cut,
         },
-        "cards": cards_of(spec), "manifest": _manifest(manifest, spec, result), "missing": charts_missing(),
+        "cards": describe_plugins(spec), "manifest": _describe_manifest(manifest, spec, result),
+        "missing": charts_missing(),
     }  # fmt: skip
 
 
 def html(data: Mapping[str, Any], template: str = "template.html", names: Sequence[str] = SCRIPTS) -> str:
     """Return the page around its data."""
-    scripts = [_plotly(), *(_asset(name) for name in names)]
+    scripts = [_read_plotly(), *(_read_asset(name) for name in names)]
     allowed = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
     nothing_else = "default-src 'none'; base-uri 'none'; form-action 'none'"
     parts = {
         "policy": f"{nothing_else}; style-src 'unsafe-inline'; img-src data: blob:; script-src {allowed}",
-        "style": _asset("style.css"),
-        "calibration": _asset("calibration.html"),
+        "style": _read_asset("style.css"),
+        "calibration": _read_asset("calibration.html"),
         "data": safe_json(data),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match.group(1)], _asset(template))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match.group(1)], _read_asset(template))
 
 
-def _manifest(manifest: Mapping[str, Any], spec: Mapping[str, Any], result: AuditResult) -> dict[str, Any]:
+def _describe_manifest(
+    manifest: Mapping[str, Any], spec: Mapping[str, Any], result: AuditResult
+) -> dict[str, Any]:
     corpus, machine = manifest["corpus"], manifest.get("machine", {})
     about = {key: machine[key] for key in ("system", "cores", "device") if key in machine}
     return {
@@ -101,21 +103,21 @@ def _manifest(manifest: Mapping[str, Any], spec: Mapping[str, Any], result: Audi
             "name": corpus["name"], "texts": f"{corpus['texts']:,}", "splits": ", ".join(corpus["splits"]),
             "fingerprint": corpus["fingerprint"],
         },
-        "alpha": f"{result.alpha:g}",
+        "alpha": f"{result.alpha:g}", "models": [dict(model) for model in result.models],
     }  # fmt: skip
 
 
-def _asset(name: str) -> str:
+def _read_asset(name: str) -> str:
     return resources.files("tedaudit.reports").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _plotly() -> str:
-    """Return the library that draws the charts, or nothing where it is not installed."""
+def _read_plotly() -> str:
+    """Return the library that draws the charts, or an empty string if it is not installed."""
     if charts_missing():
         return ""
     from plotly.offline import get_plotlyjs
 
-    # a parser turns \r\n into \n before it checks the script against the policy
+    # a browser turns \r\n into \n before it checks the script against the policy
     script: str = get_plotlyjs().replace("\r\n", "\n").replace("\r", "\n")
     return re.sub(r"</(?=script)", r"<\\/", script, flags=re.IGNORECASE)
 

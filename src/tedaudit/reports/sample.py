@@ -1,8 +1,8 @@
-"""A sample of trials that a page can hold: the worst leaks of every table first, then trials by chance.
+"""A sample of trials that fits into a page: the worst leaks of every table first, then random trials.
 
 A run may have millions of trials; a page has room for some thousands. Every table of guesses gets
-the same share. Half of it are right guesses with the largest margin, half are drawn evenly from
-the rest. Where long texts would still make the page too large, every table gives up its last ones.
+the same share: half of it right guesses with the largest margin, half drawn uniformly from the rest.
+If long texts would still make the page too large, the last trials of every table are dropped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.reports.safe import safe_json
-from tedaudit.results.reading import Finding, guesses_of, rewrites_of
+from tedaudit.reports.redaction import safe_json
+from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.seeding import derive, uniforms
-from tedaudit.store.directory import RunDirectory, epsilon_name
 from tedaudit.types import Plan
 
 PER_TABLE = 200
@@ -30,7 +29,7 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Trials for the page; a trial names its texts by their place in `texts`."""
+    """Trials for the page; a trial names its texts by their index in `texts`."""
 
     texts: list[str]
     trials: list[dict[str, Any]]
@@ -39,16 +38,15 @@ class Sample:
     cut: bool  # whether a text was cut to its beginning
 
 
-def take_sample(run: RunDirectory, findings: Sequence[Finding], *, redacted: bool = False) -> Sample:
-    """Return a sample of the trials behind these findings; without any text where it is redacted."""
+def take_sample(result: AuditResult, *, redacted: bool = False) -> Sample:
+    """Return a sample of the trials behind the findings; without any text if it is redacted."""
+    findings = result.findings
     per_table = max(2, min(PER_TABLE, TOTAL // max(1, len(findings))))
-    plans = run.manifest()["plans"]
-    stored = {name: run.plan(name, plans[name]["key"]) for name in {f.plan for f in findings}}
-    texts = () if redacted else run.corpus().texts
+    plans = {name: result.run.read_plan(name) for name in {finding.plan for finding in findings}}
+    texts = () if redacted else result.run.corpus().texts
     tables = [
-        _table(run, number, finding, plan, per_table)
+        _sample_table(result, number, finding, plans[finding.plan], per_table)
         for number, finding in enumerate(findings)
-        if (plan := stored[finding.plan]) is not None
     ]
     keeper = _Keeper(texts, redacted=redacted)
     for trial in (trial for round_ in zip_longest(*tables) for trial in round_ if trial is not None):
@@ -59,7 +57,7 @@ def take_sample(run: RunDirectory, findings: Sequence[Finding], *, redacted: boo
 
 
 def choose(right: npt.NDArray[np.bool_], margin: npt.NDArray[Any], size: int, key: int) -> tuple[Rows, Rows]:
-    """Return the rows of the worst leaks, worst first, and an even draw of the others, in order of chance."""
+    """Return the rows of the worst leaks, worst first, and a uniform draw of the others in random order."""
     rows = np.flatnonzero(right)
     order = np.argsort(-np.nan_to_num(margin[rows].astype(np.float64), nan=-1.0), kind="stable")
     worst = rows[order[: size // 2]]
@@ -68,27 +66,27 @@ def choose(right: npt.NDArray[np.bool_], margin: npt.NDArray[Any], size: int, ke
     return worst, others[np.argsort(coins, kind="stable")[: size - len(worst)]]
 
 
-def _table(
-    run: RunDirectory, number: int, finding: Finding, plan: Plan, size: int
+def _sample_table(
+    result: AuditResult, number: int, finding: Finding, plan: Plan, size: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield a table's share, leaks and chance in turn, so that a cut at any point keeps some of both."""
-    where = (finding.label, epsilon_name(finding.epsilon))
-    guesses = guesses_of(run.root, finding)
+    """Yield a table's share, leaks and random trials in turn, so that a cut anywhere keeps some of both."""
+    setting = (finding.label, finding.epsilon.name)
+    guesses = result.guesses(finding)
     columns = guesses.read(["choice", "margin"])
     right = columns["choice"] == plan.secret[: len(columns["choice"])]
-    key = derive(0, "report", finding.plan, *where, finding.attack)
+    key = derive(0, "report", finding.plan, *setting, finding.attack)
     worst, chance = choose(right, columns["margin"], size, key)
     rows = np.sort(np.concatenate([worst, chance]))
-    outputs = rewrites_of(run.root, finding).outputs(plan.source[rows], plan.replicate[rows])
-    found = {
-        int(row): _trial(number, int(row), plan, guess, output)
+    outputs = result.rewrites(finding).outputs(plan.source[rows], plan.replicate[rows])
+    trials = {
+        int(row): _describe_trial(number, int(row), plan, guess, output)
         for row, guess, output in zip(rows, guesses.fetch(rows), outputs, strict=True)
     }
     pairs = zip_longest(worst.tolist(), chance.tolist())
-    return (found[row] for pair in pairs for row in pair if row is not None)
+    return (trials[row] for pair in pairs for row in pair if row is not None)
 
 
-def _trial(
+def _describe_trial(
     number: int, row: int, plan: Plan, guess: dict[str, Any], output: tuple[str, str]
 ) -> dict[str, Any]:
     """Return one trial; of many candidates those that matter: the best, the source and the guess."""
@@ -102,14 +100,14 @@ def _trial(
         "row": row,
         "right": choice == secret,
         "usable": bool(guess["usable"]),
-        "margin": finite(guess["margin"]),
+        "margin": to_json_number(guess["margin"]),
         "rank": int(guess["rank"]),
         "output": output[0],
         "error": output[1],
         "candidates": [
             {
                 "at": i if plan.candidates is None else int(plan.candidates[row, i]),
-                "score": finite(scores.get(i)),
+                "score": to_json_number(scores.get(i)),
                 "source": i == secret,
                 "guess": i == choice,
             }
@@ -118,8 +116,8 @@ def _trial(
     }
 
 
-def finite(value: float | None) -> float | None:
-    """Return a number that JSON can hold, at the precision at which scores count."""
+def to_json_number(value: float | None) -> float | None:
+    """Return a number that JSON can represent, rounded to the precision of scores; None if it cannot."""
     return round(float(value), 5) if value is not None and np.isfinite(value) else None
 
 
@@ -134,7 +132,7 @@ class _Keeper:
         self._bytes = 0
 
     def keep(self, trial: dict[str, Any]) -> bool:
-        """Take in a trial, or say that there is no room."""
+        """Keep a trial and return True, or return False if there is no room."""
         self._bytes += 140 + 60 * len(trial["candidates"])
         if self._redacted:
             trial["output"] = None

@@ -4,8 +4,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tedaudit.nominal import Nominal
 from tedaudit.reports.markdown import markdown_table, markdown_text
-from tedaudit.results.reading import AuditResult, Finding, post_processing
+from tedaudit.results.findings import AuditResult, Finding, post_processing
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,50 +18,50 @@ HEADINGS = (
 RIGHT = set(HEADINGS) - {"mechanism", "claim", "attack", "interval", "verdict"}
 
 
-def cells(finding: Finding) -> tuple[str, ...]:
+def format_cells(finding: Finding) -> tuple[str, ...]:
     """Return one finding as text, in the order of the headings."""
     bound = finding.bound
     return (
         finding.label,
-        "any" if math.isinf(finding.epsilon) else f"{finding.epsilon:g}",
+        finding.epsilon.label,
         "none" if finding.claim is None else str(finding.claim),
         finding.attack,
         f"{bound.correct:,} / {bound.guesses:,}",
-        _attainable(finding),
+        _format_attainable(finding),
         f"{bound.lower:.2f}",
-        f"{number(bound.point)} (to {number(bound.upper)})",
+        f"{format_number(bound.point)} (to {format_number(bound.upper)})",
         f"{bound.ceiling:.2f}",
-        _share(finding.measures.cosine),
-        _share(finding.measures.copied),
-        _share(finding.measures.empty),
-        _share(finding.measures.first),
+        _format_share(finding.measures.cosine),
+        _format_share(finding.measures.copied),
+        _format_share(finding.measures.empty),
+        _format_share(finding.measures.first),
         f"{finding.measures.own_rewrites:,}" if finding.measures.own_rewrites else "",
-        f"{finding.tally.unusable:,}",
-        f"{finding.tally.failed:,}",
-        finding.verdict,
+        f"{finding.counts.unusable:,}",
+        f"{finding.counts.failed:,}",
+        finding.verdict.name,
     )
 
 
-def _share(value: float | None) -> str:
+def _format_share(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
-def _attainable(finding: Finding) -> str:
-    """Return the success within reach, and which share of its advantage over chance this attack took."""
+def _format_attainable(finding: Finding) -> str:
+    """Return the attainable success, and what share of its advantage over chance this attack reached."""
     if finding.measures.attainable is None:
         return ""
-    taken = "" if finding.strength is None else f" ({max(0.0, finding.strength):.0%})"
-    return f"{finding.measures.attainable:.4f}{' saturated' if finding.saturated else taken}"
+    share = "" if finding.strength is None else f" ({max(0.0, finding.strength):.0%})"
+    return f"{finding.measures.attainable:.4f}{' saturated' if finding.saturated else share}"
 
 
 def shown_columns(findings: Sequence[Finding]) -> list[int]:
-    """Return which columns have anything in them."""
-    rows = [cells(finding) for finding in findings]
+    """Return the indices of columns that are not empty."""
+    rows = [format_cells(finding) for finding in findings]
     return [i for i in range(len(HEADINGS)) if any(row[i] for row in rows)]
 
 
-def number(value: float) -> str:
-    """Return a number that may be infinite."""
+def format_number(value: float) -> str:
+    """Return a number as text; it may be infinite."""
     return "inf" if math.isinf(value) else f"{value:.2f}"
 
 
@@ -69,13 +70,13 @@ def plans(result: AuditResult) -> list[str]:
     return list(dict.fromkeys(finding.plan for finding in result))
 
 
-def reading(findings: Sequence[Finding]) -> str:
-    """Return how to read the numbers, with the error that the bounds really have."""
+def explain_table(findings: Sequence[Finding]) -> str:
+    """Return how to read the numbers, with the actual error of the bounds."""
     errors = sorted({finding.bound.error for finding in findings})
-    told = " or ".join(f"{error:g}" for error in errors)
+    levels = " or ".join(f"{error:g}" for error in errors)
     return (
         "eps_emp is a lower bound on the true epsilon between two texts, wrong with probability at most "
-        f"{told} per row. The interval (point, upper end) is of this attack's success: no attack proves "
+        f"{levels} per row. The interval (point, upper end) is of this attack's success: no attack proves "
         "privacy. The ceiling is what eps_emp would be had every guess been right. A verdict shares that "
         "error among all claims tested."
     )
@@ -86,31 +87,34 @@ def rich_tables(result: AuditResult) -> list["Table"]:
     from rich.table import Table
     from rich.text import Text
 
-    made = []
+    tables = []
     for plan in plans(result):
         table = Table(title=Text(f"{result.name}: {plan}"), title_justify="left", header_style="bold")
-        some = [finding for finding in result if finding.plan == plan]
-        columns = shown_columns(some)
+        findings = [finding for finding in result if finding.plan == plan]
+        columns = shown_columns(findings)
         for heading in (HEADINGS[i] for i in columns):
             table.add_column(heading, justify="right" if heading in RIGHT else "left", overflow="fold")
-        for finding in some:
-            style = "red" if finding.verdict == "violated" else ""
-            told = cells(finding)
-            table.add_row(*(Text(told[i]) for i in columns), style=style)  # Text: a label is no markup
-        made.append(table)
-    return made
+        for finding in findings:
+            style = "red" if finding.verdict.is_violation else ""
+            row = format_cells(finding)
+            table.add_row(*(Text(row[i]) for i in columns), style=style)  # Text: a label is not markup
+        tables.append(table)
+    return tables
 
 
 def post_processing_table(result: AuditResult) -> str:
-    """Return, as Markdown, what a decoder hides of its latent; nothing where no latent was attacked."""
+    """Return, as Markdown, how much of a latent its decoder hides; empty if no latent was attacked."""
     rows = post_processing(result)
     if not rows:
         return ""
     figures = ("internal", "external", "effect")
     lines = [
-        (row["plan"], row["mechanism"], f"{row['epsilon']:g}", *(f"{row[key]:.2f}" for key in figures))
+        (
+            row["plan"], row["mechanism"], Nominal.of(row["epsilon"]).label,
+            *(f"{row[key]:.2f}" for key in figures),
+        )
         for row in rows
-    ]
+    ]  # fmt: skip
     title = "Post-processing effect: eps_emp on the latent less that on the text"
     return f"\n\n### {title}\n\n" + markdown_table(("plan", "mechanism", "epsilon", *figures), lines)
 
@@ -119,9 +123,9 @@ def markdown_tables(result: AuditResult) -> str:
     """Return one Markdown table per plan."""
     parts = []
     for plan in plans(result):
-        some = [finding for finding in result if finding.plan == plan]
-        columns = shown_columns(some)
-        rows = [[cells(finding)[i] for i in columns] for finding in some]
+        findings = [finding for finding in result if finding.plan == plan]
+        columns = shown_columns(findings)
+        rows = [[format_cells(finding)[i] for i in columns] for finding in findings]
         table = markdown_table([HEADINGS[i] for i in columns], rows)
         parts.append(f"### Plan {markdown_text(plan)}\n\n{table}")
     return "\n\n".join(parts)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.reports.safe import renamed
+from tedaudit.reports.redaction import rename_labels
 
 FILE = "utility.json"
 SCORE, PRIVATE = " F1", " F1 (private: lower is better)"
@@ -17,10 +17,10 @@ _COLUMNS = ("mechanism", "epsilon", "task", "score", "spread")
 
 @dataclass(frozen=True, slots=True)
 class Utility:
-    """What classifiers learn from rewrites; the caption says in words what the scores are."""
+    """What classifiers learn from rewrites; the caption explains the scores."""
 
-    rows: Sequence[Mapping[str, Any]] = ()  # of mechanism, epsilon, task, score, spread
-    tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # upper, lower, private: by title
+    rows: Sequence[Mapping[str, Any]] = ()  # mechanism, epsilon, task, score, spread
+    tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # upper, lower, private; by title
     caption: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -28,35 +28,34 @@ class Utility:
         return {"rows": list(self.rows), "tasks": dict(self.tasks), "caption": self.caption}
 
 
-def read_utility(folder: Path) -> Utility:
-    """Return what a run's utility.json tells; nothing where there is no such file."""
-    path = folder / FILE
+def read_utility(path: Path) -> Utility:
+    """Return the content of a run's utility.json; empty if there is no such file."""
     if not path.is_file():
         return Utility()
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        rows = [{column: row[column] for column in _COLUMNS} for row in told["rows"]]
+        content = json.loads(path.read_text(encoding="utf-8"))
+        rows = [{column: row[column] for column in _COLUMNS} for row in content["rows"]]
         tasks = {
-            one["task"]: {
-                "upper": one["upper"]["score"], "lower": one["lower"], "private": one["role"] == "private"
+            task["task"]: {
+                "upper": task["upper"]["score"], "lower": task["lower"], "private": task["role"] == "private"
             }
-            for one in told["tasks"]
+            for task in content["tasks"]
         }  # fmt: skip
-        return Utility(rows, tasks, str(told.get("caption", "")))
+        return Utility(rows, tasks, str(content.get("caption", "")))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunDirectoryError(
             f"'{path}' is damaged ({error!r}). Delete it, or write it again with `tedaudit utility --run`."
         ) from error
 
 
-def redacted_utility(utility: Utility, labels: Sequence[str]) -> Utility:
+def redact_utility(utility: Utility, labels: Sequence[str]) -> Utility:
     """Return it without mechanisms and columns whose names could be texts, and without the caption."""
-    mechanisms = renamed("mechanism", [*labels, *(row["mechanism"] for row in utility.rows)])
+    mechanisms = rename_labels("mechanism", [*labels, *(row["mechanism"] for row in utility.rows)])
     titles = list(dict.fromkeys(str(row["task"]) for row in utility.rows))
     ends = {title: next((end for end in (PRIVATE, SCORE) if title.endswith(end)), "") for title in titles}
-    columns = renamed("task", [title.removesuffix(ends[title]) for title in titles])
+    columns = rename_labels("task", [title.removesuffix(ends[title]) for title in titles])
     shown = {title: columns[title.removesuffix(ends[title])] + ends[title] for title in titles}
     rows = [
         {**row, "mechanism": mechanisms[row["mechanism"]], "task": shown[row["task"]]} for row in utility.rows
     ]
-    return Utility(rows, {shown[task]: one for task, one in utility.tasks.items() if task in shown})
+    return Utility(rows, {shown[task]: lines for task, lines in utility.tasks.items() if task in shown})

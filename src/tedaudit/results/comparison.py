@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.estimators import clopper_pearson, confidence_sequence
-from tedaudit.estimators.bound import checked_alpha
+from tedaudit.estimators.bound import check_alpha
 from tedaudit.estimators.paired import (
     PairedCounts,
     epsilon_bootstrap,
@@ -23,18 +23,19 @@ from tedaudit.estimators.paired import (
     separate_intervals,
     smoothed_success,
 )
+from tedaudit.nominal import NO_EPSILON, Nominal, distinct_epsilons
 from tedaudit.results.lineups import (
     Axis,
     LineUp,
-    Opened,
+    OpenedRun,
     Side,
     difference_of_plans,
     line_ups,
     open_runs,
-    with_reference,
+    put_first,
 )
 from tedaudit.seeding import derive, uniforms
-from tedaudit.store.directory import RunDirectory, epsilon_name
+from tedaudit.store.directory import RunDirectory
 
 _DRAWS = 4000  # of the bootstrap: at alpha = 0.01 an end is the 20th from outside
 
@@ -62,14 +63,14 @@ class Comparison:
     """Two findings side by side."""
 
     plan: str
-    epsilon: float  # infinite: neither mechanism takes one
+    epsilon: Nominal
     first: Side
     second: Side
     counts: PairedCounts | None  # on the trials that both have; None: not the same trials
     unpaired: str  # why not
-    success: Span | None  # None where the sides had different numbers of candidates
-    epsilon_emp: Span
-    p: float | None  # McNemar's; None where it is unpaired
+    success: Span | None  # None if the sides had different numbers of candidates
+    eps_emp: Span
+    p: float | None  # McNemar's; None if it is unpaired
     differs: bool = False  # at an error of alpha for all comparisons together
 
     @property
@@ -81,7 +82,7 @@ class Comparison:
         """Return the comparison safe for JSON."""
         return {
             "plan": self.plan,
-            "epsilon": None if math.isinf(self.epsilon) else self.epsilon,
+            "epsilon": self.epsilon.json,
             "first": self.first.to_dict(),
             "second": self.second.to_dict(),
             "paired": self.counts is not None,
@@ -89,7 +90,7 @@ class Comparison:
             "counts": None if self.counts is None else asdict(self.counts),
             "any_time": self.any_time,
             "success_difference": None if self.success is None else self.success.to_dict(),
-            "epsilon_difference": self.epsilon_emp.to_dict(),
+            "eps_emp_difference": self.eps_emp.to_dict(),
             "p": self.p,
             "differs": self.differs,
         }
@@ -100,16 +101,16 @@ class Agreement:
     """Whether two runs or two attacks rank the mechanisms alike at one epsilon."""
 
     plan: str
-    epsilon: float
+    epsilon: Nominal
     within: str  # what both have in common: the attack, or the run
     first: str
     second: str
     mechanisms: int
-    tau: float | None  # None where one of them ranks all alike
+    tau: float | None  # None if one of them ranks all alike
 
     def to_dict(self) -> dict[str, Any]:
         """Return it safe for JSON."""
-        return {**asdict(self), "epsilon": None if math.isinf(self.epsilon) else self.epsilon}
+        return {**asdict(self), "epsilon": self.epsilon.json}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ class Compared:
     comparisons: tuple[Comparison, ...]
     agreements: tuple[Agreement, ...]
     notes: tuple[str, ...]
-    opened: tuple[Opened, ...] = ()  # the runs themselves, for a chart of all their findings
+    opened: tuple[OpenedRun, ...] = ()  # the runs themselves, for a chart of all their findings
 
     @property
     def corpora(self) -> list[dict[str, Any]]:
@@ -133,21 +134,22 @@ class Compared:
         """Return it safe for JSON."""
         return {
             "by": self.by, "alpha": self.alpha, "runs": list(self.runs),
-            "comparisons": [one.to_dict() for one in self.comparisons],
-            "agreements": [one.to_dict() for one in self.agreements], "notes": list(self.notes),
+            "comparisons": [comparison.to_dict() for comparison in self.comparisons],
+            "agreements": [agreement.to_dict() for agreement in self.agreements], "notes": list(self.notes),
         }  # fmt: skip
 
 
-def compare(
+def compare_runs(
     runs: Sequence[RunDirectory], by: Axis | None = None, against: str | None = None, alpha: float = 0.01
 ) -> Compared:
     """Compare the members of an axis with the first one, or with `against`; no model is loaded."""
-    alpha = checked_alpha(alpha)
+    alpha = check_alpha(alpha)
     opened = open_runs(runs)
     axis: Axis = by or ("run" if len(runs) > 1 else "attack")
-    groups = _referenced(line_ups(opened, axis), axis, against)
-    compared = [_compared(group, one, two, alpha) for group, one, two in _pairs(groups)]
-    rows = tuple(replace(one, differs=_differs(one, alpha / len(compared))) for one in compared)
+    groups = _choose_reference(line_ups(opened, axis), axis, against)
+    compared = [_compare_sides(group, first, second, alpha) for group, first, second in _pairs(groups)]
+    share = alpha / len(compared)
+    rows = tuple(replace(comparison, differs=_differs(comparison, share)) for comparison in compared)
     agreements = () if axis == "mechanism" else tuple(_agreements(groups))
     about = tuple(
         {
@@ -160,7 +162,7 @@ def compare(
     return Compared(axis, alpha, about, rows, agreements, notes, tuple(opened))
 
 
-def _referenced(groups: Sequence[LineUp], axis: Axis, against: str | None) -> list[LineUp]:
+def _choose_reference(groups: Sequence[LineUp], axis: Axis, against: str | None) -> list[LineUp]:
     """Return the line-ups with the reference first; those that lack it are left out."""
     if against is None:
         return list(groups)
@@ -168,54 +170,54 @@ def _referenced(groups: Sequence[LineUp], axis: Axis, against: str | None) -> li
     if against not in names:
         raise SpecError(
             f"There is no {axis} '{against}' to compare with.{did_you_mean(against, names)} "
-            f"Side by side stand: {listed(names)}."
+            f"There are: {join_names(names)}."
         )
-    return [with_reference(one, against) for one in groups if against in {side.member for side in one.sides}]
+    return [put_first(group, against) for group in groups if against in {side.member for side in group.sides}]
 
 
 def _pairs(groups: Sequence[LineUp]) -> Iterator[tuple[LineUp, Side, Side]]:
     """Yield what is compared; two mechanisms that take no epsilon are compared once, not at every one."""
-    done = set()
+    compared = set()
     for group in groups:
         first = group.sides[0]
         for second in group.sides[1:]:
-            both = math.isinf(first.finding.epsilon) and math.isinf(second.finding.epsilon)
-            mark = (group.plan, group.within, first.finding, second.finding)
-            if second.member != first.member and not (both and mark in done):
-                yield (replace(group, epsilon=math.inf) if both else group), first, second
-                done.add(mark)
+            neither = not first.finding.epsilon.is_given and not second.finding.epsilon.is_given
+            pair = (group.plan, group.within, first.finding, second.finding)
+            if second.member != first.member and not (neither and pair in compared):
+                yield (replace(group, epsilon=NO_EPSILON) if neither else group), first, second
+                compared.add(pair)
 
 
-def _compared(group: LineUp, first: Side, second: Side, alpha: float) -> Comparison:
-    why = difference_of_plans(first, second)
-    if why:
-        success, epsilon = _separately(first, second, alpha)
-        return Comparison(group.plan, group.epsilon, first, second, None, why, success, epsilon, None)
-    rights = [side.run.rights(side.finding) for side in (first, second)]
-    trials = min(map(len, rights))
-    counts = paired_counts(rights[0][:trials], rights[1][:trials])
+def _compare_sides(group: LineUp, first: Side, second: Side, alpha: float) -> Comparison:
+    reason = difference_of_plans(first, second)
+    if reason:
+        success, eps_emp = _compare_separately(first, second, alpha)
+        return Comparison(group.plan, group.epsilon, first, second, None, reason, success, eps_emp, None)
+    outcomes = [side.run.outcomes(side.finding) for side in (first, second)]
+    trials = min(map(len, outcomes))
+    counts = paired_counts(outcomes[0][:trials], outcomes[1][:trials])
     any_time = first.any_time or second.any_time
     ends = paired_interval(counts, alpha, confidence_sequence if any_time else clopper_pearson)
     success = Span((counts.second_only - counts.first_only) / trials, *ends)
-    epsilon = _epsilon(counts, first, second, alpha)
+    eps_emp = _compare_epsilons(counts, first, second, alpha)
     p = mcnemar(counts, any_time=any_time)
-    return Comparison(group.plan, group.epsilon, first, second, counts, "", success, epsilon, p)
+    return Comparison(group.plan, group.epsilon, first, second, counts, "", success, eps_emp, p)
 
 
-def _epsilon(counts: PairedCounts, first: Side, second: Side, alpha: float) -> Span:
+def _compare_epsilons(counts: PairedCounts, first: Side, second: Side, alpha: float) -> Span:
     """Return the difference of epsilons on the trials that both have."""
     rights = (counts.both + counts.first_only, counts.both + counts.second_only)
     value = _point(second, rights[1], counts.trials) - _point(first, rights[0], counts.trials)
     if first.any_time or second.any_time:  # a bootstrap knows nothing of other looks
         ranges = [confidence_sequence(right, counts.trials, alpha / 2) for right in rights]
         return Span(value, *_epsilon_ends(first, second, ranges))
-    where = [(s.run.name, s.finding.plan, s.finding.label, epsilon_name(s.finding.epsilon), s.finding.attack)
+    names = [(s.run.name, s.finding.plan, s.finding.label, s.finding.epsilon.name, s.finding.attack)
              for s in (first, second)]  # fmt: skip
-    coins = uniforms([derive(0, "compare", *where[0], *where[1])], 3 * _DRAWS)[0].reshape(_DRAWS, 3)
+    coins = uniforms([derive(0, "compare", *names[0], *names[1])], 3 * _DRAWS)[0].reshape(_DRAWS, 3)
     return Span(value, *epsilon_bootstrap(counts, (first.scale, second.scale), alpha, coins))
 
 
-def _separately(first: Side, second: Side, alpha: float) -> tuple[Span | None, Span]:
+def _compare_separately(first: Side, second: Side, alpha: float) -> tuple[Span | None, Span]:
     """Return the differences of findings on other trials: the interval of each, half of alpha to each."""
     bounds = [side.finding.bound for side in (first, second)]
     ranges = [
@@ -223,10 +225,10 @@ def _separately(first: Side, second: Side, alpha: float) -> tuple[Span | None, S
         for side, bound in zip((first, second), bounds, strict=True)
     ]
     points = [_point(side, side.finding.bound.correct, side.finding.bound.trials) for side in (first, second)]
-    epsilon = Span(points[1] - points[0], *_epsilon_ends(first, second, ranges))
+    eps_emp = Span(points[1] - points[0], *_epsilon_ends(first, second, ranges))
     if first.scale.candidates != second.scale.candidates:
-        return None, epsilon
-    return Span(bounds[1].success - bounds[0].success, *separate_intervals(*ranges)), epsilon
+        return None, eps_emp
+    return Span(bounds[1].success - bounds[0].success, *separate_intervals(*ranges)), eps_emp
 
 
 def _point(side: Side, right: int, trials: int) -> float:
@@ -234,51 +236,50 @@ def _point(side: Side, right: int, trials: int) -> float:
 
 
 def _epsilon_ends(first: Side, second: Side, ranges: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    one, two = (
+    ends = [
         (side.scale.epsilon(low), side.scale.epsilon(high))
         for side, (low, high) in zip((first, second), ranges, strict=True)
-    )
-    return separate_intervals(one, two)
+    ]
+    return separate_intervals(*ends)
 
 
-def _differs(one: Comparison, share: float) -> bool:
+def _differs(comparison: Comparison, share: float) -> bool:
     """Return whether the sides differ at this comparison's share of alpha."""
-    if one.p is not None:
-        return one.p <= share
-    success, epsilon = _separately(one.first, one.second, share)
-    return (success or epsilon).excludes_zero
+    if comparison.p is not None:
+        return comparison.p <= share
+    success, eps_emp = _compare_separately(comparison.first, comparison.second, share)
+    return (success or eps_emp).excludes_zero
 
 
 def _agreements(groups: Sequence[LineUp]) -> Iterator[Agreement]:
     """Yield Kendall's tau of eps_emp over the mechanisms; one without an epsilon is ranked at every one."""
     places = {(group.plan, group.within) for group in groups}
     for plan, within in sorted(places):
-        mine = [group for group in groups if (group.plan, group.within) == (plan, within)]
-        epsilons = sorted({group.epsilon for group in mine if not math.isinf(group.epsilon)})
-        for epsilon in epsilons or [math.inf]:
+        own = [group for group in groups if (group.plan, group.within) == (plan, within)]
+        for epsilon in distinct_epsilons(group.epsilon for group in own):
             ranked: dict[tuple[str, str], list[tuple[float, float]]] = {}
-            for group in (group for group in mine if group.epsilon in (epsilon, math.inf)):
+            for group in (group for group in own if group.epsilon.covers(epsilon)):
                 first = group.sides[0]
                 for other in group.sides[1:]:
-                    both = (first.finding.bound.lower, other.finding.bound.lower)
-                    ranked.setdefault((first.member, other.member), []).append(both)
-            for (one, two), values in ranked.items():
+                    bounds = (first.finding.bound.lower, other.finding.bound.lower)
+                    ranked.setdefault((first.member, other.member), []).append(bounds)
+            for (member, rival), values in ranked.items():
                 if len(values) > 1:
                     tau = rank_agreement(*zip(*values, strict=True))
-                    yield Agreement(plan, epsilon, within, one, two, len(values), tau)
+                    yield Agreement(plan, epsilon, within, member, rival, len(values), tau)
 
 
-def _notes(opened: Sequence[Opened], rows: Sequence[Comparison]) -> Iterator[str]:
+def _notes(opened: Sequence[OpenedRun], rows: Sequence[Comparison]) -> Iterator[str]:
     """Yield what a reader must know before believing a number."""
     used = {(side.run.number, side.finding) for row in rows for side in (row.first, row.second)}
     for run in opened:
-        pairs = {f.plan.partition("@")[0] for f in run.result if run.estimator(f) == "baseline"}
-        if pairs:
+        several = {f.plan_base for f in run.result if not f.one_guess_per_trial}
+        if several:
             yield (
-                f"{run.name}: {listed(pairs)} is not compared: a trial of the baseline estimator is a pair "
-                "of guesses, and neither right nor wrong as a whole"
+                f"{run.name}: {join_names(several)} is not compared: a trial of its estimator has several "
+                "guesses, and is neither right nor wrong as a whole"
             )
-        alone = [f for f in run.result if run.estimator(f) != "baseline" and (run.number, f) not in used]
+        alone = [f for f in run.result if f.one_guess_per_trial and (run.number, f) not in used]
         if alone:
             yield f"{run.name}: {len(alone)} of {len(run.result.findings)} findings have nothing beside them"
     if any(row.any_time for row in rows):

@@ -6,23 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.errors import SpecError, listed
+from tedaudit.errors import SpecError, join_names
 from tedaudit.estimators.paired import PairedCounts, paired_counts
-from tedaudit.results.reading import AuditResult, Finding, guesses_of, plan_of, read_result, rewrites_of
-from tedaudit.store.directory import RunDirectory, epsilon_name
+from tedaudit.nominal import Nominal
+from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.reading import read_result
+from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Plan
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One trial that an attack got right and the other one wrong."""
+    """One trial that one attack got right and the other wrong."""
 
     row: int
     right: str  # the attack that was
     margin: float  # of that attack
     output: str
     source: str
-    mistaken: str  # what the other attack named; nothing where it had no answer
+    mistaken: str  # what the other attack named; empty if it had no answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +33,14 @@ class Disagreement:
 
     plan: str
     mechanism: str
-    epsilon: float
+    epsilon: Nominal
     attacks: tuple[str, str]
     counts: PairedCounts
     examples: tuple[Example, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it safe for JSON, texts included."""
-        return {**asdict(self), "epsilon": epsilon_name(self.epsilon)}
+        return {**asdict(self), "epsilon": self.epsilon.name}
 
 
 def disagreements(
@@ -50,51 +52,52 @@ def disagreements(
     missing = [name for name in attacks if name not in known]
     if missing or attacks[0] == attacks[1]:
         raise SpecError(
-            f"Name two attacks of this run that differ, not {' and '.join(attacks)}. It has: {listed(known)}."
+            f"Name two attacks of this run that differ, not {' and '.join(attacks)}. It has: "
+            f"{join_names(known)}."
         )
-    found = [_compared(run, *pair, examples) for pair in _pairs(result, attacks, only)]
-    if not found:
+    compared = [_compare(result, *pair, examples) for pair in _pairs(result, attacks, only)]
+    if not compared:
         raise SpecError(
             f"No plan, mechanism and epsilon has both {attacks[0]} and {attacks[1]} with these filters."
         )
-    return found
+    return compared
 
 
 def _pairs(
     result: AuditResult, attacks: tuple[str, str], only: Mapping[str, str]
 ) -> Iterator[tuple[Finding, Finding]]:
     table = {(f.plan, f.label, f.epsilon, f.attack): f for f in result}
-    for plan, label, epsilon in dict.fromkeys((f.plan, f.label, f.epsilon) for f in result):
-        names = {"plan": plan, "mechanism": label, "epsilon": epsilon_name(epsilon)}
+    for plan, label, epsilon in dict.fromkeys(finding.setting for finding in result):
+        names = {"plan": plan, "mechanism": label, "epsilon": epsilon.name}
         both = [table.get((plan, label, epsilon, name)) for name in attacks]
         if both[0] and both[1] and all(names[key] == value for key, value in only.items()):
             yield both[0], both[1]
 
 
-def _compared(run: RunDirectory, first: Finding, second: Finding, count: int) -> Disagreement:
-    plan = plan_of(run, first.plan)
-    tables = [guesses_of(run.root, finding).read(["choice", "margin"]) for finding in (first, second)]
+def _compare(result: AuditResult, first: Finding, second: Finding, count: int) -> Disagreement:
+    plan = result.run.read_plan(first.plan)
+    tables = [result.guesses(finding).read(["choice", "margin"]) for finding in (first, second)]
     rows = min(len(columns["choice"]) for columns in tables)
     right = [columns["choice"][:rows] == plan.secret[:rows] for columns in tables]
     examples = [
         example
-        for one, other in ((0, 1), (1, 0))
-        for example in _examples(run, plan, (first, second)[one], right[one] & ~right[other],
-                                 (tables[one]["margin"], tables[other]["choice"]), count)
+        for winner, loser in ((0, 1), (1, 0))
+        for example in _examples(result, plan, (first, second)[winner], right[winner] & ~right[loser],
+                                 (tables[winner]["margin"], tables[loser]["choice"]), count)
     ]  # fmt: skip
     counts, pair = paired_counts(*right), (first.attack, second.attack)
     return Disagreement(first.plan, first.label, first.epsilon, pair, counts, tuple(examples))
 
 
 def _examples(
-    run: RunDirectory, plan: Plan, winner: Finding, which: Any, other: tuple[Any, Any], count: int
+    result: AuditResult, plan: Plan, winner: Finding, which: Any, other: tuple[Any, Any], count: int
 ) -> list[Example]:
     """Return the trials with the largest margins among those that only one attack got right."""
     margin, mistaken = other
     rows = np.flatnonzero(which)
     rows = rows[np.argsort(-margin[rows], kind="stable")][:count]
-    outputs = rewrites_of(run.root, winner).outputs(plan.source[rows], plan.replicate[rows])
-    texts = run.corpus().texts
+    outputs = result.rewrites(winner).outputs(plan.source[rows], plan.replicate[rows])
+    texts = result.run.corpus().texts
     return [
         Example(
             int(row), winner.attack, float(margin[row]), output, texts[plan.source[row]],

@@ -1,25 +1,26 @@
 """Reads runs for a comparison, and puts their findings side by side."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.errors import SpecError, listed
+from tedaudit.errors import SpecError, join_names
 from tedaudit.estimators.paired import Scale
-from tedaudit.results.reading import AuditResult, Finding, guesses_of, plan_of, read_result
-from tedaudit.store.directory import RunDirectory, difference
+from tedaudit.nominal import Nominal, distinct_epsilons
+from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.reading import read_result
+from tedaudit.store.directory import RunDirectory
+from tedaudit.store.files import difference
 from tedaudit.types import Plan
 
 Axis = Literal["run", "mechanism", "attack"]
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedRun:
     """A run with its findings; tables are read when they are asked for."""
 
     number: int
@@ -27,7 +28,7 @@ class Opened:
     store: RunDirectory
     result: AuditResult
 
-    @cached_property
+    @property
     def manifest(self) -> dict[str, Any]:
         """The manifest."""
         return self.store.manifest()
@@ -47,17 +48,13 @@ class Opened:
         """The version of tedaudit that wrote it."""
         return str(self.manifest.get("machine", {}).get("versions", {}).get("tedaudit", ""))
 
-    def estimator(self, finding: Finding) -> str:
-        """Return which estimator reads a finding's trials."""
-        return str(self.manifest["plans"][finding.plan]["estimator"])
-
     def plan(self, name: str) -> Plan:
         """Return a plan that findings were read from."""
-        return plan_of(self.store, name, self.manifest)
+        return self.store.read_plan(name)
 
-    def rights(self, finding: Finding) -> npt.NDArray[np.bool_]:
+    def outcomes(self, finding: Finding) -> npt.NDArray[np.bool_]:
         """Return of every complete trial whether the guess was right."""
-        choice = guesses_of(self.store.root, finding).read(["choice"])["choice"]
+        choice = self.result.guesses(finding).choices().choice
         return np.asarray(choice == self.plan(finding.plan).secret[: len(choice)], dtype=np.bool_)
 
 
@@ -65,14 +62,14 @@ class Opened:
 class Side:
     """One finding with the run that it is from, and how it is called beside the others."""
 
-    run: Opened
+    run: OpenedRun
     finding: Finding
     member: str
 
     @property
     def plan(self) -> str:
         """The plan, as it is called for mechanisms of any kind."""
-        return self.finding.plan.partition("@")[0]  # k2-...@LABEL: a table of recorded rewrites has its own
+        return self.finding.plan_base
 
     @property
     def scale(self) -> Scale:
@@ -82,14 +79,14 @@ class Side:
     @property
     def any_time(self) -> bool:
         """Whether the number of trials was not fixed beforehand."""
-        return self.finding.bound.method == "sequential"
+        return self.finding.bound.any_time
 
     def to_dict(self) -> dict[str, Any]:
         """Return the side safe for JSON."""
         finding = self.finding
         return {
             "run": self.run.name, "plan": finding.plan, "mechanism": finding.label, "attack": finding.attack,
-            "epsilon": None if math.isinf(finding.epsilon) else finding.epsilon,
+            "epsilon": finding.epsilon.json,
             "claim": None if finding.claim is None else str(finding.claim),
             "correct": finding.bound.correct, "trials": finding.bound.trials,
             "success": finding.bound.success, "candidates": finding.bound.candidates,
@@ -102,12 +99,12 @@ class LineUp:
     """Findings that differ in one thing only, at one epsilon."""
 
     plan: str
-    epsilon: float  # infinite: none of them takes one
+    epsilon: Nominal
     within: str  # what they share beside the mechanism: the attack, or the run
     sides: tuple[Side, ...]
 
 
-def open_runs(runs: Sequence[RunDirectory]) -> list[Opened]:
+def open_runs(runs: Sequence[RunDirectory]) -> list[OpenedRun]:
     """Return the runs, or say why they cannot be compared."""
     results = [read_result(run) for run in runs]
     places = [run.root.resolve() for run in runs]
@@ -115,26 +112,28 @@ def open_runs(runs: Sequence[RunDirectory]) -> list[Opened]:
         if places.count(place) > 1:
             raise SpecError(f"'{run.root}' is named twice; a run does not differ from itself.")
     names = [result.name for result in results]
-    told = [name if names.count(name) == 1 else str(run.root) for name, run in zip(names, runs, strict=True)]
-    opened = [Opened(i, *parts) for i, parts in enumerate(zip(told, runs, results, strict=True))]
-    for one in opened:
-        if not one.result.findings:
+    titles = [
+        name if names.count(name) == 1 else str(run.root) for name, run in zip(names, runs, strict=True)
+    ]
+    opened = [OpenedRun(i, *parts) for i, parts in enumerate(zip(titles, runs, results, strict=True))]
+    for run, result in zip(runs, results, strict=True):
+        if not result.findings:
             raise SpecError(
-                f"'{one.store.root}' has nothing to compare: no attack has finished a block yet. Run its "
-                "command again to go on with it."
+                f"'{run.root}' has nothing to compare: no attack has finished a block yet. Run its command "
+                "again to go on with it."
             )
     return opened
 
 
 def difference_of_plans(first: Side, second: Side) -> str:
-    """Return how the plans of two findings differ; nothing where they met the same trials."""
+    """Return how the plans of two findings differ, or an empty string if they had the same trials."""
     texts = [side.run.corpus for side in (first, second)]
     if texts[0]["fingerprint"] != texts[1]["fingerprint"]:
-        told = [f"{side.run.name}: {side.run.texts}" for side in (first, second)]
-        return f"the texts differ ({'; '.join(told)})"
-    one, two = (side.run.manifest["plans"][side.finding.plan] for side in (first, second))
-    if one["key"] != two["key"]:
-        changes = difference(one.get("determinants", {}), two.get("determinants", {}))
+        names = [f"{side.run.name}: {side.run.texts}" for side in (first, second)]
+        return f"the texts differ ({'; '.join(names)})"
+    infos = [side.run.manifest["plans"][side.finding.plan] for side in (first, second)]
+    if infos[0]["key"] != infos[1]["key"]:
+        changes = difference(infos[0].get("determinants", {}), infos[1].get("determinants", {}))
         return f"the plans differ ({changes})" if changes else "the plans differ"
     plans = [side.run.plan(side.finding.plan) for side in (first, second)]
     rows = min(map(len, plans))
@@ -146,7 +145,7 @@ def difference_of_plans(first: Side, second: Side) -> str:
     return "" if same else "the plans have one key but hold other trials"
 
 
-def line_ups(opened: Sequence[Opened], axis: Axis) -> list[LineUp]:
+def line_ups(opened: Sequence[OpenedRun], axis: Axis) -> list[LineUp]:
     """Return what can be put side by side along an axis, or say that nothing can."""
     if axis == "run" and len(opened) < 2:
         raise SpecError("--by run needs two runs or more; with one, use --by attack or --by mechanism.")
@@ -158,74 +157,72 @@ def line_ups(opened: Sequence[Opened], axis: Axis) -> list[LineUp]:
         label = "" if axis == "mechanism" else side.finding.label
         texts = "" if axis == "run" else side.run.corpus["fingerprint"]  # only runs are compared across them
         groups.setdefault((plan, within, label, texts), []).append(side)
-    found = [
+    lined_up = [
         group
         for (plan, within, _, _), sides in groups.items()
-        for group in _by_epsilon(plan, within, sides)
+        for group in _split_by_epsilon(plan, within, sides)
         if len({side.member for side in group.sides}) > 1
     ]
-    if not found:
-        raise SpecError(_nothing(opened, axis))
-    return found
+    if not lined_up:
+        raise SpecError(_explain_nothing(opened, axis))
+    return lined_up
 
 
-def _sides(opened: Sequence[Opened], axis: Axis) -> Iterator[Side]:
+def _sides(opened: Sequence[OpenedRun], axis: Axis) -> Iterator[Side]:
     """Yield the findings that can be compared, each with its name on the axis."""
     labels = [label for run in opened for label in {finding.label for finding in run.result}]
     for run in opened:
         for finding in run.result:
-            if run.estimator(finding) == "baseline":
-                continue  # its trials are pairs of guesses; the notes say so
+            if not finding.one_guess_per_trial:
+                continue  # a trial is neither right nor wrong as a whole; the notes say so
             member = {"run": run.name, "attack": finding.attack, "mechanism": finding.label}[axis]
             if axis == "mechanism" and labels.count(finding.label) > 1:
                 member = f"{finding.label} ({run.name})"
             yield Side(run, finding, member)
 
 
-def _lone_plans(opened: Sequence[Opened]) -> str:
-    """Return a common name where every run has one plan only, but not the same: they are compared anyway."""
-    plans = [
-        {f.plan.partition("@")[0] for f in run.result if run.estimator(f) != "baseline"} for run in opened
-    ]
+def _lone_plans(opened: Sequence[OpenedRun]) -> str:
+    """Return a common name if every run has one plan only, but not the same: they are compared anyway."""
+    plans = [{f.plan_base for f in run.result if f.one_guess_per_trial} for run in opened]
     names = sorted(set().union(*plans))
-    return " / ".join(names) if len(names) > 1 and all(len(some) == 1 for some in plans) else ""
+    return " / ".join(names) if len(names) > 1 and all(len(own) == 1 for own in plans) else ""
 
 
-def _by_epsilon(plan: str, within: str, sides: Sequence[Side]) -> Iterator[LineUp]:
+def _split_by_epsilon(plan: str, within: str, sides: Sequence[Side]) -> Iterator[LineUp]:
     """Yield a line-up per epsilon; a mechanism that takes none stands in every one."""
-    epsilons = sorted({side.finding.epsilon for side in sides if not math.isinf(side.finding.epsilon)})
-    for epsilon in epsilons or [math.inf]:
-        some = tuple(side for side in sides if side.finding.epsilon in (epsilon, math.inf))
-        yield LineUp(plan, epsilon, within, some)
+    for epsilon in distinct_epsilons(side.finding.epsilon for side in sides):
+        members = tuple(side for side in sides if side.finding.epsilon.covers(epsilon))
+        yield LineUp(plan, epsilon, within, members)
 
 
-def with_reference(group: LineUp, member: str) -> LineUp:
+def put_first(group: LineUp, member: str) -> LineUp:
     """Return the line-up with this member first."""
     return replace(group, sides=tuple(sorted(group.sides, key=lambda side: side.member != member)))
 
 
-def _nothing(opened: Sequence[Opened], axis: Axis) -> str:
+def _explain_nothing(opened: Sequence[OpenedRun], axis: Axis) -> str:
     has = "; ".join(
-        f"'{run.store.root}' has the mechanisms {listed({f.label for f in run.result})}, the attacks "
-        f"{listed({f.attack for f in run.result})} and the plans {listed({f.plan for f in run.result})}"
+        f"'{run.store.root}' has the mechanisms {join_names({f.label for f in run.result})}, the attacks "
+        f"{join_names({f.attack for f in run.result})} and the plans "
+        f"{join_names({f.plan for f in run.result})}"
         for run in opened
     )
     ways = {
-        "run": "Runs are compared where mechanism, epsilon, attack and plan are the same: use --by mechanism "
+        "run": "Runs are compared if mechanism, epsilon, attack and plan are the same: use --by mechanism "
         "to put different mechanisms side by side.",
         "attack": "Name a second run, add an attack to this one, or use --by mechanism.",
         "mechanism": "Name a run of another mechanism, or use --by attack.",
     }
     if len({run.corpus["fingerprint"] for run in opened}) > 1:
-        told = "; ".join(f"{run.name}: {run.texts}" for run in opened)
+        texts = "; ".join(f"{run.name}: {run.texts}" for run in opened)
         ways["mechanism"] = ways["attack"] = (
-            f"They audited different texts ({told}): mechanisms and attacks are compared on one corpus only."
+            f"They audited different texts ({texts}): mechanisms and attacks are compared on one corpus only."
         )
         ways["run"] = (
-            f"Runs on different texts ({told}) are compared where mechanism, epsilon, attack and plan "
+            f"Runs on different texts ({texts}) are compared if mechanism, epsilon, attack and plan "
             "are the same."
         )
     return (
-        f"There are no two {axis}s to put side by side: {has}. {ways[axis]} Plans of the baseline estimator "
-        "are not compared."
+        f"There are no two {axis}s to put side by side: {has}. {ways[axis]} Plans whose trials "
+        "have several guesses, as the baseline estimator's have, are not compared."
     )

@@ -3,23 +3,25 @@
 All of it is read from the tables of a run; no model is loaded.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tedaudit.store.directory import RunDirectory, table_info
-from tedaudit.store.tables import GuessTable, RewriteTable
+from tedaudit.nominal import Nominal
+from tedaudit.store.directory import RunDirectory
+from tedaudit.store.guesses import GuessTable
+from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Array, Plan
 
 _CEILING = 0.999  # success from which on trials can tell no more
-SIMILARITIES = ("embedding", "lexical")  # attacks whose score is a cosine, the better one first
+_COSINES = ("cosine", "word cosine")  # scores that say how alike two texts are, the better one first
 
 
 @dataclass(frozen=True, slots=True)
-class Outputs:
-    """What a mechanism released at one epsilon, over all its rewrites: shares of copies and of nothing."""
+class Shares:
+    """What a mechanism released at one epsilon, over all its rewrites: shares of copies and empty texts."""
 
     copied: float
     empty: float
@@ -27,7 +29,7 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What belongs to one finding beside its bound; None where a run does not tell."""
+    """What belongs to one finding beside its bound; None if a run does not tell."""
 
     attainable: float | None = None  # the success that no attack can be expected to exceed on these trials
     cosine: float | None = None  # of rewrite and source, on average
@@ -50,7 +52,7 @@ class Measures:
 def mean_posterior(log_likelihoods: Array, k: int) -> float | None:
     """Return how probable the best candidate is on average, given its output and a uniform secret.
 
-    No attack can be expected to be right more often on these trials. None where not all scores are kept.
+    No attack can be expected to be right more often on these trials. None if not all scores are kept.
     """
     if log_likelihoods.ndim != 2 or log_likelihoods.shape[1] != k:
         return None
@@ -76,25 +78,25 @@ def first_place(table: GuessTable) -> float | None:
     return float((answered == 0).mean()) if len(answered) else None
 
 
-def released(run: RunDirectory) -> Iterator[tuple[tuple[str, str], Outputs]]:
-    """Yield, by label and name of the epsilon, what was released: read once, part by part."""
-    texts = np.asarray(run.corpus().texts, dtype=object)
-    for folder in sorted((run.root / "rewrites").glob("*/*")):
-        if not (folder / "table.json").is_file():
-            continue
-        copied = empty = total = 0
-        for positions, outputs in RewriteTable(folder, table_info(folder)["key"]).released():
-            copied += sum(out == source for out, source in zip(outputs, texts[positions], strict=True))
-            empty += sum(not out.strip() for out in outputs)
-            total += len(outputs)
-        if total:
-            yield (folder.parent.name, folder.name), Outputs(copied / total, empty / total)
+def released_shares(run: RunDirectory) -> Iterator[tuple[tuple[str, Nominal], Shares]]:
+    """Yield, by mechanism and epsilon, what was released: from the counts that the tables carry."""
+    for label, epsilon, folder in run.rewrite_folders():
+        table = RewriteTable(folder, folder.info().key)
+        counts = table.count_released(lambda: run.corpus().texts)
+        if counts.rewrites:
+            yield (label, epsilon), Shares(counts.copied / counts.rewrites, counts.empty / counts.rewrites)
 
 
-def attack_measures(table: GuessTable, kind: str, plan: Plan, k: int) -> dict[str, Any]:
-    """Return what a table of guesses tells beside its counts, by which attack they are of."""
-    if kind == "likelihood":
+def attack_measures(table: GuessTable, score: str, plan: Plan, k: int) -> dict[str, Any]:
+    """Return what a table of guesses tells beside its counts, by what its scores are."""
+    if score == "log-likelihood":
         return {"attainable": mean_posterior(table.read(["scores"])["scores"], k)}
-    if kind in SIMILARITIES:
-        return {f"cosine by {kind}": mean_cosine(table, plan, k)}
-    return {"first": first_place(table)} if kind == "llm" else {}
+    if score in _COSINES:
+        return {score: mean_cosine(table, plan, k)}
+    return {"first": first_place(table)} if score == "ordered answers" else {}
+
+
+def best_cosine(measured: Mapping[str, Any]) -> float | None:
+    """Return the mean cosine of rewrite and source by the best attack that has one."""
+    cosines = (measured.get(score) for score in _COSINES)
+    return next((cosine for cosine in cosines if cosine is not None), None)

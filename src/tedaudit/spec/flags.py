@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.inference.zoo import is_default
 from tedaudit.readers import table_format
 from tedaudit.spec.model import PluginSpec
@@ -37,12 +37,14 @@ _PLAN_FLAGS = {"k": "k", "lambda_": "lambda", "strategy": "strategy", "top": "to
 _LISTS = {"mechanism": "mechanisms", "epsilon": "epsilons", "attack": "attacks"}
 
 
-def embedded() -> dict[str, Any]:
-    """Return what `tedaudit run` does where nothing is said."""
+def embedded_audit() -> dict[str, Any]:
+    """Return what `tedaudit run` does without a file."""
     return SIX if is_default() else SMALL
 
 
-def merged(base: Mapping[str, Any], flags: Mapping[str, Any], assignments: Sequence[str]) -> dict[str, Any]:
+def merge_flags(
+    base: Mapping[str, Any], flags: Mapping[str, Any], assignments: Sequence[str]
+) -> dict[str, Any]:
     """Return the settings of a file or the embedded audit with flags and `label.key=value` applied."""
     given = {key: value for key, value in flags.items() if value not in (None, [], ())}
     settings: dict[str, Any] = dict(base)
@@ -51,27 +53,28 @@ def merged(base: Mapping[str, Any], flags: Mapping[str, Any], assignments: Seque
         first, *others = _as_list(settings.get("plans")) or [{}]
         if others:
             raise SpecError(
-                f"Flags cannot set {listed(plan)}: the file has {1 + len(others)} plans, and flags know one "
+                f"Flags cannot set {join_names(plan)}: the file has {1 + len(others)} plans, and flags know "
+                "one "
                 "only. Change the plans in the file."
             )
-        # what is no mapping stays as it is: the spec says what is wrong with it
+        # anything but a mapping stays as it is: the spec says what is wrong with it
         settings["plans"] = [{**first, **plan} if isinstance(first, Mapping) else first]
     for key, value in given.items():
         settings[_LISTS.get(key, key)] = list(value) if key in _LISTS else value
     if "corpus" in given:
-        settings["corpus"] = as_corpus(str(given["corpus"]))
+        settings["corpus"] = parse_corpus(str(given["corpus"]))
     for assignment in assignments:
         _assign(settings, assignment)
     return settings
 
 
-def k_value(value: str) -> int | str:
+def parse_k(value: str) -> int | str:
     """Return the candidates of a trial as given on the command line."""
     return int(value) if value.lstrip("-").isdigit() else value
 
 
-def as_corpus(value: str) -> dict[str, Any]:
-    """Return a corpus by name, or by path where it looks like one."""
+def parse_corpus(value: str) -> dict[str, Any]:
+    """Return a corpus by name, or by path if it looks like one."""
     path = Path(value).expanduser()
     return {"name": "files", "path": value} if table_format(path) or path.exists() else {"name": value}
 
@@ -104,7 +107,7 @@ def _assign(settings: dict[str, Any], assignment: str) -> None:
             return
     raise SpecError(
         f"--set {assignment}: nothing here is called '{label}'.{did_you_mean(label, known)} "
-        f"There are: {listed([*known, 'corpus'])}."
+        f"There are: {join_names([*known, 'corpus'])}."
     )
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
-from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.errors import SpecError, did_you_mean, join_names
 
 Spec = TypeVar("Spec", bound=BaseModel)
 Value = TypeVar("Value")
@@ -15,17 +15,17 @@ _LISTS = {"mechanisms": "mechanisms", "attacks": "attacks", "corpus": "corpora"}
 
 
 def _positive(value: Any) -> Any:
-    """Return one or several epsilons as a list without repeats, or say which is none."""
+    """Return one or several epsilons as a list without repeats, or say which one is wrong."""
     single = isinstance(value, str | Mapping) or not hasattr(value, "__iter__")
     values = [value] if single else list(value)
-    for one in values:
+    for epsilon in values:
         try:
-            number = float(one)
+            number = float(epsilon)
         except (TypeError, ValueError):
             number = math.nan
-        if isinstance(one, bool) or not (0 < number < math.inf):
-            raise ValueError(f"epsilon is {one!r}; it should be a finite number above 0, such as 1")
-    return list(dict.fromkeys(float(one) for one in values))
+        if isinstance(epsilon, bool) or not (0 < number < math.inf):
+            raise ValueError(f"epsilon is {epsilon!r}; it should be a finite number above 0, such as 1")
+    return list(dict.fromkeys(float(epsilon) for epsilon in values))
 
 
 Epsilons = Annotated[list[float], BeforeValidator(_positive)]
@@ -34,16 +34,16 @@ OneOrMany = Annotated[
 ]
 
 
-def validated(model: type[Spec], data: Mapping[str, Any]) -> Spec:
+def validate(model: type[Spec], data: Mapping[str, Any]) -> Spec:
     """Return a spec of any kind for a mapping, or say what is wrong with it."""
     try:
         return model.model_validate(dict(data))
     except ValidationError as error:
-        told = dict.fromkeys(_told(problem, model) for problem in error.errors())
-        raise SpecError("\n".join(told)) from error
+        sentences = dict.fromkeys(_explain(problem, model) for problem in error.errors())
+        raise SpecError("\n".join(sentences)) from error
 
 
-def _told(problem: Any, whole: type[BaseModel]) -> str:
+def _explain(problem: Any, whole: type[BaseModel]) -> str:
     """Return one validation problem as a sentence: the thing, its value, what is allowed."""
     parts = [part for part in problem["loc"] if part not in ("int", "literal['all']")]
     where, top = ".".join(map(str, parts)), str(parts[0]) if parts else ""
@@ -51,7 +51,7 @@ def _told(problem: Any, whole: type[BaseModel]) -> str:
     known = {field.alias or name: field for name, field in model.model_fields.items()}
     if problem["type"] in ("extra_forbidden", "invalid_key"):
         close = did_you_mean(str(parts[-1]), known)
-        return f"There is no setting '{where}'.{close} Settings are: {listed(known)}."
+        return f"There is no setting '{where}'.{close} Settings are: {join_names(known)}."
     if problem["type"] == "missing":
         return f"'{where}' is missing. `tedaudit ls {_LISTS.get(top, top)}` lists what there is."
     value = problem["input"]
@@ -62,7 +62,7 @@ def _told(problem: Any, whole: type[BaseModel]) -> str:
 
 
 def _nested(whole: type[BaseModel], setting: str) -> type[BaseModel]:
-    """Return the model of a setting's entries, where those take no fields but their own."""
+    """Return the model of a setting's entries, if those take no fields but their own."""
     field = whole.model_fields.get(setting)
     for kind in get_args(field.annotation) if field else ():
         if (
@@ -75,22 +75,22 @@ def _nested(whole: type[BaseModel], setting: str) -> type[BaseModel]:
 
 
 def _expected(problem: Any, setting: str) -> str:
-    """Return what is allowed where pydantic speaks of its own classes and patterns."""
+    """Return what is allowed if pydantic speaks of its own classes and patterns."""
     if problem["type"] == "model_type":
         if setting == "plans":
             return "it should be a mapping, such as {k: 2}"
         listing = f"`tedaudit ls {_LISTS.get(setting, setting)}`"
         return f"it should be a name or a mapping with a `name`; {listing} lists them"
-    told = {
+    sentences = {
         "string_type": "it should be a text; put quotes around it",
         "too_short": "it should hold at least one",
         "string_pattern_mismatch": "it should hold letters, digits, '.', '_' and '-' only",
     }
-    return told.get(problem["type"], "")
+    return sentences.get(problem["type"], "")
 
 
 def _number(field: Any) -> str:
-    """Return which numbers a setting takes, or nothing where it takes something else."""
+    """Return which numbers a setting takes, or nothing if it takes something else."""
     kinds = {int: "a whole number", float: "a number", float | None: "a number"}
     if field is None or field.annotation not in kinds:
         return ""

@@ -15,10 +15,11 @@ from pydantic import (
     model_validator,
 )
 
-from tedaudit.errors import SpecError
-from tedaudit.inference.zoo import default
+from tedaudit.errors import SpecError, did_you_mean, join_names
+from tedaudit.estimators import DEFAULT_ESTIMATOR, Estimator, estimator_names, find_estimator
+from tedaudit.inference.zoo import default_checkpoint
 from tedaudit.registry import Kind, Reference
-from tedaudit.spec.messages import Epsilons, OneOrMany, validated
+from tedaudit.spec.messages import Epsilons, OneOrMany, validate
 from tedaudit.types import Card
 
 
@@ -53,7 +54,7 @@ class PluginSpec(BaseModel):
 
     @property
     def title(self) -> str:
-        """The label, or the name where there is none."""
+        """The label, or the name if there is none."""
         return self.label or self.name.removeprefix("py:").rpartition(":")[2]
 
     @property
@@ -83,7 +84,7 @@ class PlanSpec(BaseModel):
     )
     strategy: Literal["transition", "nearest", "furthest"] = "transition"
     top: int = Field(default=1, ge=1, description="nearest and furthest: uniform among this many.")
-    estimator: Literal["reduced", "baseline"] = "reduced"
+    estimator: str = DEFAULT_ESTIMATOR
 
     @field_validator("k", mode="before")
     @classmethod
@@ -92,14 +93,21 @@ class PlanSpec(BaseModel):
             return value
         raise ValueError("it should be a whole number from 2 up, or 'all'")
 
+    @field_validator("estimator")
+    @classmethod
+    def _known_estimator(cls, value: str) -> str:
+        known = estimator_names()
+        if value not in known:
+            raise ValueError(f"it should be one of: {join_names(known)}.{did_you_mean(value, known)}")
+        return value
+
     @model_validator(mode="after")
     def _consistent(self) -> "PlanSpec":
         if math.isnan(self.temperature):
             raise ValueError("lambda is nan; it should be a number, -inf and inf included")
-        if self.estimator == "baseline" and self.k != 2:
-            raise ValueError(
-                f"k is {self.k}, but the baseline estimator is defined for k = 2; use 'reduced' for other k"
-            )
+        refusal = self.reader.refuse(None if self.k == "all" else self.k)
+        if refusal:
+            raise ValueError(refusal)
         return self
 
     @field_serializer("temperature", when_used="json")
@@ -107,15 +115,31 @@ class PlanSpec(BaseModel):
         return value if math.isfinite(value) else str(value)  # JSON has no infinity
 
     @property
+    def reader(self) -> Estimator:
+        """The estimator that reads the trials."""
+        return find_estimator(self.estimator)
+
+    @property
     def name(self) -> str:
         """A short name for folders and tables."""
+        suffix = "" if self.estimator == DEFAULT_ESTIMATOR else f"-{self.estimator}"
         if self.k == "all":
-            return "k-all"
+            return f"k-all{suffix}"
         if self.strategy == "transition":
             how = f"lambda{self.temperature:g}".replace("+", "")
         else:
             how = f"{self.strategy}{self.top}"
-        return f"k{self.k}-{how}" + ("-baseline" if self.estimator == "baseline" else "")
+        return f"k{self.k}-{how}{suffix}"
+
+    @property
+    def sampling_fields(self) -> dict[str, Any]:
+        """How candidates are drawn, as a manifest records it; None for what plays no part."""
+        fields: dict[str, Any] = {"strategy": None, "lambda": None, "top": None}
+        if self.k == "all":
+            return fields
+        if self.strategy == "transition":
+            return fields | {"strategy": self.strategy, "lambda": self._finite(self.temperature)}
+        return fields | {"strategy": self.strategy, "top": self.top}
 
 
 class AuditSpec(BaseModel):
@@ -125,14 +149,14 @@ class AuditSpec(BaseModel):
 
     name: str = Field(default="audit", pattern=r"^[\w.-]+$", description="Names the run directory.")
     mechanisms: OneOrMany[MechanismSpec] = Field(min_length=1)
-    corpus: PluginSpec | None = Field(default=None, description="'demo' where nothing is said.")
+    corpus: PluginSpec | None = Field(default=None, description="'demo' if nothing is said.")
     epsilons: Epsilons = Field(default_factory=list)
     attacks: OneOrMany[PluginSpec] = Field(default_factory=lambda: [PluginSpec(name="lexical")])
     plans: OneOrMany[PlanSpec] = Field(default_factory=lambda: [PlanSpec()], min_length=1)
     trials: int = Field(default=1000, ge=1, le=100_000_000)
     encoder: str = Field(
-        default_factory=lambda: default("encoder", "lexical"),
-        description="Whose distances the candidate sampling uses; zoo:encoder where the zoo is installed.",
+        default_factory=lambda: default_checkpoint("encoder", "lexical"),
+        description="Whose distances the candidate sampling uses; zoo:encoder if the zoo is installed.",
     )
     alpha: float = Field(default=0.01, gt=0, lt=1)
     delta: float | None = Field(default=None, ge=0, lt=1, description="Instead of the claim's delta.")
@@ -171,7 +195,7 @@ class AuditSpec(BaseModel):
 
 
 def distinct_titles(what: str, titles: Sequence[str]) -> None:
-    """Refuse titles that stand twice or cannot name a folder."""
+    """Refuse duplicate titles and those that cannot name a folder."""
     twice = sorted({title for title in titles if titles.count(title) > 1})
     if twice:
         way_out = "leave one out" if what == "plans" else "give each a label of its own"
@@ -186,7 +210,7 @@ def distinct_titles(what: str, titles: Sequence[str]) -> None:
 
 def parse_spec(data: Mapping[str, Any]) -> AuditSpec:
     """Return the spec for a mapping, or say what is wrong with it."""
-    return validated(AuditSpec, data)
+    return validate(AuditSpec, data)
 
 
 def read_spec(path: Path) -> dict[str, Any]:
@@ -210,15 +234,15 @@ def read_spec(path: Path) -> dict[str, Any]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Refuses a key that stands twice in one mapping: otherwise the last would win in silence."""
+    """Refuses a duplicate key in a mapping: otherwise the last one would win in silence."""
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        """Return the mapping after a look at its keys."""
+        """Return the mapping after checking its keys."""
         node = super().compose_mapping_node(anchor)
         seen: set[str] = set()
         for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
             if key.value in seen:
-                problem = f"the key '{key.value}' stands there a second time"
+                problem = f"duplicate key '{key.value}'"
                 raise yaml.composer.ComposerError(None, None, problem, key.start_mark)
             seen.add(key.value)
         return node

@@ -1,9 +1,9 @@
-"""Which models of the zoo are installed, what uses them, and which of them an audit takes unasked."""
+"""Which models of the zoo are installed, what uses them, and which an audit takes by default."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tedaudit.inference.zoo import PREFIX, is_default, models
+from tedaudit.inference.zoo import PREFIX, is_default, list_folders
 from tedaudit.registry import Kind, find, names, zoo_fields
 from tedaudit.spec.model import AuditSpec, PluginSpec
 
@@ -20,7 +20,7 @@ class InstalledModel:
     folder: str
 
 
-def installed_models() -> list[InstalledModel]:
+def list_models() -> list[InstalledModel]:
     """Return the models of the zoo in order of name."""
     uses: dict[str, list[str]] = {"encoder": ["candidate sampling"]}
     for kind in _KINDS:
@@ -34,11 +34,11 @@ def installed_models() -> list[InstalledModel]:
             tuple(uses.get(name, ())),
             str(folder),
         )
-        for name, folder in models().items()
+        for name, folder in list_folders().items()
     ]
 
 
-def defaults_taken(spec: AuditSpec) -> dict[str, str]:
+def list_defaults(spec: AuditSpec) -> dict[str, str]:
     """Return what an audit takes from the zoo because the spec names no other, by plug-in and field."""
     if not is_default():
         return {}

@@ -1,81 +1,24 @@
-"""The run directory: what an audit did, in files that survive a kill at any moment.
+"""The run directory: what an audit did, and the only place that knows a path inside it."""
 
-Every file is written under a temporary name, flushed and renamed. Every table carries a key, the
-hash of what determines it: a table whose key still fits is extended, any other is refused with the
-difference shown.
-"""
-
-import hashlib
 import json
-import math
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from tedaudit.errors import RunDirectoryError, listed
+from tedaudit.errors import RunDirectoryError, join_names
+from tedaudit.nominal import Nominal
+from tedaudit.store.files import TEMPORARY, read_frame, write_atomically, write_frame
+from tedaudit.store.formats import FORMAT, READABLE, upgrade_manifest
+from tedaudit.store.guesses import GuessTable
+from tedaudit.store.rewrites import RewriteTable
+from tedaudit.store.table_folder import TableFolder
 from tedaudit.types import Corpus, Plan, Split
 
-TEMPORARY = ".writing-"
-_FORMAT = 1
 _PARTS = ("name", "spec", "corpus", "plans")  # of a manifest, without which nothing can be read
 _BEFORE_MANIFEST = {"corpus", "plans"}  # what a run writes before its first manifest
-
-
-def key_of(determinants: Mapping[str, Any]) -> str:
-    """Return the hash of what determines a table."""
-    plain = json.dumps(determinants, sort_keys=True, default=str)
-    return hashlib.sha256(plain.encode()).hexdigest()
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a reader or a crash sees all of it or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{path.name}")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    _flush_folder(path.parent)
-
-
-def write_frame(path: Path, frame: pl.DataFrame, key: str) -> None:
-    """Write a Parquet file that knows which table it belongs to."""
-    import io
-
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer, metadata={"tedaudit": key})
-    write_atomically(path, buffer.getvalue())
-
-
-def read_frame(path: Path, key: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """Return a Parquet file of a table; a damaged or foreign one is named, with the way out."""
-    try:
-        found = pl.read_parquet_metadata(path).get("tedaudit", "")
-        # glob: the name of a run or a label may hold [ or *, which stand for themselves
-        frame = pl.read_parquet(path, columns=list(columns) if columns else None, glob=False)
-    except FileNotFoundError:
-        raise
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        raise RunDirectoryError(
-            f"'{path}' is damaged ({str(error).splitlines()[0]}). Delete it and run the same command again: "
-            "only what was in it is computed anew."
-        ) from error
-    if found != key:
-        raise RunDirectoryError(
-            f"'{path}' does not belong to this table: it was written by another run or program. "
-            "Move it away and run the same command again."
-        )
-    return frame
-
-
-def epsilon_name(epsilon: float) -> str:
-    """Return how an epsilon is called in folders and tables."""
-    return "any" if math.isinf(epsilon) else f"{epsilon:.12g}"
 
 
 class RunDirectory:
@@ -83,11 +26,56 @@ class RunDirectory:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._manifest: dict[str, Any] | None = None
+        self._corpus: Corpus | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RunDirectory) and self.root == other.root
+
+    def __hash__(self) -> int:
+        return hash(self.root)
+
+    def __repr__(self) -> str:
+        return f"RunDirectory({str(self.root)!r})"
 
     @property
     def manifest_path(self) -> Path:
         """Where the manifest lies."""
         return self.root / "manifest.json"
+
+    @property
+    def page(self) -> Path:
+        """Where the report for a browser lies."""
+        return self.root / "report.html"
+
+    @property
+    def report(self) -> Path:
+        """Where the report as Markdown lies."""
+        return self.root / "report.md"
+
+    @property
+    def summary(self) -> Path:
+        """Where the findings lie as JSON."""
+        return self.root / "summary.json"
+
+    @property
+    def estimates(self) -> Path:
+        """Where the findings lie as a table."""
+        return self.root / "estimates.parquet"
+
+    @property
+    def utility(self) -> Path:
+        """Where a study of utility leaves its result for the report."""
+        return self.root / "utility.json"
+
+    @property
+    def cards(self) -> Path:
+        """Where calibration cards lie."""
+        return self.root / "cards"
+
+    def figure(self, plan: str) -> Path:
+        """Return where the figures of a plan lie, without the ending."""
+        return self.root / "figures" / plan
 
     def exists(self) -> bool:
         """Return whether there is a run here; anything else in the way is refused."""
@@ -99,7 +87,7 @@ class RunDirectory:
             if others and not killed_at_once:
                 raise RunDirectoryError(
                     f"'{self.root}' is not empty and holds no run (no manifest.json; it has: "
-                    f"{listed(others[:5])}). Name a new or empty folder with `out`."
+                    f"{join_names(others[:5])}). Name a new or empty folder with `out`."
                 )
         elif self.root.exists():
             raise RunDirectoryError(f"'{self.root}' is a file; name a folder with `out`.")
@@ -117,7 +105,12 @@ class RunDirectory:
             ) from error
 
     def manifest(self) -> dict[str, Any]:
-        """Return the manifest."""
+        """Return the manifest, in the current format; it is read once."""
+        if self._manifest is None:
+            self._manifest = upgrade_manifest(self._read_manifest())
+        return self._manifest
+
+    def _read_manifest(self) -> dict[str, Any]:
         try:
             data = json.loads(self.manifest_path.read_text(encoding="utf-8"))
         except FileNotFoundError as error:
@@ -129,27 +122,28 @@ class RunDirectory:
                 f"'{self.manifest_path}' is damaged ({error}). "
                 "Restore it, or move the folder away and run again."
             ) from error
-        if not isinstance(data, dict) or data.get("format") != _FORMAT:
+        if not isinstance(data, dict) or data.get("format") not in READABLE:
             raise RunDirectoryError(
-                f"'{self.manifest_path}' is not a manifest of format {_FORMAT}; "
+                f"'{self.manifest_path}' is not a manifest of format {join_names(map(str, READABLE))}; "
                 "it was written by another version of tedaudit. Use a new run directory."
             )
         missing = [part for part in _PARTS if part not in data]
         if missing:
             raise RunDirectoryError(
-                f"'{self.manifest_path}' is damaged (it lacks: {listed(missing)}). "
+                f"'{self.manifest_path}' is damaged (it lacks: {join_names(missing)}). "
                 "Restore it, or move the folder away and run again."
             )
         return data
 
     def manifest_bytes(self) -> bytes:
-        """Return the manifest as it lies there, or nothing: tells whether another process has written."""
+        """Return the manifest as it is on disk, or nothing: tells whether another process has written."""
         return self.manifest_path.read_bytes() if self.manifest_path.is_file() else b""
 
     def write_manifest(self, data: Mapping[str, Any]) -> None:
         """Replace the manifest."""
-        text = json.dumps({"format": _FORMAT, **data}, indent=2, ensure_ascii=False, default=str)
+        text = json.dumps({**data, "format": FORMAT}, indent=2, ensure_ascii=False, default=str)
         write_atomically(self.manifest_path, text.encode())
+        self._manifest = json.loads(text)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -167,16 +161,24 @@ class RunDirectory:
             columns = {key: pl.Series(list(values), strict=False) for key, values in split.columns.items()}
             frame = pl.DataFrame({"text": list(split.texts), **columns})
             write_frame(self.root / "corpus" / f"{name}.parquet", frame, corpus.fingerprint)
+        self._corpus = None
+
+    def has_corpus(self, corpus: Corpus) -> bool:
+        """Return whether every split of the corpus is stored."""
+        return all((self.root / "corpus" / f"{split}.parquet").exists() for split in corpus.splits)
 
     def corpus(self) -> Corpus:
         """Return the texts that the run was made with."""
+        if self._corpus is not None:
+            return self._corpus
         about = self.manifest()["corpus"]
         splits = {}
         for name in about["splits"]:
             frame = read_frame(self.root / "corpus" / f"{name}.parquet", about["fingerprint"])
             columns = {key: tuple(frame[key].to_list()) for key in frame.columns if key != "text"}
             splits[name] = Split(tuple(frame["text"].to_list()), columns)
-        return Corpus(about["name"], splits, tuple(about["notes"]))
+        self._corpus = Corpus(about["name"], splits, tuple(about["notes"]))
+        return self._corpus
 
     def write_plan(self, name: str, plan: Plan, key: str) -> None:
         """Store a plan."""
@@ -186,7 +188,7 @@ class RunDirectory:
         write_frame(self.root / "plans" / f"{name}.parquet", pl.DataFrame(columns), key)
 
     def plan(self, name: str, key: str) -> Plan | None:
-        """Return a stored plan, or None where there is none yet."""
+        """Return a stored plan, or None if there is none yet."""
         path = self.root / "plans" / f"{name}.parquet"
         if not path.exists():
             return None
@@ -194,58 +196,51 @@ class RunDirectory:
         candidates = frame["candidates"].to_numpy() if "candidates" in frame.columns else None
         return Plan(candidates, frame["secret"].to_numpy(), frame["replicate"].to_numpy())
 
+    def read_plan(self, name: str) -> Plan:
+        """Return a plan that findings of the run speak of."""
+        plan = self.plan(name, self.manifest()["plans"][name]["key"])
+        if plan is None:
+            raise RunDirectoryError(f"'{self.root}' lacks its plan '{name}'; run the same command again.")
+        return plan
 
-def claim_table(folder: Path, determinants: Mapping[str, Any], about: Mapping[str, Any]) -> str:
-    """Return a table's key after checking that what lies there was determined in the same way."""
-    key = check_table(folder, determinants)
-    if not (folder / "table.json").exists() or _is_empty(folder):
-        content = {"key": key, "about": about, "determinants": determinants}
-        write_atomically(folder / "table.json", json.dumps(content, indent=1, default=str).encode())
-    return key
+    def rewrites_folder(self, label: str, epsilon: Nominal) -> TableFolder:
+        """Return where the rewrites of a mechanism at an epsilon lie."""
+        return TableFolder(self.root / "rewrites" / label / epsilon.name)
+
+    def guesses_folder(self, plan: str, label: str, epsilon: Nominal, attack: str) -> TableFolder:
+        """Return where the guesses of an attack on a plan, mechanism and epsilon lie."""
+        return TableFolder(self.root / "guesses" / plan / label / epsilon.name / attack)
+
+    def rewrites(self, label: str, epsilon: Nominal) -> RewriteTable:
+        """Return the stored rewrites of a mechanism at an epsilon."""
+        folder = self.rewrites_folder(label, epsilon)
+        return RewriteTable(folder, folder.info().key)
+
+    def guesses(self, plan: str, label: str, epsilon: Nominal, attack: str) -> GuessTable:
+        """Return the stored guesses of an attack on a plan, mechanism and epsilon."""
+        folder = self.guesses_folder(plan, label, epsilon, attack)
+        return GuessTable(folder, folder.info().key)
+
+    def guess_folders(self) -> list[TableFolder]:
+        """Return all tables of guesses, by plan, mechanism, epsilon and attack."""
+        folders = (TableFolder(path) for path in sorted((self.root / "guesses").glob("*/*/*/*"), key=_order))
+        return [folder for folder in folders if folder.was_begun()]
+
+    def rewrite_folders(self) -> Iterator[tuple[str, Nominal, TableFolder]]:
+        """Yield all tables of rewrites, with mechanism and epsilon."""
+        for path in sorted((self.root / "rewrites").glob("*/*")):
+            if TableFolder(path).exists():
+                yield path.parent.name, Nominal.of(path.name), TableFolder(path)
+
+    def has_guesses(self, plan: str) -> bool:
+        """Return whether any attack has guessed on a plan."""
+        return any((self.root / "guesses" / plan).rglob("part-*"))
 
 
-def check_table(folder: Path, determinants: Mapping[str, Any]) -> str:
-    """Return a table's key; refuse, with the difference, if the one that lies there has another."""
-    key = key_of(determinants)
-    if (folder / "table.json").exists():
-        stored = table_info(folder)
-        if stored["key"] != key and not _is_empty(folder):
-            changes = difference(stored["determinants"], determinants)
-            raise RunDirectoryError(
-                f"'{folder}' was made with other settings: {changes}. Results "
-                "cannot be mixed: choose another `out` or label, or delete that folder."
-            )
-    return key
-
-
-def _is_empty(folder: Path) -> bool:
-    """Return whether a table has no part yet, as when its plug-in failed at once: it may be made anew."""
-    return not any(folder.glob("part-*"))
-
-
-def table_info(folder: Path) -> dict[str, Any]:
-    """Return a table's key and what it is about."""
-    path = folder / "table.json"
-    try:
-        info = json.loads(path.read_text(encoding="utf-8"))
-        return {"key": info["key"], "about": info["about"], "determinants": info["determinants"]}
-    except (ValueError, KeyError, TypeError, OSError) as error:
-        raise RunDirectoryError(
-            f"'{path}' is damaged ({error}). Delete the folder '{folder}' and run the same command again."
-        ) from error
-
-
-def difference(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> str:
-    """Return what changed, as "slots: 16 -> 8"."""
-    plain_new = json.loads(json.dumps(new, default=str))
-    changes = []
-    for key in sorted({*old, *plain_new}):
-        before, after = old.get(key, "(nothing)"), plain_new.get(key, "(nothing)")
-        if isinstance(before, dict) and isinstance(after, dict):
-            changes.append(difference(before, after, f"{prefix}{key}."))
-        elif before != after:
-            changes.append(f"{prefix}{key}: {before} -> {after}")
-    return "; ".join(change for change in changes if change)
+def _order(path: Path) -> tuple[str, str, float, str]:
+    """Return plan, mechanism, epsilon and attack of a table of guesses."""
+    plan, label, epsilon, attack = path.parts[-4:]
+    return plan, label, Nominal.of(epsilon), attack
 
 
 def _lock(lock: Any, root: Path) -> None:
@@ -259,13 +254,3 @@ def _lock(lock: Any, root: Path) -> None:
         raise RunDirectoryError(
             f"Another process is writing to '{root}'. Wait for it to end, or name another folder with `out`."
         ) from error
-
-
-def _flush_folder(folder: Path) -> None:
-    if os.name != "posix":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -17,19 +17,23 @@ from typing import Any, get_args
 import numpy as np
 
 from tedaudit.abilities import HasOwnEpsilons, KnowsMechanism
-from tedaudit.errors import ContractError, SpecError, listed
-from tedaudit.execution.chunks import RewriteChunk
+from tedaudit.batches import Draws, Observations, Rewrites
+from tedaudit.errors import ContractError, SpecError, join_names
+from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import Sampling
-from tedaudit.plans.trials import make_draws, make_plan, stripped, tie_keys
+from tedaudit.plans.plans import make_plan
+from tedaudit.plans.trials import Wanted, make_draws, tie_keys
 from tedaudit.registry import Reference
 from tedaudit.seeding import derive
 from tedaudit.testing.subject import (
     PRECISION,
     SEEN_PARTS,
+    Form,
+    FormedRewriteChunk,
     Subject,
-    WatchedChunk,
+    WatchedGuessChunk,
     alike,
-    consistent,
+    check_consistency,
     differences,
     global_generators_left_alone,
 )
@@ -60,7 +64,7 @@ _MOST_OBSERVATIONS = 24
 
 @dataclass(frozen=True)
 class Checked:
-    """What a check saw on its way; none of it is required."""
+    """What a check saw; none of it is required."""
 
     name: str
     items: int  # draws or observations
@@ -80,25 +84,25 @@ def check_mechanism(
     `repeatable=False` is for a mechanism whose noise honestly does not come from the draw's key,
     such as a plain function with noise of its own: then its answers may differ between calls.
     """
-    plugin, name = _made(mechanism, "rewrite")
+    plugin, name = _build_checked(mechanism, "rewrite")
     grid = plugin.epsilons((epsilon,)) if isinstance(plugin, HasOwnEpsilons) else (epsilon, 2 * epsilon)
-    claims = {one: _checked_claim(name, one, plugin.claim(one)) for one in grid}
+    claims = {value: _check_claim(name, value, plugin.claim(value)) for value in grid}
     whats, draws = _draws({**{repr(t[:60]): t for t in texts or ORDINARY}, **ODD}, list(claims))
     subject = Subject(name, may_use_globals=not repeatable)
 
-    def ask(what: str, rows: Sequence[int], size: int) -> list[Any]:
+    def ask(what: str, rows: Sequence[int], size: int, form: Form) -> Sequence[Any]:
         reference = Reference("mechanism", name, live=plugin)
-        return subject.perform(what, RewriteChunk(reference, [draws[row] for row in rows]), size)
+        return subject.perform(what, FormedRewriteChunk(reference, draws[list(rows)], form), size)
 
     def check(row: int, rewrite: Rewrite) -> None:
         _check_rewrite(f"'{name}' returned a rewrite of {whats[row]}", rewrite, claims[draws[row].epsilon])
 
-    rewrites = consistent(ask, check, whats, name, "the draw's key" if repeatable else "")
+    rewrites = check_consistency(ask, check, whats, name, "the draw's key" if repeatable else "")
     _check_codes(name, draws, rewrites)
     by_setting: dict[tuple[str, float], list[Rewrite]] = {}
     for draw, rewrite in zip(draws, rewrites, strict=True):
         by_setting.setdefault((draw.text, draw.epsilon), []).append(rewrite)
-    noisy = any(not alike(some[0], other) for some in by_setting.values() for other in some[1:])
+    noisy = any(not alike(same[0], other) for same in by_setting.values() for other in same[1:])
     return Checked(name, len(draws), sum(bool(rewrite.error) for rewrite in rewrites), noisy)
 
 
@@ -113,32 +117,34 @@ def check_attack(
     An attack that sees tokens or latents, or that knows the mechanism, needs one; any other is shown
     the texts with words left out, and odd outputs besides.
     """
-    plugin, name = _made(attack, "guess")
+    plugin, name = _build_checked(attack, "guess")
     if isinstance(plugin, KnowsMechanism) and (mechanism is None or plugin.unfit(mechanism)):
         raise SpecError(f"'{name}' knows the mechanism: give check_attack one that it fits, as `mechanism`.")
     pool = tuple(dict.fromkeys(texts or ORDINARY))
     if len(pool) < 3:
         raise SpecError(f"check_attack needs 3 texts or more that differ; it was given {len(pool)}.")
     subject = Subject(name)
-    found: list[Guess] = []
+    all_guesses: list[Guess] = []
     for k in (2, min(5, len(pool)), None):
         whats, chunk = _observations(plugin, pool, k, mechanism, epsilon)
 
-        def ask(what: str, rows: Sequence[int], size: int, chunk: "WatchedChunk" = chunk) -> list[Any]:
-            return subject.guess(what, chunk.rows(rows), size, secret=0)
+        def ask(
+            what: str, rows: Sequence[int], size: int, form: Form, chunk: WatchedGuessChunk = chunk
+        ) -> Sequence[Any]:
+            return subject.guess(what, replace(chunk.rows(rows), form=form), size, secret=0)
 
         def check(row: int, guess: Guess, whats: Sequence[str] = whats) -> None:
             _check_finite(f"'{name}' returned a score for {whats[row]}", guess)
 
-        guesses = consistent(ask, check, whats, name, "the observation's tie_key")
+        guesses = check_consistency(ask, check, whats, name, "the observation's tie_key")
         _check_blind(subject, chunk, guesses)
         _check_candidates(subject, chunk, guesses)
-        found += guesses
-    return Checked(name, len(found), sum(not guess.usable for guess in found))
+        all_guesses += guesses
+    return Checked(name, len(all_guesses), sum(not guess.usable for guess in all_guesses))
 
 
-def _made(plugin: Any, verb: str) -> tuple[Any, str]:
-    """Return the plug-in, built where a class was given, and its name, its card checked."""
+def _build_checked(plugin: Any, verb: str) -> tuple[Any, str]:
+    """Return the plug-in, built if a class was given, and its name, its card checked."""
     if isinstance(plugin, type):
         with global_generators_left_alone(plugin.__name__):
             plugin = plugin()
@@ -146,8 +152,8 @@ def _made(plugin: Any, verb: str) -> tuple[Any, str]:
     card = getattr(kind, "card", None)
     if not isinstance(card, Card) or not callable(getattr(plugin, verb, None)):
         raise ContractError(
-            f"{kind.__name__} is no plug-in: its class needs a `card`, made with tedaudit.Card, and a method "
-            f"`{verb}`."
+            f"{kind.__name__} is not a plug-in: its class needs a `card`, made with tedaudit.Card, and a "
+            f"method `{verb}`."
         )
     if not _KEBAB.fullmatch(card.name):
         raise ContractError(
@@ -159,57 +165,57 @@ def _made(plugin: Any, verb: str) -> tuple[Any, str]:
     if not card.sees or not set(card.sees) <= set(get_args(Seen)):
         raise ContractError(
             f"'{card.name}': the card's `sees` is {card.sees!r}; it holds one or more of: "
-            f"{listed(get_args(Seen))}."
+            f"{join_names(get_args(Seen))}."
         )
     return plugin, card.name
 
 
-def _checked_claim(name: str, epsilon: float, claim: Any) -> Claim | None:
+def _check_claim(name: str, epsilon: float, claim: Any) -> Claim | None:
     if claim is not None and not isinstance(claim, Claim):
         raise ContractError(
             f"'{name}': claim({epsilon:g}) is a {type(claim).__name__}; it must be a tedaudit.Claim, or None "
-            "where nothing is promised."
+            "if nothing is promised."
         )
     return claim
 
 
-def _draws(texts: Mapping[str, str], grid: Sequence[float]) -> tuple[list[str], list[Draw]]:
-    """Return draws with a word for each: two keys per text at the first epsilon, one at the others."""
+def _draws(texts: Mapping[str, str], grid: Sequence[float]) -> tuple[list[str], Draws]:
+    """Return draws with a name for each: two keys per text at the first epsilon, one at the others."""
     whats, draws = [], []
     for what, text in texts.items():
-        for epsilon, replicate in [(grid[0], 1), *((one, 0) for one in grid)]:
+        for epsilon, replicate in [(grid[0], 1), *((value, 0) for value in grid)]:
             whats.append(what)
             draws.append(Draw(text, epsilon, derive(0, "testing", text, replicate)))
-    return whats, draws
+    return whats, Draws.of(draws)
 
 
 def _observations(
     plugin: Any, pool: tuple[str, ...], k: int | None, mechanism: Mechanism | None, epsilon: float
-) -> tuple[list[str], WatchedChunk]:
-    """Return line-ups of k texts (None: of all), with what each output is in words."""
+) -> tuple[list[str], WatchedGuessChunk]:
+    """Return observations with k candidates (None: all texts), with what each output is in words."""
     sees, name = plugin.card.sees, plugin.card.name
     sampling = None if k is None else Sampling(k, temperature=0.0)
     odd = [Rewrite(text) for text in ODD.values()] if mechanism is None and k == 2 else []
     trials = min(len(pool), _MOST_OBSERVATIONS) + len(odd)
     plan = make_plan(len(pool), sampling, range(trials), derive(0, "testing"))
     if mechanism is not None:
-        wanted = [(int(position), row, epsilon) for row, position in enumerate(plan.source)]
+        wanted = Wanted(plan.source, np.arange(trials, dtype=np.int32), np.full(trials, epsilon))
         outputs = list(mechanism.rewrite(make_draws(pool, wanted, 0)))
     elif set(sees) == {"text"}:
         words = [pool[position].split() for position in plan.source[len(odd) :]]
-        outputs = odd + [Rewrite(" ".join(w for i, w in enumerate(some) if i % 3)) for some in words]
+        outputs = odd + [Rewrite(" ".join(w for i, w in enumerate(text) if i % 3)) for text in words]
     else:
         raise SpecError(
-            f"'{name}' sees {listed(sees)}: give check_attack a mechanism that releases it, as `mechanism`."
+            f"'{name}' sees {join_names(sees)}: give check_attack a mechanism that releases it, as "
+            "`mechanism`."
         )
     usable = [row for row, output in enumerate(outputs) if not output.error]  # others reach no attack
     whats = [f"the output {outputs[row].text[:60]!r}" for row in usable]
     reference = Reference("attack", name, live=plugin)
-    shown = [stripped(output, sees) for output in outputs]
     keys = tie_keys(0, "testing", name, range(trials))
+    seen = Observations(Rewrites.of(outputs).reveal(sees), pool, plan.candidates, keys)
     known = Reference("mechanism", mechanism.card.name, live=mechanism) if mechanism is not None else None
-    chunk = WatchedChunk(reference, pool, shown, plan.candidates, keys, known, epsilon)
-    return whats, chunk.rows(usable)
+    return whats, WatchedGuessChunk(reference, seen, known, Nominal(epsilon)).rows(usable)
 
 
 def _check_rewrite(start: str, rewrite: Rewrite, claim: Claim | None) -> None:
@@ -224,7 +230,7 @@ def _check_rewrite(start: str, rewrite: Rewrite, claim: Claim | None) -> None:
     if tokens is not None and not (isinstance(tokens, tuple) and all(isinstance(t, int) for t in tokens)):
         raise ContractError(f"{start} whose tokens are {tokens!r}; they must be a tuple of whole numbers.")
     if latent is not None and not (isinstance(latent, np.ndarray) and np.isfinite(latent).all()):
-        raise ContractError(f"{start} whose latent is no array of finite numbers.")
+        raise ContractError(f"{start} whose latent is not an array of finite numbers.")
     most = None if claim is None else claim.max_units
     if units is not None and most is not None and units > most:
         raise ContractError(
@@ -248,34 +254,37 @@ def _check_codes(name: str, draws: Sequence[Draw], rewrites: Sequence[Rewrite]) 
 def _check_finite(start: str, guess: Guess) -> None:
     if not np.isfinite(np.asarray(guess.scores, dtype=np.float64)).all():
         raise ContractError(
-            f"{start} that is not finite. Every candidate needs a number; where there is no answer, return "
+            f"{start} that is not finite. Every candidate needs a number; if there is no answer, return "
             "zeros with usable=False."
         )
 
 
-def _check_blind(subject: Subject, chunk: WatchedChunk, guesses: Sequence[Guess]) -> None:
+def _check_blind(subject: Subject, chunk: WatchedGuessChunk, guesses: Sequence[Guess]) -> None:
     """Other secrets in memory must not change a score."""
-    last = (len(chunk.pool) if chunk.candidates is None else chunk.candidates.shape[1]) - 1
+    last = int(chunk.observations.counts[0]) - 1
     if differences(guesses, subject.guess("a batch", chunk, len(chunk), secret=last)):
         raise ContractError(
             f"'{subject.name}' gave other scores to the same observations when other secrets lay in memory: "
-            f"it looks where no adversary can (frames, gc). It may use {listed(SEEN_PARTS)}, no more."
+            f"it looks at what no adversary can see (frames, gc). It may use {join_names(SEEN_PARTS)}, no "
+            "more."
         )
 
 
-def _check_candidates(subject: Subject, chunk: WatchedChunk, guesses: Sequence[Guess]) -> None:
+def _check_candidates(subject: Subject, chunk: WatchedGuessChunk, guesses: Sequence[Guess]) -> None:
     """Each candidate must keep its score wherever it stands."""
-    given, slack = chunk.candidates, 1e-9
-    if given is None:  # one product with the whole pool need not round as products with each do
+    seen, slack = chunk.observations, 1e-9
+    if seen.candidates is None:  # one product with the whole pool need not round as products with each do
         slack = 10.0**-PRECISION
-        given = np.tile(np.arange(len(chunk.pool), dtype=np.int32), (len(chunk), 1))
+        given = np.tile(np.arange(len(seen.pool), dtype=np.int32), (len(chunk), 1))
+    else:
+        given = np.asarray(seen.candidates)
     order = np.roll(np.arange(given.shape[1]), 1)
-    moved = replace(chunk, candidates=given[:, order])
+    moved = replace(chunk, observations=replace(seen, candidates=given[:, order]))
     expected = [replace(guess, scores=np.asarray(guess.scores)[order]) for guess in guesses]
-    found = subject.guess("candidates in another order", moved, len(chunk), secret=0)
-    if differences(expected, found, slack):
+    reordered = subject.guess("candidates in another order", moved, len(chunk), secret=0)
+    if differences(expected, reordered, slack):
         raise ContractError(
             f"'{subject.name}' gives a candidate another score when it stands in another place among the "
-            "candidates. Where it stands tells nothing of the source: score each by its text, and leave ties "
+            "candidates. Its place tells nothing of the source: score each by its text, and leave ties "
             "to the auditor."
         )

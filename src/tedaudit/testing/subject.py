@@ -1,7 +1,6 @@
-"""Runs a plug-in as the worker does, alone and in company; part of the contract suite (`testing.py`).
+"""Runs a plug-in as the worker does, alone and in batches; part of the contract suite.
 
-Notices it when the plug-in reaches for what it must not touch, and when an answer depends on more
-than its own item.
+Detects access to forbidden state, and answers that depend on more than their own item.
 """
 
 import random
@@ -9,12 +8,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from tedaudit.errors import ContractError, listed
-from tedaudit.execution.chunks import Chunk, GuessChunk
+from tedaudit.batches import Observations
+from tedaudit.errors import ContractError, join_names
+from tedaudit.execution.chunks import Chunk, GuessChunk, RewriteChunk
 from tedaudit.execution.work import Bench
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Draw, Floats, Guess, Observation, Plan, Rewrite
@@ -22,34 +22,67 @@ from tedaudit.types import Draw, Floats, Guess, Observation, Plan, Rewrite
 SEEN_PARTS = ("output", "candidates", "tie_key")
 PRECISION = 5  # decimals: an audit rounds scores to these before it looks for ties
 Answer = Rewrite | Guess
-Ask = Callable[[str, Sequence[int], int], list[Any]]  # on what, which rows, in batches of how many
+Form = Literal["objects", "columns"]  # a batch as a list of small objects, or as columns
+Ask = Callable[[str, Sequence[int], int, Form], Sequence[Any]]  # on what, which rows, batch size, form
 
 
 @dataclass(frozen=True)
-class WatchedChunk(GuessChunk):
-    """Observations that note it when they are asked for anything but their three parts."""
+class FormedRewriteChunk(RewriteChunk):
+    """Draws that a mechanism is given in one form or the other."""
 
+    form: Form = "objects"
+
+    def batch(self, start: int, stop: int) -> Sequence[Draw]:
+        """Return what the mechanism is given of a run of rows."""
+        draws = self.draws[start:stop]
+        return draws if self.form == "columns" else list(draws)
+
+
+@dataclass(frozen=True)
+class WatchedGuessChunk(GuessChunk):
+    """Observations that note if they are asked for anything but their parts."""
+
+    form: Form = "objects"
     read: list[str] = field(default_factory=list)
 
-    def observations(self, start: int, stop: int) -> list[Observation]:
+    def batch(self, start: int, stop: int) -> Sequence[Observation]:
         """Return what the attack sees of a run of rows, watched."""
-        read = self.read
+        seen = self.observations[start:stop]
+        if self.form == "columns":
+            return _watch_columns(seen, self.read)
+        return [_watch(observation, self.read) for observation in seen]
 
-        class Watched(Observation):
-            __slots__ = ()
-
-            def __getattribute__(self, name: str) -> Any:
-                if name not in SEEN_PARTS and not name.startswith("__"):
-                    read.append(name)
-                return super().__getattribute__(name)
-
-        return [Watched(o.output, o.candidates, o.tie_key) for o in super().observations(start, stop)]
-
-    def rows(self, rows: Sequence[int]) -> "WatchedChunk":
+    def rows(self, rows: Sequence[int]) -> "WatchedGuessChunk":
         """Return some of the observations, in this order."""
-        some = None if self.candidates is None else self.candidates[list(rows)]
-        outputs, keys = [self.outputs[row] for row in rows], [self.tie_keys[row] for row in rows]
-        return replace(self, outputs=outputs, candidates=some, tie_keys=keys)
+        return replace(self, observations=self.observations[list(rows)])
+
+
+def _watch(observation: Observation, read: list[str]) -> Observation:
+    """Return an observation that notes what else is read of it."""
+
+    class Watched(Observation):
+        __slots__ = ()
+
+        def __getattribute__(self, name: str) -> Any:
+            if name not in SEEN_PARTS and not name.startswith("__"):
+                read.append(name)
+            return super().__getattribute__(name)
+
+    return Watched(observation.output, observation.candidates, observation.tie_key)
+
+
+def _watch_columns(seen: Observations, read: list[str]) -> Observations:
+    """Return observations that note if they are asked for anything that observations do not have."""
+
+    class Watched(Observations):
+        __slots__ = ()
+
+        def __getattribute__(self, name: str) -> Any:
+            if not hasattr(Observations, name):
+                read.append(name)
+            return super().__getattribute__(name)
+
+    return Watched(seen.outputs, seen.pool, seen.candidates, seen.tie_keys)
 
 
 class Subject:
@@ -59,31 +92,33 @@ class Subject:
         self.name, self._may_use_globals = name, may_use_globals
         self._benches: dict[int, Bench] = {}
 
-    def perform(self, what: str, chunk: Chunk, size: int) -> list[Any]:
-        """Do a chunk in batches; whatever is wrong is said together with what the plug-in was given."""
+    def perform(self, what: str, chunk: Chunk, size: int) -> Sequence[Any]:
+        """Do a chunk in batches; an error also says what the plug-in was given."""
         bench = self._benches.setdefault(size, Bench(size))
         try:
             if self._may_use_globals:
-                return list(bench.perform(chunk))
+                return bench.perform(chunk)
             with global_generators_left_alone(self.name):
-                return list(bench.perform(chunk))
+                return bench.perform(chunk)
         except ContractError as error:
             raise ContractError(f"On {what}: {error}") from error
 
-    def guess(self, what: str, chunk: WatchedChunk, size: int, secret: int) -> list[Any]:
+    def guess(self, what: str, chunk: WatchedGuessChunk, size: int, secret: int) -> Sequence[Any]:
         """Do a chunk while made-up secrets lie in this frame and on the heap, where true ones would."""
-        everybody = range(len(chunk.pool))
-        rows = [everybody] * len(chunk) if chunk.candidates is None else chunk.candidates.tolist()
-        draws = [Draw(chunk.pool[row[secret]], 1.0, derive(secret, i)) for i, row in enumerate(rows)]
-        plan = Plan(chunk.candidates, np.full(len(chunk), secret, np.int32), np.zeros(len(chunk), np.int32))
+        seen = chunk.observations
+        everybody, count = range(len(seen.pool)), len(chunk)
+        candidates = np.asarray(seen.candidates) if seen.candidates is not None else None
+        rows = [everybody] * count if candidates is None else candidates.tolist()
+        draws = [Draw(seen.pool[row[secret]], 1.0, derive(secret, i)) for i, row in enumerate(rows)]
+        plan = Plan(candidates, np.full(count, secret, np.int32), np.zeros(count, np.int32))
         try:
             return self.perform(what, chunk, size)
         finally:
             del draws, plan
             if chunk.read:
                 raise ContractError(
-                    f"'{self.name}' asks an observation for `{listed(set(chunk.read))}`. An attack sees "
-                    f"{listed(SEEN_PARTS)}, and nothing else: there is no secret in it."
+                    f"'{self.name}' asks an observation for `{join_names(set(chunk.read))}`. An attack sees "
+                    f"{join_names(SEEN_PARTS)}, and nothing else: there is no secret in it."
                 )
 
 
@@ -99,7 +134,7 @@ def global_generators_left_alone(name: str) -> Iterator[None]:
             raise ContractError(
                 f"'{name}' used or set the global generator of {generator}: its results depend on what ran "
                 "before, and it changes those of others. Take noise from the key, with "
-                "`tedaudit.seeding.uniforms` or `normals`, or seed a generator of your own with it."
+                "`tedaudit.uniforms` or `tedaudit.normals`, or seed a generator of your own with it."
             )
 
 
@@ -107,69 +142,80 @@ def _generators() -> dict[str, object]:
     """Return the state of every global generator that is loaded."""
     kind, words, *rest = np.random.get_state(legacy=True)  # noqa: NPY002 - looked at, not used
     numpy = (kind, np.asarray(words).tobytes(), rest)
-    found: dict[str, object] = {"random": random.getstate(), "numpy": numpy}
+    states: dict[str, object] = {"random": random.getstate(), "numpy": numpy}
     torch = sys.modules.get("torch")
     if torch is not None:
-        found["torch"] = torch.random.get_rng_state().numpy().tobytes()
-    return found
+        states["torch"] = torch.random.get_rng_state().numpy().tobytes()
+    return states
 
 
-def consistent(
+def check_consistency(
     ask: Ask, check: Callable[[int, Any], None], whats: Sequence[str], name: str, chance: str
 ) -> list[Any]:
-    """Return the answers to single items, which must not change in company; `chance`: where noise is from."""
-    everything = range(len(whats))
-    alone = [answer for row in everything for answer in ask(whats[row], [row], 1)]
+    """Return the answers to single items, which must not change in a batch; `chance`: where noise is from."""
+    everything, count = range(len(whats)), len(whats)
+    alone = [answer for row in everything for answer in ask(whats[row], [row], 1, "objects")]
     for row in everything:
         check(row, alone[row])
-    whole = ask(f"a batch of {len(whats)}", everything, len(whats))
-    sevens = ask("batches of 7", everything, 7)
-    order = np.argsort(uniforms([derive(0, "order")], len(whats))[0]).tolist()
-    mixed = ask("a shuffled batch", order, len(whats))
+    whole = ask(f"a batch of {count}", everything, count, "objects")
+    sevens = ask("batches of 7", everything, 7, "objects")
+    order = np.argsort(uniforms([derive(0, "order")], count)[0]).tolist()
+    shuffled = ask("a shuffled batch", order, count, "objects")
+    columns = ask("a batch held as columns", everything, count, "columns")
     if not chance:
         return alone
-    again = ask(f"a batch of {len(whats)}", everything, len(whats))
-    changed = differences(whole, again)
+    repeated = ask(f"a batch of {count}", everything, count, "objects")
+    changed = differences(whole, repeated)
     if changed:
         raise ContractError(
             f"'{name}' gives another answer to {whats[changed[0]]} when the same batch comes again. "
             f"Whatever chance it needs must come from {chance} alone."
         )
-    mixed = [mixed[order.index(row)] for row in everything]
-    for how, answers in (("a whole batch", whole), ("batches of 7", sevens), ("a shuffled batch", mixed)):
-        changed = differences(alone, answers)
-        if not changed:
-            continue
-        if all(any(alike(one, other) for other in answers) for one in alone):
-            raise ContractError(
-                f"'{name}' does not keep the order: in {how}, the answer to {whats[changed[0]]} stands in "
-                "another's place. Answer number i belongs to item number i."
-            )
-        raise ContractError(
-            f"'{name}' gives another answer to {whats[changed[0]]} in {how} than alone. An answer may depend "
-            "on its own item only, never on what else is in the batch or on its place there."
-        )
+    unshuffled = [shuffled[order.index(row)] for row in everything]
+    forms = {
+        "a whole batch": whole, "batches of 7": sevens, "a shuffled batch": unshuffled,
+        "a batch held as columns": columns,
+    }  # fmt: skip
+    for how, answers in forms.items():
+        _compare_with_alone(alone, answers, how, whats, name)
     return alone
 
 
-def differences(some: Sequence[Answer], others: Sequence[Answer], slack: float = 1e-9) -> list[int]:
-    """Return where two lists of answers are not alike."""
-    return [
-        i for i, (one, other) in enumerate(zip(some, others, strict=True)) if not alike(one, other, slack)
-    ]
+def _compare_with_alone(
+    alone: Sequence[Any], answers: Sequence[Any], how: str, whats: Sequence[str], name: str
+) -> None:
+    """Refuse answers that are not those to single items."""
+    changed = differences(alone, answers)
+    if not changed:
+        return
+    if all(any(alike(answer, other) for other in answers) for answer in alone):
+        raise ContractError(
+            f"'{name}' does not keep the order: in {how}, the answer to {whats[changed[0]]} stands in "
+            "another's place. Answer number i belongs to item number i."
+        )
+    raise ContractError(
+        f"'{name}' gives another answer to {whats[changed[0]]} in {how} than alone. An answer may depend "
+        "on its own item only, never on what else is in the batch or on its place there."
+    )
 
 
-def alike(one: Answer, other: Answer, slack: float = 1e-9) -> bool:
+def differences(answers: Sequence[Answer], others: Sequence[Answer], slack: float = 1e-9) -> list[int]:
+    """Return the places at which two lists of answers are not alike."""
+    pairs = zip(answers, others, strict=True)
+    return [i for i, (answer, other) in enumerate(pairs) if not alike(answer, other, slack)]
+
+
+def alike(answer: Answer, other: Answer, slack: float = 1e-9) -> bool:
     """Return whether two answers are the same, numbers as far as an audit tells them apart."""
-    (exact, numbers), (others_exact, others) = _parts(one), _parts(other)
-    if exact != others_exact or numbers.shape != others.shape:
+    (exact, numbers), (other_exact, other_numbers) = _parts(answer), _parts(other)
+    if exact != other_exact or numbers.shape != other_numbers.shape:
         return False
-    close = np.abs(numbers - others) <= slack
-    return bool((close | (np.round(numbers, PRECISION) == np.round(others, PRECISION))).all())
+    close = np.abs(numbers - other_numbers) <= slack
+    return bool((close | (np.round(numbers, PRECISION) == np.round(other_numbers, PRECISION))).all())
 
 
 def _parts(answer: Answer) -> tuple[tuple[Any, ...], Floats]:
     if isinstance(answer, Guess):
         return (answer.usable,), np.asarray(answer.scores, dtype=np.float64)
     latent = np.zeros(0) if answer.latent is None else np.asarray(answer.latent, dtype=np.float64)
-    return (answer.text, answer.tokens, answer.units, answer.error), latent
+    return (answer.text, answer.tokens, answer.units, answer.error), latent.ravel()

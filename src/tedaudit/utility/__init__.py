@@ -1,1 +1,1 @@
-"""What rewritten texts are still good for: classifiers trained on them and tested on clean text."""
+"""Measure the utility of rewritten texts: train classifiers on them and test on clean text."""

@@ -1,7 +1,7 @@
-"""Classifiers by one string: `tfidf`, or an encoder that is trained for one epoch.
+"""Classifiers, each named by one string: `tfidf`, or an encoder that is trained for one epoch.
 
 A classifier is a dataclass whose fields are its whole configuration. Every training starts from the
-same state, and what chance there is comes from the seed alone.
+same state, and all randomness comes from the seed.
 """
 
 from collections import Counter
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from tedaudit.inference.tuning import Tuning, body_checksum, tuned_predictions
+from tedaudit.inference.tuning import Tuning, body_checksum, train_and_predict
 from tedaudit.seeding import derive
 
 TFIDF = "tfidf"
@@ -26,25 +26,25 @@ class Lesson:
 
 
 class Classifier(Protocol):
-    """Learns from labelled texts and names the class of others."""
+    """Learns from labelled texts and predicts the class of others."""
 
     def predict(self, lesson: Lesson) -> list[str]:
         """Return one class per unseen text, in order."""
         ...
 
     def determinants(self) -> dict[str, Any]:
-        """Return what determines its predictions, the lesson apart."""
+        """Return what determines its predictions, apart from the lesson."""
         ...
 
 
 @dataclass(frozen=True)
 class Tfidf:
-    """TF-IDF over words and logistic regression: no chance in it, so that the seed changes nothing."""
+    """TF-IDF over words and logistic regression: deterministic, so the seed changes nothing."""
 
     iterations: int = 1000
 
     def predict(self, lesson: Lesson) -> list[str]:
-        """Return one class per unseen text; where no word is left to learn from, the most frequent one."""
+        """Return one class per unseen text; the most frequent one if there are no words to learn from."""
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.linear_model import LogisticRegression
 
@@ -71,14 +71,14 @@ class Encoder:
     def predict(self, lesson: Lesson) -> list[str]:
         """Train on the lesson from the checkpoint's own weights, and classify."""
         classes = sorted(set(lesson.labels))
-        number = {label: at for at, label in enumerate(classes)}
-        targets = [number[label] for label in lesson.labels]
+        indices = {label: index for index, label in enumerate(classes)}
+        targets = [indices[label] for label in lesson.labels]
         key = derive(lesson.seed, "training")
-        found = tuned_predictions(self.model, self.tuning, (lesson.texts, targets), lesson.unseen, key)
-        return [classes[at] for at in found]
+        predictions = train_and_predict(self.model, self.tuning, (lesson.texts, targets), lesson.unseen, key)
+        return [classes[index] for index in predictions]
 
     def determinants(self) -> dict[str, Any]:
-        """Return name, version, what steers the training, and a hash of the weights it starts from."""
+        """Return name, version, the training settings, and a hash of the initial weights."""
         settings = {
             key: value for key, value in asdict(self.tuning).items() if key not in ("device", "dtype")
         }
@@ -87,19 +87,21 @@ class Encoder:
 
 
 def choose_classifier(name: str, tuning: Tuning) -> Classifier:
-    """Return the classifier that a string names; whether an encoder can be loaded shows when it is."""
+    """Return the classifier that a string names; an encoder is loaded, and may fail, only when it is used."""
     return Tfidf() if name == TFIDF else Encoder(name, tuning)
 
 
 def majority(labels: Sequence[str]) -> str:
-    """Return the most frequent class, the first by name where several are."""
+    """Return the most frequent class; among ties, the first by name."""
     counts = Counter(labels)
     return min(counts, key=lambda label: (-counts[label], label))
 
 
-def macro_f1(truth: Sequence[str], found: Sequence[str]) -> float:
-    """Return the mean F1 over the classes of the test texts: the same ones for every classifier."""
+def macro_f1(truth: Sequence[str], predicted: Sequence[str]) -> float:
+    """Return the mean F1 over the classes of the test texts, which are the same for every classifier."""
     from sklearn.metrics import f1_score
 
-    score = f1_score(list(truth), list(found), labels=sorted(set(truth)), average="macro", zero_division=0)
+    score = f1_score(
+        list(truth), list(predicted), labels=sorted(set(truth)), average="macro", zero_division=0
+    )
     return float(score)

@@ -1,44 +1,47 @@
-"""Macro F1 against nominal epsilon, a panel per task, as the paper draws it; needs matplotlib."""
+"""Macro F1 against nominal epsilon, one panel per task, as in the paper; needs matplotlib."""
 
-import math
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from tedaudit.reports.figures import GREY, STYLES, plain, room_for
-from tedaudit.utility.results import Measured, Task, UtilityResult, caption
+from tedaudit.nominal import distinct_epsilons
+from tedaudit.reports.figures import GREY, STYLES, escape_label, labels_with_room
+from tedaudit.utility.results import Measurement, Task, UtilityResult, caption
 
 _WIDTH = 4.0  # inches per panel
 
 
 def figure(result: UtilityResult) -> Any:
-    """Return a matplotlib figure; the dashed lines are texts as they are, and the most frequent class."""
+    """Return a matplotlib figure; the dashed lines are texts not rewritten, and the most frequent class."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    labels = list(dict.fromkeys(one.mechanism for one in result))
-    epsilons = sorted({one.epsilon for one in result if not math.isinf(one.epsilon)}) or [1.0]
+    labels = list(dict.fromkeys(measured.mechanism for measured in result))
+    given = [epsilon for epsilon in distinct_epsilons(m.epsilon for m in result) if epsilon.is_given]
+    epsilons = [float(epsilon) for epsilon in given] or [1.0]
     with rc_context({"pdf.fonttype": 42, "font.size": 9}):
         size = (1.6 + _WIDTH * len(result.tasks), 4.0)
         drawn = Figure(figsize=size, layout="constrained")
         panels = drawn.subplots(1, len(result.tasks), squeeze=False)[0]
         for panel, task in zip(panels, result.tasks, strict=True):
-            _panel(panel, task, [one for one in result if one.task == task.name], (labels, epsilons))
-        drawn.supxlabel(plain(textwrap.fill(caption(result), int(17 * size[0]))), fontsize=7, color=GREY)
+            _draw_panel(panel, task, [m for m in result if m.task == task.name], (labels, epsilons))
+        drawn.supxlabel(
+            escape_label(textwrap.fill(caption(result), int(17 * size[0]))), fontsize=7, color=GREY
+        )
         handles, names = panels[0].get_legend_handles_labels()
         drawn.legend(handles, names, loc="outside right center", frameon=False)
     return drawn
 
 
-def _panel(
-    axes: Any, task: Task, measured: Sequence[Measured], grid: tuple[Sequence[str], Sequence[float]]
+def _draw_panel(
+    axes: Any, task: Task, measured: Sequence[Measurement], grid: tuple[Sequence[str], Sequence[float]]
 ) -> None:
     """Draw one task."""
     labels, epsilons = grid
     for number, label in enumerate(labels):
         beside = 1.03 ** (number - (len(labels) - 1) / 2)  # lines that coincide stay visible
-        mine = [one for one in measured if one.mechanism == label]
-        _line(axes, mine, [epsilon * beside for epsilon in epsilons], epsilons, number)
+        points = [m for m in measured if m.mechanism == label]
+        _draw_line(axes, points, [epsilon * beside for epsilon in epsilons], epsilons, number)
     for name, height in (("not rewritten", task.upper.mean), ("majority class", task.lower)):
         axes.axhline(height, linestyle="--", color=GREY, linewidth=1)
         axes.annotate(f"{name} {height:.2f}", (0.01, height), (0, 3), xycoords=("axes fraction", "data"),
@@ -47,29 +50,33 @@ def _panel(
     axes.axhspan(task.upper.mean - spread, task.upper.mean + spread, color=GREY, alpha=0.15, linewidth=0)
     axes.set(xscale="log", ylim=(0, 1.08), xlabel="nominal $\\epsilon$, per the mechanism's own unit",
              ylabel="macro F1")  # fmt: skip
-    labelled = room_for(epsilons) if len(epsilons) > 1 else epsilons
+    labelled = labels_with_room(epsilons) if len(epsilons) > 1 else epsilons
     axes.set_xticks(epsilons, [f"{epsilon:g}" if epsilon in labelled else "" for epsilon in epsilons])
     axes.set_xlim(epsilons[0] / 1.6, epsilons[-1] * 1.4)
     axes.minorticks_off()
-    axes.set_title(plain(task.title), fontsize=9)
+    axes.set_title(escape_label(task.title), fontsize=9)
     axes.grid(axis="y", color="#dddddd", linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _line(
-    axes: Any, mine: Sequence[Measured], places: Sequence[float], epsilons: Sequence[float], number: int
+def _draw_line(
+    axes: Any,
+    measured: Sequence[Measurement],
+    places: Sequence[float],
+    epsilons: Sequence[float],
+    number: int,
 ) -> None:
-    """Draw one mechanism with its standard deviations; one that takes no epsilon stands everywhere."""
-    if not mine:
+    """Draw one mechanism with its standard deviations; one that takes no epsilon is drawn at every place."""
+    if not measured:
         return
-    everywhere = math.isinf(mine[0].epsilon)
-    points = [(at, mine[0]) for at in places] if everywhere else [
-        (places[epsilons.index(one.epsilon)], one) for one in sorted(mine, key=lambda one: one.epsilon)
+    everywhere = not measured[0].epsilon.is_given
+    points = [(x, measured[0]) for x in places] if everywhere else [
+        (places[epsilons.index(m.epsilon)], m) for m in sorted(measured, key=lambda m: m.epsilon)
     ]  # fmt: skip
     colour, marker = STYLES[number % len(STYLES)]
     axes.errorbar(
-        [at for at, _ in points], [one.scores.mean for _, one in points],
-        yerr=[one.scores.spread for _, one in points], label=plain(mine[0].mechanism), color=colour,
+        [x for x, _ in points], [m.scores.mean for _, m in points],
+        yerr=[m.scores.spread for _, m in points], label=escape_label(measured[0].mechanism), color=colour,
         marker=marker, markersize=5, linewidth=1.3, elinewidth=0.8, capsize=2,
         linestyle=":" if everywhere else "-",
     )  # fmt: skip

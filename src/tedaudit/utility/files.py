@@ -1,25 +1,26 @@
-"""What a study leaves behind: utility.json, utility.md and a figure; and a copy for an audit's report."""
+"""The files of a study: utility.json, utility.md and a figure; and a copy for an audit's report."""
 
 import json
 from pathlib import Path
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.reports.figures import figures_missing, saved
+from tedaudit.reports.figures import figures_missing, save_figure
 from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.reports.utility import FILE
-from tedaudit.store.directory import RunDirectory, write_atomically
+from tedaudit.store.directory import RunDirectory
+from tedaudit.store.files import write_atomically
 from tedaudit.utility.figure import figure
 from tedaudit.utility.results import HEADINGS, RIGHT, UtilityResult, caption, cells
 
 
 def write_study(result: UtilityResult, run: Path | None = None) -> list[Path]:
-    """Write the result into the study's folder, and into an audit's where one is named; return the files."""
+    """Write the result into the study's folder, and into an audit's if one is named; return the files."""
     content = json.dumps(result.to_dict(), indent=2, ensure_ascii=False).encode()
     written = [result.folder / FILE, result.folder / "utility.md"]
     write_atomically(written[0], content)
     write_atomically(written[1], markdown(result).encode())
     if not figures_missing():
-        written += saved(figure(result), result.folder / "utility")
+        written += save_figure(figure(result), result.folder / "utility")
     if run is not None:
         write_atomically(run / FILE, content)
         written.append(run / FILE)
@@ -27,10 +28,12 @@ def write_study(result: UtilityResult, run: Path | None = None) -> list[Path]:
 
 
 def check_run(run: Path) -> RunDirectory:
-    """Return an audit's run directory, or say that there is none."""
+    """Return an audit's run directory, or raise an error if it is not one."""
     store = RunDirectory(run)
     if not store.manifest_path.is_file():
-        raise RunDirectoryError(f"'{run}' is no audit's run directory: it has no manifest.json (--run).")
+        raise RunDirectoryError(
+            f"'{run}' is not the run directory of an audit: it has no manifest.json. Name another with --run."
+        )
     return store
 
 

@@ -1,4 +1,4 @@
-"""The labelled texts of a study: which are trained on, which are tested on, and what is said of each."""
+"""The labelled texts of a study: which to train on, which to test on, and the labels of each."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.errors import CorpusError, SpecError, did_you_mean, listed
+from tedaudit.errors import CorpusError, SpecError, did_you_mean, join_names
 from tedaudit.seeding import derive, uniforms
-from tedaudit.store.directory import key_of
+from tedaudit.store.files import key_of
 from tedaudit.types import Corpus, Split
 from tedaudit.utility.settings import UtilitySpec
 
 
 @dataclass(frozen=True)
 class Labels:
-    """The classes of one column, as words, of the training and of the test texts."""
+    """The labels of one column as strings, for the training and the test texts."""
 
     train: tuple[str, ...]
     test: tuple[str, ...]
@@ -28,7 +28,7 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledTexts:
     """Training texts by their positions in the pool, clean test texts, and the labels of every task."""
 
     positions: tuple[int, ...]
@@ -38,46 +38,46 @@ class Labelled:
     notes: tuple[str, ...]
 
     def determinants(self, task: str) -> dict[str, Any]:
-        """Return what of the data determines a score."""
-        mine = self.labels[task]
+        """Return the part of the data that determines a score."""
+        labels = self.labels[task]
         return {
-            "train": key_of({"texts": self.train, "labels": mine.train})[:16],
-            "test": key_of({"texts": self.test, "labels": mine.test})[:16],
+            "train": key_of({"texts": self.train, "labels": labels.train})[:16],
+            "test": key_of({"texts": self.test, "labels": labels.test})[:16],
             "limit": len(self.train),
         }
 
 
-def take_labels(corpus: Corpus, spec: UtilitySpec) -> Labelled:
+def take_labels(corpus: Corpus, spec: UtilitySpec) -> LabelledTexts:
     """Return the texts that have a label for every task; a limit takes the same ones for all mechanisms."""
     if not spec.roles:
         columns = corpus.splits["train"].columns
         raise SpecError(
-            f"Say what is to be learnt: `tasks` (--task) or `private` (--private) name label columns. "
-            f"Corpus '{corpus.name}' has: {listed(columns)}."
+            f"Name what to learn: label columns in `tasks` (--task) or `private` (--private). "
+            f"Corpus '{corpus.name}' has: {join_names(columns)}."
         )
     if spec.test_split not in corpus.splits or spec.test_split == "train":
         raise SpecError(
             f"Corpus '{corpus.name}' has no split '{spec.test_split}' to test on; it has: "
-            f"{listed(corpus.splits)}. Name another one than train with `test_split` (--test-split)."
+            f"{join_names(corpus.splits)}. Name one other than train with `test_split` (--test-split)."
         )
     training, testing = corpus.splits["train"], corpus.splits[spec.test_split]
-    rows = {name: _labelled_rows(corpus, name, list(spec.roles)) for name in ("train", spec.test_split)}
+    rows = {name: _find_labelled_rows(corpus, name, list(spec.roles)) for name in ("train", spec.test_split)}
     chosen = _sample(rows["train"], spec)
     labels = {
-        task: Labels(_words(training, task, chosen), _words(testing, task, rows[spec.test_split]))
+        task: Labels(_read_labels(training, task, chosen), _read_labels(testing, task, rows[spec.test_split]))
         for task in spec.roles
     }
-    for task, mine in labels.items():
-        _refuse_useless(corpus.name, task, mine)
+    for task, classes in labels.items():
+        _refuse_useless(corpus.name, task, classes)
     notes = [
-        f"{name}: {len(corpus.splits[name]) - len(kept):,} of {len(corpus.splits[name]):,} texts lack "
+        f"{name}: {len(corpus.splits[name]) - len(labelled):,} of {len(corpus.splits[name]):,} texts lack "
         "a label and are left out"
-        for name, kept in rows.items()
-        if len(kept) < len(corpus.splits[name])
+        for name, labelled in rows.items()
+        if len(labelled) < len(corpus.splits[name])
     ]
     if len(chosen) < len(rows["train"]):
         notes.append(f"{len(chosen):,} of {len(rows['train']):,} labelled training texts are used")
-    return Labelled(
+    return LabelledTexts(
         tuple(chosen),
         tuple(training.texts[row] for row in chosen),
         tuple(testing.texts[row] for row in rows[spec.test_split]),
@@ -86,22 +86,25 @@ def take_labels(corpus: Corpus, spec: UtilitySpec) -> Labelled:
     )
 
 
-def _labelled_rows(corpus: Corpus, name: str, tasks: Sequence[str]) -> list[int]:
+def _find_labelled_rows(corpus: Corpus, name: str, tasks: Sequence[str]) -> list[int]:
     """Return the rows of a split that have a label in all of these columns."""
     split = corpus.splits[name]
     for task in tasks:
         if task not in split.columns:
             raise SpecError(
                 f"Split '{name}' of corpus '{corpus.name}' has no column '{task}'."
-                f"{did_you_mean(task, split.columns)} It has: {listed(split.columns)}."
+                f"{did_you_mean(task, split.columns)} It has: {join_names(split.columns)}."
             )
-    kept = [row for row in range(len(split)) if all(_is_label(split.columns[task][row]) for task in tasks)]
-    if not kept:
+    labelled = [
+        row for row in range(len(split)) if all(_is_label(split.columns[task][row]) for task in tasks)
+    ]
+    if not labelled:
         raise CorpusError(
-            f"No text in split '{name}' of corpus '{corpus.name}' has a label for all of: {listed(tasks)}. "
-            "Study them one at a time, each in a folder of its own."
+            f"No text in split '{name}' of corpus '{corpus.name}' has a label for all of: "
+            f"{join_names(tasks)}. "
+            "Study them one at a time, each in its own folder."
         )
-    return kept
+    return labelled
 
 
 def _is_label(value: Any) -> bool:
@@ -109,14 +112,14 @@ def _is_label(value: Any) -> bool:
 
 
 def _sample(rows: Sequence[int], spec: UtilitySpec) -> list[int]:
-    """Return the rows to train on, in order; a larger limit adds to those of a smaller one."""
+    """Return the rows to train on, in order; a larger limit includes the rows of a smaller one."""
     if not spec.limit or spec.limit >= len(rows):
         return list(rows)
     coins = uniforms([derive(spec.seed, "utility", "sample")], len(rows))[0]
-    return sorted(rows[at] for at in np.argsort(coins, kind="stable")[: spec.limit].tolist())
+    return sorted(rows[index] for index in np.argsort(coins, kind="stable")[: spec.limit].tolist())
 
 
-def _words(split: Split, task: str, rows: Sequence[int]) -> tuple[str, ...]:
+def _read_labels(split: Split, task: str, rows: Sequence[int]) -> tuple[str, ...]:
     return tuple(str(split.columns[task][row]) for row in rows)
 
 
@@ -124,7 +127,7 @@ def _refuse_useless(corpus: str, task: str, labels: Labels) -> None:
     classes, texts = labels.classes, len(labels.train)
     if len(classes) < 2:
         raise CorpusError(
-            f"Column '{task}' of corpus '{corpus}' has one class only among the {texts:,} training texts "
+            f"Column '{task}' of corpus '{corpus}' has only one class among the {texts:,} training texts "
             f"used ('{classes[0]}'): there is nothing to learn. Name another column, or raise the limit."
         )
     if len(classes) > texts / 2:

@@ -1,12 +1,12 @@
-"""What a study found: macro F1 by mechanism, epsilon and task, between an upper and a lower line."""
+"""The result of a study: macro F1 by mechanism, epsilon and task, between an upper and a lower line."""
 
-import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tedaudit.nominal import Nominal
 from tedaudit.reports.utility import PRIVATE, SCORE
 from tedaudit.utility.settings import Role
 
@@ -34,9 +34,10 @@ class Scores:
 
 @dataclass(frozen=True)
 class Task:
-    """A label column: what it is in the study, and the lines between which its scores lie.
+    """A label column: its role in the study, and the lines between which its scores lie.
 
-    `upper` is of a classifier trained on the texts as they are, `lower` names the most frequent class.
+    `upper` is the score of a classifier trained on texts not rewritten, `lower` that of the most frequent
+    class.
     """
 
     name: str
@@ -47,16 +48,16 @@ class Task:
 
     @property
     def title(self) -> str:
-        """How tables and figures call its score."""
+        """The name of its score in tables and figures."""
         return self.name + (SCORE if self.role == "utility" else PRIVATE)
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One mechanism at one epsilon on one task; `failed` of the rewrites trained on were empty by failure."""
+class Measurement:
+    """One mechanism at one epsilon on one task; `failed` of the rewrites failed and were empty."""
 
     mechanism: str
-    epsilon: float
+    epsilon: Nominal
     task: str
     scores: Scores
     failed: int
@@ -65,7 +66,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class UtilityResult:
-    """Everything that a study found, and what it was made with."""
+    """Everything that a study found, and its settings."""
 
     name: str
     folder: Path
@@ -73,11 +74,11 @@ class UtilityResult:
     classifier: str
     sizes: tuple[int, int]  # training and test texts
     tasks: tuple[Task, ...]
-    measured: tuple[Measured, ...]
+    measured: tuple[Measurement, ...]
     notes: tuple[str, ...]
     note: str = ""
 
-    def __iter__(self) -> Iterator[Measured]:
+    def __iter__(self) -> Iterator[Measurement]:
         return iter(self.measured)
 
     def task(self, name: str) -> Task:
@@ -90,7 +91,7 @@ class UtilityResult:
         return len(self.tasks[0].upper.values)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; an epsilon of null stands for a mechanism that takes none."""
+        """Return plain data; an epsilon of null means that the mechanism takes none."""
         return {
             "name": self.name, "corpus": self.corpus, "classifier": self.classifier, "seeds": self.seeds,
             "train": self.sizes[0], "test": self.sizes[1], "note": self.note, "caption": caption(self),
@@ -102,15 +103,15 @@ class UtilityResult:
                 }
                 for task in self.tasks
             ],
-            "rows": [self._row(one) for one in self],
+            "rows": [self._describe_row(measured) for measured in self],
         }  # fmt: skip
 
-    def _row(self, one: Measured) -> Mapping[str, Any]:
-        epsilon = None if math.isinf(one.epsilon) else one.epsilon
-        task = self.task(one.task)
+    def _describe_row(self, measured: Measurement) -> Mapping[str, Any]:
+        task = self.task(measured.task)
         return {
-            "mechanism": one.mechanism, "epsilon": epsilon, "task": task.title, "role": task.role,
-            **one.scores.to_dict(), "failed": one.failed, "rewrites": one.rewrites,
+            "mechanism": measured.mechanism, "epsilon": measured.epsilon.json,
+            "task": task.title, "role": task.role,
+            **measured.scores.to_dict(), "failed": measured.failed, "rewrites": measured.rewrites,
         }  # fmt: skip
 
 
@@ -124,23 +125,23 @@ def cells(result: UtilityResult) -> list[Sequence[str]]:
     for task in result.tasks:
         upper = task.upper
         rows.append((task.title, "(not rewritten)", "", f"{upper.mean:.3f}", f"{upper.spread:.3f}", ""))
-        for one in (one for one in result if one.task == task.name):
-            epsilon = "any" if math.isinf(one.epsilon) else f"{one.epsilon:g}"
-            score = (f"{one.scores.mean:.3f}", f"{one.scores.spread:.3f}")
-            failed = f"{one.failed:,} of {one.rewrites:,}"
-            rows.append((task.title, one.mechanism, epsilon, *score, failed))
+        for measured in (m for m in result if m.task == task.name):
+            epsilon = measured.epsilon.label
+            score = (f"{measured.scores.mean:.3f}", f"{measured.scores.spread:.3f}")
+            failed = f"{measured.failed:,} of {measured.rewrites:,}"
+            rows.append((task.title, measured.mechanism, epsilon, *score, failed))
         rows.append((task.title, "(majority class)", "", f"{task.lower:.3f}", "", ""))
     return rows
 
 
 def caption(result: UtilityResult) -> str:
-    """Return what the numbers are, in words."""
+    """Return in words what the numbers are."""
     train, test = result.sizes
     times = "once" if result.seeds == 1 else f"{result.seeds} times, each on other rewrites"
-    told = (
+    text = (
         f"Corpus {result.corpus}: {result.classifier}, trained {times}, on {train:,} rewritten texts, tested "
         f"on {test:,} clean ones. Macro F1; std is the standard deviation over the seeds."
     )
     if any(task.role == "private" for task in result.tasks):
-        told += " For a private attribute, lower is more private."
-    return f"{told} {result.note}".rstrip()
+        text += " For a private attribute, lower is more private."
+    return f"{text} {result.note}".rstrip()

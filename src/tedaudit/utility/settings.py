@@ -1,4 +1,4 @@
-"""The whole of a study as one value: `UtilitySpec`, from YAML or flags. Unknown keys are refused."""
+"""All settings of a study as one value: `UtilitySpec`, from YAML or flags. Unknown keys are refused."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tedaudit.inference.zoo import default
-from tedaudit.spec.messages import Epsilons, OneOrMany, validated
+from tedaudit.inference.zoo import default_checkpoint
+from tedaudit.spec.messages import Epsilons, OneOrMany, validate
 from tedaudit.spec.model import MechanismSpec, PluginSpec, distinct_titles
 
 Role = Literal["utility", "private"]
@@ -20,47 +20,51 @@ class UtilitySpec(BaseModel):
 
     name: str = Field(default="audit", pattern=r"^[\w.-]+$", description="Names the folder: NAME-utility.")
     mechanisms: OneOrMany[MechanismSpec] = Field(min_length=1)
-    corpus: PluginSpec | None = Field(default=None, description="'demo' where nothing is said.")
+    corpus: PluginSpec | None = Field(default=None, description="'demo' by default.")
     epsilons: Epsilons = Field(default_factory=list)
     tasks: OneOrMany[str] = Field(
         default_factory=list, description="Label columns that should stay learnable."
     )
     private: OneOrMany[str] = Field(default_factory=list, description="Label columns that should not.")
     classifier: str = Field(
-        default_factory=lambda: default("mlm", "tfidf"),
+        default_factory=lambda: default_checkpoint("mlm", "tfidf"),
         description="tfidf, or an encoder: zoo:mlm, a folder or a hub id.",
     )
-    learning_rate: float = Field(default=0.0, ge=0, description="Of an encoder; 0: by its size.")
+    learning_rate: float = Field(
+        default=0.0, ge=0, description="For training an encoder; 0: chosen by its size."
+    )
     device: str = Field(default="auto", description="Where an encoder is trained.")
     seeds: int = Field(default=3, ge=1, le=100, description="How often each classifier is trained.")
     limit: int = Field(default=0, ge=0, description="At most this many training texts; 0: all.")
     test_split: str = Field(default="test", description="Which split the classifiers are tested on.")
     seed: int = 0
     batch_size: int = Field(default=4096, ge=1, description="Draws per call of a mechanism.")
-    note: str = Field(default="", description="Stands below the table and the figure.")
+    note: str = Field(default="", description="Printed below the table and the figure.")
     out: str = Field(default="", description="The folder of the study; runs/NAME-utility by default.")
 
     @model_validator(mode="after")
-    def _consistent(self) -> "UtilitySpec":
+    def _check_consistency(self) -> "UtilitySpec":
         distinct_titles("mechanisms", [mechanism.title for mechanism in self.mechanisms])
         columns = [*self.tasks, *self.private]
-        twice = sorted({column for column in columns if columns.count(column) > 1})
-        if twice:
-            raise ValueError(f"the column {', '.join(twice)} is named twice among `tasks` and `private`")
+        duplicates = sorted({column for column in columns if columns.count(column) > 1})
+        if duplicates:
+            raise ValueError(
+                f"duplicate column in `tasks` and `private`: {', '.join(duplicates)}; name each once"
+            )
         return self
 
     @property
     def folder(self) -> Path:
-        """Where the study is kept."""
+        """The folder of the study."""
         return Path(self.out) if self.out else Path("runs") / f"{self.name}-utility"
 
     @property
     def roles(self) -> dict[str, Role]:
-        """What each label column is in the study."""
+        """The role of each label column in the study."""
         tasks: dict[str, Role] = dict.fromkeys(self.tasks, "utility")
         return {**tasks, **dict.fromkeys(self.private, "private")}
 
 
 def parse_utility(data: Mapping[str, Any]) -> UtilitySpec:
-    """Return the spec for a mapping, or say what is wrong with it."""
-    return validated(UtilitySpec, data)
+    """Return the spec for a mapping, or raise an error that says what is wrong with it."""
+    return validate(UtilitySpec, data)

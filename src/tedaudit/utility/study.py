@@ -1,8 +1,8 @@
 """Rewrite labelled texts, train classifiers on the rewrites, test them on clean text.
 
-Every seed has rewrites of its own and a training of its own, so that the standard deviation holds the
-mechanism's noise as well as the classifier's. A failed rewrite is trained on as the empty text: its label
-was released too.
+Every seed has its own rewrites and its own training, so that the standard deviation includes the
+mechanism's noise as well as the classifier's. A failed rewrite is trained on as the empty text, because its
+label was released too.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,21 +13,23 @@ from typing import Any
 import numpy as np
 
 from tedaudit.abilities import WritesOnce
+from tedaudit.batches import Rewrites
 from tedaudit.execution.chunks import RewriteChunk
-from tedaudit.execution.preparation import epsilons_of, load
-from tedaudit.execution.work import SerialExecutor
+from tedaudit.execution.preparation import epsilons_of, load_texts
+from tedaudit.execution.work import Bench
 from tedaudit.inference.tuning import Tuning
+from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.plans.trials import Wanted, make_draws
-from tedaudit.registry import Reference, build, determinants, written
+from tedaudit.registry import Reference, build, describe_object, determinants
 from tedaudit.seeding import derive
-from tedaudit.store.directory import check_table, claim_table, key_of
-from tedaudit.store.tables import RewriteTable
-from tedaudit.types import Corpus, Guess, Rewrite
+from tedaudit.store.files import key_of
+from tedaudit.store.rewrites import RewriteTable
+from tedaudit.types import Corpus
 from tedaudit.utility.classifiers import Classifier, Lesson, choose_classifier, macro_f1, majority
-from tedaudit.utility.keeping import ScoreTable, StudyFolder
-from tedaudit.utility.labels import Labelled, take_labels
-from tedaudit.utility.results import Measured, Scores, Task, UtilityResult
+from tedaudit.utility.labels import LabelledTexts, take_labels
+from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult
 from tedaudit.utility.settings import UtilitySpec
+from tedaudit.utility.study_folder import ScoreTable, StudyFolder
 
 Progress = Callable[[str, int, int], None]
 PURPOSE = "utility"
@@ -36,37 +38,38 @@ _BLOCK = 4096  # draws written at a time
 
 @dataclass(frozen=True)
 class Rewriter:
-    """A mechanism as a study needs it; `replicates` says how many rewrites of a text it makes."""
+    """A mechanism as a study needs it; `replicates` is the number of rewrites per text."""
 
     label: str
     reference: Reference
     determinants: Mapping[str, Any]
-    epsilons: Sequence[float]
+    epsilons: Sequence[Nominal]
     replicates: int
+    plugin: Any
 
 
 def run_study(spec: UtilitySpec, progress: Progress | None = None) -> UtilityResult:
-    """Run a study, or go on with it, and return what it found.
+    """Run a study, or resume it, and return its result.
 
-    Nothing is written before every setting has been checked against what lies in the folder.
+    Nothing is written before every setting has been checked against the content of the folder.
     """
     folder = StudyFolder(spec.folder)
     folder.check()
-    mechanisms = {one.title: build(one.reference("mechanism")) for one in spec.mechanisms}
+    mechanisms = {m.title: build(m.reference("mechanism")) for m in spec.mechanisms}
     rewriters = [
         Rewriter(
-            one.title, one.reference("mechanism"), determinants(mechanisms[one.title]),
-            epsilons_of(one, mechanisms[one.title], spec.epsilons),
-            1 if isinstance(mechanisms[one.title], WritesOnce) else spec.seeds,
+            m.title, m.reference("mechanism"), determinants(mechanisms[m.title]),
+            epsilons_of(m, mechanisms[m.title], spec.epsilons),
+            1 if isinstance(mechanisms[m.title], WritesOnce) else spec.seeds, mechanisms[m.title],
         )
-        for one in spec.mechanisms
+        for m in spec.mechanisms
     ]  # fmt: skip
-    corpus = load(spec.corpus, mechanisms)
+    corpus = load_texts(spec.corpus, mechanisms)
     data = take_labels(corpus, spec)
     tuning = Tuning(learning_rate=spec.learning_rate, device=spec.device)
     study = _Study(spec, corpus, data, choose_classifier(spec.classifier, tuning), folder)
     study.check(rewriters)
-    with folder.locked(spec.model_dump(mode="json", fallback=written)):
+    with folder.locked(spec.model_dump(mode="json", fallback=describe_object)):
         return study.run(rewriters, progress or (lambda *_: None))
 
 
@@ -74,135 +77,144 @@ class _Study:
     """One study over its folder."""
 
     def __init__(
-        self, spec: UtilitySpec, corpus: Corpus, data: Labelled, classifier: Classifier, folder: StudyFolder
+        self,
+        spec: UtilitySpec,
+        corpus: Corpus,
+        data: LabelledTexts,
+        classifier: Classifier,
+        folder: StudyFolder,
     ) -> None:
         self._spec, self._corpus, self._data = spec, corpus, data
         self._classifier, self._folder = classifier, folder
-        self._told = classifier.determinants()
+        self._classifier_key = classifier.determinants()
         self._done = self._total = 0
         self._progress: Progress = lambda *_: None
 
     def check(self, rewriters: Sequence[Rewriter]) -> None:
-        """Refuse what was made with other settings."""
+        """Refuse tables that were made with other settings."""
         for task in self._spec.roles:
-            self._check(self._scores(task, None, 0.0))
+            self._find_scores(task, None, NO_EPSILON).check()
             for rewriter in rewriters:
                 for epsilon in rewriter.epsilons:
-                    check_table(self._folder.rewrites(rewriter.label, epsilon), self._what(rewriter, epsilon))
-                    self._check(self._scores(task, rewriter, epsilon))
+                    determinants = self._describe_rewrites(rewriter, epsilon)
+                    self._folder.rewrites(rewriter.label, epsilon).check(determinants)
+                    self._find_scores(task, rewriter, epsilon).check()
 
     def run(self, rewriters: Sequence[Rewriter], progress: Progress) -> UtilityResult:
-        """Do what is missing and put the result together."""
+        """Compute what is missing and return the result."""
         spec, data = self._spec, self._data
         self._progress = progress
         self._total = len(spec.roles) * spec.seeds + sum(
-            len(one.epsilons) * (len(data.train) * one.replicates + len(spec.roles) * spec.seeds)
-            for one in rewriters
+            len(rewriter.epsilons) * (len(data.train) * rewriter.replicates + len(spec.roles) * spec.seeds)
+            for rewriter in rewriters
         )
-        tasks = tuple(self._task(task) for task in spec.roles)
-        measured = [one for rewriter in rewriters for one in self._measure(rewriter)]
+        tasks = tuple(self._measure_task(task) for task in spec.roles)
+        measured = [scores for rewriter in rewriters for scores in self._measure(rewriter)]
         return UtilityResult(
             spec.name, spec.folder, self._corpus.name, spec.classifier, (len(data.train), len(data.test)),
             tasks, tuple(measured), (*self._corpus.notes, *data.notes), spec.note,
         )  # fmt: skip
 
-    def _task(self, task: str) -> Task:
+    def _measure_task(self, task: str) -> Task:
         """Return a task with its lines."""
         labels = self._data.labels[task]
         lower = macro_f1(labels.test, [majority(labels.train)] * len(labels.test))
-        upper = self._trained(task, None, 0.0, [self._data.train])
+        upper = self._train(task, None, NO_EPSILON, [self._data.train])
         return Task(task, self._spec.roles[task], len(labels.classes), upper, lower)
 
-    def _measure(self, rewriter: Rewriter) -> Iterator[Measured]:
+    def _measure(self, rewriter: Rewriter) -> Iterator[Measurement]:
         """Yield the scores of a mechanism by epsilon and task."""
         tables = self._rewrite(rewriter)
         for epsilon, table in tables.items():
-            outputs = [self._outputs(table, replicate) for replicate in range(rewriter.replicates)]
-            texts = [[text for text, _ in some] for some in outputs]
-            failed = sum(bool(error) for some in outputs for _, error in some)
+            outputs = [self._read_outputs(table, number) for number in range(rewriter.replicates)]
+            texts = [[text for text, _ in replicate] for replicate in outputs]
+            failed = sum(bool(error) for replicate in outputs for _, error in replicate)
             for task in self._spec.roles:
-                scores = self._trained(task, rewriter, epsilon, texts)
+                scores = self._train(task, rewriter, epsilon, texts)
                 total = sum(map(len, texts))
-                yield Measured(rewriter.label, epsilon, task, scores, failed, total)
+                yield Measurement(rewriter.label, epsilon, task, scores, failed, total)
 
-    def _outputs(self, table: RewriteTable, replicate: int) -> list[tuple[str, str]]:
+    def _read_outputs(self, table: RewriteTable, replicate: int) -> list[tuple[str, str]]:
         """Return the texts to train on with their error codes; a failed rewrite is the empty text."""
-        where = np.asarray(self._data.positions, dtype=np.int64)
-        found = table.outputs(where, np.full(len(where), replicate))
-        return [("" if error else text, error) for text, error in found]
+        positions = np.asarray(self._data.positions, dtype=np.int64)
+        outputs = table.outputs(positions, np.full(len(positions), replicate))
+        return [("" if error else text, error) for text, error in outputs]
 
-    def _trained(
-        self, task: str, rewriter: Rewriter | None, epsilon: float, texts: Sequence[Sequence[str]]
+    def _train(
+        self, task: str, rewriter: Rewriter | None, epsilon: Nominal, texts: Sequence[Sequence[str]]
     ) -> Scores:
-        """Return the scores over all seeds; each has texts of its own, where there are several."""
-        labels, table = self._data.labels[task], self._scores(task, rewriter, epsilon)
-        found = []
+        """Return the scores over all seeds; each seed has its own texts, if there are several."""
+        labels, table = self._data.labels[task], self._find_scores(task, rewriter, epsilon)
+        scores = []
         for seed in range(self._spec.seeds):
             key = derive(self._spec.seed, PURPOSE, "classifier", seed)
             lesson = Lesson(texts[seed % len(texts)], labels.train, self._data.test, key)
-            found.append(table.score(seed, partial(self._f1, task, lesson)))
+            scores.append(table.score(seed, partial(self._compute_f1, task, lesson)))
             self._advance(f"{rewriter.label if rewriter else 'not rewritten'}: learning {task}", 1)
-        return Scores(tuple(found))
+        return Scores(tuple(scores))
 
-    def _f1(self, task: str, lesson: Lesson) -> float:
+    def _compute_f1(self, task: str, lesson: Lesson) -> float:
         return macro_f1(self._data.labels[task].test, self._classifier.predict(lesson))
 
-    def _rewrite(self, rewriter: Rewriter) -> dict[float, RewriteTable]:
+    def _rewrite(self, rewriter: Rewriter) -> dict[Nominal, RewriteTable]:
         """Make the rewrites that are missing, all epsilons of a text together."""
         tables = {}
         for epsilon in rewriter.epsilons:
             folder = self._folder.rewrites(rewriter.label, epsilon)
-            tables[epsilon] = RewriteTable(folder, claim_table(folder, self._what(rewriter, epsilon), {}))
-        executor = SerialExecutor(self._spec.batch_size)
-        for (wanted, size), found in executor.run(self._chunks(rewriter, tables)):
+            tables[epsilon] = RewriteTable(
+                folder, folder.claim(self._describe_rewrites(rewriter, epsilon), {})
+            )
+        bench = Bench(self._spec.batch_size)
+        bench.adopt({rewriter.reference.identity: rewriter.plugin})
+        for wanted, size, chunk in self._list_chunks(rewriter, tables):
+            outputs = bench.perform(chunk)
+            assert isinstance(outputs, Rewrites)  # noqa: S101 - by the kind of the chunk
             for epsilon, table in tables.items():
-                mine = [at for at, (_, _, other) in enumerate(wanted) if other == epsilon]
-                if mine:
-                    some = [_released(found[at]) for at in mine]
-                    table.append([wanted[at][0] for at in mine], [wanted[at][1] for at in mine], some)
+                rows = np.flatnonzero(wanted.epsilon == epsilon)
+                if len(rows):
+                    own = wanted.rows(rows)
+                    table.append(own.text, own.replicate, _keep_texts(outputs[rows]), self._corpus.texts)
             self._advance(f"{rewriter.label}: rewriting", size)
         return tables
 
-    def _chunks(
-        self, rewriter: Rewriter, tables: Mapping[float, RewriteTable]
-    ) -> Iterator[tuple[tuple[list[Wanted], int], RewriteChunk]]:
-        """Yield what is missing, block by block, with how much the block holds in all."""
+    def _list_chunks(
+        self, rewriter: Rewriter, tables: Mapping[Nominal, RewriteTable]
+    ) -> Iterator[tuple[Wanted, int, RewriteChunk]]:
+        """Yield the missing draws block by block, with the total number of draws in the block."""
         each = rewriter.replicates * len(tables)
         step = max(1, _BLOCK // each)
         for start in range(0, len(self._data.positions), step):
-            texts = self._data.positions[start : start + step]
-            wanted: list[Wanted] = []
+            texts = np.asarray(self._data.positions[start : start + step], dtype=np.int32)
+            parts = []
             for replicate in range(rewriter.replicates):
                 for epsilon, table in tables.items():
-                    lacking = table.missing(np.asarray(texts), np.full(len(texts), replicate))
-                    wanted += [(texts[at], replicate, epsilon) for at in np.flatnonzero(lacking).tolist()]
-            wanted.sort()  # a text's draws stand together
+                    lacking = texts[table.missing(texts, np.full(len(texts), replicate))]
+                    parts.append((lacking, np.full(len(lacking), replicate), np.full(len(lacking), epsilon)))
+            columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+            wanted = Wanted(columns[0], columns[1].astype(np.int32), columns[2]).sort()
             draws = make_draws(self._corpus.texts, wanted, self._spec.seed, PURPOSE)
-            yield (wanted, len(texts) * each), RewriteChunk(rewriter.reference, draws)
+            yield wanted, len(texts) * each, RewriteChunk(rewriter.reference, draws)
 
-    def _what(self, rewriter: Rewriter, epsilon: float) -> dict[str, Any]:
+    def _describe_rewrites(self, rewriter: Rewriter, epsilon: Nominal) -> dict[str, Any]:
         """Return what determines a table of rewrites."""
         return {
             "purpose": PURPOSE, "corpus": self._corpus.fingerprint, "seed": self._spec.seed,
-            "mechanism": rewriter.determinants, "epsilon": str(epsilon),
+            "mechanism": rewriter.determinants, "epsilon": str(float(epsilon)),
         }  # fmt: skip
 
-    def _scores(self, task: str, rewriter: Rewriter | None, epsilon: float) -> ScoreTable:
-        what: dict[str, Any] = {
-            "data": self._data.determinants(task), "classifier": self._told, "seed": self._spec.seed,
-            "test_split": self._spec.test_split,
-            "rewrites": key_of(self._what(rewriter, epsilon)) if rewriter else "none",
+    def _find_scores(self, task: str, rewriter: Rewriter | None, epsilon: Nominal) -> ScoreTable:
+        settings: dict[str, Any] = {
+            "data": self._data.determinants(task), "classifier": self._classifier_key,
+            "seed": self._spec.seed, "test_split": self._spec.test_split,
+            "rewrites": key_of(self._describe_rewrites(rewriter, epsilon)) if rewriter else "none",
         }  # fmt: skip
-        return ScoreTable(self._folder.scores(task, rewriter.label if rewriter else "", epsilon), what)
+        return ScoreTable(self._folder.scores(task, rewriter.label if rewriter else "", epsilon), settings)
 
-    def _check(self, table: ScoreTable) -> None:
-        check_table(table.folder, table.determinants)
-
-    def _advance(self, what: str, amount: int) -> None:
+    def _advance(self, step: str, amount: int) -> None:
         self._done += amount
-        self._progress(what, self._done, self._total)
+        self._progress(step, self._done, self._total)
 
 
-def _released(one: Rewrite | Guess) -> Rewrite:
+def _keep_texts(outputs: Rewrites) -> Rewrites:
     """Return what a classifier can learn from: the text; latents and tokens would only fill the disk."""
-    return Rewrite(one.text, units=one.units, error=one.error) if isinstance(one, Rewrite) else Rewrite("")
+    return Rewrites.from_texts(outputs.texts, errors=outputs.errors, units=outputs.units)

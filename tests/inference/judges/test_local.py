@@ -3,7 +3,7 @@ import pytest
 
 import tiny_models
 from tedaudit.errors import ModelError
-from tedaudit.inference.judges.base import Prompt, without_thoughts
+from tedaudit.inference.judges.base import Prompt, strip_thoughts
 from tedaudit.inference.judges.local import LocalJudge, _Row
 from tedaudit.inference.loading import load_checkpoint
 
@@ -58,9 +58,9 @@ def test_scores_do_not_depend_on_the_batch(judge):
 def test_all_tokens_of_a_distribution_are_scored_to_one(judge):
     vocabulary = [(-1, token) for token in range(len(judge._tokenizer))]
     prompt = PROMPTS[0]
-    before = judge._encoded(judge._before) + judge._plain(prompt.head)
-    tree = _Row(judge._rests([prompt])[0], (), tuple((step,) for step in vocabulary))
-    values = judge._together([tree], tree.width, before, judge._read(before))[0]
+    before = judge._tokenize_special(judge._before) + judge._tokenize(prompt.head)
+    tree = _Row(judge._tokenize_rests([prompt])[0], (), tuple((step,) for step in vocabulary))
+    values = judge._score_together([tree], tree.width, before, judge._read_head(before))[0]
     assert np.exp(values).sum() == pytest.approx(1.0, abs=1e-5)
 
 
@@ -70,7 +70,7 @@ def test_replies_do_not_depend_on_the_batch(judge):
 
 
 def test_control_tokens_in_a_text_are_only_text(judge):
-    tokens = judge._plain("<end> stop <user>")
+    tokens = judge._tokenize("<end> stop <user>")
     special = {judge._tokenizer.convert_tokens_to_ids(name) for name in ("<end>", "<user>", "<answer>")}
     assert not special & set(tokens)
 
@@ -89,7 +89,7 @@ def test_a_prompt_that_does_not_fit_says_what_to_do(judge):
     ],
 )
 def test_thoughts_are_left_out(text, left):
-    assert without_thoughts(text) == left
+    assert strip_thoughts(text) == left
 
 
 def test_a_raw_prompt_is_read_without_a_frame(judge):
@@ -97,4 +97,4 @@ def test_a_raw_prompt_is_read_without_a_frame(judge):
     endings = [[" a red bicycle", "x"], ["ab"]]
     for one, other in zip(judge.score(prompts, endings), plainly(judge, prompts, endings), strict=True):
         assert one.log_probabilities == pytest.approx(other.log_probabilities, abs=1e-4)
-    assert judge._rests(prompts)[0] == judge._plain("my sister bought")
+    assert judge._tokenize_rests(prompts)[0] == judge._tokenize("my sister bought")

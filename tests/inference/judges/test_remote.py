@@ -13,20 +13,20 @@ PATIENT = Service(timeout=1.0, attempts=4, concurrency=2)
 
 
 @pytest.mark.parametrize("faults", [["429", "429"], ["503"], ["close"], ["garbage", "500"], ["hang"]])
-def test_what_passes_is_tried_again(faults):
+def test_a_temporary_failure_is_retried(faults):
     with running(faults) as server:
         assert load_judge(server.backend, PATIENT).answer([PROMPT], 8) == ["answer: [[1]]"]
         assert len(server.bodies) == len(faults) + 1
 
 
 @pytest.mark.parametrize("fault", ["429", "close", "garbage", "hang"])
-def test_what_does_not_pass_ends_with_what_to_do(fault):
-    with running([fault] * 9) as server, pytest.raises(ModelError, match=r"goes on from there") as caught:
+def test_a_lasting_failure_ends_with_what_to_do(fault):
+    with running([fault] * 9) as server, pytest.raises(ModelError, match=r"continues from there") as caught:
         load_judge(server.backend, Service(timeout=0.3, attempts=2)).answer([PROMPT], 8)
     assert "2 times in a row" in str(caught.value)
 
 
-def test_a_refusal_is_not_tried_again():
+def test_a_refusal_is_not_retried():
     with running(["401"]) as server, pytest.raises(ModelError, match="TEDAUDIT_API_KEY"):
         load_judge(server.backend, PATIENT).answer([PROMPT], 8)
     assert len(server.bodies) == 1
@@ -41,24 +41,24 @@ def test_endings_are_scored_as_wholes():
     assert sorted(prefixes) == ["answer: [[", "answer: [[1", "answer: [[10", "answer: [[2"]
 
 
-def test_what_is_not_told_is_no_likelier_than_what_is():
+def test_a_token_that_is_not_returned_is_no_likelier_than_those_that_are():
     with running() as server:
         scored = load_judge(server.backend, PATIENT).score([PROMPT], [["1]]", "7]]"]])[0]
     assert scored.log_probabilities[1] == pytest.approx(-4.0)
     assert math.isfinite(scored.log_probabilities[1])
 
 
-def test_a_server_without_log_probabilities_is_told_apart():
+def test_a_server_without_log_probabilities_is_recognised():
     with running(logprobs=False) as server, pytest.raises(ModelError, match="reading: generate"):
         load_judge(server.backend, PATIENT).score([PROMPT], [["1]]"]])
 
 
-def test_a_server_that_cannot_score_a_text_is_told_apart():
+def test_a_server_that_cannot_score_a_text_is_recognised():
     with running() as server, pytest.raises(ModelError, match="404"):
         load_judge(server.backend, PATIENT).score([PROMPT], [["a whole sentence"]])
 
 
-def test_the_key_goes_to_the_server_and_into_no_message(monkeypatch):
+def test_the_key_goes_to_the_server_and_not_into_messages(monkeypatch):
     monkeypatch.setenv("TEDAUDIT_API_KEY", "very-secret")
     with running(["401"]) as server, pytest.raises(ModelError) as caught:
         load_judge(server.backend, PATIENT).answer([PROMPT], 8)

@@ -11,10 +11,10 @@ from tedaudit.inference.triples.extraction import (
     SpacyExtractor,
     Triple,
     as_triple,
+    clean_text,
     load_extractor,
-    readable,
 )
-from tedaudit.inference.triples.grouping import representatives
+from tedaudit.inference.triples.grouping import choose_representatives
 from tiny_triples import PARSES, openie_server, row, save_parser
 
 
@@ -32,10 +32,10 @@ def parsed(words: str, heads: list[int], labels: str) -> list[str]:
     spacy = pytest.importorskip("spacy")
     from spacy.tokens import Doc
 
-    from tedaudit.inference.triples.clauses import triples_of
+    from tedaudit.inference.triples.clauses import extract_triples
 
     doc = Doc(spacy.blank("en").vocab, words=words.split(), heads=heads, deps=labels.split())
-    return texts_of(triples_of(doc))
+    return texts_of(extract_triples(doc))
 
 
 def test_a_trained_parser_gives_the_triples_of_its_sentences(parser: Path) -> None:
@@ -97,14 +97,14 @@ def test_an_endless_word_takes_no_endless_time(parser: Path) -> None:
     start = time.process_time()
     SpacyExtractor(str(parser)).extract(["!" * 20_000])  # a minute where it is one word
     assert time.process_time() - start < 10
-    assert readable("a" * 250) == f"{'a' * 100} {'a' * 100} {'a' * 50}"
-    assert readable("a" * 100) == "a" * 100
+    assert clean_text("a" * 250) == f"{'a' * 100} {'a' * 100} {'a' * 50}"
+    assert clean_text("a" * 100) == "a" * 100
 
 
 def test_a_triple_has_three_parts_without_bars_or_line_breaks() -> None:
     assert as_triple(" my\nsister ", "bought|sold", "a  car") == Triple("my sister", "bought/sold", "a car")
     assert as_triple("she", " ", "keys") is None
-    assert readable("a\ud800b", 2) == "a?"
+    assert clean_text("a\ud800b", 2) == "a?"
 
 
 def test_a_pipeline_without_a_parser_is_refused(tmp_path: Path) -> None:
@@ -203,25 +203,25 @@ def test_near_duplicates_are_grouped_and_the_longest_or_first_is_kept() -> None:
         Triple("we", "ate", ""),
     )
     triples = [short, other, long, short]
-    assert representatives(triples, 0.4, "longest", keep_single=True) == [other, long]
-    assert representatives(triples, 0.4, "first", keep_single=True) == [short, other]
-    assert representatives(triples, 0.4, "longest", keep_single=False) == [long]
-    assert representatives(triples, 1.0, "longest", keep_single=True) == [short, other, long]
-    assert representatives([other], 0.4, "longest", keep_single=False) == []
-    assert representatives([], 0.4, "longest", keep_single=True) == []
+    assert choose_representatives(triples, 0.4, "longest", keep_single=True) == [other, long]
+    assert choose_representatives(triples, 0.4, "first", keep_single=True) == [short, other]
+    assert choose_representatives(triples, 0.4, "longest", keep_single=False) == [long]
+    assert choose_representatives(triples, 1.0, "longest", keep_single=True) == [short, other, long]
+    assert choose_representatives([other], 0.4, "longest", keep_single=False) == []
+    assert choose_representatives([], 0.4, "longest", keep_single=True) == []
 
 
 def test_grouping_uses_the_jaccard_index_of_three_grams() -> None:
     one, two = Triple("abc", "d", "e"), Triple("abc", "d", "f")
     grams = [{t.text[i : i + 3] for i in range(len(t.text) - 2)} for t in (one, two)]
     jaccard = len(grams[0] & grams[1]) / len(grams[0] | grams[1])
-    assert len(representatives([one, two], jaccard, "first", keep_single=True)) == 1
-    assert len(representatives([one, two], jaccard + 1e-9, "first", keep_single=True)) == 2
+    assert len(choose_representatives([one, two], jaccard, "first", keep_single=True)) == 1
+    assert len(choose_representatives([one, two], jaccard + 1e-9, "first", keep_single=True)) == 2
 
 
 def test_grouping_thousands_of_triples_agrees_with_grouping_a_few() -> None:
     many = [Triple(f"{i:04d}" * 6, "likes", f"{9999 - i:04d}" * 6) for i in range(600)]
-    assert representatives(many, 0.9, "first", keep_single=True) == many
+    assert choose_representatives(many, 0.9, "first", keep_single=True) == many
 
 
 def test_importing_costs_nothing() -> None:

@@ -8,7 +8,7 @@ from tedaudit.errors import CorpusError, ModelError, SpecError
 from tedaudit.inference.triples.build import TableRecipe, build_table
 from tedaudit.inference.triples.table import WHOLE
 from tedaudit.inference.triples.triple import Triple, as_triple
-from tedaudit.inference.triples.vectors import embedded, load_dense_encoder
+from tedaudit.inference.triples.vectors import embed, load_dense_encoder
 from tiny_triples import PARSES, minilm, save_parser
 
 
@@ -46,7 +46,7 @@ def test_a_table_is_made_from_a_corpus_by_a_real_parser(tmp_path: Path) -> None:
 
 def test_a_triple_lies_in_the_cluster_nearest_to_it(tmp_path: Path) -> None:
     table = build_table(TEXTS, tmp_path / "table", recipe(number_format="float32"))
-    vectors = embedded(load_dense_encoder(minilm()), [table.text(i) for i in range(len(table))], 32)
+    vectors = embed(load_dense_encoder(minilm()), [table.text(i) for i in range(len(table))], 32)
     assert (table.nearest(vectors) == table.cluster).all()
     assert np.abs(np.diag(table.similarity(vectors, WHOLE)) - 1).max() < 1e-5
     assert table.about["encoder weights"] == load_dense_encoder(minilm()).fingerprint()["encoder weights"]
@@ -66,7 +66,7 @@ def test_as_many_clusters_as_triples_is_the_most(tmp_path: Path) -> None:
     assert not (tmp_path / "more").exists()
 
 
-def test_texts_are_streamed_and_progress_is_told(tmp_path: Path) -> None:
+def test_texts_are_streamed_and_progress_is_reported(tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     texts = (text for _ in range(300) for text in TEXTS)
     build_table(texts, tmp_path / "table", recipe(), lambda read, found: told.append((read, found)))
@@ -90,7 +90,7 @@ def test_a_failure_halfway_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_an_existing_folder_is_not_overwritten(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="exists already"):
+    with pytest.raises(SpecError, match="already exists"):
         build_table(TEXTS, tmp_path, recipe())
 
 
@@ -106,5 +106,5 @@ def test_numbers_below_one_are_refused(name: str) -> None:
 
 
 def test_more_dimensions_than_the_encoder_has_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="gives 384 dimensions, and 400 are asked for"):
+    with pytest.raises(ModelError, match="gives 384 dimensions, but 400 are requested"):
         build_table(TEXTS, tmp_path / "table", recipe(dimensions=400))

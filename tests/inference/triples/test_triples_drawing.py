@@ -9,13 +9,13 @@ from tedaudit.inference.triples.drawing import (
     OVERFLOW,
     ClusterChoice,
     Slots,
+    draw_noise,
     draw_triples,
     log_masses,
-    noise_of,
 )
 from tedaudit.inference.triples.table import TripleTable, load_table, save_table
 from tedaudit.inference.triples.triple import Triple
-from tedaudit.inference.triples.vectors import on_grid
+from tedaudit.inference.triples.vectors import normalise_to_grid
 
 SIZE, CLUSTERS, BELOW_ONE = 7, 3, 1 - 2.0**-53
 Pick = Callable[[np.ndarray], int]
@@ -24,7 +24,7 @@ Pick = Callable[[np.ndarray], int]
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> TripleTable:
     folder = tmp_path_factory.mktemp("drawing")
-    vectors = on_grid(np.random.default_rng(3).normal(size=(SIZE, 4)))
+    vectors = normalise_to_grid(np.random.default_rng(3).normal(size=(SIZE, 4)))
     cluster = np.array([0, 1, 2, 0, 1, 0, 2], dtype=np.int32)
     centroids = np.stack([vectors[cluster == i].mean(axis=0) for i in range(CLUSTERS)]).astype(np.float32)
     arrays = {"vectors": vectors.astype(np.float32), "cluster": cluster, "centroids": centroids}
@@ -32,7 +32,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> TripleTable:
     return load_table(str(folder))
 
 
-QUERIES = np.vstack([np.zeros((1, 4)), on_grid(np.random.default_rng(4).normal(size=(3, 4)))])
+QUERIES = np.vstack([np.zeros((1, 4)), normalise_to_grid(np.random.default_rng(4).normal(size=(3, 4)))])
 
 
 def threshold(above: Callable[[float], bool]) -> float:
@@ -162,8 +162,8 @@ def test_draws_are_the_same_in_any_batch(table: TripleTable, choice: ClusterChoi
 
 
 def test_a_slots_noise_follows_from_the_key_and_its_place() -> None:
-    noise = noise_of([7, 8, 9, 7], np.array([2, 0, 1, 3]))
+    noise = draw_noise([7, 8, 9, 7], np.array([2, 0, 1, 3]))
     assert noise.shape == (6, 2, 4)
     assert (noise[:2] == noise[3:5]).all()
     assert len(np.unique(noise[2:])) == 4 * 2 * 4
-    assert (noise_of([9], np.array([1])) == noise[2:3]).all()
+    assert (draw_noise([9], np.array([1])) == noise[2:3]).all()

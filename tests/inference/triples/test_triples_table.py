@@ -9,14 +9,14 @@ from safetensors.numpy import load_file, save_file
 from tedaudit.errors import ModelError
 from tedaudit.inference.triples.table import ARRAYS, TEXTS, WHOLE, TripleTable, load_table, save_table
 from tedaudit.inference.triples.triple import Triple
-from tedaudit.inference.triples.vectors import cosines, load_dense_encoder, on_grid, rounded
+from tedaudit.inference.triples.vectors import cosines, load_dense_encoder, normalise_to_grid, round_to_grid
 
 TRIPLES = [Triple(f"subject {i}", "sees", f"object é{i}") for i in range(40)]
 
 
 def saved(folder: Path, number_format: str = "float32", seed: int = 0) -> Path:
     generator = np.random.default_rng(seed)
-    vectors = on_grid(generator.normal(size=(40, 8)))
+    vectors = normalise_to_grid(generator.normal(size=(40, 8)))
     arrays = {
         "vectors": vectors.astype(number_format),
         "cluster": generator.permutation(np.arange(40) % 5).astype(np.int32),
@@ -55,7 +55,7 @@ def test_the_members_of_the_clusters_are_all_triples_each_once(table: TripleTabl
 def test_cosines_are_those_of_the_saved_vectors(tmp_path: Path) -> None:
     folder = saved(tmp_path / "half", "float16")
     table, arrays = load_table(str(folder)), load_file(folder / ARRAYS)
-    queries = on_grid(np.random.default_rng(1).normal(size=(3, 8)))
+    queries = normalise_to_grid(np.random.default_rng(1).normal(size=(3, 8)))
     wanted = queries @ arrays["vectors"].astype(np.float64).T
     assert np.abs(table.similarity(queries, WHOLE) - wanted).max() < 1e-5
     assert (table.similarity(queries, 2) == table.similarity(queries, WHOLE)[:, table.members(2)]).all()
@@ -67,7 +67,10 @@ def test_cosines_are_those_of_the_saved_vectors(tmp_path: Path) -> None:
 
 def test_cosines_are_the_same_bit_for_bit_whatever_the_order_of_the_sum() -> None:
     generator = np.random.default_rng(2)
-    left, right = on_grid(generator.normal(size=(37, 96))), on_grid(generator.normal(size=(501, 96)))
+    left, right = (
+        normalise_to_grid(generator.normal(size=(37, 96))),
+        normalise_to_grid(generator.normal(size=(501, 96))),
+    )
     whole = cosines(left, right)
     order = generator.permutation(96)
     assert (cosines(left[:, order], right[:, order]) == whole).all()
@@ -77,8 +80,8 @@ def test_cosines_are_the_same_bit_for_bit_whatever_the_order_of_the_sum() -> Non
 
 
 def test_a_row_of_zeros_stays_one() -> None:
-    assert (on_grid(np.zeros((1, 4))) == 0).all()
-    assert rounded(np.array([0.3]))[0] * 2**20 == round(0.3 * 2**20)
+    assert (normalise_to_grid(np.zeros((1, 4))) == 0).all()
+    assert round_to_grid(np.array([0.3]))[0] * 2**20 == round(0.3 * 2**20)
 
 
 def test_the_checksum_follows_texts_and_vectors(tmp_path: Path) -> None:
@@ -122,7 +125,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
         load_table(str(folder))
 
 
-def test_the_zoo_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_zoo_is_named_if_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tedaudit_zoo", None)
     with pytest.raises(ModelError, match="pip install tedaudit-zoo"):
         load_table("zoo:no-such-table")

@@ -1,4 +1,4 @@
-"""What a judge is asked and what it answers; the values that pass between attacks and judges."""
+"""Questions to a judge and its answers: the values that pass between attacks and judges."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,9 @@ _THOUGHT = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A user's turn in two parts, of which many prompts share the first, and how the reply begins.
+    """A user's turn in two parts, the first shared by many prompts, and the beginning of the reply.
 
-    A raw one is no turn: a model in this process reads it without its chat template.
+    A raw prompt is not a turn: a model in this process reads it without its chat template.
     """
 
     head: str
@@ -24,7 +24,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class EndingScores:
     """The log-probability of every ending of a prompt, and how many tokens each has."""
 
     log_probabilities: Floats
@@ -34,12 +34,12 @@ class Scored:
 class Judge(Protocol):
     """A language model with the two abilities that attacks need."""
 
-    def score(self, prompts: Sequence[Prompt], endings: Sequence[Sequence[str]]) -> list[Scored]:
+    def score(self, prompts: Sequence[Prompt], endings: Sequence[Sequence[str]]) -> list[EndingScores]:
         """Return how probable each ending of each prompt is; nothing is generated."""
         ...
 
     def answer(self, prompts: Sequence[Prompt], max_tokens: int) -> list[str]:
-        """Return the likeliest reply to each prompt, thoughts left out."""
+        """Return the likeliest reply to each prompt, without think blocks."""
         ...
 
     def fingerprint(self) -> Mapping[str, str]:
@@ -49,7 +49,7 @@ class Judge(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """How a server is called; none of it changes an answer."""
+    """How a server is called; none of these settings changes an answer."""
 
     allow_remote: bool = False
     concurrency: int = 8
@@ -57,6 +57,6 @@ class Service:
     attempts: int = 6
 
 
-def without_thoughts(text: str) -> str:
-    """Return a reply without its think blocks; one that never ends takes the rest with it."""
+def strip_thoughts(text: str) -> str:
+    """Return a reply without its think blocks; an unclosed one removes the rest of the reply."""
     return _THOUGHT.sub("", text).strip()

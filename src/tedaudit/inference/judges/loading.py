@@ -1,4 +1,4 @@
-"""Judges by one string: `hf:ID_OR_PATH`, in this process, or `openai:MODEL@URL`, behind a server."""
+"""Judges named by a string: `hf:ID_OR_PATH`, in this process, or `openai:MODEL@URL`, behind a server."""
 
 from tedaudit.errors import SpecError
 from tedaudit.inference.judges.base import Judge, Service
@@ -6,7 +6,7 @@ from tedaudit.inference.judges.calls import check_address
 
 
 def check_backend(backend: str, *, allow_remote: bool) -> None:
-    """Refuse a backend that does not exist, and a server elsewhere that nobody allowed."""
+    """Refuse an unknown backend, and a server on another machine unless the user allows it."""
     kind, _, name = backend.partition(":")
     if kind not in ("hf", "openai") or not name:
         raise SpecError(
@@ -18,7 +18,7 @@ def check_backend(backend: str, *, allow_remote: bool) -> None:
 
 
 def load_judge(backend: str, service: Service, device: str = "auto", dtype: str = "auto") -> Judge:
-    """Return the judge of a backend."""
+    """Return the judge for a backend."""
     check_backend(backend, allow_remote=service.allow_remote)
     kind, _, name = backend.partition(":")
     if kind == "hf":

@@ -1,6 +1,6 @@
 """A judge behind an OpenAI-compatible server: vLLM, llama.cpp, Ollama, TGI and others.
 
-Answers come from `chat/completions`. Endings are scored where the server tells log-probabilities: a
+Answers come from `chat/completions`. Endings are scored if the server returns log-probabilities: a
 short ending token by token, from the likeliest next tokens; a long one in a single call, either by
 having the prompt echoed (vLLM) or by forcing every token with a grammar (llama.cpp).
 """
@@ -12,13 +12,13 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.judges.base import Prompt, Scored, Service, without_thoughts
+from tedaudit.inference.judges.base import EndingScores, Prompt, Service, strip_thoughts
 from tedaudit.inference.judges.calls import Caller
 
-_SHORT = 8  # characters: endings up to this long are walked
-_LIKELIEST = 20  # next tokens asked for; the most that the interface allows
+_SHORT = 8  # characters: endings up to this long are scored token by token
+_LIKELIEST = 20  # number of next tokens requested; the most that the interface allows
 _NO_THOUGHTS = {"chat_template_kwargs": {"enable_thinking": False}}
-_GO_ON = {"continue_final_message": True, "add_generation_prompt": False}  # the reply has begun
+_CONTINUE = {"continue_final_message": True, "add_generation_prompt": False}  # the reply has begun
 
 
 class RemoteJudge:
@@ -35,26 +35,28 @@ class RemoteJudge:
     def answer(self, prompts: Sequence[Prompt], max_tokens: int) -> list[str]:
         """Return the likeliest reply to each prompt."""
 
-        def one(prompt: Prompt) -> str:
-            found = self._chat(prompt, "", {"max_tokens": max_tokens})
-            return without_thoughts(str(_message(found)))
+        def reply(prompt: Prompt) -> str:
+            response = self._chat(prompt, "", {"max_tokens": max_tokens})
+            return strip_thoughts(str(_read_message(response)))
 
-        return self._caller.each(one, prompts)
+        return self._caller.each(reply, prompts)
 
-    def score(self, prompts: Sequence[Prompt], endings: Sequence[Sequence[str]]) -> list[Scored]:
+    def score(self, prompts: Sequence[Prompt], endings: Sequence[Sequence[str]]) -> list[EndingScores]:
         """Return how probable each ending of each prompt is."""
 
-        def one(item: tuple[Prompt, Sequence[str]]) -> Scored:
-            prompt, some = item
-            if all(len(ending) <= _SHORT for ending in some):
-                return Scored(np.asarray(self._walked(prompt, some)), (1,) * len(some))
-            found = [self._whole(prompt, ending) for ending in some]
-            return Scored(np.asarray([value for value, _ in found]), tuple(tokens for _, tokens in found))
+        def score_prompt(item: tuple[Prompt, Sequence[str]]) -> EndingScores:
+            prompt, texts = item
+            if all(len(text) <= _SHORT for text in texts):
+                return EndingScores(np.asarray(self._walk_all(prompt, texts)), (1,) * len(texts))
+            scores = [self._score_long(prompt, text) for text in texts]
+            return EndingScores(
+                np.asarray([value for value, _ in scores]), tuple(tokens for _, tokens in scores)
+            )
 
-        return self._caller.each(one, list(zip(prompts, endings, strict=True)))
+        return self._caller.each(score_prompt, list(zip(prompts, endings, strict=True)))
 
-    def _walked(self, prompt: Prompt, endings: Sequence[str]) -> list[float]:
-        """Return endings' log-probabilities step by step; what two of them begin with is asked for once."""
+    def _walk_all(self, prompt: Prompt, endings: Sequence[str]) -> list[float]:
+        """Return endings' log-probabilities token by token; a common prefix is requested once."""
         known: dict[str, dict[str, float]] = {}
         return [self._walk(prompt, ending, known) for ending in endings]
 
@@ -62,108 +64,110 @@ class RemoteJudge:
         written, total = "", 0.0
         while written != ending:
             if written not in known:
-                known[written] = self._next(prompt, written)
-            left = ending[len(written) :]
+                known[written] = self._request_next(prompt, written)
+            rest = ending[len(written) :]
             fitting = {
-                token: value for token, value in known[written].items() if token and left.startswith(token)
+                token: value for token, value in known[written].items() if token and rest.startswith(token)
             }
-            if not fitting:  # less likely than all that were told
+            if not fitting:  # less likely than all tokens returned
                 return total + min(known[written].values(), default=0.0)
-            token = max(fitting, key=lambda one: (fitting[one], one))
+            token = max(fitting, key=lambda text: (fitting[text], text))
             total += fitting[token]
             written += token
         return total
 
-    def _next(self, prompt: Prompt, written: str) -> dict[str, float]:
+    def _request_next(self, prompt: Prompt, written: str) -> dict[str, float]:
         """Return the likeliest next tokens with their log-probabilities."""
         options = {"max_tokens": 1, "logprobs": True, "top_logprobs": _LIKELIEST}
-        steps = _steps(self._chat(prompt, written, options))
+        steps = _read_steps(self._chat(prompt, written, options))
         if not steps:
-            raise ModelError(self._lacks("log-probabilities"))
-        found: dict[str, float] = {}
+            raise ModelError(self._explain_lack("log-probabilities"))
+        likeliest: dict[str, float] = {}
         for entry in steps[0].get("top_logprobs") or []:
             token, value = str(entry.get("token", "")), float(entry.get("logprob") or 0.0)
-            found[token] = max(value, found.get(token, -np.inf))
-        return found
+            likeliest[token] = max(value, likeliest.get(token, -np.inf))
+        return likeliest
 
-    def _whole(self, prompt: Prompt, ending: str) -> tuple[float, int]:
+    def _score_long(self, prompt: Prompt, ending: str) -> tuple[float, int]:
         """Return the log-probability of a long ending, and how many tokens it has."""
         if not ending:
             return 0.0, 0
         if not self._forced:
-            self._forced = "grammar" if self._tokens("a") is not None else "echo"
+            self._forced = "grammar" if self._tokenize("a") is not None else "echo"
         return (
-            self._by_grammar(prompt, ending) if self._forced == "grammar" else self._by_echo(prompt, ending)
+            self._score_by_grammar(prompt, ending)
+            if self._forced == "grammar"
+            else self._score_by_echo(prompt, ending)
         )
 
-    def _by_grammar(self, prompt: Prompt, ending: str) -> tuple[float, int]:
-        """Have every token forced, as llama.cpp can: the log-probabilities are the model's own."""
-        tokens = self._tokens(ending) or []
+    def _score_by_grammar(self, prompt: Prompt, ending: str) -> tuple[float, int]:
+        """Force every token, as llama.cpp can: the log-probabilities are still the model's own."""
+        tokens = self._tokenize(ending) or []
         grammar = "root ::= " + " ".join(f"<[{token}]>" for token in tokens)
         options = {"max_tokens": len(tokens), "logprobs": True, "top_logprobs": 1, "grammar": grammar}
-        steps = _steps(self._chat(prompt, "", options))[: len(tokens)]
+        steps = _read_steps(self._chat(prompt, "", options))[: len(tokens)]
         if [step.get("id") for step in steps] != tokens:
-            raise ModelError(self._lacks("grammars of tokens"))
+            raise ModelError(self._explain_lack("tokens forced by a grammar"))
         return float(sum(step["logprob"] for step in steps)), len(tokens)
 
-    def _by_echo(self, prompt: Prompt, ending: str) -> tuple[float, int]:
-        """Have the prompt echoed with log-probabilities, as vLLM can; the turn is written as plain text."""
+    def _score_by_echo(self, prompt: Prompt, ending: str) -> tuple[float, int]:
+        """Have the prompt echoed with log-probabilities, as vLLM can; the turn is sent as plain text."""
         text = f"{prompt.head}{prompt.body}\n{prompt.reply}"
         body = {"model": self._caller.model, "prompt": text + ending, "max_tokens": 1, "temperature": 0}
-        found = self._caller.post("/completions", {**body, "echo": True, "logprobs": 1})
-        told = (found.get("choices") or [{}])[0].get("logprobs") or {}
-        values, offsets = told.get("token_logprobs") or [], told.get("text_offset") or []
+        response = self._caller.post("/completions", {**body, "echo": True, "logprobs": 1})
+        echoed = (response.get("choices") or [{}])[0].get("logprobs") or {}
+        values, offsets = echoed.get("token_logprobs") or [], echoed.get("text_offset") or []
         inside = [
             value
             for value, offset in zip(values, offsets, strict=False)
             if value is not None and len(text) <= offset < len(text + ending)
         ]
         if not inside:
-            raise ModelError(self._lacks("the log-probabilities of a text that it is given"))
+            raise ModelError(self._explain_lack("the log-probabilities of a given text"))
         return float(sum(inside)), len(inside)
 
-    def _tokens(self, text: str) -> list[int] | None:
-        """Return a text's tokens where the server can tell them, as llama.cpp can."""
+    def _tokenize(self, text: str) -> list[int] | None:
+        """Return a text's tokens if the server can tokenize, as llama.cpp can; otherwise None."""
         parts = urlsplit(self._caller.url)
         root = f"{parts.scheme}://{parts.netloc}{parts.path.removesuffix('/v1')}"
         body = {"content": text, "add_special": False, "parse_special": False}
         try:
-            found = self._caller.post("/tokenize", body, base=root).get("tokens")
+            tokens = self._caller.post("/tokenize", body, base=root).get("tokens")
         except ModelError:
             return None
-        return found if isinstance(found, list) and all(isinstance(token, int) for token in found) else None
+        return tokens if isinstance(tokens, list) and all(isinstance(item, int) for item in tokens) else None
 
     def _chat(self, prompt: Prompt, written: str, options: Mapping[str, Any]) -> dict[str, Any]:
         messages = [{"role": "user", "content": prompt.head + prompt.body}]
-        begun = prompt.reply + written
-        if begun:
-            messages.append({"role": "assistant", "content": begun})
+        beginning = prompt.reply + written
+        if beginning:
+            messages.append({"role": "assistant", "content": beginning})
         body = {
             "model": self._caller.model, "messages": messages, "temperature": 0, **_NO_THOUGHTS,
-            **(_GO_ON if begun else {}), **options,
+            **(_CONTINUE if beginning else {}), **options,
         }  # fmt: skip
         return self._caller.post("/chat/completions", body)
 
-    def _lacks(self, what: str) -> str:
+    def _explain_lack(self, feature: str) -> str:
         return (
-            f"The judge at {self._caller.url} does not tell {what}. Use `reading: generate`, which needs "
-            "none, or a server that does: llama.cpp, as `tedaudit judge` starts it, or vLLM."
+            f"The judge at {self._caller.url} does not return {feature}. Use `reading: generate`, which "
+            "does not need this, or a server that does: llama.cpp, as started by `tedaudit judge`, or vLLM."
         )
 
 
-def _choice(found: Mapping[str, Any]) -> dict[str, Any]:
-    choices = found.get("choices")
+def _read_choice(response: Mapping[str, Any]) -> dict[str, Any]:
+    choices = response.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else {}
     return first if isinstance(first, dict) else {}
 
 
-def _message(found: Mapping[str, Any]) -> str:
-    message = _choice(found).get("message")
+def _read_message(response: Mapping[str, Any]) -> str:
+    message = _read_choice(response).get("message")
     return str(message.get("content") or "") if isinstance(message, dict) else ""
 
 
-def _steps(found: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what is told of every token of an answer."""
-    told = _choice(found).get("logprobs")
-    content = told.get("content") if isinstance(told, dict) else None
+def _read_steps(response: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what the server says about every token of an answer."""
+    logprobs = _read_choice(response).get("logprobs")
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
     return [step for step in content if isinstance(step, dict)] if isinstance(content, list) else []

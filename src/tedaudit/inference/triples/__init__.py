@@ -1,1 +1,1 @@
-"""Subject-verb-object triples: found in texts, kept as a public table, drawn by chance, written out again."""
+"""Subject-verb-object triples: extracted from texts, stored in a public table, drawn, turned into text."""

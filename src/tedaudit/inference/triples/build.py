@@ -1,6 +1,6 @@
-"""Makes a table of public triples from any corpus: extract, drop doubles, embed, cluster, write.
+"""Builds a table of public triples from any corpus: extract, drop duplicates, embed, cluster, write.
 
-Texts are taken in batches and vectors go straight to disk, so memory grows with the number of
+Texts are read in batches and vectors go straight to disk, so memory grows with the number of
 distinct triples by some 100 bytes each, not with the corpus.
 """
 
@@ -19,18 +19,18 @@ from tedaudit.errors import CorpusError, ModelError, SpecError
 from tedaudit.inference.encoders import Encoder
 from tedaudit.inference.triples.extraction import Extractor, load_extractor
 from tedaudit.inference.triples.table import TEXTS, TripleTable, load_table, nearest, save_arrays
-from tedaudit.inference.triples.vectors import embedded, load_dense_encoder, on_grid, rounded
+from tedaudit.inference.triples.vectors import embed, load_dense_encoder, normalise_to_grid, round_to_grid
 from tedaudit.types import Array, Floats
 
 Progress = Callable[[int, int], None]
 _BATCH = 1024  # texts
 _CHUNK = 1 << 16  # vectors assigned to clusters at a time
-_PER_CLUSTER = 20  # vectors that clusters are fitted on
+_PER_CLUSTER = 20  # vectors per cluster in the sample that clusters are fitted on
 
 
 @dataclass(frozen=True)
 class TableRecipe:
-    """How a table is made. DP-ST's own has 50,000, 100,000 or 200,000 clusters of 15 million triples.
+    """How a table is built. DP-ST's own has 50,000, 100,000 or 200,000 clusters of 15 million triples.
 
     `extractor` is a reference (see `load_extractor`) or an object; `encoder` a SentenceTransformer.
     Triples longer than `max_characters` are left out.
@@ -53,31 +53,31 @@ class TableRecipe:
 def build_table(
     texts: Iterable[str], folder: str | Path, recipe: TableRecipe, progress: Progress | None = None
 ) -> TripleTable:
-    """Write a table into a new folder and return it; `progress` gets texts read and triples found.
+    """Write a table to a new folder and return it; `progress` gets the counts of texts and triples.
 
-    The folder appears under its name only when it is complete.
+    The folder gets its name only once it is complete.
     """
     target = Path(folder).expanduser()
     if target.exists():
-        raise SpecError(f"'{target}' exists already. Name a new folder for the table, or remove that one.")
+        raise SpecError(f"'{target}' already exists. Name a new folder for the table, or remove this one.")
     encoder = load_dense_encoder(recipe.encoder)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:
-        done, work = Path(scratch) / "table", Path(scratch) / "vectors"
-        done.mkdir()
-        count = _collect(texts, recipe, encoder, (done / TEXTS, work), progress or (lambda _, __: None))
+        built, work = Path(scratch) / "table", Path(scratch) / "vectors"
+        built.mkdir()
+        count = _collect(texts, recipe, encoder, (built / TEXTS, work), progress or (lambda _, __: None))
         vectors = np.memmap(work, recipe.number_format, "r", shape=(count, recipe.dimensions))
-        centroids = _centroids(vectors, recipe)
-        cluster = np.concatenate([nearest(part, centroids) for part in _parts(vectors)])
-        used, cluster = np.unique(cluster, return_inverse=True)  # clusters that nothing is nearest to go
+        centroids = _fit_centroids(vectors, recipe)
+        cluster = np.concatenate([nearest(part, centroids) for part in _iterate_chunks(vectors)])
+        used, cluster = np.unique(cluster, return_inverse=True)  # drop empty clusters
         arrays = {
             "vectors": vectors,
             "cluster": cluster.astype(np.int16 if len(used) < 1 << 15 else np.int32),
             "centroids": centroids[used].astype(np.float32),
         }
         about = {"encoder": recipe.encoder, **encoder.fingerprint(), "seed": str(recipe.seed)}
-        save_arrays(done, arrays, about)
-        done.rename(target)
+        save_arrays(built, arrays, about)
+        built.rename(target)
     load_table.cache_clear()
     return load_table(str(target))
 
@@ -85,64 +85,64 @@ def build_table(
 def _collect(
     texts: Iterable[str], recipe: TableRecipe, encoder: Encoder, files: tuple[Path, Path], progress: Progress
 ) -> int:
-    """Write distinct triples and their vectors as they come; return how many there are."""
+    """Write distinct triples and their vectors as they are found; return how many there are."""
     extractor = recipe.extractor
     if isinstance(extractor, str):
         extractor = load_extractor(extractor)
     read, seen = 0, set[bytes]()
-    with lzma.open(files[0], "wb") as lines, files[1].open("wb") as vectors:
-        for batch in _batches(texts):
-            found = [triple.text for triples in extractor.extract(batch) for triple in triples]
-            new = list(_unseen((text for text in found if len(text) <= recipe.max_characters), seen))
+    with lzma.open(files[0], "wb") as text_file, files[1].open("wb") as vector_file:
+        for batch in _iterate_batches(texts):
+            lines = [triple.text for triples in extractor.extract(batch) for triple in triples]
+            new = list(_drop_seen((text for text in lines if len(text) <= recipe.max_characters), seen))
             if new:
-                lines.write("".join(f"{text}\n" for text in new).encode())
-                rows = embedded(encoder, new, recipe.dimensions)
-                vectors.write(rows.astype(recipe.number_format).tobytes())
+                text_file.write("".join(f"{text}\n" for text in new).encode())
+                rows = embed(encoder, new, recipe.dimensions)
+                vector_file.write(rows.astype(recipe.number_format).tobytes())
             read += len(batch)
             progress(read, len(seen))
     if not seen:
         raise CorpusError(
             f"No triple was found in {read} texts. Triples need whole sentences with a verb: use another "
-            "corpus, or a larger parser as extractor."
+            "corpus, or a larger parser as the extractor."
         )
     if len(seen) < recipe.clusters:
         raise SpecError(
             f"The {read} texts have {len(seen)} distinct triples, fewer than the {recipe.clusters} clusters "
-            f"asked for. Give more texts, or set clusters to {len(seen)} or less; a hundredth is usual."
+            f"requested. Give more texts, or set clusters to {len(seen)} or less; a hundredth is usual."
         )
     return len(seen)
 
 
-def _centroids(vectors: Array, recipe: TableRecipe) -> Floats:
-    """Return centroids by mini-batch k-means over a sample, as unit vectors."""
+def _fit_centroids(vectors: Array, recipe: TableRecipe) -> Floats:
+    """Return unit centroids from mini-batch k-means on a sample."""
     try:
         from sklearn.cluster import MiniBatchKMeans
     except ImportError as error:
-        raise ModelError("Clusters need scikit-learn. Install it with: pip install scikit-learn.") from error
+        raise ModelError("Clustering needs scikit-learn: pip install scikit-learn.") from error
     size = min(len(vectors), max(100_000, _PER_CLUSTER * recipe.clusters))
     rows = np.sort(np.random.default_rng(recipe.seed).choice(len(vectors), size, replace=False))
     batch = max(4096, recipe.clusters)
     means = MiniBatchKMeans(
         recipe.clusters, init="random", n_init=1, batch_size=batch, random_state=recipe.seed
     )
-    return on_grid(means.fit(vectors[rows].astype(np.float32)).cluster_centers_)
+    return normalise_to_grid(means.fit(vectors[rows].astype(np.float32)).cluster_centers_)
 
 
-def _batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
+def _iterate_batches(texts: Iterable[str]) -> Iterator[Sequence[str]]:
     rest = iter(texts)
     while batch := list(islice(rest, _BATCH)):
         yield batch
 
 
-def _parts(vectors: Array) -> Iterator[Floats]:
+def _iterate_chunks(vectors: Array) -> Iterator[Floats]:
     for start in range(0, len(vectors), _CHUNK):
-        yield rounded(vectors[start : start + _CHUNK])
+        yield round_to_grid(vectors[start : start + _CHUNK])
 
 
-def _unseen(texts: Iterable[str], seen: set[bytes]) -> Iterator[str]:
-    """Return those texts that have not come before; only a hash of each is remembered."""
+def _drop_seen(texts: Iterable[str], seen: set[bytes]) -> Iterator[str]:
+    """Yield the texts not seen before; only a hash of each is remembered."""
     for text in texts:
-        mark = hashlib.blake2b(text.encode(), digest_size=12).digest()
-        if mark not in seen:
-            seen.add(mark)
+        digest = hashlib.blake2b(text.encode(), digest_size=12).digest()
+        if digest not in seen:
+            seen.add(digest)
             yield text

@@ -1,11 +1,11 @@
 """The exponential mechanism over public triples: utility max(0, cosine), sensitivity 1.
 
-Item v has the weight exp(epsilon u_v / 2) with u in [0, 1], which is what `inference.sampling` draws
-for the clip range [0, 1]. A null triple is a vector of zeros: all its cosines are 0, so that it draws
-uniformly. Cosines are exact (see `vectors`), so a draw is the same in any batch.
+Item v has weight exp(epsilon u_v / 2) with u in [0, 1], which is what `inference.sampling` draws with
+the clip range [0, 1]. A null triple is a vector of zeros: all its cosines are 0, so its draw is
+uniform. Cosines are exact (see `vectors`), so a draw is the same in any batch.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,12 +14,13 @@ import numpy.typing as npt
 
 from tedaudit.inference.sampling import UNIFORMS, Clip, log_probabilities, noise_for, sample
 from tedaudit.inference.triples.table import WHOLE, TripleTable
+from tedaudit.seeding import Keys, key_words
 from tedaudit.types import Floats
 
 ClusterChoice = Literal["private", "whole", "nearest"]
 Ints = npt.NDArray[np.int64]
 OVERFLOW = -1
-_STEPS = 2  # places in a draw's noise per triple: the cluster, then the triple in it
+_STEPS = 2  # steps of a draw's noise per triple: the cluster, then the triple in it
 _UTILITY = Clip(0.0, 1.0)
 _CELLS = 1 << 23
 _TRIPLE_SHARE: dict[ClusterChoice, float] = {"private": 0.5, "whole": 1.0, "nearest": 1.0}
@@ -27,7 +28,7 @@ _TRIPLE_SHARE: dict[ClusterChoice, float] = {"private": 0.5, "whole": 1.0, "near
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """Triples to be replaced: which vector each has, its epsilon, and its noise (slots, 2, 4)."""
+    """Triples to replace: the row of each one's vector, its epsilon, and its noise (slots, 2, 4)."""
 
     vectors: Floats
     rows: Ints
@@ -35,38 +36,38 @@ class Slots:
     noise: Floats
 
 
-def noise_of(keys: Sequence[int], counts: Ints) -> Floats:
-    """Return the noise of every draw's slots, draw after draw; it follows from key and place alone."""
+def draw_noise(keys: Keys, counts: Ints) -> Floats:
+    """Return the noise of every draw's slots, draw after draw; it depends only on key and position."""
+    words = key_words(keys)
     noise = np.empty((int(counts.sum()), _STEPS, UNIFORMS))
     starts = np.cumsum(counts) - counts
-    for count in np.unique(counts[counts > 0]).tolist():  # one long text must not widen all the others
-        at = np.flatnonzero(counts == count)
-        places = (starts[at][:, None] + np.arange(count)).ravel()
-        noise[places] = noise_for([keys[i] for i in at.tolist()], _STEPS * count).reshape(
-            -1, _STEPS, UNIFORMS
-        )
+    for count in np.unique(counts[counts > 0]).tolist():  # one long text must not widen the others
+        draws = np.flatnonzero(counts == count)
+        slots = (starts[draws][:, None] + np.arange(count)).ravel()
+        fresh = noise_for(words[draws], _STEPS * count)
+        noise[slots] = fresh.reshape(-1, _STEPS, UNIFORMS)
     return noise
 
 
 def draw_triples(table: TripleTable, choice: ClusterChoice, slots: Slots, *, overflows: bool) -> Ints:
     """Return the number of the triple drawn for each slot.
 
-    With `overflows`, a slot gets OVERFLOW where plain float64 weights would not be finite.
+    With `overflows`, a slot gets OVERFLOW if plain float64 weights would not be finite.
     """
-    scopes = _CLUSTERS[choice](table, slots)
+    clusters = _CHOOSE_CLUSTER[choice](table, slots)
     epsilons = slots.epsilons * _TRIPLE_SHARE[choice]
-    drawn = np.zeros(len(scopes), dtype=np.int64)
-    order = np.argsort(scopes, kind="stable")
-    found, starts = np.unique(scopes[order], return_index=True)
-    for cluster, at in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
+    drawn = np.zeros(len(clusters), dtype=np.int64)
+    order = np.argsort(clusters, kind="stable")
+    distinct, starts = np.unique(clusters[order], return_index=True)
+    for cluster, members in zip(distinct.tolist(), np.split(order, starts[1:]), strict=True):
 
         def score(used: Ints, cluster: int = cluster) -> Floats:
             return table.similarity(slots.vectors[used], cluster)
 
-        some = Slots(slots.vectors, slots.rows[at], epsilons[at], slots.noise[at, 1])
-        drawn[at] = table.members(cluster)[_pick(score, table.size(cluster), some)]
+        part = Slots(slots.vectors, slots.rows[members], epsilons[members], slots.noise[members, 1])
+        drawn[members] = table.members(cluster)[_pick(score, table.size(cluster), part)]
         if overflows:
-            drawn[at[~_plainly_finite(score, some)]] = OVERFLOW
+            drawn[members[~_check_finite(score, part)]] = OVERFLOW
     return drawn
 
 
@@ -78,59 +79,59 @@ def log_masses(
     step = max(1, _CELLS // max(table.clusters, table.size(cluster)))
     parts = [np.zeros(0)]
     for start in range(0, len(vectors), step):
-        some, share = vectors[start : start + step], _TRIPLE_SHARE[choice]
-        inside = _log_mass(table.similarity(some, cluster), epsilon * share)
-        before = _CLUSTER_MASS[choice](table, some, cluster, epsilon * (1 - share))
-        parts.append(before + inside[:, table.place(number, cluster)])
+        part, share = vectors[start : start + step], _TRIPLE_SHARE[choice]
+        inside = _compute_log_mass(table.similarity(part, cluster), epsilon * share)
+        cluster_mass = _CLUSTER_MASS[choice](table, part, cluster, epsilon * (1 - share))
+        parts.append(cluster_mass + inside[:, table.place(number, cluster)])
     return np.concatenate(parts)
 
 
-def _private_mass(table: TripleTable, vectors: Floats, cluster: int, epsilon: float) -> Floats:
-    return _log_mass(table.cluster_similarity(vectors), epsilon)[:, cluster]
+def _compute_private_mass(table: TripleTable, vectors: Floats, cluster: int, epsilon: float) -> Floats:
+    return _compute_log_mass(table.cluster_similarity(vectors), epsilon)[:, cluster]
 
 
-def _whole_mass(_: TripleTable, vectors: Floats, _cluster: int, _epsilon: float) -> Floats:
+def _compute_whole_mass(_: TripleTable, vectors: Floats, _cluster: int, _epsilon: float) -> Floats:
     return np.zeros(len(vectors))
 
 
-def _nearest_mass(table: TripleTable, vectors: Floats, cluster: int, _epsilon: float) -> Floats:
+def _compute_nearest_mass(table: TripleTable, vectors: Floats, cluster: int, _epsilon: float) -> Floats:
     return np.where(table.nearest(vectors) == cluster, 0.0, -np.inf)
 
 
 _CLUSTER_MASS: dict[ClusterChoice, Callable[[TripleTable, Floats, int, float], Floats]] = {
-    "private": _private_mass,
-    "whole": _whole_mass,
-    "nearest": _nearest_mass,
+    "private": _compute_private_mass,
+    "whole": _compute_whole_mass,
+    "nearest": _compute_nearest_mass,
 }
 
 
-def _log_mass(utilities: Floats, epsilon: float) -> Floats:
+def _compute_log_mass(utilities: Floats, epsilon: float) -> Floats:
     import torch
 
-    found = log_probabilities(_UTILITY, torch.from_numpy(utilities), epsilon)
-    return np.asarray(found.numpy(), dtype=np.float64)
+    values = log_probabilities(_UTILITY, torch.from_numpy(utilities), epsilon)
+    return np.asarray(values.numpy(), dtype=np.float64)
 
 
-def _private(table: TripleTable, slots: Slots) -> Ints:
-    """Draw a cluster with the part of epsilon that the triple leaves."""
+def _draw_cluster(table: TripleTable, slots: Slots) -> Ints:
+    """Draw a cluster with the share of epsilon not spent on the triple."""
     epsilons = slots.epsilons * (1 - _TRIPLE_SHARE["private"])
-    some = Slots(slots.vectors, slots.rows, epsilons, slots.noise[:, 0])
-    return _pick(lambda used: table.cluster_similarity(slots.vectors[used]), table.clusters, some)
+    part = Slots(slots.vectors, slots.rows, epsilons, slots.noise[:, 0])
+    return _pick(lambda used: table.cluster_similarity(slots.vectors[used]), table.clusters, part)
 
 
-def _whole(_: TripleTable, slots: Slots) -> Ints:
+def _choose_whole(_: TripleTable, slots: Slots) -> Ints:
     return np.full(len(slots.rows), WHOLE, dtype=np.int64)
 
 
-def _nearest(table: TripleTable, slots: Slots) -> Ints:
+def _choose_nearest(table: TripleTable, slots: Slots) -> Ints:
     """Take the nearest cluster without noise: supports of different clusters are disjoint."""
     return table.nearest(slots.vectors)[slots.rows]
 
 
-_CLUSTERS: dict[ClusterChoice, Callable[[TripleTable, Slots], Ints]] = {
-    "private": _private,
-    "whole": _whole,
-    "nearest": _nearest,
+_CHOOSE_CLUSTER: dict[ClusterChoice, Callable[[TripleTable, Slots], Ints]] = {
+    "private": _draw_cluster,
+    "whole": _choose_whole,
+    "nearest": _choose_nearest,
 }
 
 
@@ -142,17 +143,18 @@ def _pick(score: Callable[[Ints], Floats], width: int, slots: Slots) -> Ints:
     picked = np.zeros(len(local), dtype=np.int64)
     step = max(1, _CELLS // width)
     for start in range(0, len(used), step):
-        at = np.flatnonzero((local >= start) & (local < start + step))
-        parts = (score(used[start : start + step]), local[at] - start, slots.epsilons[at], slots.noise[at])
-        picked[at] = sample(_UTILITY, *(torch.from_numpy(part) for part in parts)).numpy()
+        members = np.flatnonzero((local >= start) & (local < start + step))
+        utilities, rows = score(used[start : start + step]), local[members] - start
+        parts = (utilities, rows, slots.epsilons[members], slots.noise[members])
+        picked[members] = sample(_UTILITY, *(torch.from_numpy(part) for part in parts)).numpy()
     return picked
 
 
-def _plainly_finite(score: Callable[[Ints], Floats], slots: Slots) -> npt.NDArray[np.bool_]:
-    """Return for each slot whether the sum of exp(epsilon u / 2), computed as it stands, is a number."""
-    pairs, of = np.unique(np.stack([slots.rows, slots.epsilons], axis=1), axis=0, return_inverse=True)
+def _check_finite(score: Callable[[Ints], Floats], slots: Slots) -> npt.NDArray[np.bool_]:
+    """Return for each slot whether the sum of exp(epsilon u / 2), computed as written, is finite."""
+    pairs, pair_of = np.unique(np.stack([slots.rows, slots.epsilons], axis=1), axis=0, return_inverse=True)
     sums = np.zeros(len(pairs))
     with np.errstate(over="ignore"):
         for i, (row, epsilon) in enumerate(pairs.tolist()):
             sums[i] = np.exp(epsilon / 2 * np.clip(score(np.array([int(row)])), 0.0, 1.0)).sum()
-    return np.asarray(np.isfinite(sums)[of.ravel()], dtype=np.bool_)
+    return np.asarray(np.isfinite(sums)[pair_of.ravel()], dtype=np.bool_)

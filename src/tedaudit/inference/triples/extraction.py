@@ -17,12 +17,12 @@ from urllib.parse import quote, urlsplit
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.loading import resolve
 from tedaudit.inference.loopback import is_loopback
-from tedaudit.inference.triples.clauses import triples_of
+from tedaudit.inference.triples.clauses import extract_triples
 from tedaudit.inference.triples.triple import Triple, as_triple
 
 _MAX_CHARACTERS = 100_000
 _ENDLESS = re.compile(r"(\S{100})(?=\S)")
-# What the release of DP-ST sets (sjmeis/DPST 4367fda); the server adds the annotators that openie needs.
+# The settings in the release of DP-ST (sjmeis/DPST 4367fda); the server adds the annotators openie needs.
 _OPENIE = {
     "annotators": "openie",
     "outputFormat": "json",
@@ -32,7 +32,7 @@ _OPENIE = {
 
 
 class Extractor(Protocol):
-    """Finds triples; those of a text depend on that text alone."""
+    """Finds triples; those of a text depend only on that text."""
 
     def extract(self, texts: Sequence[str]) -> list[list[Triple]]:
         """Return the triples of each text, in order."""
@@ -45,7 +45,7 @@ class Extractor(Protocol):
 
 @lru_cache(maxsize=4)
 def load_extractor(reference: str, *, allow_remote: bool = False) -> Extractor:
-    """Return the extractor of `spacy:NAME_OR_FOLDER`, `openie:URL` or `zoo:NAME` (a spaCy folder)."""
+    """Return the extractor for `spacy:NAME_OR_FOLDER`, `openie:URL` or `zoo:NAME` (a spaCy folder)."""
     kind, _, rest = reference.partition(":")
     if kind == "openie" and rest:
         return OpenIEExtractor(rest, allow_remote=allow_remote)
@@ -59,10 +59,10 @@ def load_extractor(reference: str, *, allow_remote: bool = False) -> Extractor:
     )
 
 
-def readable(text: str, limit: int = _MAX_CHARACTERS) -> str:
-    """Return the beginning of a text, halves of broken characters replaced and endless words cut up.
+def clean_text(text: str, limit: int = _MAX_CHARACTERS) -> str:
+    """Return the beginning of a text, with unpaired surrogates replaced and very long words split.
 
-    A tokenizer may take a quadratic time for a word: spaCy's a minute for 20,000 exclamation marks.
+    A tokenizer may take quadratic time for a word: spaCy's takes a minute for 20,000 exclamation marks.
     """
     return _ENDLESS.sub(r"\1 ", text[:limit].encode("utf-8", "replace").decode("utf-8"))
 
@@ -75,10 +75,10 @@ class SpacyExtractor:
         self._limit = min(max_characters, self._nlp.max_length)
 
     def extract(self, texts: Sequence[str]) -> list[list[Triple]]:
-        """Parse each text by itself: what stands beside it in a batch could change the last bits."""
-        with self._nlp.memory_zone():  # words of earlier texts are forgotten, so memory stays bounded
-            docs = self._nlp.pipe((readable(text, self._limit) for text in texts), batch_size=1)
-            return [triples_of(doc) for doc in docs]
+        """Parse each text separately: the rest of a batch could change the last bits."""
+        with self._nlp.memory_zone():  # forget the words of earlier texts, so that memory stays bounded
+            docs = self._nlp.pipe((clean_text(text, self._limit) for text in texts), batch_size=1)
+            return [extract_triples(doc) for doc in docs]
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the pipeline's files."""
@@ -92,7 +92,7 @@ class SpacyExtractor:
 class OpenIEExtractor:
     """Asks a Stanford CoreNLP server that runs the OpenIE annotator.
 
-    No proxy is used and no redirect followed: the texts go to the address that was named, or nowhere.
+    No proxy is used and no redirect followed: the texts go to the given address, or nowhere.
     """
 
     def __init__(self, url: str, *, allow_remote: bool = False, seconds: float = 60.0) -> None:
@@ -102,33 +102,33 @@ class OpenIEExtractor:
         if not allow_remote and not is_loopback(url):
             raise SpecError(
                 f"The OpenIE server '{url}' is not on this machine, and the texts to be sent are private. "
-                "Run the server here (http://localhost:9000), or set allow_remote to true if they may leave."
+                "Run the server here (http://localhost:9000), or set allow_remote to true if that is allowed."
             )
         self._url, self._parts, self._seconds = url, parts, seconds
 
     def extract(self, texts: Sequence[str]) -> list[list[Triple]]:
-        """Ask once per text."""
-        return [self._triples(readable(text)) for text in texts]
+        """Send one request per text."""
+        return [self._extract_one(clean_text(text)) for text in texts]
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return the settings sent; which models the server has loaded cannot be seen from here."""
         return {"extractor": f"openie {hashlib.sha256(json.dumps(_OPENIE).encode()).hexdigest()[:16]}"}
 
-    def _triples(self, text: str) -> list[Triple]:
+    def _extract_one(self, text: str) -> list[Triple]:
         if not text.strip():
             return []
         try:
-            sentences = json.loads(self._answer(text.encode()))["sentences"]
+            sentences = json.loads(self._request(text.encode()))["sentences"]
             rows = [row for sentence in sentences for row in sentence["openie"]]
-            found = [as_triple(row["subject"], row["relation"], row["object"]) for row in rows]
+            triples = [as_triple(row["subject"], row["relation"], row["object"]) for row in rows]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(
-                f"The OpenIE server '{self._url}' answered something that is no CoreNLP JSON with OpenIE "
-                "triples. Start it with the annotator openie, version 4 or later."
+                f"The OpenIE server '{self._url}' answered with something other than CoreNLP JSON with "
+                "OpenIE triples. Start it with the annotator openie, version 4 or later."
             ) from error
-        return [triple for triple in found if triple]
+        return [triple for triple in triples if triple]
 
-    def _answer(self, body: bytes) -> bytes:
+    def _request(self, body: bytes) -> bytes:
         kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
         connection = kind(self._parts.hostname or "", self._parts.port, timeout=self._seconds)
         path = f"{self._parts.path or '/'}?properties={quote(json.dumps(_OPENIE))}"
@@ -146,7 +146,7 @@ class OpenIEExtractor:
         if response.status != 200:
             raise ModelError(
                 f"The OpenIE server '{self._url}' answered with status {response.status}. Its own log says "
-                "why; a longer timeout or more memory for the server are the usual remedies."
+                "why; a longer timeout or more memory for the server usually helps."
             )
         return answer
 
@@ -164,7 +164,7 @@ def _load_pipeline(name: str) -> Any:
     except (OSError, ValueError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ModelError(
-            f"The spaCy pipeline '{name}' could not be loaded: {reason} Name a folder that holds one, or "
+            f"The spaCy pipeline '{name}' could not be loaded: {reason} Name a folder that contains one, or "
             f"install the package: python -m spacy download {name}."
         ) from error
     if not nlp("They read books.").has_annotation("DEP"):

@@ -1,4 +1,4 @@
-"""Near-duplicates among the triples of one text: grouped by the character 3-grams that they share."""
+"""Near-duplicates among the triples of one text, grouped by the character 3-grams that they share."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -12,16 +12,16 @@ Representative = Literal["longest", "first"]
 _BLOCK = 256  # rows compared with all others at a time
 
 
-def representatives(
+def choose_representatives(
     triples: Sequence[Triple], similarity: float, representative: Representative, *, keep_single: bool
 ) -> list[Triple]:
     """Return one triple per group, in the order of the text.
 
-    Two triples match where the Jaccard index of their 3-grams reaches `similarity`. Centres are
+    Two triples match if the Jaccard index of their 3-grams is at least `similarity`. Centres are
     taken by number of matches; a group is a centre and those of its matches that are still free.
     """
     distinct = list(dict.fromkeys(triples))
-    matches = _matches(distinct, similarity)
+    matches = _find_matches(distinct, similarity)
     chosen, free = [], np.ones(len(distinct), dtype=bool)
     for centre in sorted(range(len(distinct)), key=lambda i: -len(matches[i])):
         if free[centre] and (keep_single or len(matches[centre]) > 1):
@@ -32,19 +32,19 @@ def representatives(
     return [distinct[i] for i in sorted(chosen)]
 
 
-def _matches(triples: Sequence[Triple], similarity: float) -> list[npt.NDArray[np.intp]]:
-    """Return for each triple which ones match it, itself included."""
-    grams = _grams(triples)
+def _find_matches(triples: Sequence[Triple], similarity: float) -> list[npt.NDArray[np.intp]]:
+    """Return for each triple the numbers of those that match it, including itself."""
+    grams = _mark_grams(triples)
     sizes = np.asarray(grams.sum(axis=1)).ravel()
-    found: list[npt.NDArray[np.intp]] = []
+    matches: list[npt.NDArray[np.intp]] = []
     for start in range(0, len(triples), _BLOCK):
         shared = (grams[start : start + _BLOCK] @ grams.T).toarray()
         union = sizes[start : start + _BLOCK, None] + sizes[None, :] - shared
-        found.extend(np.flatnonzero(row) for row in shared >= similarity * union)
-    return found
+        matches.extend(np.flatnonzero(row) for row in shared >= similarity * union)
+    return matches
 
 
-def _grams(triples: Sequence[Triple]) -> Any:
+def _mark_grams(triples: Sequence[Triple]) -> Any:
     """Return which 3-grams each triple has, as a sparse matrix of zeros and ones."""
     from scipy.sparse import csr_array
 
@@ -53,8 +53,8 @@ def _grams(triples: Sequence[Triple]) -> Any:
     ends = [0]
     for triple in triples:
         text = triple.text
-        own = {text[i : i + 3] for i in range(len(text) - 2)}
-        columns.extend(index.setdefault(gram, len(index)) for gram in own)
+        text_grams = {text[i : i + 3] for i in range(len(text) - 2)}
+        columns.extend(index.setdefault(gram, len(index)) for gram in text_grams)
         ends.append(len(columns))
     shape = (len(triples), max(1, len(index)))
     return csr_array((np.ones(len(columns), dtype=np.int32), columns, ends), shape=shape)

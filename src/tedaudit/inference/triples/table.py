@@ -1,8 +1,8 @@
-"""Public triples as a table: one folder with the triples' text, their vectors and their clusters.
+"""A table of public triples: one folder with the triples' text, their vectors and their clusters.
 
-`triples.txt.xz` has one triple a line; `triples.safetensors` has `vectors` (n x d, float16 or
-float32), `cluster` (a whole number, of each triple) and `centroids` (k x d), and says in its metadata which
-encoder made the vectors. The triples must be public: never take them from the texts to be protected.
+`triples.txt.xz` has one triple per line; `triples.safetensors` has `vectors` (n x d, float16 or
+float32), `cluster` (an integer per triple) and `centroids` (k x d), and names in its metadata the
+encoder that computed the vectors. The triples must be public: never take them from the texts to be protected.
 """
 
 import hashlib
@@ -17,22 +17,22 @@ import numpy.typing as npt
 from tedaudit.errors import ModelError
 from tedaudit.inference.loading import resolve
 from tedaudit.inference.triples.triple import Triple
-from tedaudit.inference.triples.vectors import cosines, on_grid, rounded
+from tedaudit.inference.triples.vectors import cosines, normalise_to_grid, round_to_grid
 from tedaudit.types import Array, Floats
 
 TEXTS, ARRAYS = "triples.txt.xz", "triples.safetensors"
-WHOLE = -1  # stands for all triples where a cluster's number is asked for
+WHOLE = -1  # in place of a cluster's number: all triples
 _CHUNK = 1 << 16  # rows widened to float64 at a time
 
 
 class TripleTable:
-    """Triples by number, with vectors, sorted by cluster for look-up."""
+    """Triples by number, with vectors, sorted by cluster for lookup."""
 
     def __init__(self, raw: bytes, arrays: Mapping[str, Array], about: Mapping[str, str]) -> None:
         self._raw, self.about = raw, dict(about)
         self._ends = np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) == ord("\n"))
         self._vectors, self.cluster = arrays["vectors"], arrays["cluster"]
-        self._centroids = on_grid(arrays["centroids"])
+        self._centroids = normalise_to_grid(arrays["centroids"])
         self._order = np.argsort(self.cluster, kind="stable")
         counts = np.bincount(self.cluster, minlength=len(self._centroids))
         self._starts = np.concatenate([[0], np.cumsum(counts)])
@@ -51,7 +51,7 @@ class TripleTable:
         return int(self._vectors.shape[1])
 
     def text(self, number: int) -> str:
-        """Return a triple as it is written in the table."""
+        """Return a triple as the table has it."""
         start = self._ends[number - 1] + 1 if number else 0
         return self._raw[start : self._ends[number]].decode("utf-8")
 
@@ -66,7 +66,7 @@ class TripleTable:
         return np.asarray(self._order[self._starts[cluster] : self._starts[cluster + 1]], dtype=np.int64)
 
     def place(self, number: int, cluster: int) -> int:
-        """Return where a triple stands among the members of its cluster."""
+        """Return the position of a triple among the members of its cluster."""
         return number if cluster == WHOLE else int(np.searchsorted(self.members(cluster), number))
 
     def similarity(self, vectors: Floats, cluster: int) -> Floats:
@@ -74,9 +74,9 @@ class TripleTable:
         out = np.empty((len(vectors), self.size(cluster)))
         members = self.members(cluster)
         for start in range(0, len(members), _CHUNK):
-            some = slice(start, start + _CHUNK)
-            rows = self._vectors[some] if cluster == WHOLE else self._vectors[members[some]]
-            out[:, some] = cosines(vectors, rounded(rows))
+            chunk = slice(start, start + _CHUNK)
+            rows = self._vectors[chunk] if cluster == WHOLE else self._vectors[members[chunk]]
+            out[:, chunk] = cosines(vectors, round_to_grid(rows))
         return out
 
     def cluster_similarity(self, vectors: Floats) -> Floats:
@@ -84,12 +84,12 @@ class TripleTable:
         return cosines(vectors, self._centroids)
 
     def nearest(self, vectors: Floats) -> npt.NDArray[np.int64]:
-        """Return the cluster nearest to each vector; the first of equals."""
+        """Return the cluster nearest to each vector; the first one in a tie."""
         return nearest(vectors, self._centroids)
 
     @cached_property
     def checksum(self) -> str:
-        """A hash of all that draws depend on."""
+        """A hash of everything that draws depend on."""
         digest = hashlib.sha256(self._raw)
         for part in (self._vectors, self.cluster, self._centroids):
             digest.update(np.ascontiguousarray(part).tobytes())
@@ -105,7 +105,7 @@ def nearest(vectors: Floats, centroids: Floats) -> npt.NDArray[np.int64]:
 
 @lru_cache(maxsize=2)
 def load_table(reference: str) -> TripleTable:
-    """Return the table in a folder, or of `zoo:NAME`; the last two stay loaded."""
+    """Return the table in a folder or of `zoo:NAME`; the last two stay loaded."""
     folder = Path(resolve(reference))
     try:
         from safetensors import safe_open
@@ -119,19 +119,19 @@ def load_table(reference: str) -> TripleTable:
         with safe_open(str(folder / ARRAYS), framework="numpy") as file:
             arrays = {key: file.get_tensor(key) for key in ("vectors", "cluster", "centroids")}
             about = file.metadata() or {}
-    except Exception as error:  # safetensors and lzma have exceptions of their own
+    except Exception as error:  # safetensors and lzma have their own exceptions
         raise ModelError(
             f"The table of triples '{reference}' could not be read: {type(error).__name__}. It must be a "
-            f"folder with {TEXTS} and {ARRAYS}; `tedaudit triples build` makes one from a public corpus."
+            f"folder with {TEXTS} and {ARRAYS}; `tedaudit triples build` builds one from a public corpus."
         ) from error
-    _check(reference, raw, arrays)
+    _check_parts(reference, raw, arrays)
     return TripleTable(raw, arrays, about)
 
 
 def save_table(
     folder: Path, triples: Sequence[Triple], arrays: Mapping[str, Array], about: Mapping[str, str]
 ) -> None:
-    """Write a table into an existing folder: for tables that fit into memory as they are."""
+    """Write a table to an existing folder: for tables that fit in memory."""
     with lzma.open(folder / TEXTS, "wt", encoding="utf-8", newline="\n") as file:
         file.writelines(triple.text + "\n" for triple in triples)
     save_arrays(folder, arrays, about)
@@ -141,22 +141,22 @@ def save_arrays(folder: Path, arrays: Mapping[str, Array], about: Mapping[str, s
     """Write the vectors, clusters and centroids of a table."""
     from safetensors.numpy import save_file
 
-    whole = {key: np.ascontiguousarray(value) for key, value in arrays.items()}
-    save_file(whole, str(folder / ARRAYS), metadata=dict(about))
+    contiguous = {key: np.ascontiguousarray(value) for key, value in arrays.items()}
+    save_file(contiguous, str(folder / ARRAYS), metadata=dict(about))
 
 
-def _check(reference: str, raw: bytes, arrays: Mapping[str, Array]) -> None:
+def _check_parts(reference: str, raw: bytes, arrays: Mapping[str, Array]) -> None:
     """Refuse a table whose parts do not fit together."""
     lines, cluster = raw.count(b"\n"), arrays["cluster"]
     rows, centroids = len(arrays["vectors"]), len(arrays["centroids"])
-    wrong = ""
+    problem = ""
     if not lines or not lines == rows == len(cluster):
-        wrong = f"{lines} lines, {rows} vectors and {len(cluster)} cluster numbers"
+        problem = f"{lines} lines, {rows} vectors and {len(cluster)} cluster numbers"
     elif arrays["vectors"].shape[1:] != arrays["centroids"].shape[1:]:
-        wrong = f"vectors of shape {arrays['vectors'].shape} and centroids of {arrays['centroids'].shape}"
+        problem = f"vectors of shape {arrays['vectors'].shape} and centroids of {arrays['centroids'].shape}"
     elif cluster.min() < 0 or cluster.max() >= centroids:
-        wrong = f"cluster numbers from {cluster.min()} to {cluster.max()} for {centroids} centroids"
+        problem = f"cluster numbers from {cluster.min()} to {cluster.max()} for {centroids} centroids"
     elif len(np.unique(cluster)) < centroids:
-        wrong = f"{centroids - len(np.unique(cluster))} clusters without a triple"
-    if wrong:
-        raise ModelError(f"The table of triples '{reference}' is damaged: it has {wrong}. Build it again.")
+        problem = f"{centroids - len(np.unique(cluster))} clusters without a triple"
+    if problem:
+        raise ModelError(f"The table of triples '{reference}' is damaged: it has {problem}. Build it again.")

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Triple(NamedTuple):
-    """Who does what to whom; the parts hold no line break and no bar."""
+    """Who does what to whom; no part contains a line break or a bar."""
 
     subject: str
     verb: str
@@ -17,6 +17,6 @@ class Triple(NamedTuple):
 
 
 def as_triple(subject: str, verb: str, what: str) -> Triple | None:
-    """Return a triple with white space folded and bars replaced; None where a part is empty."""
+    """Return a triple with white space collapsed and bars replaced; None if a part is empty."""
     parts = [" ".join(part.replace("|", "/").split()) for part in (subject, verb, what)]
     return Triple(*parts) if all(parts) else None

@@ -1,7 +1,7 @@
-"""Triples as unit vectors, and cosines of them that are exact, so that no batch or machine changes them.
+"""Triples as unit vectors with exact cosines, which no batch or machine can change.
 
 Coordinates are rounded to multiples of 2^-20. Products are then multiples of 2^-40 and sums of them
-stay below 2^13, so float64 holds every partial sum exactly, in whatever order a matrix product adds.
+stay below 2^13, so float64 represents every partial sum exactly, in whatever order a matrix product adds.
 """
 
 from collections.abc import Sequence
@@ -27,25 +27,25 @@ def load_dense_encoder(name: str) -> Encoder:
     return load_encoder(resolve(name))
 
 
-def embedded(encoder: Encoder, texts: Sequence[str], dimensions: int) -> Floats:
-    """Return one vector per text: the encoder's first dimensions, normalised again, on the grid."""
+def embed(encoder: Encoder, texts: Sequence[str], dimensions: int) -> Floats:
+    """Return one vector per text: the encoder's first dimensions, normalised again, rounded to the grid."""
     raw = np.asarray(encoder.encode(texts), dtype=np.float64)
     if raw.shape[1] < dimensions:
         raise ModelError(
-            f"The encoder '{encoder.name}' gives {raw.shape[1]} dimensions, and {dimensions} are asked for. "
+            f"The encoder '{encoder.name}' gives {raw.shape[1]} dimensions, but {dimensions} are requested. "
             f"Set dimensions to {raw.shape[1]} or less, or use another encoder."
         )
-    return on_grid(raw[:, :dimensions])
+    return normalise_to_grid(raw[:, :dimensions])
 
 
-def on_grid(vectors: Array) -> Floats:
-    """Return rows normalised and rounded; a row of zeros stays one."""
+def normalise_to_grid(vectors: Array) -> Floats:
+    """Return rows normalised and rounded; a row of zeros stays zero."""
     wide = np.asarray(vectors, dtype=np.float64)
     norms = np.linalg.norm(wide, axis=1, keepdims=True)
-    return rounded(wide / np.where(norms > 0, norms, 1.0))
+    return round_to_grid(wide / np.where(norms > 0, norms, 1.0))
 
 
-def rounded(vectors: Array) -> Floats:
+def round_to_grid(vectors: Array) -> Floats:
     """Return the nearest multiples of 2^-20."""
     return np.asarray(np.rint(np.asarray(vectors, dtype=np.float64) * _GRID) / _GRID, dtype=np.float64)
 

@@ -1,4 +1,4 @@
-"""Turns drawn triples into text with a language model, greedily: a function of the triples alone."""
+"""Turns drawn triples into text with a language model, greedily: the text depends only on the triples."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -6,7 +6,7 @@ from typing import Any
 
 from tedaudit.errors import ModelError
 from tedaudit.inference.chat import chat_frame
-from tedaudit.inference.loading import Checkpoint, explained, load_checkpoint, quiet_loading, resolve
+from tedaudit.inference.loading import Checkpoint, explain_failure, load_checkpoint, resolve, silence_loading
 from tedaudit.inference.rows import Decoder, decoder_for
 
 Prompt = tuple[int, ...]
@@ -15,7 +15,7 @@ _PADDING_STEP = 8
 
 @lru_cache(maxsize=4)
 def load_writer(name: str, revision: str, device: str, dtype: str) -> Checkpoint:
-    """Return a causal or an encoder-decoder model, as its configuration says."""
+    """Return a causal or an encoder-decoder model, depending on its configuration."""
     try:
         from transformers import AutoConfig
     except ImportError as error:
@@ -23,30 +23,30 @@ def load_writer(name: str, revision: str, device: str, dtype: str) -> Checkpoint
             f"'{name}' needs torch and transformers, which are not installed. "
             "Install them with: pip install 'tedaudit[models]'."
         ) from error
-    with quiet_loading(), explained(name):
+    with silence_loading(), explain_failure(name):
         options = {"revision": revision} if revision else {}
         config = AutoConfig.from_pretrained(resolve(name), **options)
     task = "seq2seq" if config.is_encoder_decoder else "causal"
     return load_checkpoint(task, name, revision, device, dtype)
 
 
-def fitting_prompt(writer: Checkpoint, template: str, triples: Sequence[str], room: int) -> Prompt:
-    """Return what the model reads for as many of the triples, from the first on, as there is room for."""
-    whole = _prompt(writer, template, triples)
+def fit_prompt(writer: Checkpoint, template: str, triples: Sequence[str], room: int) -> Prompt:
+    """Return the prompt for as many of the triples, starting from the first, as there is room for."""
+    whole = _build_prompt(writer, template, triples)
     if len(whole) <= room:
         return whole
     low, high = 0, len(triples) - 1
     while low < high:
         middle = (low + high + 1) // 2
-        fits = len(_prompt(writer, template, triples[:middle])) <= room
+        fits = len(_build_prompt(writer, template, triples[:middle])) <= room
         low, high = (middle, high) if fits else (low, middle - 1)
-    return _prompt(writer, template, triples[:low])[:room]
+    return _build_prompt(writer, template, triples[:low])[:room]
 
 
-def written(writer: Checkpoint, limits: Mapping[Prompt, int]) -> dict[Prompt, Prompt]:
-    """Return the likeliest next tokens after each prompt, one by one, up to its limit or an end token."""
-    decoder, done = decoder_for(writer), dict[Prompt, Prompt]()
-    by_width: dict[int, list[Prompt]] = {}
+def write_out(writer: Checkpoint, limits: Mapping[Prompt, int]) -> dict[Prompt, Prompt]:
+    """Return the likeliest tokens after each prompt, one by one, up to its limit or an end token."""
+    decoder, outputs = decoder_for(writer), dict[Prompt, Prompt]()
+    ends, by_width = _find_ends(writer), dict[int, list[Prompt]]()
     for prompt in sorted(limits):
         width = -(-max(1, len(prompt)) // _PADDING_STEP) * _PADDING_STEP
         by_width.setdefault(width, []).append(prompt)
@@ -54,18 +54,18 @@ def written(writer: Checkpoint, limits: Mapping[Prompt, int]) -> dict[Prompt, Pr
         budget = decoder.row_budget(width, max(limits[prompt] for prompt in prompts))
         for start in range(0, len(prompts), budget):
             group = prompts[start : start + budget]
-            tokens = _group(decoder, group, [limits[prompt] for prompt in group], width, _ends(writer))
-            done.update(zip(group, tokens, strict=True))
-    return done
+            tokens = _decode_group(decoder, group, [limits[prompt] for prompt in group], width, ends)
+            outputs.update(zip(group, tokens, strict=True))
+    return outputs
 
 
-def decoded(writer: Checkpoint, tokens: Sequence[int]) -> str:
-    """Return tokens as text, white space folded."""
+def decode(writer: Checkpoint, tokens: Sequence[int]) -> str:
+    """Return tokens as text, with white space collapsed."""
     known = [token for token in tokens if token < len(writer.tokenizer)]  # models pad their vocabulary
     return " ".join(str(writer.tokenizer.decode(known, skip_special_tokens=True)).split())
 
 
-def _group(
+def _decode_group(
     decoder: Decoder, prompts: Sequence[Prompt], limits: Sequence[int], width: int, ends: Sequence[int]
 ) -> list[Prompt]:
     import torch
@@ -78,16 +78,16 @@ def _group(
     for step in range(max(limits)):
         tokens = logits.argmax(dim=1)
         out[live, step] = tokens
-        going = ((limit[live] > step + 1) & ~torch.isin(tokens, last)).nonzero()[:, 0]
-        if not len(going):
+        unfinished = ((limit[live] > step + 1) & ~torch.isin(tokens, last)).nonzero()[:, 0]
+        if not len(unfinished):
             break
-        live = live[going]
-        logits = decoder.step(going, tokens[going])
+        live = live[unfinished]
+        logits = decoder.step(unfinished, tokens[unfinished])
     return [tuple(token for token in row if token >= 0) for row in out.tolist()]
 
 
-def _prompt(writer: Checkpoint, template: str, triples: Sequence[str]) -> Prompt:
-    """Return the tokens of the filled template, as a user's turn where the model has a chat template."""
+def _build_prompt(writer: Checkpoint, template: str, triples: Sequence[str]) -> Prompt:
+    """Return the tokens of the filled template, as a user's turn if the model has a chat template."""
     text = template.replace("{triples}", "\n".join(triples))
     tokenizer, frame = writer.tokenizer, chat_frame(writer.tokenizer)
     if frame is None:
@@ -95,8 +95,8 @@ def _prompt(writer: Checkpoint, template: str, triples: Sequence[str]) -> Prompt
     return tuple(tokenizer(f"{frame[0]}{text}{frame[1]}", add_special_tokens=False)["input_ids"])
 
 
-def _ends(writer: Checkpoint) -> list[int]:
-    """Return the tokens that end a text: chat models have several."""
+def _find_ends(writer: Checkpoint) -> list[int]:
+    """Return the tokens that end a text; chat models have several."""
     own = getattr(writer.model.generation_config, "eos_token_id", None)
-    several = own if isinstance(own, list) else [own]
-    return [token for token in {*several, writer.tokenizer.eos_token_id} if token is not None]
+    ends = own if isinstance(own, list) else [own]
+    return [token for token in {*ends, writer.tokenizer.eos_token_id} if token is not None]

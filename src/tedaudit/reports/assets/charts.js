@@ -14,9 +14,9 @@ const variable = (name) => getComputedStyle(document.documentElement).getPropert
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const narrow = matchMedia("(max-width: 600px)");
 
-// Where a reader should look first: at a violated claim, then at a mechanism that takes an epsilon, then at the largest bound.
+// What a reader should look at first: a violated claim, then a mechanism that takes an epsilon, then the largest bound.
 function worstFinding() {
-  const weight = (one) => [one.verdict === "violated" ? 1 : 0, one.epsilon === null ? 0 : 1, one.lower];
+  const weight = (one) => [one.is_violation ? 1 : 0, one.epsilon === null ? 0 : 1, one.lower];
   const worse = (a, b) => weight(a).map((value, at) => value - weight(b)[at]).find((difference) => difference !== 0) ?? 0;
   return data.findings.reduce((best, one) => (best === null || worse(one, best) > 0 ? one : best), null);
 }
@@ -32,7 +32,7 @@ function layout(more) {
     margin: narrow.matches ? { l: 46, r: 50, t: 12, b: 52 } : { l: 64, r: 76, t: 16, b: 56 },
     height: narrow.matches ? 340 : 460, ...more,
   };
-  // what a sheet has between its margins
+  // the size of a printed page without its margins
   if (document.documentElement.classList.contains("printing")) Object.assign(made, { width: 680, height: 340 });
   for (const name of ["xaxis", "yaxis", "yaxis2"]) if (made[name]) made[name] = { ...axis, ...made[name] };
   return made;
@@ -71,8 +71,8 @@ function line(findings, epsilons, dash) {
     marker: {
       symbol: SYMBOLS[n], size: 9, color: colour,
       line: {
-        color: points.map((point) => (point.finding.verdict === "violated" ? broken : colour)),
-        width: points.map((point) => (point.finding.verdict === "violated" ? 3 : 0)),
+        color: points.map((point) => (point.finding.is_violation ? broken : colour)),
+        width: points.map((point) => (point.finding.is_violation ? 3 : 0)),
       },
     },
     error_y: {
@@ -110,17 +110,17 @@ function calibration({ plan: name, attack, visible }) {
     ...lines([[`ceiling ${shown(ceiling)}`, ceiling, "bottom"]]),
   });
   const dashes = used.length > 1 ? ` Lines: ${used.map((name, n) => `${name} ${DASH_WORDS[n % DASHES.length]}`).join(", ")}.` : "";
-  byId("calibration-caption").textContent = "A marker stands at the proven lower bound; the thin bar above it ends "
-    + `at the upper end of this attack's success, which is no bound on the mechanism. A ring marks a violated claim.${dashes}`;
+  byId("calibration-caption").textContent = "A marker shows the proven lower bound; the thin bar above it ends "
+    + `at the upper end of this attack's success, which is not a bound on the mechanism. A ring marks a violated claim.${dashes}`;
   byId("calibration-chart").setAttribute("aria-label",
-    `eps_emp against nominal epsilon, ${used.join(" and ")} attack, ceiling ${shown(ceiling)}. The table of findings holds the same numbers.`);
+    `eps_emp against nominal epsilon, ${used.join(" and ")} attack, ceiling ${shown(ceiling)}. The table of findings has the same numbers.`);
 }
 
 function scored(score) {
   return score.toFixed(3);
 }
 
-// Dashed lines across the chart, each with its name: it stands above the line or below it.
+// Dashed lines across the chart, each with its name above or below the line.
 function lines(marks) {
   const quiet = variable("--quiet");
   return {
@@ -154,12 +154,12 @@ function tradeoff({ task, plan }) {
     xaxis: { title: { text: "eps_emp, the largest over attacks" }, range: [-0.04 * most, 1.05 * most], zeroline: false },
     yaxis: { title: { text: forPlotly(task) }, range: [least - 0.1 * (best - least), best + 0.1 * (best - least)], zeroline: false },
     showlegend: true, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
-    ...(about ? lines([["texts as they are", about.upper, "bottom"], ["majority class", about.lower, "top"]]) : {}),
+    ...(about ? lines([["not rewritten", about.upper, "bottom"], ["majority class", about.lower, "top"]]) : {}),
   });
   byId("utility-caption").textContent = "Each point is a mechanism at one epsilon; further left leaks less to these attacks. "
     + (about?.private ? "This attribute should stay private: lower is better. " : "Higher is more useful. ")
     + `The bar is the spread over repetitions. ${data.utility.caption}`.trim();
-  byId("utility-chart").setAttribute("aria-label", `${task} against eps_emp. The table below holds the scores.`);
+  byId("utility-chart").setAttribute("aria-label", `${task} against eps_emp. The table below has the scores.`);
 }
 
 function planChoice(state, redraw) {

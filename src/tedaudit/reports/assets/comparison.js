@@ -1,12 +1,12 @@
 "use strict";
-// Fills the page of a comparison. Uses the helpers of elements.js and charts.js.
+// Fills the comparison page. Uses the helpers of elements.js and charts.js.
 
 function forest(scale) {
   const rows = data.rows.filter((row) => row[scale] !== null);
   const spans = rows.map((row) => row[scale]);
   const ends = spans.flatMap((span) => [span.low, span.value, span.high]).filter((end) => end !== null);
   const most = Math.max(...ends.map(Math.abs), 0.01) * 1.1;
-  const beyond = 10 * most; // an end that is infinite leaves the chart
+  const beyond = 10 * most; // an infinite end is drawn beyond the chart
   const colour = variable("--series-0");
   const trace = {
     type: "scatter", mode: "markers", x: spans.map((span) => span.value), y: rows.map((row, at) => at),
@@ -35,16 +35,16 @@ function charted() {
     }
     return;
   }
-  const scales = data.rows.some((row) => row.success !== null) ? ["success", "epsilon_difference"] : ["epsilon_difference"];
+  const scales = data.rows.some((row) => row.success !== null) ? ["success", "eps_emp_difference"] : ["eps_emp_difference"];
   let scale = scales[0];
-  const words = { success: "success rates", epsilon_difference: "epsilon" };
+  const words = { success: "success rates", eps_emp_difference: "epsilon" };
   const again = calibrationControls();
   const redraw = () => forest(scale);
   if (scales.length > 1) {
     byId("scale").append(choices("Difference of", scales.map((value) => ({ value, label: words[value] })),
       { chosen: scale, changed: (value) => { scale = value; redraw(); } }));
   }
-  byId("difference-chart").setAttribute("aria-label", "Differences with their intervals. The table below holds the same numbers.");
+  byId("difference-chart").setAttribute("aria-label", "Differences with their intervals. The table below has the same numbers.");
   for (const change of [dark, narrow]) change.addEventListener("change", () => [again, redraw].forEach((draws) => draws()));
   redraw();
 }

@@ -22,7 +22,7 @@ const epsilonName = (epsilon) => (epsilon === null ? "any" : String(epsilon));
 const shown = (number) => (number === null ? "inf" : number.toFixed(2));
 const counted = (number) => number.toLocaleString("en");
 
-// A group of radio buttons or boxes. `options` are {value, label, mark}; calls `changed` with what is chosen.
+// A group of radio buttons or checkboxes. `options` are {value, label, mark}; calls `changed` with the current choice.
 function choices(legend, options, { many = false, chosen = null, changed }) {
   const name = `choice-${choices.count++}`;
   const inputs = [];

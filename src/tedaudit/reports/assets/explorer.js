@@ -29,7 +29,7 @@ function explorer() {
     selection("Epsilon", all("all epsilons").concat(named(epsilons)), state.epsilon, set("epsilon")),
     selection("Attack", all("all attacks").concat(named(attacks)), state.attack, set("attack")),
     selection("Guess", all("right and wrong").concat(Object.entries(OUTCOMES)), "", set("outcome")),
-    selection("Order", [["leak", "worst leaks first"], ["row", "by number of trial"]], "leak", set("order")),
+    selection("Order", [["leak", "worst leaks first"], ["row", "by trial number"]], "leak", set("order")),
   );
   if (!data.redacted) {
     const search = make("input", { type: "search", id: "words", autocomplete: "off" });
@@ -47,13 +47,13 @@ function explorer() {
 }
 
 function sampledWords(sample) {
-  const how = `${counted(sample.trials.length)} of ${counted(sample.of)} guesses, a sample: of every mechanism, epsilon, attack and plan `
-    + `at most ${counted(sample.per_table)}, half of them the right guesses with the largest margin (the worst leaks), the rest by chance from all others.`;
+  const how = `${counted(sample.trials.length)} of ${counted(sample.of)} guesses, a sample: for every mechanism, epsilon, attack and plan `
+    + `at most ${counted(sample.per_table)}, half of them the right guesses with the largest margin (the worst leaks), the rest drawn at random from all others.`;
   const whole = `All ${counted(sample.of)} guesses of this run.`;
-  const first = "The list opens at the finding to look at first; choose others below.";
+  const first = "The list starts with the finding to look at first; choose others below.";
   const few = sample.trials.length === sample.of ? whole : how;
   return `${few} ${first} A right guess alone proves nothing, since some are right by luck; the table says what they prove together.`
-    + (sample.cut ? " Long texts are cut to their beginning." : "")
+    + (sample.cut ? " Of long texts only the beginning is shown." : "")
     + (data.redacted ? " Texts are left out." : "");
 }
 
@@ -81,21 +81,21 @@ function show(state, findings) {
   if (state.order === "leak") found.sort((a, b) => leak(trials[b]) - leak(trials[a]) || a - b);
   else found.sort((a, b) => trials[a].row - trials[b].row || a - b);
   const few = found.slice(0, state.limit);
-  byId("found").textContent = found.length ? `${counted(few.length)} of ${counted(found.length)} trials shown` : "No trial of the sample fits.";
+  byId("found").textContent = found.length ? `${counted(few.length)} of ${counted(found.length)} trials shown` : "No trial in the sample matches.";
   byId("list").replaceChildren(...few.map((at) => article(trials[at], findings[at])));
   byId("more").hidden = few.length === found.length;
 }
 
 function article(trial, finding) {
   const result = outcome(trial);
-  const number = finding.method === "baseline" || finding.guesses === 2 * finding.trials ? Math.floor(trial.row / 2) : trial.row;
+  const number = Math.floor(trial.row / Math.round(finding.guesses / finding.trials));
   const facts = [`epsilon ${epsilonName(finding.epsilon)}`, finding.attack, `trial ${number}`];
   if (trial.margin !== null && trial.usable) facts.push(`margin ${trial.margin}`);
   const head = make("header", {}, make("h3", {}, finding.mechanism),
     make("span", { class: `badge ${result}` }, OUTCOMES[result]), make("span", { class: "quiet" }, facts.join(" · ")));
   const made = make("article", { class: "trial", tabindex: "-1" }, head);
   const output = textAt(trial.output);
-  if (trial.error) made.append(make("p", { class: "quiet" }, `The rewriting failed (${trial.error}): it counts as a wrong guess.`));
+  if (trial.error) made.append(make("p", { class: "quiet" }, `The rewrite failed (${trial.error}): it counts as a wrong guess.`));
   else if (output !== null) {
     made.append(make("p", { class: "label" }, "Rewrite"),
       output ? make("blockquote", { class: "text" }, output) : make("p", { class: "quiet" }, "(empty)"));
@@ -103,7 +103,7 @@ function article(trial, finding) {
   const more = finding.candidates - trial.candidates.length;
   made.append(make("p", { class: "label" }, more > 0 ? `Candidates (${trial.candidates.length} of ${counted(finding.candidates)}; the source has rank ${counted(trial.rank)})` : "Candidates"),
     make("ol", { class: "candidates" }, trial.candidates.map(candidate)),
-    make("p", { class: "replay quiet" }, "Again: ", make("code", {}, replay(number, finding))));
+    make("p", { class: "replay quiet" }, "Replay: ", make("code", {}, replay(number, finding))));
   return made;
 }
 

@@ -2,7 +2,7 @@
 // Fills the page and wires its controls.
 
 const SECTIONS = [["summary", "Summary"], ["calibration", "Chart"], ["utility", "Utility"], ["findings", "Findings"],
-  ["trials", "Trials"], ["cards", "Cards"], ["how", "How to read"], ["manifest", "How made"]];
+  ["trials", "Trials"], ["cards", "Cards"], ["how", "How to read"], ["manifest", "Settings"]];
 
 function opening() {
   document.title = `Audit ${data.name}`;
@@ -12,7 +12,7 @@ function opening() {
   notice.hidden = false;
   notice.textContent = data.redacted
     ? "Texts, file names and labels of several words are left out of this page."
-    : "This page holds texts of the audited corpus. Before it leaves your hands: tedaudit report RUN --redact";
+    : "This page contains texts of the audited corpus. Before you share it, run: tedaudit report RUN --redact";
   byId("headline").textContent = data.headline;
   byId("headline").classList.add(data.violated ? "violated" : "unbroken");
   byId("tiles").append(...data.tiles.map((tile) => make("div", {},
@@ -29,7 +29,7 @@ function tables() {
     const mine = data.findings.filter((finding) => finding.plan === plan.name);
     const told = data.headings.map((heading, at) => at).filter((at) => mine.some((finding) => finding.cells[at] !== ""));
     byId("tables").append(table(`Plan ${plan.name}: ${plan.words}`, told.map((at) => data.headings[at]),
-      mine.map((finding) => told.map((at) => finding.cells[at])), { right: data.right, marked: (at) => (mine[at].verdict === "violated" ? "violated" : "") }));
+      mine.map((finding) => told.map((at) => finding.cells[at])), { right: data.right, marked: (at) => (mine[at].is_violation ? "violated" : "") }));
   }
 }
 
@@ -82,17 +82,19 @@ function card(kind, one) {
   if (one.summary) made.append(make("p", {}, one.summary));
   if (facts.length) made.append(pairs(Object.fromEntries(facts)));
   if (one.departures?.length) {
-    made.append(make("p", { class: "label" }, "Departs from the paper, or worth knowing"),
+    made.append(make("p", { class: "label" }, "Departures from the paper, and remarks"),
       make("ul", {}, one.departures.map((text) => make("li", {}, text))));
   }
   return made;
 }
 
 function manifest() {
-  const { spec, versions, machine, corpus, alpha } = data.manifest;
+  const { spec, versions, machine, corpus, alpha, models } = data.manifest;
   const part = (title, content) => make("details", {}, make("summary", {}, title), content);
   byId("manifest-parts").append(
     part("Corpus and statistics", pairs({ ...corpus, alpha })),
+    part("Models", models.length ? table("Models behind the results", ["used by", "model", "checksum", "of"],
+      models.map((model) => [model.used_by, model.model, model.checksum, model.part]), {}) : make("p", {}, "No model, or none recorded.")),
     part("Versions and machine", pairs({ ...versions, ...machine })),
     part("Spec", make("pre", { tabindex: "0" }, spec)));
 }

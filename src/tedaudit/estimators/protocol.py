@@ -1,0 +1,99 @@
+"""What an estimator is: how it reads the rows of a plan, and the bound that it makes of the counts.
+
+Nobody outside asks which estimator it is. A new one is a file in this folder with a class that offers
+these names and an object of it called `ESTIMATOR`; specs, plans, reports and the command line find it.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.estimators.bound import Bound
+from tedaudit.types import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What was guessed in the first rows of a plan: arrays of one length.
+
+    `choice` is a position among the candidates, or -1 if there was no usable answer.
+    """
+
+    choice: npt.NDArray[np.int32]
+    usable: npt.NDArray[np.bool_]
+    failed: npt.NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.choice)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What an estimator needs of the complete trials.
+
+    `right` counts right guesses by the place of the row in its trial: one number if a trial has one row,
+    two if both candidates are rewritten. A row without a usable answer is not right.
+    """
+
+    trials: int
+    right: tuple[int, ...]
+    candidates: int
+    unusable: int = 0
+    failed: int = 0
+
+    @property
+    def correct(self) -> int:
+        """Right guesses in all."""
+        return sum(self.right)
+
+    @property
+    def guesses(self) -> int:
+        """Guesses in all: one for every row."""
+        return self.trials * len(self.right)
+
+
+class Estimator(Protocol):
+    """Turns rows of guesses into counts, and counts into a bound."""
+
+    @property
+    def name(self) -> str:
+        """How specs call it."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """How sentences call it."""
+        ...
+
+    @property
+    def rows_per_trial(self) -> int:
+        """How many of the candidates of a trial are rewritten, each in a row of its own."""
+        ...
+
+    def refuse(self, candidates: int | None) -> str:
+        """Return why it cannot read trials with so many candidates (None: all texts), or nothing."""
+        ...
+
+    def count(self, plan: Plan, choices: Choices, candidates: int) -> Counts:
+        """Count over the complete trials among the first rows of a plan."""
+        ...
+
+    def bound(self, counts: Counts, alpha: float, delta: float, *, any_time: bool = False) -> Bound:
+        """Return the bound; `any_time` if the number of trials was not fixed beforehand."""
+        ...
+
+    def alpha_for(self, error: float) -> float:
+        """Return the alpha at which the bound has this one-sided error."""
+        ...
+
+
+def count_right(plan: Plan, choices: Choices, candidates: int, rows_per_trial: int) -> Counts:
+    """Count right guesses over complete trials; a trial without a usable answer counts against the bound."""
+    rows = len(choices) - len(choices) % rows_per_trial
+    right = (choices.choice[:rows] == plan.secret[:rows]).reshape(-1, rows_per_trial)
+    failed = int(choices.failed[:rows].sum())
+    unusable = int((~choices.usable[:rows]).sum()) - failed
+    by_place = tuple(int(total) for total in right.sum(axis=0))
+    return Counts(rows // rows_per_trial, by_place, candidates, unusable, failed)

@@ -1,0 +1,1 @@
+"""Where chunks of model work are done: in this process, or in others."""

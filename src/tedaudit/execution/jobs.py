@@ -1,0 +1,98 @@
+"""What the runner works on: one mechanism on one plan, with the attacks that fit it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tedaudit.execution.planner import PlannedTrials
+from tedaudit.nominal import Nominal
+from tedaudit.registry import Reference
+from tedaudit.store.directory import RunDirectory
+from tedaudit.store.table_folder import TableDefinition
+from tedaudit.types import Card, Claim, Plan
+
+
+@dataclass(frozen=True)
+class PreparedAttack:
+    """An attack as the runner needs it."""
+
+    reference: Reference
+    card: Card
+    determinants: Mapping[str, Any]
+    knows_mechanism: bool
+    own_rewrites: int = 0
+
+
+@dataclass(frozen=True)
+class Job:
+    """One mechanism on one plan, at all its epsilons and under all attacks."""
+
+    store: RunDirectory
+    label: str
+    reference: Reference
+    determinants: Mapping[str, Any]
+    claims: Mapping[Nominal, Claim | None]
+    planned: PlannedTrials
+    attacks: Mapping[str, PreparedAttack]
+    common: Mapping[str, Any]  # corpus and seed
+    practice: str = ""  # a hash of the texts that attacks practise on
+    bulky: bool = False  # whether rewrites carry a latent, too large to read from all over the disk
+
+    @property
+    def plan(self) -> Plan:
+        """The rows to work on."""
+        return self.planned.plan
+
+    @property
+    def plan_name(self) -> str:
+        """The name of the plan."""
+        return self.planned.name
+
+    @property
+    def plan_key(self) -> str:
+        """The key of the plan."""
+        return self.planned.key
+
+    @property
+    def candidates(self) -> int:
+        """The number of candidates in each trial."""
+        return self.planned.candidates
+
+    @property
+    def epsilons(self) -> list[Nominal]:
+        """The epsilons of this mechanism."""
+        return list(self.claims)
+
+    def rewrites_at(self, epsilon: Nominal) -> TableDefinition:
+        """Return the table of rewrites at an epsilon."""
+        determinants = {**self.common, "epsilon": epsilon.name, "mechanism": self.determinants}
+        folder = self.store.rewrites_folder(self.label, epsilon)
+        return TableDefinition(folder, determinants, self._about(epsilon))
+
+    def guesses_at(self, epsilon: Nominal, attack: str) -> TableDefinition:
+        """Return the table of guesses of an attack at an epsilon."""
+        prepared, rewrites = self.attacks[attack], self.rewrites_at(epsilon)
+        determinants: dict[str, Any] = {
+            "plan": self.plan_key, "rewrites": rewrites.determinants, "attack": prepared.determinants,
+        }  # fmt: skip
+        about = {**rewrites.about, "plan": self.plan_name, "attack": attack, "score": prepared.card.score}
+        if prepared.own_rewrites:
+            determinants["practice"] = self.practice
+            about["own_rewrites"] = prepared.own_rewrites
+        folder = self.store.guesses_folder(self.plan_name, self.label, epsilon, attack)
+        return TableDefinition(folder, determinants, about)
+
+    def check_tables(self) -> None:
+        """Refuse if a stored table was made with other settings."""
+        for epsilon in self.epsilons:
+            self.rewrites_at(epsilon).check()
+            for attack in self.attacks:
+                self.guesses_at(epsilon, attack).check()
+
+    def _about(self, epsilon: Nominal) -> dict[str, Any]:
+        claim = self.claims[epsilon]
+        return {
+            "label": self.label,
+            "epsilon": epsilon.json,
+            "claim": None if claim is None else asdict(claim),
+        }

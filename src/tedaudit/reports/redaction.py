@@ -1,0 +1,100 @@
+"""What may leave the run directory: JSON that cannot end its script element, and results without texts."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tedaudit.plans.plans import name_plan
+from tedaudit.results.findings import AuditResult, Finding
+
+LEFT_OUT = "(left out)"
+_PLAIN_LABEL = re.compile(r"[\w.:+=@-]{1,40}")  # one word: a name, not a text
+_COUNTS = re.compile(r"[\w.-]+: [\d,]+ distinct texts of .*|[\d,]+ texts of other splits .*")
+IDENTIFIER = re.compile(r"(?:[a-z]+:)?\w[\w.-]{0,79}(?:/\w[\w.-]{0,79})?")  # sound, zoo:mlm, owner/model
+_USERS = ("candidate sampling",)
+_ESCAPED = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
+
+
+def safe_json(data: Any) -> str:
+    """Return JSON in which no tag, comment or entity can begin, so that it can be put in a page."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace").decode("utf-8").translate(_ESCAPED)
+
+
+def redact_result(result: AuditResult, manifest: Mapping[str, Any]) -> AuditResult:
+    """Return the result without anything that somebody typed or that came from a file.
+
+    A label of several words could be a text, and a note on how a file was read may quote it.
+    """
+    mechanisms = rename_labels("mechanism", [finding.label for finding in result])
+    attacks = rename_labels("attack", [finding.attack for finding in result])
+    findings = tuple(
+        replace(f, label=mechanisms[f.label], attack=attacks[f.attack], plan=_rename_plan(f, mechanisms))
+        for f in result
+    )
+    read = set(manifest["corpus"]["notes"])
+    notes = [note for note in result.notes if note not in read or _COUNTS.fullmatch(note)]
+    for old, new in {**mechanisms, **attacks}.items():
+        if old != new:
+            notes = [note.replace(old, new) for note in notes]
+    if len(notes) < len(result.notes):
+        notes.append("notes on how the corpus was read are left out")
+    models = tuple(_redact_model(model, {**mechanisms, **attacks}) for model in result.models)
+    return replace(result, findings=findings, notes=tuple(notes), models=models)
+
+
+def _rename_plan(finding: Finding, mechanisms: Mapping[str, str]) -> str:
+    """Return how a plan is called; one that belongs to a single mechanism bears its label as it is shown."""
+    own = finding.plan != finding.plan_base
+    return name_plan(finding.plan_base, mechanisms[finding.label] if own else None)
+
+
+def _redact_model(model: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
+    """Return a model without a path of this machine, its user as it is called elsewhere."""
+    known, user = {*_USERS, *names.values()}, names.get(model["used_by"], model["used_by"])
+    return {
+        **model,
+        "used_by": user if user in known or _PLAIN_LABEL.fullmatch(user) else LEFT_OUT,
+        "model": model["model"] if IDENTIFIER.fullmatch(model["model"]) else LEFT_OUT,
+    }
+
+
+def rename_plans(original: AuditResult, shown: AuditResult, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest whose plans are named as they are shown: some contain the name of a mechanism."""
+    named = {old.plan: new.plan for old, new in zip(original, shown, strict=True)}
+    plans = {named.get(name, name): info for name, info in manifest["plans"].items()}
+    return {**manifest, "plans": plans}
+
+
+def rename_labels(kind: str, labels: Sequence[str]) -> dict[str, str]:
+    """Return how each label is shown: unchanged if it is one word, otherwise as a number."""
+    distinct = list(dict.fromkeys(labels))
+    return {
+        label: label if _PLAIN_LABEL.fullmatch(label) else f"{kind} {number}"
+        for number, label in enumerate(distinct, 1)
+    }
+
+
+def redact_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the spec without strings that could contain a text."""
+    plain = {**spec, "out": LEFT_OUT}
+    plain["mechanisms"] = [_redact_plugin(mechanism) for mechanism in spec["mechanisms"]]
+    plain["attacks"] = [_redact_plugin(attack) for attack in spec["attacks"]]
+    plain["corpus"] = _redact_plugin(spec["corpus"]) if spec.get("corpus") else None
+    encoder = str(spec.get("encoder", ""))
+    plain["encoder"] = encoder if IDENTIFIER.fullmatch(encoder) else LEFT_OUT
+    return plain
+
+
+def _redact_plugin(plugin: Mapping[str, Any]) -> dict[str, Any]:
+    settings = {key: value if _is_harmless(value) else LEFT_OUT for key, value in plugin.items()}
+    label = str(plugin.get("label", ""))
+    return {**settings, "name": plugin["name"], "label": label if _PLAIN_LABEL.fullmatch(label) else ""}
+
+
+def _is_harmless(value: Any) -> bool:
+    if isinstance(value, list):
+        return all(_is_harmless(item) for item in value)
+    return isinstance(value, bool | int | float | None)

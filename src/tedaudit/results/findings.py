@@ -1,0 +1,171 @@
+"""What an audit found: one finding per plan, mechanism, epsilon and attack."""
+
+import math
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tedaudit.errors import RunDirectoryError
+from tedaudit.estimators import Bound, Counts
+from tedaudit.nominal import Nominal
+from tedaudit.results.measures import Measures
+from tedaudit.results.verdict import Verdict, any_violation
+from tedaudit.store.directory import RunDirectory
+from tedaudit.store.guesses import GuessTable
+from tedaudit.store.rewrites import RewriteTable
+from tedaudit.types import Claim
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One bound with everything that belongs to it."""
+
+    plan: str
+    label: str
+    epsilon: Nominal
+    claim: Claim | None
+    attack: str
+    counts: Counts
+    planned: int
+    bound: Bound
+    verdict: Verdict
+    score: str = ""  # what the attack's scores are, as its card says
+    plan_base: str = ""  # the plan as it is called for mechanisms of any kind
+    measures: Measures = field(default_factory=Measures)
+
+    @property
+    def strength(self) -> float | None:
+        """Which share of the attainable advantage over chance the attack took; None if unknown."""
+        return self.measures.strength(self.bound.success, self.bound.candidates)
+
+    @property
+    def saturated(self) -> bool:
+        """Whether the attack and the strongest there is are both at the ceiling of these trials."""
+        return self.measures.saturated(self.bound.success)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all planned trials are in."""
+        return self.counts.trials >= self.planned
+
+    @property
+    def one_guess_per_trial(self) -> bool:
+        """Whether a trial as a whole is right or wrong."""
+        return self.bound.guesses == self.bound.trials
+
+    @property
+    def setting(self) -> tuple[str, str, Nominal]:
+        """The outputs that were attacked: plan, mechanism and epsilon."""
+        return self.plan, self.label, self.epsilon
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding safe for JSON; infinite numbers become None."""
+        return {
+            "plan": self.plan,
+            "mechanism": self.label,
+            "epsilon": self.epsilon.json,
+            "claim": None if self.claim is None else claim_figures(self.claim),
+            "attack": self.attack,
+            "planned_trials": self.planned,
+            "unusable": self.counts.unusable,
+            "failed": self.counts.failed,
+            **self.bound.to_dict(),
+            **asdict(self.measures),
+            "strength": self.strength,
+            "saturated": self.saturated,
+            "verdict": self.verdict.name,
+            "reason": self.verdict.reason,
+        }
+
+
+def claim_figures(claim: Claim) -> dict[str, Any]:
+    """Return a claim with its totals, safe for JSON; infinite numbers become None."""
+    figures = asdict(claim) | {"total": claim.total, "total_delta": claim.total_delta}
+    return {name: None if value == math.inf else value for name, value in figures.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """All findings of a run, in order of plan, mechanism, epsilon and attack."""
+
+    name: str
+    run: RunDirectory
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+    alpha: float
+    models: tuple[Mapping[str, str], ...] = ()
+    """The checkpoints behind the results: who uses which, with its checksum."""
+    keeper: object = field(default=None, repr=False, compare=False)
+    """Keeps a temporary run directory alive as long as the result."""
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    @property
+    def folder(self) -> Path:
+        """The run directory."""
+        return self.run.root
+
+    @property
+    def violated(self) -> bool:
+        """Whether any claim is refuted, at an error of alpha / 2 for all of them together."""
+        return any_violation(finding.verdict for finding in self.findings)
+
+    @property
+    def eps_emp(self) -> float:
+        """The largest lower bound among all findings."""
+        return max((finding.bound.lower for finding in self.findings), default=0.0)
+
+    def guesses(self, finding: Finding) -> GuessTable:
+        """Return the table of guesses behind a finding."""
+        return self.run.guesses(finding.plan, finding.label, finding.epsilon, finding.attack)
+
+    def rewrites(self, finding: Finding) -> RewriteTable:
+        """Return the table of the rewrites that a finding's attack saw."""
+        return self.run.rewrites(finding.label, finding.epsilon)
+
+    def save(self, path: str | Path) -> Path:
+        """Copy the run directory to a new folder, from which the run can be read, reported and extended."""
+        target = Path(path)
+        if target.exists():
+            raise RunDirectoryError(f"'{target}' exists already; name a new folder, or remove it first.")
+        shutil.copytree(self.folder, target)
+        target.chmod(0o700)
+        return target
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result safe for JSON."""
+        return {
+            "name": self.name,
+            "alpha": self.alpha,
+            "violated": self.violated,
+            "eps_emp": self.eps_emp,
+            "models": [dict(model) for model in self.models],
+            "notes": list(self.notes),
+            "findings": [finding.to_dict() for finding in self.findings],
+            "post_processing": post_processing(self),
+        }
+
+
+def post_processing(result: AuditResult) -> list[dict[str, Any]]:
+    """Return what the decoder hides: eps_emp on the latent less eps_emp on the text, per plan and epsilon.
+
+    The attack on latents that found most is compared with the first one by sentence embeddings.
+    """
+    rows = []
+    for setting in dict.fromkeys(finding.setting for finding in result):
+        findings = [finding for finding in result if finding.setting == setting]
+        inner = [finding for finding in findings if finding.score == "latent similarity"]
+        outer = [finding for finding in findings if finding.score == "cosine"]
+        if inner and outer:
+            best = max(inner, key=lambda finding: finding.bound.lower)
+            rows.append(
+                {
+                    "plan": setting[0], "mechanism": setting[1], "epsilon": setting[2].json,
+                    "internal": best.bound.lower, "external": outer[0].bound.lower,
+                    "effect": best.bound.lower - outer[0].bound.lower, "empty": best.measures.empty,
+                }
+            )  # fmt: skip
+    return rows

@@ -1,0 +1,53 @@
+"""Formats of run directories: what an older one lacks is filled in when it is read.
+
+Format 1 kept a plan's strategy and the mechanism that it belongs to in its name alone, recorded no
+weights of the encoder that candidate sets were drawn with, and no models.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+FORMAT = 2
+READABLE = (1, 2)
+NOT_RECORDED = "weights not recorded"
+_SCORES = {
+    "embedding": "cosine", "lexical": "word cosine", "internal": "latent similarity",
+    "likelihood": "log-likelihood", "llm": "ordered answers",
+}  # fmt: skip
+"""What the scores of an attack were in format 1, when its table did not say."""
+
+
+def upgrade_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest of any readable format as one of the current format."""
+    if manifest["format"] == FORMAT:
+        return dict(manifest)
+    plans = {name: _upgrade_plan(name, plan) for name, plan in manifest["plans"].items()}
+    notes = [
+        f"plan {name}: {NOT_RECORDED} of the encoder that drew its candidates (run of format 1)"
+        for name, plan in plans.items()
+        if plan["determinants"].get("encoder")
+    ]
+    return {**manifest, "format": FORMAT, "plans": plans, "models": [], "format_notes": notes}
+
+
+def score_of(about: Mapping[str, Any], attack: Mapping[str, Any]) -> str:
+    """Return what the scores of a table of guesses are, as its attack's card said."""
+    return str(about["score"]) if "score" in about else _SCORES.get(str(attack.get("name", "")), "")
+
+
+def _upgrade_plan(name: str, plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Read out of a plan's name what format 2 holds in fields."""
+    base, _, owner = name.partition("@")
+    how = base.removesuffix(f"-{plan['estimator']}").partition("-")[2]
+    drawn: dict[str, Any] = {"strategy": None, "lambda": None, "top": None}
+    if how.startswith("lambda"):
+        drawn |= {"strategy": "transition", "lambda": _number(how.removeprefix("lambda"))}
+    elif base != "k-all":
+        strategy = how.rstrip("0123456789")
+        drawn |= {"strategy": strategy, "top": int(how.removeprefix(strategy))}
+    return {**plan, "base": base, "mechanism": owner or None, **drawn}
+
+
+def _number(text: str) -> float | str:
+    """Return a lambda as JSON holds it: an infinite one as a text."""
+    return text if "inf" in text else float(text)

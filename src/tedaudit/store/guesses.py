@@ -1,0 +1,87 @@
+"""The table of judged guesses: one attack on one plan, mechanism and epsilon."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from tedaudit.errors import RunDirectoryError
+from tedaudit.estimators.protocol import Choices
+from tedaudit.plans.trials import Judged
+from tedaudit.store.files import read_frame, write_frame
+from tedaudit.store.table_folder import TableFolder
+
+
+class GuessTable:
+    """Judged guesses in parts of consecutive rows of the plan."""
+
+    def __init__(self, folder: TableFolder, key: str) -> None:
+        self._folder, self._key = folder, key
+        self._parts = folder.parts(r"part-(\d{9})-(\d{9})\.parquet")
+
+    def gaps(self, rows: int, size: int) -> Iterator[range]:
+        """Yield the runs of rows still to be done, at most `size` at a time."""
+        end = 0
+        for start, stop in [*(numbers for _, numbers in self._parts), (rows, rows)]:
+            for at in range(end, min(start, rows), size):
+                yield range(at, min(at + size, start, rows))
+            end = max(end, stop)
+
+    def append(self, rows: range, judged: Judged) -> None:
+        """Add the guesses of a run of rows as one part."""
+        columns: dict[str, Any] = {
+            "choice": judged.choice,
+            "margin": judged.margin,
+            "rank": judged.rank,
+            "usable": judged.usable,
+            "failed": judged.failed,
+            "scores": judged.scores,
+        }
+        if judged.best is not None:
+            columns["best"] = judged.best
+        places = judged.place if judged.place is not None else np.full(len(judged), -1, dtype=np.int32)
+        columns["place"] = places
+        path = self._folder.path / f"part-{rows.start:09d}-{rows.stop:09d}.parquet"
+        write_frame(path, pl.DataFrame(columns), self._key)
+        self._parts = sorted([*self._parts, (path, (rows.start, rows.stop))], key=lambda part: part[1])
+
+    def complete(self) -> int:
+        """Return the number of rows before the first gap: estimates use no more than these."""
+        end = 0
+        for _, (start, stop) in self._parts:
+            if start > end:
+                break
+            end = max(end, stop)
+        return end
+
+    def choices(self) -> Choices:
+        """Return what was guessed in the complete rows."""
+        columns = self.read(["choice", "usable", "failed"])
+        return Choices(columns["choice"], columns["usable"], columns["failed"])
+
+    def read(self, columns: Sequence[str], rows: int | None = None) -> dict[str, npt.NDArray[Any]]:
+        """Return columns of the complete rows, or of the first few of them."""
+        limit = min(self.complete(), rows) if rows is not None else self.complete()
+        frames = []
+        for path, (start, stop) in self._parts:
+            if start < limit:
+                frame = read_frame(path, self._key, columns)
+                if len(frame) != stop - start:
+                    raise RunDirectoryError(f"'{path}' has {len(frame)} rows instead of {stop - start}. "
+                                            "Delete it and run the same command again.")  # fmt: skip
+                frames.append(frame.head(limit - start))
+        if not frames:
+            return {column: np.zeros(0, dtype=np.bool_) for column in columns}
+        whole = pl.concat(frames)
+        return {column: whole[column].to_numpy() for column in columns}
+
+    def fetch(self, rows: npt.NDArray[Any]) -> list[dict[str, Any]]:
+        """Return everything of a few rows, in order of row, one part in memory at a time."""
+        ordered, fetched = np.sort(rows), []
+        for path, (start, stop) in self._parts:
+            inside = ordered[(ordered >= start) & (ordered < stop)]
+            if len(inside):
+                fetched += read_frame(path, self._key)[(inside - start).tolist()].to_dicts()
+        return fetched

@@ -1,0 +1,224 @@
+"""The table of rewrites: one mechanism at one epsilon, found by text position and replicate."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from tedaudit.batches import Ragged, Rewrites
+from tedaudit.errors import RunDirectoryError
+from tedaudit.store.files import read_frame, read_notes, write_frame
+from tedaudit.store.table_folder import TableFolder
+
+_CACHED_BYTES = 128 * 1024 * 1024
+_RUNS = 16
+
+Keys = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """How many rewrites did not fail, and how many of those are a copy of their source, or empty."""
+
+    rewrites: int = 0
+    copied: int = 0
+    empty: int = 0
+
+    def __add__(self, other: "Released") -> "Released":
+        return Released(self.rewrites + other.rewrites, self.copied + other.copied, self.empty + other.empty)
+
+
+class RewriteTable:
+    """Rewrites in parts; an index in memory says where each one lies."""
+
+    def __init__(self, folder: TableFolder, key: str) -> None:
+        self._folder, self._key = folder, key
+        self._runs: list[tuple[Keys, Keys]] = []  # sorted keys, and where each row lies
+        self._cache: OrderedDict[int, pl.DataFrame] = OrderedDict()
+        self._paths: dict[int, Path] = {}
+        for path, (number,) in folder.parts(r"part-(\d{6})\.parquet"):
+            self._paths[number] = path
+            frame = read_frame(path, key, ["text", "replicate"])
+            self._index(number, frame["text"].to_numpy(), frame["replicate"].to_numpy())
+
+    def missing(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Return which of these have not been rewritten yet."""
+        return self._find(_key(text, replicate)) < 0
+
+    def append(
+        self, text: npt.ArrayLike, replicate: npt.ArrayLike, rewrites: Rewrites, pool: Sequence[str]
+    ) -> None:
+        """Add rewrites of texts of the pool as one part, which carries how many are copies or empty."""
+        number = max(self._paths, default=-1) + 1
+        positions = np.asarray(text, dtype=np.int32)
+        outputs = [_storable(output) for output in rewrites.texts]
+        units = pl.Series(rewrites.units).cast(pl.Int32)
+        frame = pl.DataFrame(
+            {
+                "text": positions,
+                "replicate": np.asarray(replicate, dtype=np.int32),
+                "output": pl.Series(outputs, dtype=pl.String),
+                "error": pl.Series(rewrites.errors, dtype=pl.String),
+                "units": pl.select(pl.when(units >= 0).then(units)).to_series(),
+                "tokens": _lists(rewrites.tokens, pl.Int32),
+                "latent": _lists(rewrites.latents, pl.Float32),
+            }
+        )
+        path = self._folder.path / f"part-{number:06d}.parquet"
+        counts = _count_released(positions, outputs, rewrites.errors, pool)
+        write_frame(path, frame, self._key, _notes(counts))
+        self._paths[number] = path
+        self._remember(number, frame)
+        self._index(number, positions, np.asarray(replicate))
+
+    def fetch(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> Rewrites:
+        """Return stored rewrites, in the order asked for."""
+        where = self._where(text, replicate)
+        numbers = np.unique(where >> 32)
+        pieces, rows = [], []
+        for number in numbers:
+            inside = np.flatnonzero(where >> 32 == number)
+            pieces.append(self._part(int(number))[(where[inside] & 0xFFFFFFFF).tolist()])
+            rows.append(inside)
+        batches = [_as_rewrites(piece) for piece in pieces]
+        if len(batches) == 1 and np.array_equal(rows[0], np.arange(len(where))):
+            return batches[0]
+        order = np.argsort(np.concatenate(rows), kind="stable") if rows else np.zeros(0, dtype=np.int64)
+        return Rewrites.join(batches)[order]
+
+    def outputs(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> list[tuple[str, str]]:
+        """Return released text and error code of a few rewrites."""
+        return self._columns(text, replicate, ["output", "error"])
+
+    def count_released(self, pool: Callable[[], Sequence[str]]) -> Released:
+        """Return the counts that every part carries; a part that carries none is read and counted."""
+        total = Released()
+        for path in self._paths.values():
+            notes = read_notes(path, self._key)
+            if "released" in notes:
+                total += Released(int(notes["released"]), int(notes["copied"]), int(notes["empty"]))
+            else:
+                frame = read_frame(path, self._key, ["text", "output", "error"])
+                texts, errors = frame["output"].to_list(), frame["error"].to_list()
+                total += _count_released(frame["text"].to_numpy(), texts, errors, pool())
+        return total
+
+    def mean_units(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> float | None:
+        """Return how many charged draws these rewrites took on average; None if they do not say."""
+        known = [units for (units,) in self._columns(text, replicate, ["units"]) if units is not None]
+        return sum(known) / len(known) if known else None
+
+    def _columns(
+        self, text: npt.NDArray[Any], replicate: npt.NDArray[Any], columns: Sequence[str]
+    ) -> list[tuple[Any, ...]]:
+        """Return some columns of stored rewrites; latents stay on disk, nothing is cached."""
+        where = self._where(text, replicate)
+        values: list[tuple[Any, ...]] = [()] * len(where)
+        for number in np.unique(where >> 32):
+            rows = np.flatnonzero(where >> 32 == number)
+            frame = read_frame(self._paths[int(number)], self._key, columns)
+            picked = frame[(where[rows] & 0xFFFFFFFF).tolist()]
+            for row, value in zip(rows.tolist(), picked.iter_rows(), strict=True):
+                values[row] = value
+        return values
+
+    def _where(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> Keys:
+        """Return where stored rewrites lie; all of them must be there."""
+        where = self._find(_key(text, replicate))
+        if (where < 0).any():
+            raise RunDirectoryError(f"'{self._folder.path}' lacks rewrites that it should hold; run again.")
+        return where
+
+    def _part(self, number: int) -> pl.DataFrame:
+        if number not in self._cache:
+            self._remember(number, read_frame(self._paths[number], self._key))
+        self._cache.move_to_end(number)
+        return self._cache[number]
+
+    def _remember(self, number: int, frame: pl.DataFrame) -> None:
+        self._cache[number] = frame
+        while len(self._cache) > 1 and sum(f.estimated_size() for f in self._cache.values()) > _CACHED_BYTES:
+            self._cache.popitem(last=False)
+
+    def _index(self, number: int, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> None:
+        keys = _key(text, replicate)
+        where = (np.int64(number) << 32) | np.arange(len(keys), dtype=np.int64)
+        self._runs.append(_sort(keys, where))
+        if len(self._runs) > _RUNS:
+            columns = [np.concatenate(column) for column in zip(*self._runs, strict=True)]
+            self._runs = [_sort(columns[0], columns[1])]
+
+    def _find(self, keys: Keys) -> Keys:
+        """Return part and row of each key, or -1."""
+        where = np.full(len(keys), -1, dtype=np.int64)
+        for stored, places in self._runs:
+            at = np.minimum(np.searchsorted(stored, keys), len(stored) - 1)
+            hit = stored[at] == keys if len(stored) else np.zeros(len(keys), dtype=bool)
+            where[hit] = places[at[hit]]
+        return where
+
+
+def _count_released(
+    positions: npt.NDArray[Any], outputs: Sequence[str], errors: Sequence[str], pool: Sequence[str]
+) -> Released:
+    """Count copies and empty texts among the rewrites that did not fail."""
+    texts = [(pool[at], out) for at, out, error in zip(positions, outputs, errors, strict=True) if not error]
+    copied = sum(output == source for source, output in texts)
+    return Released(len(texts), copied, sum(not output.strip() for _, output in texts))
+
+
+def _notes(counts: Released) -> dict[str, str]:
+    return {"released": str(counts.rewrites), "copied": str(counts.copied), "empty": str(counts.empty)}
+
+
+def _key(text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> Keys:
+    return (np.asarray(text, dtype=np.int64) << 32) | np.asarray(replicate, dtype=np.int64)
+
+
+def _sort(keys: Keys, where: Keys) -> tuple[Keys, Keys]:
+    order = np.argsort(keys, kind="stable")
+    return keys[order], where[order]
+
+
+def _storable(text: str) -> str:
+    """Return the text with lone surrogates replaced: Parquet holds UTF-8 only."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _lists(column: Ragged, dtype: Any) -> pl.Series:
+    """Return a column of lists for a ragged one; a missing row is null."""
+    matrix = column.matrix()
+    if matrix is not None and matrix.size:
+        return pl.Series(matrix).cast(pl.List(dtype))
+    of_value = np.repeat(np.arange(len(column)), column.lengths)
+    values = pl.DataFrame({"row": of_value, "value": pl.Series(column.values).cast(dtype)})
+    lists = values.group_by("row", maintain_order=True).agg("value")
+    rows = pl.DataFrame({"row": np.arange(len(column))})
+    missing = column.missing if column.missing is not None else np.zeros(len(column), dtype=np.bool_)
+    filled = pl.col("value").fill_null(pl.lit([], dtype=pl.List(dtype)))
+    joined = rows.join(lists, on="row", how="left", maintain_order="left")
+    return joined.select(pl.when(pl.Series(missing)).then(None).otherwise(filled)).to_series()
+
+
+def _as_rewrites(frame: pl.DataFrame) -> Rewrites:
+    return Rewrites(
+        texts=frame["output"].to_list(),
+        errors=frame["error"].to_list(),
+        units=frame["units"].fill_null(-1).cast(pl.Int64).to_numpy(),
+        tokens=_ragged(frame["tokens"], pl.Int64, np.int64),
+        latents=_ragged(frame["latent"], pl.Float32, np.float32),
+    )
+
+
+def _ragged(column: pl.Series, dtype: Any, numbers: Any) -> Ragged:
+    """Return a column of lists as a ragged one."""
+    missing = column.is_null().to_numpy()
+    lengths = column.list.len().fill_null(0).cast(pl.Int64).to_numpy()
+    values = column.drop_nulls().explode().drop_nulls().cast(dtype).to_numpy()
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return Ragged(np.asarray(values, dtype=numbers), offsets, missing if missing.any() else None)

@@ -1,0 +1,99 @@
+"""The folder of a study: rewrites as tables, each score as a small file, all written once."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from tedaudit.errors import RunDirectoryError, join_names
+from tedaudit.nominal import Nominal
+from tedaudit.store.directory import RunDirectory
+from tedaudit.store.files import TEMPORARY, write_atomically
+from tedaudit.store.table_folder import TableFolder
+
+_MARK = "study.json"
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """The folder of a study. It contains texts, so only its owner may read it."""
+
+    root: Path
+
+    def check(self) -> None:
+        """Refuse a folder that contains something else."""
+        if self.root.exists() and not self.root.is_dir():
+            raise RunDirectoryError(f"'{self.root}' is a file; name a folder with `out`.")
+        if (self.root / "manifest.json").exists():
+            raise RunDirectoryError(
+                f"'{self.root}' contains an audit; name another folder with `out` (--out), and the audit "
+                "with --run to have the result in its report."
+            )
+        entries = [path.name for path in self.root.iterdir()] if self.root.is_dir() else []
+        if (
+            entries
+            and _MARK not in entries
+            and any(not name.startswith((".lock", TEMPORARY)) for name in entries)
+        ):
+            raise RunDirectoryError(
+                f"'{self.root}' is not empty and is not a study (no {_MARK}; it has: "
+                f"{join_names(entries[:5])}). "
+                "Name a new or empty folder with `out` (--out)."
+            )
+
+    @contextmanager
+    def locked(self, spec: Mapping[str, Any]) -> Iterator[None]:
+        """Lock the folder while writing, and record the settings last used."""
+        with RunDirectory(self.root).locked():
+            text = json.dumps(spec, indent=2, ensure_ascii=False, default=str)
+            write_atomically(self.root / _MARK, text.encode())
+            yield
+
+    def rewrites(self, label: str, epsilon: Nominal) -> TableFolder:
+        """Return the folder of the rewrites of a mechanism at an epsilon."""
+        return RunDirectory(self.root).rewrites_folder(label, epsilon)
+
+    def scores(self, task: str, label: str, epsilon: Nominal) -> TableFolder:
+        """Return the folder of a task's scores; without a label, those on texts that are not rewritten."""
+        column = quote(task, safe="").replace(".", "%2E")  # any column can name a folder
+        place = self.root / ("scores" if label else "upper") / column
+        return TableFolder(place / label / epsilon.name if label else place)
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """The scores of one classifier on one kind of texts, a file per seed."""
+
+    folder: TableFolder
+    determinants: Mapping[str, Any]
+
+    def check(self) -> None:
+        """Refuse scores that were computed with other settings."""
+        self.folder.check(self.determinants)
+
+    def score(self, seed: int, compute: Callable[[], float]) -> float:
+        """Return a score; compute it unless it is already stored."""
+        key = self.folder.claim(self.determinants, {})
+        path = self.folder.path / f"part-{seed:03d}.json"
+        if path.exists():
+            return _read_score(path, key)
+        value = compute()
+        write_atomically(path, json.dumps({"key": key, "seed": seed, "macro_f1": value}).encode())
+        return value
+
+
+def _read_score(path: Path, key: str) -> float:
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        stored_key, value = stored["key"], float(stored["macro_f1"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunDirectoryError(
+            f"'{path}' is damaged ({error!r}). Delete it and run the same command again: only this score is "
+            "computed again."
+        ) from error
+    if stored_key != key:
+        raise RunDirectoryError(f"'{path}' does not belong here. Delete it and run the same command again.")
+    return value

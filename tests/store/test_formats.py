@@ -1,0 +1,256 @@
+"""Runs of format 1, made by the version before: they are read, reported, resumed and extended as they are."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from helpers import HERE, snapshot, strict, tables
+from tedaudit.api import load_run, report, run
+from tedaudit.errors import RunDirectoryError
+from tedaudit.execution.replay import replay
+from tedaudit.spec.model import parse_spec, read_spec
+from tedaudit.store.directory import RunDirectory
+from tedaudit.store.files import read_notes
+from tedaudit.store.formats import FORMAT, score_of, upgrade_manifest
+
+RUNS = HERE / "fixtures" / "format_1"
+NAMES = ("first", "table")
+DISTANT = {"first": 1, "table": 4}  # plans whose candidates were drawn by distance
+
+
+@pytest.fixture
+def old(tmp_path, monkeypatch):
+    """The folder with both runs, their specs and texts, as the current one."""
+    folder = shutil.copytree(RUNS, tmp_path / "old")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def _spec(name, **changes):
+    return parse_spec({**read_spec(Path(f"{name}.yaml")), **changes})
+
+
+def _manifest(name):
+    return json.loads(Path(name, "manifest.json").read_text(encoding="utf-8"))
+
+
+def _told_then(name):
+    return strict((RUNS / name / "summary.json").read_text(encoding="utf-8"))
+
+
+def _check_findings(found, then):
+    assert len(found) == len(then)
+    for now, before in zip(found, then, strict=True):
+        numbers = {key: value for key, value in before.items() if isinstance(value, float)}
+        assert {key: now[key] for key in numbers} == pytest.approx(numbers, rel=1e-12)
+        others = {key: value for key, value in before.items() if key not in numbers}
+        assert {key: now[key] for key in others} == others
+
+
+# --- reading
+
+
+@pytest.mark.usefixtures("old")
+@pytest.mark.parametrize("name", NAMES)
+def test_an_old_run_shows_the_numbers_that_it_showed_then(name):
+    then = _told_then(name)
+    result = load_run(name)
+    now = result.to_dict()
+    assert {key: now[key] for key in ("name", "alpha", "violated", "post_processing")} == {
+        key: then[key] for key in ("name", "alpha", "violated", "post_processing")
+    }
+    assert now["eps_emp"] == max(finding["lower"] for finding in then["findings"])
+    assert set(then["notes"]) <= set(now["notes"])
+    _check_findings(now["findings"], then["findings"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_reports_of_an_old_run_are_written_with_the_same_numbers(old, name):
+    before = snapshot(old / name, "[rg]*es/**/*")
+    report(name)
+    _check_findings(
+        strict((old / name / "summary.json").read_text())["findings"], _told_then(name)["findings"]
+    )
+    assert (old / name / "report.html").is_file()
+    assert snapshot(old / name, "[rg]*es/**/*") == before
+    assert _manifest(name)["format"] == 1  # whoever only reads changes nothing
+
+
+@pytest.mark.usefixtures("old")
+@pytest.mark.parametrize("name", NAMES)
+def test_an_old_run_says_which_weights_were_not_recorded(name):
+    told = [note for note in load_run(name).notes if "weights not recorded" in note]
+    assert len(told) == DISTANT[name]
+    assert "plan k2-lambda-10000: weights not recorded of the encoder that drew its candidates" in " ".join(
+        told
+    )
+    assert not any("k-all" in note or "lambda0" in note for note in told)
+    assert load_run(name).models == ()
+    report(name)
+    assert "weights not recorded" in Path(name, "report.md").read_text()
+
+
+@pytest.mark.usefixtures("old")
+def test_an_old_plan_gets_the_fields_that_only_its_name_told():
+    fields = ("base", "mechanism", "strategy", "lambda", "top")
+    found = {
+        plan: tuple(info[field] for field in fields)
+        for name in NAMES
+        for plan, info in RunDirectory(Path(name)).manifest()["plans"].items()
+    }
+    assert found == {
+        "k2-lambda-10000": ("k2-lambda-10000", None, "transition", -10000.0, None),
+        "k2-lambda0-baseline": ("k2-lambda0-baseline", None, "transition", 0.0, None),
+        "k-all": ("k-all", None, None, None, None),
+        "k2-furthest3-baseline": ("k2-furthest3-baseline", None, "furthest", None, 3),
+        "k2-lambda-10000@vendor table": ("k2-lambda-10000", "vendor table", "transition", -10000.0, None),
+        "k2-furthest3-baseline@vendor table": ("k2-furthest3-baseline", "vendor table", "furthest", None, 3),
+    }
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        {"k": 2, "lambda": 1e-7}, {"k": 5, "lambda": "-inf"}, {"k": 3, "lambda": float("inf")},
+        {"k": 9, "strategy": "nearest", "top": 12}, {"k": "all"},
+        {"k": 2, "lambda": 12.5, "estimator": "baseline"},
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("owner", [None, "a table"])
+def test_the_fields_read_out_of_a_name_are_those_that_a_new_plan_records(plan, owner):
+    [spec] = parse_spec({"mechanisms": ["identity"], "plans": [plan]}).plans
+    name = spec.name if owner is None else f"{spec.name}@{owner}"
+    stored = {"key": "k", "determinants": {}, "estimator": spec.estimator}
+    found = upgrade_manifest({"format": 1, "plans": {name: stored}})["plans"][name]
+    assert found == {**stored, "base": spec.name, "mechanism": owner, **spec.sampling_fields}
+
+
+def test_a_manifest_of_the_current_format_is_left_as_it_is():
+    manifest = {"format": FORMAT, "plans": {"k2-lambda0": {"key": "k"}}}
+    assert upgrade_manifest(manifest) == manifest
+
+
+def test_old_tables_of_guesses_get_the_kind_of_score_that_their_attack_had():
+    assert score_of({}, {"name": "lexical"}) == "word cosine"
+    assert score_of({}, {"name": "mine"}) == ""
+    assert score_of({"score": "cosine"}, {"name": "lexical"}) == "cosine"
+
+
+@pytest.mark.usefixtures("old")
+def test_copies_and_empty_rewrites_of_an_old_run_are_counted_when_it_is_read():
+    shares = {}
+    for name in NAMES:
+        directory = RunDirectory(Path(name))
+        for label, epsilon, folder in directory.rewrite_folders():
+            for path in folder.path.glob("part-*"):
+                assert "released" not in read_notes(path, folder.info().key)
+            table = directory.rewrites(label, epsilon)
+            counts = table.count_released(lambda d=directory: d.corpus().texts)
+            assert counts.rewrites > 0
+            shares[label, epsilon.name] = counts.copied / counts.rewrites, counts.empty / counts.rewrites
+    then = {
+        (finding["mechanism"], f"{finding['epsilon']:g}" if finding["epsilon"] else "any"): (
+            finding["copied"], finding["empty"],
+        )
+        for name in NAMES
+        for finding in _told_then(name)["findings"]
+    }  # fmt: skip
+    assert shares == then
+    assert shares["identity", "any"] == (1.0, 0.0)
+
+
+@pytest.mark.usefixtures("old")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_trial_of_an_old_run_is_done_again_with_the_same_outcome(name):
+    replayed = replay(RunDirectory(Path(name)), 7, {})
+    assert replayed
+    assert all(one.same for one in replayed)
+
+
+# --- going on
+
+
+@pytest.mark.usefixtures("old")
+@pytest.mark.parametrize("name", NAMES)
+def test_an_old_run_that_lost_parts_is_resumed_to_the_same_tables_and_is_then_of_the_new_format(name):
+    before = tables(Path(name))
+    for kind in ("rewrites", "guesses"):
+        for folder in {path.parent for path in Path(name, kind).rglob("part-*")}:
+            max(folder.glob("part-*")).unlink()
+    assert tables(Path(name)) != before
+    result = run(_spec(name))
+    assert tables(Path(name)) == before
+    _check_findings(result.to_dict()["findings"], _told_then(name)["findings"])
+    manifest = _manifest(name)
+    assert manifest["format"] == FORMAT == 2
+    assert {plan["key"] for plan in manifest["plans"].values()} == {
+        plan["key"] for plan in json.loads((RUNS / name / "manifest.json").read_text())["plans"].values()
+    }
+    told = [note for note in load_run(name).notes if "weights not recorded" in note]
+    assert len(told) == DISTANT[name]  # still true, and still said
+
+
+@pytest.mark.usefixtures("old")
+@pytest.mark.parametrize("name", NAMES)
+def test_a_finished_old_run_is_left_alone_by_the_same_command_and_loads_no_encoder(name, monkeypatch):
+    import tedaudit.execution.planner
+
+    def refuse(encoder):
+        raise AssertionError(f"{encoder} was loaded")
+
+    monkeypatch.setattr(tedaudit.execution.planner, "load_encoder", refuse)
+    before = snapshot(Path(name), "[rg]*es/**/*")
+    run(_spec(name))
+    assert snapshot(Path(name), "[rg]*es/**/*") == before
+    assert _manifest(name)["format"] == FORMAT
+
+
+@pytest.mark.usefixtures("old")
+@pytest.mark.parametrize("name", NAMES)
+def test_another_encoder_is_refused_for_an_old_run_by_its_name(name):
+    before = snapshot(Path(name))
+    with pytest.raises(RunDirectoryError, match=r"encoder: zoo:encoder -> lexical") as caught:
+        run(_spec(name, encoder="lexical"))
+    assert "weights" not in str(caught.value)
+    assert snapshot(Path(name)) == before
+
+
+@pytest.mark.usefixtures("old")
+def test_an_old_run_can_be_extended_and_keeps_the_rows_that_it_had():
+    pytest.importorskip("tedaudit_zoo")
+    before = tables(Path("first"))
+    result = run(_spec("first", trials=90))
+    assert {finding.bound.trials for finding in result} == {90}
+    assert all(finding.bound.any_time for finding in result)
+    after = tables(Path("first"))
+    assert set(after) == set(before)
+    for name, rows in before.items():
+        if name.startswith("rewrites"):  # by text and replicate, in which the new ones stand between the old
+            assert {row[:3] for row in rows} < {row[:3] for row in after[name]}
+        else:
+            assert after[name][: len(rows)] == rows
+            assert len(after[name]) == len(rows) * 90 // 60
+
+
+@pytest.mark.usefixtures("old")
+def test_a_table_that_was_audited_with_the_old_version_can_be_extended_too():
+    pytest.importorskip("tedaudit_zoo")
+    result = run(_spec("table", trials=28))
+    assert {finding.bound.trials for finding in result} == {28}
+
+
+@pytest.mark.usefixtures("old")
+def test_a_new_plan_of_an_old_run_records_the_weights_and_the_old_ones_go_on_without():
+    pytest.importorskip("tedaudit_zoo")
+    plans = [{"k": 2, "lambda": -1e4}, {"k": 3, "lambda": -1e4}]
+    result = run(_spec("first", plans=plans))
+    about = {name: info["determinants"] for name, info in _manifest("first")["plans"].items()}
+    assert "encoder_weights" not in about["k2-lambda-10000"]
+    assert about["k3-lambda-10000"]["encoder_weights"]["encoder weights"]
+    assert [model["model"] for model in result.models if model["used_by"] == "candidate sampling"] == [
+        "zoo:encoder"
+    ]
+    assert not any("k3-lambda" in note and "not recorded" in note for note in result.notes)
