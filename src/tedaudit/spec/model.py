@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from tedaudit.errors import SpecError, did_you_mean, listed
+from tedaudit.errors import SpecError, listed
 from tedaudit.estimators import DEFAULT_ESTIMATOR, Estimator, estimator_names, find_estimator
 from tedaudit.inference.zoo import default
 from tedaudit.registry import Kind, Reference
@@ -98,7 +98,7 @@ class PlanSpec(BaseModel):
     def _known_estimator(cls, value: str) -> str:
         known = estimator_names()
         if value not in known:
-            raise ValueError(f"it should be one of: {listed(known)}.{did_you_mean(value, known)}")
+            raise ValueError(f"it should be one of: {listed(known)}")
         return value
 
     @model_validator(mode="after")
