@@ -67,7 +67,11 @@ def audit(
     if settings.get("out"):
         return run(settings, engine, progress)
     folder = tempfile.TemporaryDirectory(prefix="tedaudit-")
-    result = run({**settings, "out": str(Path(folder.name) / "run")}, engine, progress, page=False)
+    try:
+        result = run({**settings, "out": str(Path(folder.name) / "run")}, engine, progress, page=False)
+    except BaseException:  # whoever keeps the error would keep the folder too
+        folder.cleanup()
+        raise
     return replace(result, keeper=folder)
 
 
