@@ -24,6 +24,7 @@ from tedaudit.types import Card
 
 Kind = Literal["mechanism", "attack", "corpus"]
 _FOLDERS: dict[Kind, str] = {"mechanism": "mechanisms", "attack": "attacks", "corpus": "corpora"}
+_ONE: dict[Kind, str] = {"mechanism": "a mechanism", "attack": "an attack", "corpus": "a corpus"}
 _VERBS: dict[Kind, str] = {"mechanism": "rewrite", "attack": "guess", "corpus": "load"}
 
 
@@ -114,8 +115,8 @@ def build(reference: Reference) -> Any:
         plugin, params = find("mechanism", "function"), {"function": function, **params}
     if not (inspect.isclass(plugin) and hasattr(plugin, _VERBS[reference.kind]) and hasattr(plugin, "card")):
         raise PluginError(
-            f"'{reference.name}' is not a {reference.kind}: it must be a class with a `card` and a method "
-            f"`{_VERBS[reference.kind]}`; see CONTRIBUTING.md for one in 30 lines."
+            f"'{reference.name}' is not {_ONE[reference.kind]}: it must be a class with a `card` and a "
+            f"method `{_VERBS[reference.kind]}`; see CONTRIBUTING.md for one in 30 lines."
         )
     params = {**_variant(plugin, reference.name, params), **params}
     _check_parameters(plugin, reference.name, params)
