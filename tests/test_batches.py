@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tedaudit import batches
-from tedaudit.batches import Draws, Guesses, Observations, Rewrites
+from tedaudit.batches import Draws, Guesses, Observations, Rewrites, kinds
 from tedaudit.batches.columns import Ragged
 from tedaudit.seeding import key_words
 from tedaudit.types import Draw, Guess, Observation, Rewrite
@@ -517,10 +516,18 @@ def test_observations_hold_their_four_columns_and_nothing_else():
         "outputs", "pool", "candidates", "tie_keys",
     ]  # fmt: skip
     public = {name for name in dir(batch) if not name.startswith("_")}
-    methods = {"of", "join", "counts", "count", "index"}
+    methods = {"of", "join", "counts", "positions", "count", "index"}
     assert public == {"outputs", "pool", "candidates", "tie_keys"} | methods
     with pytest.raises(AttributeError):
         object.__setattr__(batch, "secret", 1)
+
+
+def test_positions_are_there_also_if_the_candidates_are_the_whole_pool():
+    outputs, keys = Rewrites.from_texts(["x", "y"]), np.zeros((2, 4), np.uint32)
+    everybody = Observations(outputs, ("a", "b", "c"), None, keys).positions()
+    assert [everybody.row(i).tolist() for i in range(2)] == [[0, 1, 2], [0, 1, 2]]
+    some = Observations(outputs, ("a", "b", "c"), np.array([[2, 0], [1, 2]]), keys).positions()
+    assert [some.row(i).tolist() for i in range(2)] == [[2, 0], [1, 2]]
 
 
 def test_candidates_are_positions_in_a_pool_of_distinct_texts():
@@ -726,7 +733,7 @@ def test_big_batches_are_cut_and_joined_without_a_small_object(monkeypatch):
         raise AssertionError("a small object was built")
 
     for name in ("Draw", "Rewrite", "Observation", "Guess"):
-        monkeypatch.setattr(batches, name, refuse)
+        monkeypatch.setattr(kinds, name, refuse)
     for kind in (Draw, Rewrite, Observation, Guess):
         monkeypatch.setattr(kind, "__init__", refuse)
     words, places = np.zeros((n, 4), np.uint32), np.zeros((n, 2), np.int32)

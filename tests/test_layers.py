@@ -16,10 +16,10 @@ LEVELS = (
     ("spec", "store"),
     ("execution", "results"),
     ("testing", "reports"),
-    ("utility",),
-    ("api",),
+    ("utility", "api"),
     ("experiments",),
-    ("cli", "worker", "__main__"),
+    ("cli", "worker"),
+    ("__main__",),
 )
 """From the ground up. A module may import from levels below its own and from its own folder, no other."""
 FLAT = LEVELS[0]  # single modules, which have an order of their own: none imports one that imports it
