@@ -4,6 +4,7 @@ import doctest
 import gc
 import pickle
 import tempfile
+import warnings
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -186,6 +187,15 @@ def test_without_out_the_run_directory_lives_as_long_as_the_result(elsewhere):
     del copies
     gc.collect()
     assert left(elsewhere) == []
+
+
+def test_a_result_that_is_not_kept_goes_without_a_warning(elsewhere):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert audit("identity", TEXTS, trials=10).findings
+        gc.collect()
+    assert left(elsewhere) == []
+    assert [str(one.message) for one in told] == []
 
 
 def test_without_out_nothing_stays_on_disk_after_a_failure(elsewhere):
