@@ -1,8 +1,12 @@
 """The short ways in from Python: one call, any rewriter, any texts, and nothing left behind unasked."""
 
 import doctest
+import gc
+import pickle
 import tempfile
+import warnings
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +14,29 @@ import pytest
 
 import tedaudit
 import tedaudit.api
-from tedaudit import Card, Claim, Corpus, Guess, Rewrite, audit, load_corpus
+from helpers import snapshot
+from tedaudit import (
+    NO_EPSILON,
+    Card,
+    Claim,
+    Corpus,
+    Guess,
+    Rewrite,
+    audit,
+    compare,
+    estimate,
+    load_corpus,
+    load_run,
+    report,
+    rewrite,
+    run,
+)
 from tedaudit.attacks.lexical import Lexical
-from tedaudit.errors import CorpusError, SpecError
+from tedaudit.errors import CorpusError, RunDirectoryError, SpecError
+from tedaudit.estimators import reduced_form
+from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.spec.model import parse_spec
 from tedaudit.types import Split
 
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")
@@ -49,20 +72,21 @@ def test_a_plain_function_and_a_list_of_strings_are_enough(elsewhere):
     assert result.violated
     assert (finding.label, finding.claim, finding.attack) == ("upper", Claim(1.0, "document"), "lexical")
     assert (finding.bound.correct, finding.bound.trials, finding.bound.candidates) == (200, 200, 2)
-    assert result.epsilon == finding.bound.lower > 1
-    assert left(elsewhere) == []
+    assert result.eps_emp == finding.bound.lower > 1
+    assert list((elsewhere / "here").iterdir()) == []
 
 
 def test_a_result_can_be_asserted_in_a_test():
     result = audit(lambda text: "always the same", TEXTS, epsilon=0.5, trials=200)
     assert not result.violated
-    assert result.epsilon < 0.5
+    assert result.eps_emp < 0.5
 
 
 def test_a_function_without_epsilon_is_audited_without_a_claim():
     (finding,) = audit(lambda text: text, TEXTS, trials=50)
     assert finding.claim is None
-    assert finding.verdict == "no claim"
+    assert finding.verdict.name == "no claim"
+    assert finding.epsilon is NO_EPSILON
 
 
 def test_a_function_of_lists_gets_lists():
@@ -143,10 +167,38 @@ def test_out_keeps_the_run_and_a_second_call_resumes_it(elsewhere):
     assert longer.folder == Path("kept")
 
 
-def test_without_out_nothing_stays_on_disk_even_after_a_failure(elsewhere):
-    audit("identity", TEXTS, trials=10)
+def test_without_out_the_run_directory_lives_as_long_as_the_result(elsewhere):
+    result = audit("word-rr", TEXTS, epsilon=8, attack=["lexical", Shrug()], trials=40)
+    folder = result.folder
+    gc.collect()
+    assert folder.is_dir()
+    assert folder.is_relative_to(elsewhere / "temporary")
+    assert folder.stat().st_mode & 0o077 == 0  # texts are private
+    assert load_run(folder).to_dict() == result.to_dict()
+    assert report(result).to_dict() == result.to_dict()
+    assert (folder / "report.html").is_file()
+    assert [row.second.finding.attack for row in compare(result).comparisons] == ["shrug"]
+    assert len(result.run.corpus().texts) == 30
+    assert len(result.guesses(result.findings[0]).choices()) == 40
+    copies = [replace(result), pickle.loads(pickle.dumps(result.findings))]
+    del result
+    gc.collect()
+    assert folder.is_dir()  # a copy of the result keeps it too
+    del copies
+    gc.collect()
     assert left(elsewhere) == []
 
+
+def test_a_result_that_is_not_kept_goes_without_a_warning(elsewhere):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert audit("identity", TEXTS, trials=10).findings
+        gc.collect()
+    assert left(elsewhere) == []
+    assert [str(one.message) for one in told] == []
+
+
+def test_without_out_nothing_stays_on_disk_after_a_failure(elsewhere):
     class Short:
         card = Card("short", "Forgets one.")
 
@@ -156,9 +208,137 @@ def test_without_out_nothing_stays_on_disk_even_after_a_failure(elsewhere):
         def rewrite(self, draws):
             return [Rewrite("x")] * (len(draws) - 1)
 
-    with pytest.raises(tedaudit.TedauditError):
+    with pytest.raises(tedaudit.TedauditError) as caught:
         audit(Short(), TEXTS, epsilon=1, trials=10)
-    assert left(elsewhere) == []
+    assert "returned" in str(caught.value)
+    assert left(elsewhere) == []  # although the error is still there
+
+
+# --- keeping a result
+
+
+def test_a_saved_result_is_a_run_with_the_same_findings(elsewhere):
+    result = audit(WordRR(slots=2), TEXTS, epsilon=[1, 20], trials=60)
+    kept = result.save("kept")
+    assert kept == Path("kept")
+    told = result.to_dict()
+    del result
+    gc.collect()
+    assert not list((elsewhere / "temporary").iterdir())
+    found = load_run("kept")
+    assert found.to_dict() == told
+    assert found.folder == Path("kept")
+    assert kept.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_saved_result_can_be_extended_as_any_run():
+    result = audit(WordRR(slots=2), TEXTS, epsilon=20, trials=60)
+    result.save(Path("deep") / "kept")
+    longer = audit(WordRR(slots=2), TEXTS, epsilon=20, trials=90, out="deep/kept")
+    assert [finding.bound.trials for finding in longer] == [90]
+
+
+@pytest.mark.parametrize("kind", ["folder", "file", "run"])
+def test_a_result_is_not_saved_over_anything(elsewhere, kind):
+    result = audit("identity", TEXTS, trials=20)
+    there = elsewhere / "here" / "there"
+    if kind == "file":
+        there.write_text("mine")
+    elif kind == "folder":
+        there.mkdir()
+    else:
+        audit("constant", TEXTS, trials=20, out=str(there))
+    before = snapshot(there.parent)
+    with pytest.raises(RunDirectoryError, match="there' exists already; name a new folder"):
+        result.save(there)
+    assert snapshot(there.parent) == before
+
+
+# --- the other functions
+
+
+def test_an_audit_is_done_by_the_engine_that_is_given():
+    class Counting(SerialEngine):
+        chunks = 0
+
+        def submit(self, ticket, chunk):
+            self.chunks += 1
+            super().submit(ticket, chunk)
+
+    engine = Counting()
+    result = audit("word-rr", TEXTS, epsilon=8, trials=40, engine=engine)
+    assert engine.chunks == 2
+    assert result.to_dict() == audit("word-rr", TEXTS, epsilon=8, trials=40).to_dict()
+
+
+def test_run_takes_a_mapping_or_a_spec_and_writes_the_page_unless_told_not_to():
+    settings = {"mechanisms": "identity", "corpus": {"name": "demo", "size": 30}, "trials": 20}
+    first = run({**settings, "out": "one"})
+    second = run(parse_spec({**settings, "out": "two"}), page=False)
+    assert first.to_dict() == second.to_dict()
+    assert (Path("one") / "report.html").is_file()
+    assert not (Path("two") / "report.html").exists()
+    assert (Path("two") / "summary.json").is_file()
+
+
+def test_a_run_is_loaded_with_the_alpha_and_delta_asked_for():
+    result = audit("word-rr", TEXTS, epsilon=20, trials=60, out="kept")
+    assert load_run("kept").to_dict() == load_run(Path("kept")).to_dict() == result.to_dict()
+    [strict], [slack] = load_run("kept", alpha=1e-4), load_run("kept", delta=0.2)
+    assert strict.bound.error == 5e-5
+    assert slack.bound.delta == 0.2
+    assert strict.bound.lower < result.eps_emp > slack.bound.lower
+    with pytest.raises(RunDirectoryError, match="'nowhere' is not a run directory"):
+        load_run("nowhere")
+
+
+def test_reports_are_written_again_with_figures_or_without_texts_if_asked_for(elsewhere):
+    result = audit("identity", TEXTS, trials=20, out="kept")
+    page = Path("kept") / "report.html"
+    for path in ("report.html", "report.md", "summary.json"):
+        (Path("kept") / path).unlink()
+    assert report("kept").to_dict() == result.to_dict()
+    assert TEXTS[0].split()[0] in page.read_text()
+    assert not (Path("kept") / "figures").exists()
+    report(result, redact=True)
+    assert not any(text in page.read_text() for text in TEXTS)
+    pytest.importorskip("matplotlib")
+    report("kept", figures=True)
+    assert list((Path("kept") / "figures").glob("k2-lambda-10000*"))
+
+
+def test_runs_and_results_are_compared_with_each_other():
+    audit("identity", TEXTS, trials=60, name="first", out="first")
+    second = audit("constant", TEXTS, trials=60, name="second")
+    [row] = compare("first", second, by="mechanism").comparisons
+    assert (row.first.finding.label, row.second.finding.label) == ("identity", "constant")
+    assert row.eps_emp.value < 0
+    attacks = compare(audit("identity", TEXTS, attack=["lexical", Shrug()], trials=60, out="both"))
+    assert attacks.by == "attack"
+    turned = compare("both", against="shrug", alpha=0.2)
+    assert [row.second.finding.attack for row in turned.comparisons] == ["lexical"]
+    assert turned.alpha == 0.2
+
+
+def test_texts_are_rewritten_for_release_with_fresh_noise_unless_there_is_a_seed():
+    done = rewrite("word-rr", TEXTS[:3], 4.0, draws=2)
+    assert len(done) == 6
+    assert all(isinstance(one, Rewrite) for one in done)
+    assert rewrite("word-rr", TEXTS, 1.0) != rewrite("word-rr", TEXTS, 1.0)
+    assert rewrite("word-rr", TEXTS, 1.0, seed=3) == rewrite("word-rr", TEXTS, 1.0, seed=3)
+    assert [one.text for one in rewrite(str.upper, ["a b", "c"], 1.0)] == ["A B", "C"]
+    object_, mapping = WordRR(slots=2), {"name": "word-rr", "slots": 2}
+    assert rewrite(object_, TEXTS, 1.0, seed=3) == rewrite(mapping, TEXTS, 1.0, seed=3)
+
+
+def test_counts_alone_give_a_bound():
+    assert estimate(90, 100) == reduced_form(90, 100)
+    assert estimate(90, 100, 4, alpha=0.1, delta=0.01) == reduced_form(90, 100, 4, 0.1, 0.01)
+    with pytest.raises(SpecError, match="correct is 11"):
+        estimate(11, 10)
+
+
+# --- settings
 
 
 def test_other_settings_of_a_spec_can_be_given():

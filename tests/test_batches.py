@@ -522,6 +522,14 @@ def test_observations_hold_their_four_columns_and_nothing_else():
         object.__setattr__(batch, "secret", 1)
 
 
+def test_positions_are_there_also_if_the_candidates_are_the_whole_pool():
+    outputs, keys = Rewrites.from_texts(["x", "y"]), np.zeros((2, 4), np.uint32)
+    everybody = Observations(outputs, ("a", "b", "c"), None, keys).positions()
+    assert [everybody.row(i).tolist() for i in range(2)] == [[0, 1, 2], [0, 1, 2]]
+    some = Observations(outputs, ("a", "b", "c"), np.array([[2, 0], [1, 2]]), keys).positions()
+    assert [some.row(i).tolist() for i in range(2)] == [[2, 0], [1, 2]]
+
+
 def test_candidates_are_positions_in_a_pool_of_distinct_texts():
     batch = Observations.of(OBSERVATIONS)
     assert list(batch.pool) == ["a", "b", "c", "\ud800"]

@@ -16,8 +16,7 @@ LEVELS = (
     ("spec", "store"),
     ("execution", "results"),
     ("testing", "reports"),
-    ("utility",),
-    ("api",),
+    ("utility", "api"),
     ("experiments",),
     ("cli", "worker"),
 )

@@ -206,14 +206,15 @@ class Plain:
 
 
 @pytest.mark.parametrize("name", ["NoCard", "Draw"])
-def test_a_class_that_is_no_plug_in_is_refused(name):
+def test_a_class_that_is_not_a_plug_in_is_refused(name):
     message = refusal("mechanism", f"py:{__name__}:{name}", PluginError)
+    assert "is not a mechanism" in message
     assert "it must be a class with a `card` and a method `rewrite`" in message
-    assert "no attack" in refusal("attack", f"py:{__name__}:Picky", PluginError)
+    assert "Picky' is not an attack: it must be" in refusal("attack", f"py:{__name__}:Picky", PluginError)
 
 
-def test_a_function_is_no_attack():
-    assert "no attack" in refusal("attack", "py:textwrap:dedent", PluginError)
+def test_a_function_is_not_an_attack():
+    assert "'py:textwrap:dedent' is not an attack" in refusal("attack", "py:textwrap:dedent", PluginError)
 
 
 def test_a_class_that_is_no_dataclass_can_be_used_as_it_is():

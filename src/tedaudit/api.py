@@ -1,6 +1,8 @@
 """The short ways in from Python: they compose execution, results and reports."""
 
+import shutil
 import tempfile
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -68,9 +70,21 @@ def audit(
     settings["epsilons"] = epsilon
     if settings.get("out"):
         return run(settings, engine, progress)
-    folder = tempfile.TemporaryDirectory(prefix="tedaudit-")
-    result = run({**settings, "out": str(Path(folder.name) / "run")}, engine, progress, page=False)
+    folder = _TemporaryFolder()
+    try:
+        result = run({**settings, "out": str(folder.path / "run")}, engine, progress, page=False)
+    except BaseException:  # whoever keeps the error would keep the folder too
+        folder.remove()
+        raise
     return replace(result, keeper=folder)
+
+
+class _TemporaryFolder:
+    """A folder that goes, without a warning, with the last object that refers to this one."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="tedaudit-"))
+        self.remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 def run(

@@ -24,6 +24,7 @@ from tedaudit.types import Card
 
 Kind = Literal["mechanism", "attack", "corpus"]
 _FOLDERS: dict[Kind, str] = {"mechanism": "mechanisms", "attack": "attacks", "corpus": "corpora"}
+_ONE: dict[Kind, str] = {"mechanism": "a mechanism", "attack": "an attack", "corpus": "a corpus"}
 _VERBS: dict[Kind, str] = {"mechanism": "rewrite", "attack": "guess", "corpus": "load"}
 
 
@@ -115,10 +116,9 @@ def build(reference: Reference) -> Any:
         function = reference.name if reference.name.startswith("py:") else plugin
         plugin, params = find("mechanism", "function"), {"function": function, **params}
     if not (inspect.isclass(plugin) and hasattr(plugin, _VERBS[reference.kind]) and hasattr(plugin, "card")):
-        article = "an" if reference.kind == "attack" else "a"
         raise PluginError(
-            f"'{reference.name}' is not {article} {reference.kind}: it must be a class with a `card` and "
-            f"a method `{_VERBS[reference.kind]}`; see CONTRIBUTING.md for one in 30 lines."
+            f"'{reference.name}' is not {_ONE[reference.kind]}: it must be a class with a `card` and a "
+            f"method `{_VERBS[reference.kind]}`; see CONTRIBUTING.md for one in 30 lines."
         )
     params = {**_variant(plugin, reference.name, params), **params}
     _check_parameters(plugin, reference.name, params)

@@ -73,7 +73,7 @@ def test_an_epsilon_is_a_finite_number_above_zero(epsilon):
     ("plan", "said"),
     [
         ({"strategy": "far"}, "'plans.0.strategy' is 'far': it should be 'transition', 'nearest' or 'furth"),
-        ({"estimator": "bas"}, "'plans.0.estimator' is 'bas': it should be 'reduced' or 'baseline'"),
+        ({"estimator": "bas"}, "'plans.0.estimator' is 'bas': it should be one of: baseline, reduced"),
         ({"top": 0}, "'plans.0.top' is 0: it should be a whole number, at least 1, such as 1"),
         ({"lambda": "x"}, "'plans.0.lambda' is 'x': it should be a number, such as -10000.0"),
         ({"lambda": math.nan}, "lambda is nan; it should be a number, -inf and inf included"),
@@ -84,6 +84,7 @@ def test_an_epsilon_is_a_finite_number_above_zero(epsilon):
 )
 def test_a_wrong_plan_is_named_with_what_is_allowed(plan, said):
     assert said in told(plans=[plan])
+    assert not told(plans=[plan]).endswith("..")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rule_keepers import Overlap, refusal
+from tedaudit.batches import Guesses, Observations
 from tedaudit.errors import SpecError
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.seeding import normals, uniforms
@@ -41,6 +42,15 @@ def test_an_attack_may_say_that_it_has_no_answer():
     assert checked.unusable == checked.items
 
 
+def test_an_attack_may_answer_with_columns_to_columns():
+    class Columns(Overlap):
+        def guess(self, seen):
+            batch = Observations.of(seen)
+            return Guesses.of([Guess(self.scores(observation)) for observation in batch])
+
+    assert check_attack(Columns()) == check_attack(Overlap())
+
+
 class TooFewScores(Overlap):
     def scores(self, observation):
         return super().scores(observation)[:-1]
@@ -65,6 +75,17 @@ class ScoreIsInfinite(Overlap):
     def scores(self, observation):
         with np.errstate(divide="ignore"):
             return np.log(super().scores(observation))
+
+
+class ScoresAreWords(Overlap):
+    def scores(self, observation):
+        return ["likely"] * len(observation.candidates)
+
+
+class PlacesAreWords(Overlap):
+    def guess(self, seen):
+        places = ["first", "second"]
+        return [Guess(self.scores(observation), shown=places) for observation in seen]
 
 
 class DropsAGuess(Overlap):
@@ -148,6 +169,23 @@ class LooksAtNames(Overlap):
         return [Guess(np.eye(len(observation.candidates))[found[0] if found else 0]) for observation in seen]
 
 
+class ReadsASecretColumn(Overlap):
+    """Asks a batch held as columns for one that it does not have."""
+
+    def guess(self, seen):
+        if isinstance(seen, Observations):
+            getattr(seen, "secret", None)
+        return super().guess(seen)
+
+
+class FirstRowForAll(Overlap):
+    """Is wrong only on batches that are held as columns."""
+
+    def guess(self, seen):
+        done = super().guess(seen)
+        return [done[0]] * len(done) if isinstance(seen, Observations) and len(seen) > 1 else done
+
+
 class AsksTheCollector(Overlap):
     """Looks for plans among all objects that are alive."""
 
@@ -164,6 +202,8 @@ BAD_ATTACKS = [
     (ScoreIsNan, "a score that is not a number"),
     (SilentNan, "that is not finite"),
     (ScoreIsInfinite, "that is not finite"),
+    (ScoresAreWords, "a score that is not a number"),
+    (PlacesAreWords, "`shown` a whole number per candidate"),
     (DropsAGuess, "On a batch of 14: 'overlap' was given 14 items and returned"),
     (ReordersGuesses, "does not keep the order"),
     (ScoresByBatch, "in a whole batch than alone"),
@@ -175,9 +215,11 @@ BAD_ATTACKS = [
     (ReadsTheSecret, "asks an observation for `secret`"),
     (ReadsTheSecretIfThereIsOne, "asks an observation for `secret`"),
     (ReadsTheKeyIfThereIsOne, "asks an observation for `draw_key`"),
-    (LooksAtFrames, "it looks where no adversary can"),
-    (LooksAtNames, "it looks where no adversary can"),
-    (AsksTheCollector, "it looks where no adversary can"),
+    (ReadsASecretColumn, "asks an observation for `secret`"),
+    (FirstRowForAll, "in a batch held as columns than alone"),
+    (LooksAtFrames, "it looks at what no adversary can see"),
+    (LooksAtNames, "it looks at what no adversary can see"),
+    (AsksTheCollector, "it looks at what no adversary can see"),
 ]
 
 
@@ -240,7 +282,7 @@ def test_an_attack_must_say_what_it_sees():
     )
 
 
-def test_an_attack_is_checked_on_the_outputs_of_a_mechanism_where_one_is_given():
+def test_an_attack_is_checked_on_the_outputs_of_a_mechanism_if_one_is_given():
     shown = []
 
     class Remembers(Overlap):

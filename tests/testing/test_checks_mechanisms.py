@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rule_keepers import Noisy, refusal
+from tedaudit.batches import Draws, Rewrites
 from tedaudit.testing import ODD, ORDINARY, check_mechanism
 from tedaudit.types import Card, Rewrite
 
@@ -44,6 +45,24 @@ def test_texts_and_epsilon_of_the_author_are_used_besides_the_odd_ones():
     check_mechanism(Remembers(), texts=["only this one"], epsilon=3.0)
     assert {text for text, _ in seen} == {"only this one", *ODD.values()}
     assert {epsilon for _, epsilon in seen} == {3.0, 6.0}
+
+
+@pytest.mark.parametrize("form", [tuple, Rewrites.of])
+def test_a_mechanism_may_answer_with_any_sequence(form):
+    class Other(Noisy):
+        def rewrite(self, draws):
+            return form(super().rewrite(draws))
+
+    assert check_mechanism(Other()) == check_mechanism(Noisy())
+
+
+@pytest.mark.parametrize("tokens", [[1, 2], (1, 2), np.array([1, 2])])
+def test_tokens_may_be_any_sequence_of_whole_numbers(tokens):
+    class Tokens(Noisy):
+        def one(self, draw):
+            return Rewrite("", tokens=tokens)
+
+    check_mechanism(Tokens())
 
 
 class DropsARow(Noisy):
@@ -135,9 +154,14 @@ class ReturnsStrings(Noisy):
         return [draw.text for draw in draws]
 
 
-class ReturnsATuple(Noisy):
+class ReturnsAGenerator(Noisy):
     def rewrite(self, draws):
-        return tuple(super().rewrite(draws))
+        return (rewrite for rewrite in super().rewrite(draws))
+
+
+class ReturnsADict(Noisy):
+    def rewrite(self, draws):
+        return dict(enumerate(super().rewrite(draws)))
 
 
 class TextIsNone(Noisy):
@@ -145,14 +169,38 @@ class TextIsNone(Noisy):
         return Rewrite(None)
 
 
-class TokensAreAList(Noisy):
+class TokensAreWords(Noisy):
     def one(self, draw):
-        return Rewrite("", tokens=[1, 2])
+        return Rewrite("", tokens=("a", "b"))
+
+
+class TokensAreFractions(Noisy):
+    def one(self, draw):
+        return Rewrite("", tokens=(1.5, 2.0))
+
+
+class UnitsAreAText(Noisy):
+    def one(self, draw):
+        return Rewrite("", units="two")
+
+
+class LatentIsAText(Noisy):
+    def one(self, draw):
+        return Rewrite("", latent="somewhere")
 
 
 class LatentIsNan(Noisy):
     def one(self, draw):
         return Rewrite("", latent=np.array([1.0, np.nan]))
+
+
+class ColumnsDiffer(Noisy):
+    """Reads columns if there are any, and reads them wrong."""
+
+    def rewrite(self, draws):
+        if isinstance(draws, Draws):
+            return [self.one(replace(draw, text=draws.texts[0])) for draw in draws]
+        return super().rewrite(draws)
 
 
 class ChargesTooMuch(Noisy):
@@ -198,11 +246,16 @@ BAD_MECHANISMS = [
     (RaisesOnLong, "On a text of 3,000 words: 'noisy' raised ValueError"),
     (LeaksTheText, "never holds a text"),
     (LeaksAWord, "put 'flight', a word of the text, into the error code 'unknown-word-flight'"),
-    (ReturnsStrings, "returned a str where a Rewrite is due"),
-    (ReturnsATuple, "1 in a tuple"),
+    (ReturnsStrings, "returned a str instead of a Rewrite"),
+    (ReturnsAGenerator, "it must return a sequence with one Rewrite per item"),
+    (ReturnsADict, "1 in a dict"),
     (TextIsNone, "whose text is a NoneType"),
-    (TokensAreAList, "a tuple of whole numbers"),
-    (LatentIsNan, "no array of finite numbers"),
+    (TokensAreWords, "Tokens must be whole numbers"),
+    (TokensAreFractions, "Tokens must be whole numbers"),
+    (UnitsAreAText, "units a whole number"),
+    (LatentIsAText, "returned a latent that does not hold numbers"),
+    (ColumnsDiffer, "in a batch held as columns than alone"),
+    (LatentIsNan, "not an array of finite numbers"),
     (ChargesTooMuch, "cost 2 units, but claims that there are 1 at most"),
     (ClaimIsANumber, "claim(1) is a float; it must be a tedaudit.Claim"),
     (NameWithCapitals, "its card is named 'My_Mechanism'"),
@@ -238,7 +291,7 @@ def test_construction_is_watched_too():
     assert "the global generator of numpy" in refusal(check_mechanism, SeedsWhenMade)
 
 
-def test_the_global_generator_of_torch_is_watched_where_torch_is_loaded():
+def test_the_global_generator_of_torch_is_watched_if_torch_is_loaded():
     torch = pytest.importorskip("torch")
 
     class GlobalTorch(Noisy):

@@ -24,6 +24,8 @@ CHUNK, RESULT = ".chunk", ".result"
 BATCH = 4096  # draws or trials per call of a plug-in
 _FOLDER_BATCH = 20_000  # draws per call on a machine that was lent for the work
 Result = Rewrites | Guesses
+_NUMBERS = "biuf"  # kinds of arrays: whole numbers and fractions
+_PARTS = "Tokens must be whole numbers, units a whole number, a latent an array of numbers; each may be None."
 
 
 class Bench:
@@ -55,7 +57,7 @@ class Bench:
             with _blame(name):
                 rewrites = mechanism.rewrite(draws)
             _check_answers(name, rewrites, len(draws), Rewrite, Rewrites)
-            batches.append(Rewrites.of(rewrites))
+            batches.append(_gather_rewrites(name, rewrites))
         return Rewrites.join(batches)
 
     def _guess(self, chunk: GuessChunk) -> Guesses:
@@ -71,7 +73,7 @@ class Bench:
             _check_answers(name, guesses, len(seen), Guess, Guesses)
             counts = chunk.observations.counts[start : start + self._batch_size]
             _check_scores(name, guesses, counts.tolist())
-            batches.append(Guesses.of(guesses))
+            batches.append(_gather_guesses(name, guesses))
         return Guesses.join(batches)
 
     def _ready(self, attack: Any, chunk: GuessChunk) -> None:
@@ -141,8 +143,32 @@ def _check_scores(name: str, guesses: Sequence[Guess], counts: Sequence[int]) ->
                 f"'{name}' returned scores of shape {scores.shape} for {count} candidates; "
                 "it must return one number per candidate."
             )
-        if guess.usable and np.isnan(scores).any():
+        if scores.dtype.kind not in _NUMBERS or (guess.usable and np.isnan(scores).any()):
             raise _not_a_number(name)
+
+
+def _gather_rewrites(name: str, rewrites: Sequence[Rewrite]) -> Rewrites:
+    """Return the rewrites as a batch; refuse parts that no column can hold."""
+    try:
+        batch = Rewrites.of(rewrites)
+    except (TypeError, ValueError) as error:
+        raise ContractError(
+            f"'{name}' returned a rewrite with a part of a wrong type ({error}). {_PARTS}"
+        ) from error
+    if batch.latents.values.dtype.kind not in _NUMBERS:
+        raise ContractError(f"'{name}' returned a latent that does not hold numbers. {_PARTS}")
+    return batch
+
+
+def _gather_guesses(name: str, guesses: Sequence[Guess]) -> Guesses:
+    """Return the guesses as a batch; refuse places that no column can hold."""
+    try:
+        return Guesses.of(guesses)
+    except (TypeError, ValueError) as error:
+        raise ContractError(
+            f"'{name}' returned a guess with a part of a wrong type ({error}). Scores must be numbers, and "
+            "`shown` a whole number per candidate, or None."
+        ) from error
 
 
 def _not_a_number(name: str) -> ContractError:

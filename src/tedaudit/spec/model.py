@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from tedaudit.errors import SpecError, did_you_mean, join_names
+from tedaudit.errors import SpecError, join_names
 from tedaudit.estimators import DEFAULT_ESTIMATOR, Estimator, estimator_names, find_estimator
 from tedaudit.inference.zoo import default_checkpoint
 from tedaudit.registry import Kind, Reference
@@ -98,7 +98,7 @@ class PlanSpec(BaseModel):
     def _known_estimator(cls, value: str) -> str:
         known = estimator_names()
         if value not in known:
-            raise ValueError(f"it should be one of: {join_names(known)}.{did_you_mean(value, known)}")
+            raise ValueError(f"it should be one of: {join_names(known)}")
         return value
 
     @model_validator(mode="after")

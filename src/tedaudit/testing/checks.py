@@ -219,7 +219,7 @@ def _observations(
 
 
 def _check_rewrite(start: str, rewrite: Rewrite, claim: Claim | None) -> None:
-    tokens, latent, units = rewrite.tokens, rewrite.latent, rewrite.units
+    latent, units = rewrite.latent, rewrite.units
     if not isinstance(rewrite.text, str):
         raise ContractError(f"{start} whose text is a {type(rewrite.text).__name__}; it must be a string.")
     if not (isinstance(rewrite.error, str) and _CODE.fullmatch(rewrite.error)):
@@ -227,9 +227,7 @@ def _check_rewrite(start: str, rewrite: Rewrite, claim: Claim | None) -> None:
             f"{start} whose error is {rewrite.error!r}. It must be a short code of letters, digits and "
             "hyphens that names the kind of failure, such as 'too-long', and never holds a text."
         )
-    if tokens is not None and not (isinstance(tokens, tuple) and all(isinstance(t, int) for t in tokens)):
-        raise ContractError(f"{start} whose tokens are {tokens!r}; they must be a tuple of whole numbers.")
-    if latent is not None and not (isinstance(latent, np.ndarray) and np.isfinite(latent).all()):
+    if latent is not None and not np.isfinite(latent).all():
         raise ContractError(f"{start} whose latent is not an array of finite numbers.")
     most = None if claim is None else claim.max_units
     if units is not None and most is not None and units > most:
