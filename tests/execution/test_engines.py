@@ -61,7 +61,7 @@ def _work(out, **changes):
         "mechanisms": [{"name": "word-rr", "slots": 4, "epsilons": [1, 4]}, "py:helpers:Failing"],
         "plans": [{"k": 2, "lambda": -1e4}, {"k": "all"}, {"k": 2, "estimator": "baseline", "lambda": 0}],
         "attacks": ["lexical", "py:helpers:SharedWords"],
-        "trials": 340,
+        "trials": 200,
         "block": 60,
         "seed": 11,
     }
@@ -83,7 +83,7 @@ def serial(tmp_path_factory):
 # --- the runner
 
 
-@pytest.mark.parametrize("room", [1, 2, 7, 10_000])
+@pytest.mark.parametrize("room", [1, 7, 10_000])
 def test_results_do_not_depend_on_how_many_chunks_an_engine_holds_or_on_their_order(tmp_path, serial, room):
     engine = Backwards(room)
     run(_work(tmp_path), engine=engine)
@@ -99,7 +99,7 @@ def test_a_result_with_an_unknown_ticket_is_ignored(tmp_path, serial):
     assert _contents(tmp_path) == _contents(serial)
 
 
-@pytest.mark.parametrize("steps", [8, 20])
+@pytest.mark.parametrize("steps", [8, 14])
 def test_an_engine_that_still_holds_chunks_of_a_stopped_run_can_do_the_next(tmp_path, serial, steps):
     engine, seen = Backwards(5), []
 
