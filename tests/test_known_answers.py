@@ -86,7 +86,7 @@ def test_releasing_the_text_reaches_the_ceiling(tmp_path, k, ceiling):
     assert finding.bound.lower == finding.bound.ceiling
     if trials == TRIALS:
         assert round(finding.bound.lower, 2) == ceiling
-    assert finding.verdict == "no claim"
+    assert finding.verdict.name == "no claim"
 
 
 def test_against_the_whole_corpus_the_ceiling_rises_by_the_logarithm_of_its_size(tmp_path):
@@ -102,7 +102,7 @@ def test_releasing_a_constant_gives_zero_and_does_not_refute_a_claim_of_zero(tmp
     result = run(make_spec(tmp_path, mechanisms=["constant"], plans=plans, trials=3000, block=0))
     [finding] = result
     assert finding.bound.lower == 0
-    assert finding.verdict == "not refuted"
+    assert finding.verdict.name == "not refuted"
     assert finding.claim.total == 0
     assert not result.violated
     assert within(finding.bound.correct, 3000, 1 / finding.bound.candidates)
@@ -119,7 +119,7 @@ def test_the_best_attack_on_randomised_response_finds_nearly_all_of_its_epsilon_
     assert within(finding.bound.correct, TRIALS, _success(items, items, knows_the_mechanism=True))
     assert finding.bound.lower >= 0.9 * 2
     assert finding.claim.total == 2
-    assert finding.verdict == "not refuted"
+    assert finding.verdict.name == "not refuted"
 
 
 @pytest.mark.parametrize("items", [16, 32, 60])
@@ -127,7 +127,7 @@ def test_the_lexical_attack_on_the_whole_corpus_finds_nine_tenths_of_epsilon(ite
     finding = _randomised_response(items, "all")
     assert within(finding.bound.correct, TRIALS, _success(items, items, knows_the_mechanism=False))
     assert finding.bound.lower >= 0.9 * 2
-    assert finding.verdict == "not refuted"
+    assert finding.verdict.name == "not refuted"
 
 
 def test_in_a_small_vocabulary_the_lexical_attack_loses_what_empty_outputs_would_tell_it():
@@ -136,7 +136,7 @@ def test_in_a_small_vocabulary_the_lexical_attack_loses_what_empty_outputs_would
     assert within(finding.bound.correct, TRIALS, success)
     assert success < _success(8, 8, knows_the_mechanism=True) - 0.04
     assert 1.6 < finding.bound.lower < 2
-    assert finding.verdict == "not refuted"
+    assert finding.verdict.name == "not refuted"
 
 
 @pytest.mark.parametrize("items", [8, 32])
@@ -145,7 +145,7 @@ def test_few_candidates_give_the_success_that_the_formula_says(items, k):
     finding = _randomised_response(items, k)
     assert within(finding.bound.correct, TRIALS, _success(items, k, knows_the_mechanism=False))
     assert finding.bound.lower < 2
-    assert finding.verdict == "not refuted"
+    assert finding.verdict.name == "not refuted"
 
 
 def test_the_formula_is_the_largest_success_that_epsilon_allows_where_everybody_stands_in_line():
@@ -161,8 +161,9 @@ def test_the_reduced_form_and_the_baseline_nearly_coincide_on_the_same_plan():
     reduced = _randomised_response(8, 2)
     base = _randomised_response(8, 2, estimator="baseline")
     assert within(reduced.bound.correct, TRIALS, success)
-    assert within(base.tally.correct, TRIALS, success)
-    assert within(base.tally.false_positives, TRIALS, 1 - success)
+    true_positives, true_negatives = base.counts.right
+    assert within(true_positives, TRIALS, success)
+    assert within(TRIALS - true_negatives, TRIALS, 1 - success)
     low, high = (int(binom.ppf(p, TRIALS, success)) for p in (NEVER / 2, 1 - NEVER / 2))
     assert reduced_form(low, TRIALS).lower <= reduced.bound.lower <= reduced_form(high, TRIALS).lower
     least, most = baseline(low, TRIALS - low, TRIALS), baseline(high, TRIALS - high, TRIALS)
@@ -188,7 +189,7 @@ def test_a_function_that_claims_epsilon_1_but_keeps_the_text_or_a_word_is_found_
     texts = [f"{word} {sentence}" for word, sentence in zip(_words(40), sentences(40), strict=True)]
     result = tedaudit.audit(flawed, texts, epsilon=1.0, trials=500)
     [finding] = result
-    assert finding.verdict == "violated"
+    assert finding.verdict.name == "violated"
     assert result.violated
     assert finding.bound.lower > 3
 
@@ -201,7 +202,7 @@ def test_an_honest_function_with_the_same_claim_is_not():
         return words[int(keep[1] * 8)] if keep[0] < noise else text
 
     result = tedaudit.audit(honest, _words(8), epsilon=1.0, trials=2000, k="all")
-    assert [finding.verdict for finding in result] == ["not refuted"]
+    assert [finding.verdict.name for finding in result] == ["not refuted"]
 
 
 # --- a table of rewrites
@@ -220,7 +221,7 @@ def test_a_table_of_kept_texts_reaches_the_ceiling_of_as_many_trials_as_it_allow
         make_spec(tmp_path / "run", corpus=None, mechanisms=[mechanism], epsilons=[1], trials=150)
     )
     assert finding.bound == reduced_form(150, 150)
-    assert finding.verdict == "violated"
+    assert finding.verdict.name == "violated"
     store = RunDirectory(tmp_path / "run")
     [(name, about)] = store.manifest()["plans"].items()
     plan = store.plan(name, about["key"])
@@ -271,17 +272,17 @@ def test_a_failed_rewrite_and_an_unusable_guess_count_against_the_bound(estimato
         _fails_on_odd_seeds, sentences(40), trials=trials, attack=[attack], lambda_=0, estimator=estimator
     )
     rows = trials * (2 if estimator == "baseline" else 1)
-    tally = finding.tally
-    assert within(tally.failed, rows, 1 / 2)
-    assert within(tally.unusable, rows - tally.failed, 1 / 2)
-    assert attack.answered == rows - tally.failed - tally.unusable
+    counts = finding.counts
+    assert within(counts.failed, rows, 1 / 2)
+    assert within(counts.unusable, rows - counts.failed, 1 / 2)
+    assert attack.answered == rows - counts.failed - counts.unusable
+    assert counts.correct == attack.answered  # right wherever it could answer, wrong elsewhere
     assert finding.bound.guesses == rows
     if estimator == "reduced":
-        assert tally.correct == attack.answered  # right wherever it could answer, wrong elsewhere
-        assert finding.bound == reduced_form(tally.correct, trials)
+        assert finding.bound == reduced_form(counts.correct, trials)
     else:
-        assert tally.correct + (trials - tally.false_positives) == attack.answered
-        assert finding.bound == baseline(tally.correct, tally.false_positives, trials)
+        true_positives, true_negatives = counts.right
+        assert finding.bound == baseline(true_positives, trials - true_negatives, trials)
     assert finding.bound.lower == 0
 
 
