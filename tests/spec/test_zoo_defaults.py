@@ -29,7 +29,7 @@ def test_the_command_line_lists_them():
 
 
 def test_without_the_zoo_the_list_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr("tedaudit.spec.zoo_defaults.models", dict)
+    monkeypatch.setattr("tedaudit.spec.zoo_defaults.list_folders", dict)
     assert "pip install tedaudit-zoo" in CliRunner().invoke(app, ["ls", "models"]).output
 
 
