@@ -282,7 +282,7 @@ def test_a_static_encoder_of_the_zoo_is_found_by_its_name(static, monkeypatch):
     from tedaudit.inference import loading
 
     there = static()
-    monkeypatch.setattr(loading, "folder", lambda reference: {"zoo:encoder": there}[reference])
+    monkeypatch.setattr(loading, "find_folder", lambda reference: {"zoo:encoder": there}[reference])
     found = SentenceEncoder("zoo:encoder")
     assert found.name == "zoo:encoder"
     assert found.fingerprint() == SentenceEncoder(str(there)).fingerprint()
