@@ -94,6 +94,24 @@ def test_results_do_not_depend_on_how_many_chunks_an_engine_holds_or_on_their_or
     assert _contents(tmp_path) == _contents(serial)  # parts of rewrites too, in the same order
 
 
+def test_few_pieces_wait_in_memory_for_one_that_an_engine_does_last(tmp_path):
+    finished = []
+
+    class Stubborn(Backwards):
+        """Does the very first chunk only when nothing else is left to do."""
+
+        def finished(self):
+            while self.waiting:
+                ticket, chunk = self.waiting.pop(-1)
+                if isinstance(chunk, RewriteChunk):
+                    finished.append(ticket)
+                yield ticket, self.bench.perform(chunk)
+
+    run(make_spec(tmp_path / "run", trials=900, block=10, attacks=["py:helpers:SharedWords"]), Stubborn(1000))
+    assert len(finished) == 90
+    assert finished.index(min(finished)) < 32
+
+
 def test_a_result_with_an_unknown_ticket_is_ignored(tmp_path, serial):
     run(_work(tmp_path), engine=Talkative())
     assert _contents(tmp_path) == _contents(serial)

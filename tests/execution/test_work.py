@@ -147,6 +147,7 @@ def test_a_mechanism_that_breaks_its_contract_is_named(answer, told):
         (lambda seen: [Guess(np.zeros(3))] * (len(seen) + 1), "given 10 items and returned '11 in a list'"),
         (lambda seen: [Guess(np.zeros(2)) for _ in seen], r"scores of shape \(2,\) for 3 candidates"),
         (lambda seen: [Guess(np.zeros((3, 1))) for _ in seen], r"scores of shape \(3, 1\)"),
+        (lambda seen: [Guess(np.zeros(3), shown=np.arange(2)) for _ in seen], "one place per candidate"),
         (lambda seen: [Guess(np.array([0, math.nan, 1])) for _ in seen], "not a number.*usable=False"),
         (lambda seen: [1 for _ in seen], "returned a int instead of a Guess"),
     ],

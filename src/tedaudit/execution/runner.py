@@ -28,6 +28,7 @@ from tedaudit.store.rewrites import RewriteTable
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
 _CELLS = 4_000_000  # scores held at a time
+_WINDOW = 32  # pieces of rewriting that may be under way: later ones wait in memory for earlier ones
 _TICKETS = count(1)  # never used twice: an engine may still return work of a run that was stopped
 
 
@@ -92,7 +93,7 @@ class _JobRun:
         self._gaps = self._find_gaps()
         self._flying: dict[int, tuple[int, Piece] | _Guessing] = {}
         self._early: dict[int, tuple[Piece, Rewrites]] = {}  # rewritten before a piece that comes first
-        self._stored = 0  # pieces that are in the tables
+        self._begun = self._stored = 0  # pieces that were taken up, and those that are in the tables
         self._ready = 0  # rows whose rewrites are all in the tables
 
     def run(self) -> None:
@@ -112,9 +113,12 @@ class _JobRun:
                 chunk, failed = self._observe(gap)
                 self._submit(_Guessing(gap, failed), chunk)
                 continue
+            if self._begun - self._stored >= _WINDOW:
+                return
             number, work = next(self._pieces, (-1, None))
             if work is None:
                 return
+            self._begun = number + 1
             piece, rewriting = work
             if len(rewriting):
                 self._submit((number, piece), rewriting)

@@ -132,12 +132,21 @@ def _check_scores(name: str, guesses: Sequence[Guess], counts: Sequence[int]) ->
     """Refuse scores that are not one number per candidate."""
     if isinstance(guesses, Guesses) and isinstance(guesses.scores, np.ndarray):
         columns = guesses.scores.shape[1]
-        if all(count == columns for count in counts):
+        shown = guesses.shown
+        is_shown_whole = shown is None or (
+            isinstance(shown, np.ndarray) and shown.shape == guesses.scores.shape
+        )
+        if is_shown_whole and all(count == columns for count in counts):
             if np.isnan(guesses.scores[guesses.usable]).any():
                 raise _not_a_number(name)
             return
     for guess, count in zip(guesses, counts, strict=True):
         scores = np.asarray(guess.scores)
+        if guess.shown is not None and np.shape(guess.shown) != (count,):
+            raise ContractError(
+                f"'{name}' says of {np.size(guess.shown)} candidates where they were shown, and there are "
+                f"{count}; `shown` must have one place per candidate."
+            )
         if scores.shape != (count,):
             raise ContractError(
                 f"'{name}' returned scores of shape {scores.shape} for {count} candidates; "
