@@ -56,7 +56,7 @@ def test_an_audit_lends_its_settings_and_its_report_shows_the_result(tmp_path):
         (("-m", "identity", "--task", "topik"), "Did you mean 'topic'"),
         (("-m", "word-rr", "--task", "topic"), "'word-rr' needs an epsilon"),
         (("-m", "identity", "--task", "topic", "--seeds", "0"), "'seeds' is 0"),
-        (("-m", "identity", "--task", "topic", "--run", "nowhere"), "no audit's run directory"),
+        (("-m", "identity", "--task", "topic", "--run", "nowhere"), "not the run directory of an audit"),
     ],
 )
 def test_wrong_use_ends_with_2_and_writes_nothing(arguments, told, tmp_path):

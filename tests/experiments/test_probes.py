@@ -194,7 +194,7 @@ def test_a_mechanism_that_a_probe_cannot_look_into_is_refused(tmp_path):
         list(subjects(experiment_of("noise", [{"model": "m"}])))
     with pytest.raises(SpecError, match="two mechanisms are called identity"):
         list(subjects(experiment_of("noise", ["identity", "identity"])))
-    with pytest.raises(SpecError, match="names no corpus"):
+    with pytest.raises(SpecError, match="by position but no corpus"):
         chosen_texts(experiment_of("examples", []), [0])
 
 

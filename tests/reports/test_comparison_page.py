@@ -102,7 +102,13 @@ def test_the_headings_name_what_both_sides_share(compared, by):
 
 def test_the_reading_says_which_test_and_interval_and_what_they_prove(compared):
     told = reading(compared)
-    for part in ("McNemar's exact test", "Clopper-Pearson", "paired bootstrap", "Bonferroni", "no privacy"):
+    for part in (
+        "McNemar's exact test",
+        "Clopper-Pearson",
+        "paired bootstrap",
+        "Bonferroni",
+        "not prove privacy",
+    ):
         assert part in told
     assert "On different plans" not in told
 

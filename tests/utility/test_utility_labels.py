@@ -76,7 +76,7 @@ def test_a_column_that_is_not_a_label_is_refused(train, task, told):
 
 
 def test_a_column_cannot_be_both_task_and_private():
-    with pytest.raises(SpecError, match="column topic is named twice"):
+    with pytest.raises(SpecError, match="Duplicate column in `tasks` and `private`: topic"):
         make_study("unused", private=["topic"])
 
 
