@@ -8,7 +8,8 @@ import pytest
 
 from helpers import TABLES, Recording, Stop, make_spec, reference, sentences, snapshot, summary, tables
 from tedaudit.api import run
-from tedaudit.batches import Draws, Observations, Rewrites
+from tedaudit.batches import Draws, Guesses, Observations, Rewrites
+from tedaudit.errors import ContractError
 from tedaudit.execution.chunks import GuessChunk, RewriteChunk, write_chunk, write_result
 from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.execution.work import Bench
@@ -110,6 +111,16 @@ def test_few_pieces_wait_in_memory_for_one_that_an_engine_does_last(tmp_path):
     run(make_spec(tmp_path / "run", trials=900, block=10, attacks=["py:helpers:SharedWords"]), Stubborn(1000))
     assert len(finished) == 90
     assert finished.index(min(finished)) < 32
+
+
+def test_a_result_that_cannot_be_of_its_chunk_is_refused(tmp_path):
+    class Mistaken(SerialEngine):
+        def finished(self):
+            for ticket, _ in super().finished():
+                yield ticket, Guesses.of([])
+
+    with pytest.raises(ContractError, match="Mistaken returned the result of another chunk"):
+        run(make_spec(tmp_path / "run"), Mistaken())
 
 
 def test_a_result_with_an_unknown_ticket_is_ignored(tmp_path, serial):

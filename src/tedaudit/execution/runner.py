@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import Guesses, Rewrites
+from tedaudit.errors import ContractError
 from tedaudit.execution.chunks import Chunk, GuessChunk
 from tedaudit.execution.engines.protocol import Engine
 from tedaudit.execution.jobs import Job
@@ -135,6 +136,10 @@ class _JobRun:
             self._store_guesses(work, result)
         elif isinstance(work, tuple) and isinstance(result, Rewrites):
             self._store_rewrites(*work, result)
+        else:
+            raise ContractError(
+                f"The engine {type(self._engine).__name__} returned the result of another chunk."
+            )
 
     def _store_rewrites(self, number: int, piece: Piece, rewrites: Rewrites) -> None:
         """Write the pieces whose turn it is; one that comes early waits for those before it."""
