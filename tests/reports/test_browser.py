@@ -327,11 +327,10 @@ def test_every_control_has_a_name(odd, visit):
 
 
 @pytest.mark.skipif("TEDAUDIT_QUICK" in os.environ, reason="TEDAUDIT_QUICK is set: times are not looked at")
-def test_the_page_opens_within_three_seconds(demo, visit):
-    took = [
-        visit(demo).evaluate("performance.getEntriesByType('navigation')[0].domComplete") for _ in range(3)
-    ]
-    assert min(took) < 3000
+def test_the_page_is_light_enough_to_open_quickly(demo, visit):
+    """By its size and by what a browser has to build, which do not depend on how busy the machine is."""
+    assert demo.stat().st_size < 8_000_000  # of which Plotly's library takes most
+    assert visit(demo).evaluate("document.querySelectorAll('*').length") < 3_000
 
 
 def test_a_redacted_page_works_and_shows_no_text(odd, visit, tmp_path):
