@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from helpers import Recording, sentences
+from helpers import Failing, Recording, sentences
 from tedaudit.attacks._practice import make_exercises, make_rewrites
 from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.seeding import key_numbers
@@ -34,3 +34,9 @@ def test_every_own_rewrite_has_noise_of_its_own():
     mechanism = Recording()
     make_rewrites(mechanism, 1.0, TEXTS[:1], 50)
     assert len({draw.key for draw in mechanism.draws}) == 50
+
+
+def test_failed_rewrites_are_not_practised_on():
+    rewrites = make_rewrites(Failing(0.5), 1.0, TEXTS, REPLICATES)
+    assert 0.3 * REPLICATES < len(rewrites) < 0.7 * REPLICATES
+    assert not any(rewrite.error for _, rewrite in rewrites)

@@ -11,6 +11,10 @@ from tedaudit.inference.loopback import is_loopback
         ("http://127.8.9.1", True),
         ("http://0.0.0.0", False),
         ("http://10.0.0.1", False),
+        ("https://judge.example.org/v1", False),
+        ("http://localhost.example.org", False),
+        ("http://localhost@example.org/v1", False),
+        ("", False),
     ],
 )
 def test_only_loopback_is_this_machine(url, own):
