@@ -151,7 +151,7 @@ def test_what_is_being_written_at_the_moment_does_not_disturb_a_reader(tmp_path,
 def test_parts_of_one_table_are_not_taken_for_those_of_another(tmp_path):
     _append(_table(tmp_path), [0], [0])
     with pytest.raises(RunDirectoryError, match=r"part-000000\.parquet' does not belong to this table"):
-        _table(tmp_path, "another")
+        _table(tmp_path, "another").missing(np.zeros(1), np.zeros(1))
 
 
 # --- what was released
@@ -184,6 +184,7 @@ def test_counting_what_was_released_reads_neither_the_texts_nor_the_pool(tmp_pat
 
     monkeypatch.setattr(tedaudit.store.rewrites, "read_frame", refuse)
     assert table.count_released(refuse) == Released(2, 1, 1)
+    assert _table(tmp_path).count_released(refuse) == Released(2, 1, 1)  # nor the index, when opened anew
 
 
 def test_a_part_that_carries_no_counts_is_counted_when_it_is_read(tmp_path):

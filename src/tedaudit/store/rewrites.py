@@ -34,17 +34,15 @@ class Released:
 
 
 class RewriteTable:
-    """Rewrites in parts; an index in memory says where each one lies."""
+    """Rewrites in parts; an index in memory, read when it is first needed, says where each one lies."""
 
     def __init__(self, folder: TableFolder, key: str) -> None:
         self._folder, self._key = folder, key
-        self._runs: list[tuple[Keys, Keys]] = []  # sorted keys, and where each row lies
+        self._runs: list[tuple[Keys, Keys]] | None = None  # sorted keys, and where each row lies
         self._cache: OrderedDict[int, pl.DataFrame] = OrderedDict()
         self._paths: dict[int, Path] = {}
         for path, (number,) in folder.parts(r"part-(\d{6})\.parquet"):
             self._paths[number] = path
-            frame = read_frame(path, key, ["text", "replicate"])
-            self._index(number, frame["text"].to_numpy(), frame["replicate"].to_numpy())
 
     def missing(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Return which of these have not been rewritten yet."""
@@ -72,9 +70,9 @@ class RewriteTable:
         path = self._folder.path / f"part-{number:06d}.parquet"
         counts = _count_released(positions, outputs, rewrites.errors, pool)
         write_frame(path, frame, self._key, _notes(counts))
+        self._index(number, positions, np.asarray(replicate))
         self._paths[number] = path
         self._remember(number, frame)
-        self._index(number, positions, np.asarray(replicate))
 
     def fetch(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> Rewrites:
         """Return stored rewrites, in the order asked for."""
@@ -145,18 +143,28 @@ class RewriteTable:
         while len(self._cache) > 1 and sum(f.estimated_size() for f in self._cache.values()) > _CACHED_BYTES:
             self._cache.popitem(last=False)
 
+    def _load_index(self) -> list[tuple[Keys, Keys]]:
+        """Return the index of all parts, read once."""
+        if self._runs is None:
+            self._runs = []
+            for number, path in self._paths.items():
+                frame = read_frame(path, self._key, ["text", "replicate"])
+                self._index(number, frame["text"].to_numpy(), frame["replicate"].to_numpy())
+        return self._runs
+
     def _index(self, number: int, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> None:
-        keys = _key(text, replicate)
+        """Add a part to the index."""
+        runs, keys = self._load_index(), _key(text, replicate)
         where = (np.int64(number) << 32) | np.arange(len(keys), dtype=np.int64)
-        self._runs.append(_sort(keys, where))
-        if len(self._runs) > _RUNS:
-            columns = [np.concatenate(column) for column in zip(*self._runs, strict=True)]
-            self._runs = [_sort(columns[0], columns[1])]
+        runs.append(_sort(keys, where))
+        if len(runs) > _RUNS:
+            columns = [np.concatenate(column) for column in zip(*runs, strict=True)]
+            runs[:] = [_sort(columns[0], columns[1])]
 
     def _find(self, keys: Keys) -> Keys:
         """Return part and row of each key, or -1."""
         where = np.full(len(keys), -1, dtype=np.int64)
-        for stored, places in self._runs:
+        for stored, places in self._load_index():
             at = np.minimum(np.searchsorted(stored, keys), len(stored) - 1)
             hit = stored[at] == keys if len(stored) else np.zeros(len(keys), dtype=bool)
             where[hit] = places[at[hit]]
