@@ -83,13 +83,20 @@ def test_the_reports_of_an_old_run_are_written_with_the_same_numbers(old, name):
 def test_an_old_run_says_which_weights_were_not_recorded(name):
     told = [note for note in load_run(name).notes if "weights not recorded" in note]
     assert len(told) == DISTANT[name]
-    assert "plan k2-lambda-10000: weights not recorded of the encoder that drew its candidates" in " ".join(
+    assert "plan k2-lambda-10000: weights not recorded for the encoder that drew its candidates" in " ".join(
         told
     )
     assert not any("k-all" in note or "lambda0" in note for note in told)
     assert load_run(name).models == ()
     report(name)
     assert "weights not recorded" in Path(name, "report.md").read_text()
+
+
+@pytest.mark.parametrize(("encoder", "told"), [("zoo:encoder", 1), ("lexical", 0), (None, 0)])
+def test_only_an_encoder_that_has_weights_is_said_to_have_none_recorded(encoder, told):
+    plan = {"estimator": "reduced", "determinants": {"encoder": encoder}}
+    manifest = upgrade_manifest({"format": 1, "plans": {"k2-lambda0": plan}})
+    assert len(manifest["format_notes"]) == told
 
 
 @pytest.mark.usefixtures("old")

@@ -10,6 +10,7 @@ from typing import Any
 FORMAT = 2
 READABLE = (1, 2)
 NOT_RECORDED = "weights not recorded"
+_NO_WEIGHTS = "lexical"  # the encoder that has none
 _SCORES = {
     "embedding": "cosine", "lexical": "word cosine", "internal": "latent similarity",
     "likelihood": "log-likelihood", "llm": "ordered answers",
@@ -23,9 +24,9 @@ def upgrade_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
         return dict(manifest)
     plans = {name: _upgrade_plan(name, plan) for name, plan in manifest["plans"].items()}
     notes = [
-        f"plan {name}: {NOT_RECORDED} of the encoder that drew its candidates (run of format 1)"
+        f"plan {name}: {NOT_RECORDED} for the encoder that drew its candidates (run of format 1)"
         for name, plan in plans.items()
-        if plan["determinants"].get("encoder")
+        if plan["determinants"].get("encoder") not in (None, _NO_WEIGHTS)
     ]
     return {**manifest, "format": FORMAT, "plans": plans, "models": [], "format_notes": notes}
 
