@@ -3,6 +3,7 @@
 import doctest
 import gc
 import pickle
+import shutil
 import tempfile
 import warnings
 from collections import Counter
@@ -229,6 +230,21 @@ def test_a_saved_result_is_a_run_with_the_same_findings(elsewhere):
     assert found.to_dict() == told
     assert found.folder == Path("kept")
     assert kept.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_saved_result_is_closed_to_others_before_a_text_is_in_it(monkeypatch):
+    result = audit("identity", TEXTS, trials=20)
+    modes = []
+    copy = shutil.copytree
+
+    def watch(source, target, *others, **options):
+        modes.append(Path(target).stat().st_mode & 0o777)
+        monkeypatch.undo()
+        return copy(source, target, *others, **options)
+
+    monkeypatch.setattr(shutil, "copytree", watch)
+    result.save(Path.cwd() / "kept")
+    assert modes == [0o700]
 
 
 def test_a_saved_result_can_be_extended_as_any_run():

@@ -131,8 +131,8 @@ class AuditResult:
         target = Path(path)
         if target.exists():
             raise RunDirectoryError(f"'{target}' exists already; name a new folder, or remove it first.")
-        shutil.copytree(self.folder, target)
-        target.chmod(0o700)
+        target.mkdir(mode=0o700, parents=True)  # before a text is in it
+        shutil.copytree(self.folder, target, dirs_exist_ok=True)
         return target
 
     def to_dict(self) -> dict[str, Any]:
