@@ -14,7 +14,7 @@ from tedaudit.estimators import Bound, reduced_form
 from tedaudit.execution.engines.protocol import Engine
 from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.execution.release import Order, release
-from tedaudit.execution.runner import Progress, execute
+from tedaudit.execution.runner import Progress, executed
 from tedaudit.registry import Reference, build
 from tedaudit.reports.figures import write_figures
 from tedaudit.reports.files import write_reports
@@ -22,7 +22,7 @@ from tedaudit.results.comparison import Compared, compare_runs
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.lineups import Axis
 from tedaudit.results.reading import read_result
-from tedaudit.spec.model import AuditSpec, PluginSpec, parse_spec
+from tedaudit.spec.model import AuditSpec, parse_spec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Corpus, Mechanism, Rewrite
 
@@ -100,14 +100,11 @@ def run(
     being done, how much of it is done and how much there is.
     """
     checked = spec if isinstance(spec, AuditSpec) else parse_spec(spec)
-    results: list[AuditResult] = []
-
-    def finish(store: RunDirectory) -> None:
-        results.append(read_result(store))
-        write_reports(results[0], page=page)
-
-    execute(checked, engine or SerialEngine(checked.batch_size), progress or (lambda *_: None), finish)
-    return results[0]
+    worker = engine or SerialEngine(checked.batch_size)
+    with executed(checked, worker, progress or (lambda *_: None)) as store:
+        result = read_result(store)
+        write_reports(result, page=page)
+    return result
 
 
 def load_run(path: str | Path, alpha: float | None = None, delta: float | None = None) -> AuditResult:
@@ -142,7 +139,8 @@ def rewrite(
 
     A seed makes the noise repeatable, and known to whoever knows the seed: for experiments only.
     """
-    plugin = build(PluginSpec.model_validate(mechanism).reference("mechanism"))
+    [named] = parse_spec({"mechanisms": [mechanism]}).mechanisms
+    plugin = build(named.reference("mechanism"))
     return [released.rewrite for released in release(plugin, texts, Order(epsilon, draws, seed))]
 
 

@@ -5,7 +5,8 @@ it alone puts rows in order before it writes them.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 
@@ -33,10 +34,9 @@ _WINDOW = 32  # pieces of rewriting that may be under way: later ones wait in me
 _TICKETS = count(1)  # never used twice: an engine may still return work of a run that was stopped
 
 
-def execute(
-    spec: AuditSpec, engine: Engine, progress: Progress, finish: Callable[[RunDirectory], None]
-) -> None:
-    """Run an audit, or go on with it; `finish` is called with the complete run while it is still locked.
+@contextmanager
+def executed(spec: AuditSpec, engine: Engine, progress: Progress) -> Iterator[RunDirectory]:
+    """Run an audit, or go on with it, and give the complete run, which stays locked until it is left.
 
     Nothing is written before every setting has been checked against the run directory.
     """
@@ -51,7 +51,7 @@ def execute(
         for job in audit.jobs:
             _JobRun(job, audit, engine, meter).run()
         audit.note_looks()
-        finish(audit.store)
+        yield audit.store
 
 
 class _Meter:
