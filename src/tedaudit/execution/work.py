@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tedaudit.abilities import KnowsMechanism, Practises, Prepares
 from tedaudit.batches import Guesses, Rewrites
@@ -65,14 +66,13 @@ class Bench:
             return Guesses.of([])
         attack, name = self._plugin(chunk.plugin), chunk.plugin.name
         self._ready(attack, chunk)
-        batches = []
+        batches, counts = [], chunk.observations.counts
         for start in range(0, len(chunk), self._batch_size):
             seen = chunk.batch(start, start + self._batch_size)
             with _blame(name):
                 guesses = attack.guess(seen)
             _check_answers(name, guesses, len(seen), Guess, Guesses)
-            counts = chunk.observations.counts[start : start + self._batch_size]
-            _check_scores(name, guesses, counts.tolist())
+            _check_scores(name, guesses, counts[start : start + self._batch_size])
             batches.append(_gather_guesses(name, guesses))
         return Guesses.join(batches)
 
@@ -128,7 +128,7 @@ def _check_answers(name: str, returned: Any, wanted: int, kind: type, batch: typ
             raise ContractError(f"'{name}' returned a {type(item).__name__} instead of a {kind.__name__}.")
 
 
-def _check_scores(name: str, guesses: Sequence[Guess], counts: Sequence[int]) -> None:
+def _check_scores(name: str, guesses: Sequence[Guess], counts: npt.NDArray[np.int64]) -> None:
     """Refuse scores that are not one number per candidate."""
     if isinstance(guesses, Guesses) and isinstance(guesses.scores, np.ndarray):
         columns = guesses.scores.shape[1]
@@ -136,11 +136,11 @@ def _check_scores(name: str, guesses: Sequence[Guess], counts: Sequence[int]) ->
         is_shown_whole = shown is None or (
             isinstance(shown, np.ndarray) and shown.shape == guesses.scores.shape
         )
-        if is_shown_whole and all(count == columns for count in counts):
+        if is_shown_whole and (counts == columns).all():
             if np.isnan(guesses.scores[guesses.usable]).any():
                 raise _not_a_number(name)
             return
-    for guess, count in zip(guesses, counts, strict=True):
+    for guess, count in zip(guesses, counts.tolist(), strict=True):
         scores = np.asarray(guess.scores)
         if guess.shown is not None and np.shape(guess.shown) != (count,):
             raise ContractError(
