@@ -20,7 +20,9 @@ def run(
     lambda_: Annotated[float | None, typer.Option("--lambda", help="< 0 diverse, > 0 similar.")] = None,
     strategy: Annotated[str | None, typer.Option(help="transition, nearest or furthest.")] = None,
     top: Annotated[int | None, typer.Option(help="nearest, furthest: uniform among this many.")] = None,
-    estimator: Annotated[str | None, typer.Option(help="How trials are read: reduced or baseline.")] = None,
+    estimator: Annotated[
+        str | None, typer.Option(help="Which estimator reads the trials, such as baseline.")
+    ] = None,
     encoder: Annotated[
         str | None, typer.Option(help="Measures the distance of candidates: lexical, or a model.")
     ] = None,

@@ -122,7 +122,7 @@ class Planner:
 
     def _extend(self, name: str, sampling: Sampling | None, key: str, spec: PlanSpec) -> Plan:
         """Return the stored plan, lengthened if more trials are asked for."""
-        rows = spec.reader.rows_per_trial
+        rows = spec.chosen_estimator.rows_per_trial
         stored = self._stored(name, key)
         trials = 0 if stored is None else len(stored) // rows
         if stored is not None and trials >= self._spec.trials:
@@ -145,7 +145,7 @@ class Planner:
                 f"{int(usable.sum()):,} texts at every epsilon, and candidate sets of {sampling.k} may share "
                 f"no text: it allows at most {most:,}. {way_out}"
             )
-        rows = spec.reader.rows_per_trial
+        rows = spec.chosen_estimator.rows_per_trial
         if stored is not None and len(stored) >= self._spec.trials * rows:
             return stored
         self._note_look(name, stored)
@@ -183,7 +183,7 @@ class Planner:
 
     def _describe(self, plan: Plan, spec: PlanSpec) -> list[str]:
         """Return what a reader should know of the candidate sets; rows that repeat a set are not counted."""
-        if spec.reader.rows_per_trial > 1:
+        if spec.chosen_estimator.rows_per_trial > 1:
             return []
         concentration = measure_distractors(plan, len(self._corpus.texts))
         return [] if concentration is None else [str(concentration)]

@@ -15,6 +15,7 @@ from tedaudit.errors import CorpusError, RunDirectoryError, SpecError
 from tedaudit.execution.jobs import Job, PreparedAttack
 from tedaudit.execution.planner import Planner
 from tedaudit.nominal import Nominal
+from tedaudit.plans.candidates import SAMPLING
 from tedaudit.registry import Reference, build, describe_object, determinants, model_uses
 from tedaudit.spec.model import AuditSpec, MechanismSpec, PluginSpec
 from tedaudit.store.directory import RunDirectory
@@ -22,7 +23,6 @@ from tedaudit.types import Corpus, Mechanism, Split
 from tedaudit.version import __version__
 
 _LEAST_PRACTICE, _MOST_PRACTICE = 50, 5_000  # texts
-SAMPLING = "candidate sampling"  # who uses the encoder of the spec
 
 
 @dataclass(frozen=True)

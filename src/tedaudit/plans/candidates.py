@@ -23,6 +23,7 @@ from tedaudit.types import Floats
 
 Ints = npt.NDArray[np.int32]
 Strategy = Literal["transition", "nearest", "furthest"]
+SAMPLING = "candidate sampling"  # how lists of models name what uses the encoder of a spec
 _CELLS = 4_000_000  # similarities held at a time: 32 MB
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from tedaudit.errors import SpecError, did_you_mean, join_names
+from tedaudit.plans.candidates import SAMPLING
 from tedaudit.reports.chart import plan_words
 from tedaudit.reports.plugin_cards import describe_plugins
 from tedaudit.reports.redaction import (
@@ -112,9 +113,7 @@ def _build_card(
 
 def _select_models(result: AuditResult, name: str) -> list[dict[str, str]]:
     """Return the models of this mechanism, of the attacks on it and of the candidate sampling."""
-    attacks = {finding.attack for finding in result if finding.label == name}
-    others = {finding.label for finding in result} | {finding.attack for finding in result}
-    users = {name, *attacks} | ({model["used_by"] for model in result.models} - others)
+    users = {name, SAMPLING, *(finding.attack for finding in result if finding.label == name)}
     return [dict(model) for model in result.models if model["used_by"] in users]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tedaudit.plans.candidates import SAMPLING
 from tedaudit.plans.plans import name_plan
 from tedaudit.results.findings import AuditResult, Finding
 
@@ -13,7 +14,6 @@ LEFT_OUT = "(left out)"
 _PLAIN_LABEL = re.compile(r"[\w.:+=@-]{1,40}")  # one word: a name, not a text
 _COUNTS = re.compile(r"[\w.-]+: [\d,]+ distinct texts of .*|[\d,]+ texts of other splits .*")
 IDENTIFIER = re.compile(r"(?:[a-z]+:)?\w[\w.-]{0,79}(?:/\w[\w.-]{0,79})?")  # sound, zoo:mlm, owner/model
-_USERS = ("candidate sampling",)
 _ESCAPED = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 
@@ -53,7 +53,7 @@ def _rename_plan(finding: Finding, mechanisms: Mapping[str, str]) -> str:
 
 def _redact_model(model: Mapping[str, str], names: Mapping[str, str]) -> dict[str, str]:
     """Return a model without a path of this machine, its user as it is called elsewhere."""
-    known, user = {*_USERS, *names.values()}, names.get(model["used_by"], model["used_by"])
+    known, user = {SAMPLING, *names.values()}, names.get(model["used_by"], model["used_by"])
     return {
         **model,
         "used_by": user if user in known or _PLAIN_LABEL.fullmatch(user) else LEFT_OUT,

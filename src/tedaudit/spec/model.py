@@ -105,7 +105,7 @@ class PlanSpec(BaseModel):
     def _consistent(self) -> "PlanSpec":
         if math.isnan(self.temperature):
             raise ValueError("lambda is nan; it should be a number, -inf and inf included")
-        refusal = self.reader.refuse(None if self.k == "all" else self.k)
+        refusal = self.chosen_estimator.refuse(None if self.k == "all" else self.k)
         if refusal:
             raise ValueError(refusal)
         return self
@@ -115,8 +115,8 @@ class PlanSpec(BaseModel):
         return value if math.isfinite(value) else str(value)  # JSON has no infinity
 
     @property
-    def reader(self) -> Estimator:
-        """The estimator that reads the trials."""
+    def chosen_estimator(self) -> Estimator:
+        """The estimator that `estimator` names."""
         return find_estimator(self.estimator)
 
     @property

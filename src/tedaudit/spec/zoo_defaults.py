@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tedaudit.inference.zoo import PREFIX, is_default, list_folders
+from tedaudit.plans.candidates import SAMPLING
 from tedaudit.registry import Kind, find, names, zoo_fields
 from tedaudit.spec.model import AuditSpec, PluginSpec
 
@@ -22,7 +23,7 @@ class InstalledModel:
 
 def list_models() -> list[InstalledModel]:
     """Return the models of the zoo in order of name."""
-    uses: dict[str, list[str]] = {"encoder": ["candidate sampling"]}
+    uses: dict[str, list[str]] = {"encoder": [SAMPLING]}
     for kind in _KINDS:
         for plugin in names(kind):
             for key, model in zoo_fields(find(kind, plugin)).items():
@@ -42,7 +43,7 @@ def list_defaults(spec: AuditSpec) -> dict[str, str]:
     """Return what an audit takes from the zoo because the spec names no other, by plug-in and field."""
     if not is_default():
         return {}
-    taken = {"candidate sampling": spec.encoder} if "encoder" not in spec.model_fields_set else {}
+    taken = {SAMPLING: spec.encoder} if "encoder" not in spec.model_fields_set else {}
     named: list[tuple[Kind, PluginSpec]] = [("mechanism", plugin) for plugin in spec.mechanisms]
     named += [("attack", plugin) for plugin in spec.attacks]
     return taken | plugin_defaults(named)
