@@ -39,7 +39,7 @@ def cast(name: str, values: Any, dtype: npt.DTypeLike, dimensions: int = 1) -> A
     return array.astype(dtype, casting="same_kind" if array.size else "unsafe", copy=False)
 
 
-def count_from_zero(lengths: Array) -> Positions:
+def compute_offsets(lengths: Array) -> Positions:
     """Return where rows of these lengths begin, one after the other, and where the last one ends."""
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths, dtype=np.int64)])
 
@@ -73,7 +73,7 @@ class Ragged:
         if any(array.ndim != 1 for array in arrays):
             raise ValueError("Every row of a ragged column must have one dimension.")
         full = [array for array in arrays if array.size] or [np.zeros(0, dtype=dtype)]
-        offsets = count_from_zero(np.array([len(array) for array in arrays], dtype=np.int64))
+        offsets = compute_offsets(np.array([len(array) for array in arrays], dtype=np.int64))
         missing = np.array([row is None for row in given], dtype=np.bool_)
         return cls(np.concatenate(full, dtype=dtype), offsets, missing)
 
@@ -99,7 +99,7 @@ class Ragged:
             np.zeros(len(part), dtype=np.bool_) if part.missing is None else part.missing for part in parts
         ]
         lengths = np.concatenate([part.lengths for part in parts])
-        return cls(np.concatenate(full), count_from_zero(lengths), np.concatenate(missing))
+        return cls(np.concatenate(full), compute_offsets(lengths), np.concatenate(missing))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -138,7 +138,7 @@ class Ragged:
             offsets = self.offsets[start : max(start, stop) + 1]
             return Ragged(self.values[offsets[0] : offsets[-1]], offsets - offsets[0], missing)
         lengths = self.lengths[rows]
-        offsets = count_from_zero(lengths)
+        offsets = compute_offsets(lengths)
         moved = np.repeat(self.offsets[:-1][rows] - offsets[:-1], lengths)
         return Ragged(self.values[np.arange(offsets[-1]) + moved], offsets, missing)
 

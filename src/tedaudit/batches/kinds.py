@@ -204,7 +204,7 @@ class Observations(Batch[Observation]):
             return cls(outputs, shared, None, keys)
         pool, positions = number_texts([text for row in rows for text in row.candidates])
         lengths = np.array([len(row.candidates) for row in rows])
-        return cls(outputs, pool, Ragged(positions, columns.count_from_zero(lengths)), keys)
+        return cls(outputs, pool, Ragged(positions, columns.compute_offsets(lengths)), keys)
 
     @classmethod
     def _concatenate(cls, parts: Sequence[Self]) -> Self:
@@ -255,7 +255,7 @@ class Guesses(Batch[Guess]):
     @classmethod
     def unusable(cls, counts: Sequence[int] | Array) -> Self:
         """Return guesses that name nobody, for rows with these numbers of candidates."""
-        offsets = columns.count_from_zero(np.asarray(counts))
+        offsets = columns.compute_offsets(np.asarray(counts))
         return cls(Ragged(np.zeros(offsets[-1]), offsets), np.zeros(len(counts), dtype=np.bool_))
 
     def __len__(self) -> int:

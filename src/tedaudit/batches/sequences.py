@@ -115,7 +115,7 @@ def join_pools(pools: Sequence[Sequence[str]]) -> tuple[Sequence[str], list[int]
         which.append(next(same, len(kept)))
         if which[-1] == len(kept):
             kept.append(pool)
-    starts = columns.count_from_zero(np.array([len(pool) for pool in kept])).tolist()
+    starts = columns.compute_offsets(np.array([len(pool) for pool in kept])).tolist()
     joined = kept[0] if len(kept) == 1 else tuple(text for pool in kept for text in pool)
     return joined, [starts[i] for i in which]
 

@@ -37,6 +37,6 @@ def reproduce(
     definition = load(experiment, scale, changes)
     engine = FolderEngine(work) if work else None
     with progress_bar(quiet=quiet) as progress:
-        place = Workspace(out or Path("runs") / "reproduce" / scale, progress, engine=engine)
-        outcome, files = reproduced(definition, place, redact=redact)
+        workspace = Workspace(out or Path("runs") / "reproduce" / scale, progress, engine=engine)
+        outcome, files = reproduced(definition, workspace, redact=redact)
     show_outcome(outcome, files, redact=redact)

@@ -24,11 +24,11 @@ from tedaudit.store.directory import RunDirectory
 _STEP = 0.3  # the smallest change of eps_emp that counts: about its interval at 10,000 trials
 
 
-def calibrate(experiment: Experiment, place: Workspace) -> Outcome:
+def calibrate(experiment: Experiment, workspace: Workspace) -> Outcome:
     """Return eps_emp against nominal epsilon for every corpus, and what decoders hide."""
     tables, figures, notes = [], {}, []
     for corpus in experiment.corpora:
-        name, result = corpus_name(corpus), place.audit(experiment, corpus)
+        name, result = corpus_name(corpus), workspace.audit(experiment, corpus)
         tables.append(by_epsilon(result, f"{name}: eps_emp"))
         hidden = post_processing(result)
         if hidden:
@@ -39,7 +39,7 @@ def calibrate(experiment: Experiment, place: Workspace) -> Outcome:
     return Outcome(tuple(tables), figures, tuple(notes))
 
 
-def ablate(experiment: Experiment, place: Workspace) -> Outcome:
+def ablate(experiment: Experiment, workspace: Workspace) -> Outcome:
     """Return eps_emp side by side for every setting, and how similar the rankings are.
 
     Settings are plans (k, lambda, estimator), or the numbers of trials in the option `trials`, plus the
@@ -50,7 +50,7 @@ def ablate(experiment: Experiment, place: Workspace) -> Outcome:
         name, counts = corpus_name(corpus), _list_trials(experiment)
         by_setting: dict[str, list[Finding]] = {}
         for count in counts:
-            for finding in place.audit(experiment, corpus, trials=count):
+            for finding in workspace.audit(experiment, corpus, trials=count):
                 title = finding.plan if len(counts) == 1 else f"{finding.bound.trials:,} trials"
                 by_setting.setdefault(title, []).append(finding)
         tables.append(_tabulate_settings(by_setting, f"{name}: eps_emp by setting"))
@@ -65,10 +65,10 @@ def ablate(experiment: Experiment, place: Workspace) -> Outcome:
                 f"least {min(known):.2f}"
             )
         if experiment.options.get("agreement"):
-            texts = RunDirectory(place.folder(corpus, experiment.trials)).corpus().texts
+            texts = RunDirectory(workspace.folder(corpus, experiment.trials)).corpus().texts
             encoder = experiment.options["agreement"]
             tables.append(agreement(texts, encoder, experiment.trials))
-    return Outcome((*tables, *_audit_also(experiment, place)), {}, tuple(notes))
+    return Outcome((*tables, *_audit_also(experiment, workspace)), {}, tuple(notes))
 
 
 def _list_trials(experiment: Experiment) -> list[int]:
@@ -77,24 +77,24 @@ def _list_trials(experiment: Experiment) -> list[int]:
     return sorted({*experiment.options.get("trials", [experiment.trials]), *given})
 
 
-def _audit_also(experiment: Experiment, place: Workspace) -> list[Table]:
+def _audit_also(experiment: Experiment, workspace: Workspace) -> list[Table]:
     """Return tables of settings that are tried only on some mechanisms and corpora."""
     also = dict(experiment.options.get("also", {}))
     tables = []
     for corpus in also.pop("corpora", []):
         by_plan: dict[str, list[Finding]] = {}
-        for finding in place.audit(experiment, corpus, **also):
+        for finding in workspace.audit(experiment, corpus, **also):
             by_plan.setdefault(finding.plan, []).append(finding)
         tables.append(_tabulate_settings(by_plan, f"{corpus_name(corpus)}: eps_emp by more settings"))
     return tables
 
 
-def compare_attacks(experiment: Experiment, place: Workspace) -> Outcome:
+def compare_attacks(experiment: Experiment, workspace: Workspace) -> Outcome:
     """Return the trials in which two attacks disagree."""
     first, second = experiment.options["pair"]
     tables: list[Table] = []
     for corpus in experiment.corpora:
-        name, result = corpus_name(corpus), place.audit(experiment, corpus)
+        name, result = corpus_name(corpus), workspace.audit(experiment, corpus)
         examples = int(experiment.options.get("examples", 2))
         stored = disagreements(result.run, (first, second), {}, examples)
         own = {(f.plan, f.label, f.epsilon) for f in result}

@@ -33,11 +33,11 @@ _AXES = {
 }
 
 
-def convert_units(experiment: Experiment, place: Workspace) -> Outcome:
+def convert_units(experiment: Experiment, workspace: Workspace) -> Outcome:
     """Return eps_emp against the epsilon of a whole text: one table and two figures per corpus."""
     tables, notes, figures = [], [], dict[str, Any]()
     for corpus in experiment.corpora:
-        name, result = corpus_name(corpus), place.audit(experiment, corpus)
+        name, result = corpus_name(corpus), workspace.audit(experiment, corpus)
         lengths = _measure_lengths(experiment, result)
         plans = {plan: result.run.read_plan(plan) for plan in {finding.plan for finding in result}}
         factors = [_find_factors(finding, result, plans[finding.plan], lengths) for finding in result]

@@ -12,7 +12,7 @@ from tedaudit.utility.settings import parse_utility
 from tedaudit.utility.study import run_study
 
 
-def train_on_rewrites(experiment: Experiment, place: Workspace) -> Outcome:
+def train_on_rewrites(experiment: Experiment, workspace: Workspace) -> Outcome:
     """Return macro F1 per task, mechanism and epsilon for every study that the options list."""
     options = {key: value for key, value in experiment.options.items() if key != "studies"}
     tables, figures, notes = [], {}, []
@@ -21,10 +21,10 @@ def train_on_rewrites(experiment: Experiment, place: Workspace) -> Outcome:
         spec = parse_utility(
             {
                 **options, **study, "mechanisms": experiment.mechanisms, "epsilons": experiment.epsilons,
-                "name": name, "out": str(place.root / "runs" / f"{name}-utility"),
+                "name": name, "out": str(workspace.root / "runs" / f"{name}-utility"),
             }
         )  # fmt: skip
-        result = run_study(spec, place.progress)
+        result = run_study(spec, workspace.progress)
         tables.append(Table(f"{name}: macro F1", HEADINGS, tuple(tuple(row) for row in cells(result))))
         notes.append(caption(result))
         if not figures_missing():

@@ -9,11 +9,11 @@ from tedaudit.experiments.workspace import Workspace
 
 
 def reproduce(
-    experiment: Experiment, place: Workspace, *, redact: bool = False
+    experiment: Experiment, workspace: Workspace, *, redact: bool = False
 ) -> tuple[Outcome, list[Path]]:
     """Run an experiment and write its outcome under `results`."""
-    outcome = maker(experiment)(experiment, place)
-    return outcome, write_outcome(outcome, experiment, place.root / "results", redact=redact)
+    outcome = maker(experiment)(experiment, workspace)
+    return outcome, write_outcome(outcome, experiment, workspace.root / "results", redact=redact)
 
 
 def maker(experiment: Experiment) -> Callable[[Experiment, Workspace], Outcome]:

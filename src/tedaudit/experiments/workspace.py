@@ -1,4 +1,4 @@
-"""Where experiments work: a run directory per corpus, which all experiments of a scale share."""
+"""The workspace of experiments: a run directory per corpus, which all experiments of a scale share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -87,7 +87,7 @@ def check_mechanism(
     plugin, name = _build_checked(mechanism, "rewrite")
     grid = plugin.epsilons((epsilon,)) if isinstance(plugin, HasOwnEpsilons) else (epsilon, 2 * epsilon)
     claims = {value: _check_claim(name, value, plugin.claim(value)) for value in grid}
-    whats, draws = _draws({**{repr(t[:60]): t for t in texts or ORDINARY}, **ODD}, list(claims))
+    descriptions, draws = _draws({**{repr(t[:60]): t for t in texts or ORDINARY}, **ODD}, list(claims))
     subject = Subject(name, may_use_globals=not repeatable)
 
     def ask(what: str, rows: Sequence[int], size: int, form: Form) -> Sequence[Any]:
@@ -95,9 +95,11 @@ def check_mechanism(
         return subject.perform(what, FormedRewriteChunk(reference, draws[list(rows)], form), size)
 
     def check(row: int, rewrite: Rewrite) -> None:
-        _check_rewrite(f"'{name}' returned a rewrite of {whats[row]}", rewrite, claims[draws[row].epsilon])
+        _check_rewrite(
+            f"'{name}' returned a rewrite of {descriptions[row]}", rewrite, claims[draws[row].epsilon]
+        )
 
-    rewrites = check_consistency(ask, check, whats, name, "the draw's key" if repeatable else "")
+    rewrites = check_consistency(ask, check, descriptions, name, "the draw's key" if repeatable else "")
     _check_codes(name, draws, rewrites)
     by_setting: dict[tuple[str, float], list[Rewrite]] = {}
     for draw, rewrite in zip(draws, rewrites, strict=True):
@@ -126,17 +128,17 @@ def check_attack(
     subject = Subject(name)
     all_guesses: list[Guess] = []
     for k in (2, min(5, len(pool)), None):
-        whats, chunk = _observations(plugin, pool, k, mechanism, epsilon)
+        descriptions, chunk = _observations(plugin, pool, k, mechanism, epsilon)
 
         def ask(
             what: str, rows: Sequence[int], size: int, form: Form, chunk: WatchedGuessChunk = chunk
         ) -> Sequence[Any]:
             return subject.guess(what, replace(chunk.rows(rows), form=form), size, secret=0)
 
-        def check(row: int, guess: Guess, whats: Sequence[str] = whats) -> None:
-            _check_finite(f"'{name}' returned a score for {whats[row]}", guess)
+        def check(row: int, guess: Guess, descriptions: Sequence[str] = descriptions) -> None:
+            _check_finite(f"'{name}' returned a score for {descriptions[row]}", guess)
 
-        guesses = check_consistency(ask, check, whats, name, "the observation's tie_key")
+        guesses = check_consistency(ask, check, descriptions, name, "the observation's tie_key")
         _check_blind(subject, chunk, guesses)
         _check_candidates(subject, chunk, guesses)
         all_guesses += guesses
@@ -181,12 +183,12 @@ def _check_claim(name: str, epsilon: float, claim: Any) -> Claim | None:
 
 def _draws(texts: Mapping[str, str], grid: Sequence[float]) -> tuple[list[str], Draws]:
     """Return draws with a name for each: two keys per text at the first epsilon, one at the others."""
-    whats, draws = [], []
+    descriptions, draws = [], []
     for what, text in texts.items():
         for epsilon, replicate in [(grid[0], 1), *((value, 0) for value in grid)]:
-            whats.append(what)
+            descriptions.append(what)
             draws.append(Draw(text, epsilon, derive(0, "testing", text, replicate)))
-    return whats, Draws.of(draws)
+    return descriptions, Draws.of(draws)
 
 
 def _observations(
@@ -210,12 +212,12 @@ def _observations(
             "`mechanism`."
         )
     usable = [row for row, output in enumerate(outputs) if not output.error]  # others reach no attack
-    whats = [f"the output {outputs[row].text[:60]!r}" for row in usable]
+    descriptions = [f"the output {outputs[row].text[:60]!r}" for row in usable]
     reference = Reference("attack", name, live=plugin)
     keys = tie_keys(0, "testing", name, range(trials))
     seen = Observations(Rewrites.of(outputs).reveal(sees), pool, plan.candidates, keys)
     known = Reference("mechanism", mechanism.card.name, live=mechanism) if mechanism is not None else None
-    return whats, WatchedGuessChunk(reference, seen, known, Nominal(epsilon)).rows(usable)
+    return descriptions, WatchedGuessChunk(reference, seen, known, Nominal(epsilon)).rows(usable)
 
 
 def _check_rewrite(start: str, rewrite: Rewrite, claim: Claim | None) -> None:

@@ -150,11 +150,11 @@ def _generators() -> dict[str, object]:
 
 
 def check_consistency(
-    ask: Ask, check: Callable[[int, Any], None], whats: Sequence[str], name: str, chance: str
+    ask: Ask, check: Callable[[int, Any], None], descriptions: Sequence[str], name: str, chance: str
 ) -> list[Any]:
     """Return the answers to single items, which must not change in a batch; `chance`: where noise is from."""
-    everything, count = range(len(whats)), len(whats)
-    alone = [answer for row in everything for answer in ask(whats[row], [row], 1, "objects")]
+    everything, count = range(len(descriptions)), len(descriptions)
+    alone = [answer for row in everything for answer in ask(descriptions[row], [row], 1, "objects")]
     for row in everything:
         check(row, alone[row])
     whole = ask(f"a batch of {count}", everything, count, "objects")
@@ -168,7 +168,7 @@ def check_consistency(
     changed = differences(whole, repeated)
     if changed:
         raise ContractError(
-            f"'{name}' gives another answer to {whats[changed[0]]} when the same batch comes again. "
+            f"'{name}' gives another answer to {descriptions[changed[0]]} when the same batch comes again. "
             f"Whatever chance it needs must come from {chance} alone."
         )
     unshuffled = [shuffled[order.index(row)] for row in everything]
@@ -177,12 +177,12 @@ def check_consistency(
         "a batch held as columns": columns,
     }  # fmt: skip
     for how, answers in forms.items():
-        _compare_with_alone(alone, answers, how, whats, name)
+        _compare_with_alone(alone, answers, how, descriptions, name)
     return alone
 
 
 def _compare_with_alone(
-    alone: Sequence[Any], answers: Sequence[Any], how: str, whats: Sequence[str], name: str
+    alone: Sequence[Any], answers: Sequence[Any], how: str, descriptions: Sequence[str], name: str
 ) -> None:
     """Refuse answers that are not those to single items."""
     changed = differences(alone, answers)
@@ -190,12 +190,12 @@ def _compare_with_alone(
         return
     if all(any(alike(answer, other) for other in answers) for answer in alone):
         raise ContractError(
-            f"'{name}' does not keep the order: in {how}, the answer to {whats[changed[0]]} stands in "
+            f"'{name}' does not keep the order: in {how}, the answer to {descriptions[changed[0]]} stands in "
             "another's place. Answer number i belongs to item number i."
         )
     raise ContractError(
-        f"'{name}' gives another answer to {whats[changed[0]]} in {how} than alone. An answer may depend "
-        "on its own item only, never on what else is in the batch or on its place there."
+        f"'{name}' gives another answer to {descriptions[changed[0]]} in {how} than alone. An answer may "
+        "depend on its own item only, never on what else is in the batch or on its place there."
     )
 
 
