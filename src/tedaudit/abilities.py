@@ -50,6 +50,15 @@ class Practises(Protocol):
 
 
 @runtime_checkable
+class CallsUserCode(Protocol):
+    """A mechanism that calls code which may take its noise from less than the whole key of a draw."""
+
+    def for_adversary(self) -> Any:
+        """Return the mechanism as attacks meet it: its rewrites share no noise with audited ones."""
+        ...
+
+
+@runtime_checkable
 class HasLatent(Protocol):
     """A mechanism that adds noise to a vector and releases what a decoder makes of it."""
 

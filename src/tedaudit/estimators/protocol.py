@@ -34,7 +34,9 @@ class Counts:
     """What an estimator needs of the complete trials.
 
     `right` counts right guesses by the place of the row in its trial: one number if a trial has one row,
-    two if both candidates are rewritten. A row without a usable answer is not right.
+    two if both candidates are rewritten. A row without a usable answer is not right. `failed` counts failed
+    rewrites, `unusable` those of the others that got no usable answer, and `answered_failures` the failed
+    ones for which an attack that sees error codes named a source.
     """
 
     trials: int
@@ -42,6 +44,12 @@ class Counts:
     candidates: int
     unusable: int = 0
     failed: int = 0
+    answered_failures: int = 0
+
+    @property
+    def answered(self) -> int:
+        """Guesses that named a source."""
+        return self.guesses - self.unusable - self.failed + self.answered_failures
 
     @property
     def correct(self) -> int:
@@ -93,7 +101,8 @@ def count_right(plan: Plan, choices: Choices, candidates: int, rows_per_trial: i
     """Count right guesses over complete trials; a trial without a usable answer counts against the bound."""
     rows = len(choices) - len(choices) % rows_per_trial
     right = (choices.choice[:rows] == plan.secret[:rows]).reshape(-1, rows_per_trial)
-    failed = int(choices.failed[:rows].sum())
-    unusable = int((~choices.usable[:rows]).sum()) - failed
+    usable, failed = choices.usable[:rows], choices.failed[:rows]
+    unusable = int((~usable & ~failed).sum())
     by_place = tuple(int(total) for total in right.sum(axis=0))
-    return Counts(rows // rows_per_trial, by_place, candidates, unusable, failed)
+    answered = int((usable & failed).sum())
+    return Counts(rows // rows_per_trial, by_place, candidates, unusable, int(failed.sum()), answered)

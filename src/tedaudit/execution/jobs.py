@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from tedaudit.execution.planner import PlannedTrials
 from tedaudit.nominal import Nominal
 from tedaudit.registry import Reference
@@ -21,6 +24,10 @@ class PreparedAttack:
     determinants: Mapping[str, Any]
     knows_mechanism: bool
     own_rewrites: int = 0
+
+    def withheld(self, failed: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Return which rewrites the attack is not given: the failed ones, unless it sees their codes."""
+        return np.zeros_like(failed) if "error" in self.card.sees else failed
 
 
 @dataclass(frozen=True)

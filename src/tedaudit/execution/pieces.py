@@ -77,15 +77,15 @@ def spans(job: Job, audit: PreparedAudit) -> Iterator[range]:
 def cut_guessing(
     job: Job, epsilon: Nominal, attack: str, rows: range, outputs: Rewrites, audit: PreparedAudit
 ) -> GuessChunk:
-    """Return the guessing for rows whose rewriting did not fail, cut down to what the attack may see."""
+    """Return the guessing for the rows that the attack is given, cut down to what it may see of them."""
     prepared, plan = job.attacks[attack], job.plan.rows(rows.start, rows.stop)
-    usable = np.flatnonzero(~outputs.failed)
+    given = np.flatnonzero(~prepared.withheld(outputs.failed))
     keys = tie_keys(audit.spec.seed, job.plan_name, attack, rows)
     seen = Observations(
-        outputs[usable].reveal(prepared.card.sees),
+        outputs[given].reveal(prepared.card.sees),
         audit.corpus.texts,
-        None if plan.candidates is None else plan.candidates[usable],
-        keys[usable],
+        None if plan.candidates is None else plan.candidates[given],
+        keys[given],
     )
     return GuessChunk(
         prepared.reference,
@@ -96,12 +96,12 @@ def cut_guessing(
     )
 
 
-def restore_failed(guesses: Guesses, failed: npt.NDArray[np.bool_], candidates: int) -> Guesses:
-    """Put an unusable guess in the place of every failed rewrite: the trial stays in the count."""
-    if not failed.any():
+def restore_withheld(guesses: Guesses, withheld: npt.NDArray[np.bool_], candidates: int) -> Guesses:
+    """Put an unusable guess in the place of every rewrite that was not given: its trial counts, as wrong."""
+    if not withheld.any():
         return guesses
-    nobody = Guesses.unusable([candidates] * int(failed.sum()))
-    order = np.empty(len(failed), dtype=np.int64)
-    order[np.flatnonzero(~failed)] = np.arange(len(guesses))
-    order[np.flatnonzero(failed)] = len(guesses) + np.arange(len(nobody))
+    nobody = Guesses.unusable([candidates] * int(withheld.sum()))
+    order = np.empty(len(withheld), dtype=np.int64)
+    order[np.flatnonzero(~withheld)] = np.arange(len(guesses))
+    order[np.flatnonzero(withheld)] = len(guesses) + np.arange(len(nobody))
     return Guesses.join([guesses, nobody])[order]

@@ -18,7 +18,7 @@ from tedaudit.errors import ContractError
 from tedaudit.execution.chunks import Chunk, GuessChunk
 from tedaudit.execution.engines.protocol import Engine
 from tedaudit.execution.jobs import Job
-from tedaudit.execution.pieces import Piece, cut_guessing, cut_rewriting, restore_failed, spans
+from tedaudit.execution.pieces import Piece, cut_guessing, cut_rewriting, restore_withheld, spans
 from tedaudit.execution.preparation import PreparedAudit, prepare
 from tedaudit.execution.work import Result
 from tedaudit.nominal import Nominal
@@ -157,7 +157,8 @@ class _JobRun:
 
     def _store_guesses(self, work: _Guessing, guesses: Guesses) -> None:
         job, gap = self._job, work.gap
-        whole = restore_failed(guesses, work.failed, job.candidates)
+        withheld = job.attacks[gap.attack].withheld(work.failed)
+        whole = restore_withheld(guesses, withheld, job.candidates)
         keys = tie_keys(self._audit.spec.seed, job.plan_name, gap.attack, gap.rows)
         judged = judge(whole, work.failed, job.plan.rows(gap.rows.start, gap.rows.stop), keys)
         self._guesses[gap.epsilon, gap.attack].append(gap.rows, judged)
