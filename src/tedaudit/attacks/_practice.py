@@ -14,6 +14,7 @@ import numpy as np
 from tedaudit.abilities import WritesOnce
 from tedaudit.attacks._fitting import Weights, fit
 from tedaudit.batches import Draws, Guesses
+from tedaudit.registry import is_foreign
 from tedaudit.retries import retry
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Draw, Floats, Guess, Observation, Rewrite
@@ -126,7 +127,9 @@ def make_rewrites(
         Draw(texts[pick], epsilon, derive(_SEED, "rewrite", texts[pick], number))
         for number, pick in enumerate(picks.tolist())
     ]
-    order = sorted(range(count), key=lambda i: draws[i].text)  # draws of the same text together: cheaper
+    order = list(range(count))
+    if not is_foreign(mechanism):
+        order.sort(key=lambda i: draws[i].text)  # draws of the same text together: cheaper
     batch = Draws.of([draws[i] for i in order])
     made = retry(partial(mechanism.rewrite, batch), mechanism.card.name)
     rewrites = dict(zip(order, made, strict=True))

@@ -44,6 +44,8 @@ class Job:
     common: Mapping[str, Any]  # corpus and seed
     practice: str = ""  # a hash of the texts that attacks practise on
     bulky: bool = False  # whether rewrites carry a latent, too large to read from all over the disk
+    shuffled: bool = False  # whether draws reach the mechanism in random order: it runs code of others
+    is_seeded: bool | None = None  # whether code of its user takes a seed; None if there is no such code
 
     @property
     def plan(self) -> Plan:

@@ -1,4 +1,4 @@
-"""Cuts the work of a job into chunks: spans of rows, rewriting by text, guessing by table."""
+"""Cuts the work of a job into chunks: spans of rows, rewriting by text or shuffled, guessing by table."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,9 @@ from tedaudit.execution.jobs import Job
 from tedaudit.execution.preparation import PreparedAudit
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, make_draws, tie_keys
+from tedaudit.seeding import derive, uniforms
 from tedaudit.store.rewrites import RewriteTable
+from tedaudit.types import Floats
 
 _SPAN = 1 << 18  # rows that are rewritten in the order of their texts,
 _SPAN_BYTES = 100 * 1024 * 1024  # as far as their rewrites stay in a table's memory
@@ -33,7 +35,8 @@ def cut_rewriting(
     """Yield the rewriting that is missing, in pieces of one block's size.
 
     Within a span rows go by text: what a mechanism does for all draws of a text, whatever their noise,
-    it then does once in a span and not once in a block.
+    it then does once in a span and not once in a block. Code of others may remember what it was called
+    with, so its draws are shuffled within each block: their order tells nothing of the texts.
     """
     size = audit.spec.block_size
     for span in spans(job, audit):
@@ -49,7 +52,11 @@ def cut_rewriting(
             epsilons = np.repeat(
                 [float(epsilon) for epsilon in by_epsilon], list(map(len, by_epsilon.values()))
             )
-            wanted = Wanted(source[which], replicate[which], epsilons).sort()
+            wanted = Wanted(source[which], replicate[which], epsilons)
+            if job.shuffled:
+                wanted = wanted.rows(np.argsort(_toss(job, audit, span, by_epsilon), kind="stable"))
+            else:
+                wanted = wanted.sort()
             draws = make_draws(audit.corpus.texts, wanted, audit.spec.seed)
             if start + size < len(order):
                 piece = Piece(wanted, len(rows), span.start)
@@ -58,15 +65,28 @@ def cut_rewriting(
             yield piece, RewriteChunk(job.reference, draws)
 
 
+def _toss(
+    job: Job, audit: PreparedAudit, span: range, rows: Mapping[Nominal, npt.NDArray[np.int64]]
+) -> Floats:
+    """Return a coin for each of these rows of a span; it is the row's own, whatever else is missing."""
+    purpose = (audit.spec.seed, "order", job.plan_name)
+    coins = [
+        uniforms([derive(*purpose, epsilon.name)], len(span), span.start)[0][chosen]
+        for epsilon, chosen in rows.items()
+    ]
+    return np.concatenate(coins)
+
+
 def spans(job: Job, audit: PreparedAudit) -> Iterator[range]:
     """Yield the rows of a plan in spans: a block, so that there is something to see soon, then ever more.
 
     Rewrites of a span lie in the order of their texts and are read in the order of trials, so they must
-    fit into memory: a span is smaller if texts are long, and one block if there are latents.
+    fit into memory: a span is smaller if texts are long, and one block if there are latents, or if draws
+    are shuffled.
     """
     block, texts = audit.spec.block_size, audit.corpus.texts
     room = _SPAN_BYTES // (256 + 2 * sum(map(len, texts)) // len(texts))  # tokens, and a text like its source
-    largest = block if job.bulky else max(block, min(_SPAN, room) // block * block)
+    largest = block if job.bulky or job.shuffled else max(block, min(_SPAN, room) // block * block)
     start, size = 0, block
     while start < len(job.plan):
         stop = min(start + size, len(job.plan))

@@ -9,14 +9,21 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
 
-from tedaudit.abilities import BringsTexts, HasLatent, HasOwnEpsilons, KnowsMechanism, Practises
+from tedaudit.abilities import (
+    BringsTexts,
+    CallsUserCode,
+    HasLatent,
+    HasOwnEpsilons,
+    KnowsMechanism,
+    Practises,
+)
 from tedaudit.corpora._assemble import assemble
 from tedaudit.errors import CorpusError, RunDirectoryError, SpecError
 from tedaudit.execution.jobs import Job, PreparedAttack
 from tedaudit.execution.planner import Planner
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import SAMPLING
-from tedaudit.registry import Reference, build, describe_object, determinants, model_uses
+from tedaudit.registry import Reference, build, describe_object, determinants, is_foreign, model_uses
 from tedaudit.spec.model import AuditSpec, MechanismSpec, PluginSpec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Corpus, Mechanism, Split
@@ -57,10 +64,17 @@ class PreparedAudit:
                 info["looks"].append(len(job.plan))
         self._write_manifest(manifest["plans"], manifest["models"])
 
+    def note_repeats(self, label: str, repeats: Mapping[str, Any]) -> None:
+        """Note whether a function gave the same outputs when it was called again."""
+        if repeats["calls"]:
+            manifest = self.store.manifest()
+            manifest["repeats"][label] = dict(repeats)
+            self._write_manifest(manifest["plans"], manifest["models"])
+
     def _write_manifest(self, plans: Mapping[str, Any], old_models: Sequence[Mapping[str, str]]) -> None:
         users = {(model["used_by"], model["part"]) for model in self.models}
         others = [model for model in old_models if (model["used_by"], model["part"]) not in users]
-        notes = self.store.manifest().get("format_notes", []) if self.store.exists() else []
+        kept = self.store.manifest() if self.store.exists() else {}
         self.store.write_manifest(
             {
                 "name": self.spec.name,
@@ -75,7 +89,8 @@ class PreparedAudit:
                 },
                 "plans": plans,
                 "models": [*others, *self.models],
-                "format_notes": notes,
+                "format_notes": kept.get("format_notes", []),
+                "repeats": kept.get("repeats", {}),
                 "machine": _machine(),
             }
         )
@@ -111,7 +126,8 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
             jobs.append(
                 Job(store, title, references[title], known, claims, planned,
                     {name: attacks[name] for name in fitting[title]}, common, _hash(practice),
-                    isinstance(mechanism, HasLatent))
+                    isinstance(mechanism, HasLatent), is_foreign(mechanism),
+                    mechanism.is_seeded if isinstance(mechanism, CallsUserCode) else None)
             )  # fmt: skip
     for job in jobs:
         job.check_tables()

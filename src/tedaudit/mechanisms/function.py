@@ -42,6 +42,10 @@ class Function:
     Whatever the function raises, or returns in place of a text, is an output: a failed rewrite, whose code
     attacks may see. Errors of the machine or the network (`tedaudit.retries.is_infrastructure` lists them)
     are none: the call is tried again, and if that does not help the run stops; it can be resumed.
+
+    Bounds assume that no call depends on another. Calls come in an order that tells nothing of the texts, and
+    at the end of a run some are made again: if a function that takes a seed then gives other outputs, the
+    report says so.
     """
 
     function: str | Callable[..., Any]
@@ -88,6 +92,11 @@ class Function:
             return {}
         return {"function source": hashlib.sha256(source.encode()).hexdigest()[:16]}
 
+    @property
+    def is_seeded(self) -> bool:
+        """Whether the function takes a seed."""
+        return bool(self._accepts & _SEEDS)
+
     def for_adversary(self) -> "Function":
         """Return the function with seeds that no audited draw has."""
         own = copy(self)
@@ -100,7 +109,7 @@ class Function:
             return Rewrites.of([self._call_on_text(draw) for draw in draws])
         calls: dict[float, list[int]] = {}  # one per epsilon; a seed makes every draw its own call
         for row, draw in enumerate(draws):
-            calls.setdefault(row if self._accepts & _SEEDS else draw.epsilon, []).append(row)
+            calls.setdefault(row if self.is_seeded else draw.epsilon, []).append(row)
         rewrites: dict[int, Rewrite] = {}
         for rows in calls.values():
             rewrites.update(zip(rows, self._call_on_list([draws[row] for row in rows]), strict=True))

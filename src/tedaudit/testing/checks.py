@@ -71,7 +71,7 @@ def check_mechanism(
 
     def ask(what: str, rows: Sequence[int], size: int, form: Form) -> Sequence[Any]:
         reference = Reference("mechanism", name, live=plugin)
-        return subject.perform(what, FormedRewriteChunk(reference, draws[list(rows)], form), size)
+        return subject.perform(what, FormedRewriteChunk(reference, draws[list(rows)], form=form), size)
 
     def check(row: int, rewrite: Rewrite) -> None:
         _check_rewrite(
