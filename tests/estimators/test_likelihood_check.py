@@ -77,6 +77,7 @@ def test_ties_are_left_out_and_losses_above_30_weigh_no_more():
     with_ties = np.concatenate([losses, ties]), np.concatenate([right, ties == 1])
     assert calibration_p(*with_ties, 1) == calibration_p(losses, right, 1)
     assert calibration_p(ties, ties == 0, 1) == 1
+    assert calibration_p([*losses, 1e30], [*right, False], 1) > 0.001  # one wrong guess weighs 30 at most
     high = np.full(20, 40.0)
     assert calibration_p(np.concatenate([losses, high]), np.concatenate([right, high > 0]), 1) > 0.001
     assert calibration_p(np.concatenate([losses, 1e30 * high]), np.concatenate([right, high < 0]), 1) < 0.001
