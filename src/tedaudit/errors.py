@@ -39,6 +39,10 @@ class RunDirectoryError(TedauditError):
     """A run directory that does not fit what is asked of it, or a damaged file in it."""
 
 
+class RunInUseError(RunDirectoryError):
+    """A run directory that another process is writing to."""
+
+
 def join_names(names: Iterable[str]) -> str:
     """Return names as one readable, sorted list."""
     return ", ".join(sorted(names)) or "(none)"

@@ -125,6 +125,16 @@ def build(reference: Reference) -> Any:
     return plugin(**params)
 
 
+def is_standard(plugin: Any) -> bool:
+    """Return whether a plug-in is built in and has default settings."""
+    kind = type(plugin)
+    is_own = kind.__module__.startswith(tuple(f"tedaudit.{folder}." for folder in _FOLDERS.values()))
+    try:
+        return is_own and bool(plugin == kind())
+    except TypeError:  # a field without a default
+        return False
+
+
 def cards(kind: Kind) -> list[Card]:
     """Return the cards of all plug-ins of a kind, in order of name."""
     return [find(kind, name).card for name in names(kind)]

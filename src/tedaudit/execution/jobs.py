@@ -21,6 +21,7 @@ class PreparedAttack:
     determinants: Mapping[str, Any]
     knows_mechanism: bool
     own_rewrites: int = 0
+    standard: bool = True  # built in, with default settings: it cannot have been made from what was seen
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ class Job:
         if prepared.own_rewrites:
             determinants["practice"] = self.practice
             about["own_rewrites"] = prepared.own_rewrites
+        if self.planned.seen and not prepared.standard:
+            about["seen_before"] = self.planned.seen  # said of a new table only: a stored one keeps its own
         folder = self.store.guesses_folder(self.plan_name, self.label, epsilon, attack)
         return TableDefinition(folder, determinants, about)
 

@@ -16,9 +16,10 @@ from tedaudit.execution.jobs import Job, PreparedAttack
 from tedaudit.execution.planner import Planner
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import SAMPLING
-from tedaudit.registry import Reference, build, describe_object, determinants, model_uses
+from tedaudit.registry import Reference, build, describe_object, determinants, is_standard, model_uses
 from tedaudit.spec.model import AuditSpec, MechanismSpec, PluginSpec
 from tedaudit.store.directory import RunDirectory
+from tedaudit.store.looks import earlier_looks, note_look
 from tedaudit.types import Corpus, Mechanism, Split
 from tedaudit.version import __version__
 
@@ -48,19 +49,15 @@ class PreparedAudit:
             self.store.write_plan(job.plan_name, job.plan, job.plan_key)
         self._write_manifest({**old["plans"], **self.plans}, old.get("models", ()))
 
-    def note_looks(self) -> None:
-        """Note that results were seen at this number of rows: an extension is then an optional one."""
-        manifest = self.store.manifest()
-        for job in self.jobs:
-            info = manifest["plans"][job.plan_name]
-            if job.attacks and len(job.plan) not in info["looks"]:
-                info["looks"].append(len(job.plan))
-        self._write_manifest(manifest["plans"], manifest["models"])
+    def note_look(self) -> None:
+        """Note that results are seen now: an extension is then an optional one."""
+        self.store.write_manifest(note_look(self.store, self.store.manifest()))
 
     def _write_manifest(self, plans: Mapping[str, Any], old_models: Sequence[Mapping[str, str]]) -> None:
         users = {(model["used_by"], model["part"]) for model in self.models}
         others = [model for model in old_models if (model["used_by"], model["part"]) not in users]
-        notes = self.store.manifest().get("format_notes", []) if self.store.exists() else []
+        is_new = not self.store.exists()
+        notes = [] if is_new else self.store.manifest().get("format_notes", [])
         self.store.write_manifest(
             {
                 "name": self.spec.name,
@@ -74,6 +71,7 @@ class PreparedAudit:
                     "notes": list(self.corpus.notes),
                 },
                 "plans": plans,
+                "looks": [] if is_new else earlier_looks(self.store),
                 "models": [*others, *self.models],
                 "format_notes": notes,
                 "machine": _machine(),
@@ -126,8 +124,9 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
 def _prepare_attack(reference: Reference, attack: Any) -> PreparedAttack:
     own_rewrites = attack.own_rewrites if isinstance(attack, Practises) else 0
     return PreparedAttack(
-        reference, attack.card, determinants(attack), isinstance(attack, KnowsMechanism), own_rewrites
-    )
+        reference, attack.card, determinants(attack), isinstance(attack, KnowsMechanism), own_rewrites,
+        is_standard(attack),
+    )  # fmt: skip
 
 
 def _encoder_model(spec: AuditSpec, planner: Planner) -> list[dict[str, str]]:

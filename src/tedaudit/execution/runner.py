@@ -50,7 +50,7 @@ def executed(spec: AuditSpec, engine: Engine, progress: Progress) -> Iterator[Ru
         meter = _Meter(progress, total)
         for job in audit.jobs:
             _JobRun(job, audit, engine, meter).run()
-        audit.note_looks()
+        audit.note_look()
         yield audit.store
 
 
