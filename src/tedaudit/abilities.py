@@ -50,6 +50,23 @@ class Practises(Protocol):
 
 
 @runtime_checkable
+class CallsUserCode(Protocol):
+    """A mechanism that calls code of its user, of which nobody knows what it remembers between calls.
+
+    Its noise may come from less than the whole key of a draw, or from elsewhere.
+    """
+
+    @property
+    def is_seeded(self) -> bool:
+        """Whether the code is told which noise to use, so that a repeated call should repeat its output."""
+        ...
+
+    def for_adversary(self) -> Any:
+        """Return the mechanism as attacks meet it: its rewrites share no noise with audited ones."""
+        ...
+
+
+@runtime_checkable
 class HasLatent(Protocol):
     """A mechanism that adds noise to a vector and releases what a decoder makes of it."""
 

@@ -23,6 +23,10 @@ class ContractError(TedauditError):
     """A plug-in that broke its contract: wrong length, wrong type, scores that are not numbers."""
 
 
+class InfrastructureError(TedauditError):
+    """The machine or the network failed several times in a row: that is no output, so no attack sees it."""
+
+
 class CorpusError(TedauditError):
     """Texts that cannot be read or cannot be audited."""
 

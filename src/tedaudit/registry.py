@@ -18,7 +18,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tedaudit.abilities import HasFingerprint, UsesModels
+from tedaudit.abilities import CallsUserCode, HasFingerprint, UsesModels
 from tedaudit.errors import PluginError, SpecError, did_you_mean, join_names
 from tedaudit.types import Card
 
@@ -196,6 +196,11 @@ def model_uses(user: str, plugin: Any, known: Mapping[str, Any]) -> list[dict[st
         }
         for use in plugin.models()
     ]  # fmt: skip
+
+
+def is_foreign(plugin: Any) -> bool:
+    """Return whether a plug-in runs code of others, whose calls may depend on each other."""
+    return isinstance(plugin, CallsUserCode) or not type(plugin).__module__.startswith("tedaudit.")
 
 
 def describe_object(value: object) -> str:

@@ -41,6 +41,13 @@ def _count(name, secret, choice, failed=()):
     return find_estimator(name).count(_plan(secret), _choices(choice, failed), 2)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_failed_rewrites_are_counted_whether_they_were_answered_or_not(name):
+    counts = _count(name, [0, 1, 0, 1, 0, 1], [0, -1, 0, -1, 1, 1], failed=[0, 1, 4])
+    assert (counts.failed, counts.unusable, sum(counts.answered)) == (3, 1, 4)
+    assert (counts.correct, counts.guesses) == (3, 6)
+
+
 # --- what each of them offers
 
 

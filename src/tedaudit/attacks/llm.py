@@ -95,7 +95,7 @@ class LLM:
         """Make examples of the mechanism's rewrites if `shots` asks for any."""
         if self.shots and (mechanism, epsilon) != self._met:
             examples = make_rewrites(mechanism, epsilon, self._texts, self.shots)
-            pairs = tuple((text, rewrite.text) for text, rewrite in examples)
+            pairs = tuple((text, rewrite.text) for text, rewrite in examples if not rewrite.error)
             self._style = Style(self.longest, pairs, self.template)
             self._met = (mechanism, epsilon)
 

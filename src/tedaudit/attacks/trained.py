@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tedaudit.attacks._fitting import Weights
-from tedaudit.attacks._practice import Practice, explain_unfit, guess_with_weights
+from tedaudit.attacks._practice import Learnt, Practice, explain_unfit
 from tedaudit.attacks._similarity import Similarity
 from tedaudit.batches import Guesses
 from tedaudit.errors import SpecError
@@ -34,10 +33,12 @@ class Trained:
         name="trained",
         summary="A pair scorer fitted on the adversary's own rewrites of other texts.",
         departures=("not in the paper: the adversary practises on the mechanism before it guesses",),
+        sees=("text", "error"),
+        version=2,
     )
     _similarities: tuple[Similarity, ...] = field(default=(), init=False, repr=False, compare=False)
     _practice: Practice = field(init=False, repr=False, compare=False)
-    _weights: Weights | None = field(default=None, init=False, repr=False, compare=False)
+    _learnt: Learnt = field(default_factory=Learnt, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.rewrites < 20:
@@ -68,11 +69,11 @@ class Trained:
 
     def meet(self, mechanism: Any, epsilon: float) -> None:
         """Rewrite texts at this epsilon and learn from them, once."""
-        self._weights = self._practice.weights(mechanism, epsilon)
+        self._learnt = self._practice.learn(mechanism, epsilon)
 
     def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Score candidates by what was learnt."""
-        return guess_with_weights(self._weights, self._compute_features(seen))
+        return self._practice.guess(self._learnt, seen)
 
     def models(self) -> Sequence[ModelUse]:
         """Name the encoder, if it is a trained one."""

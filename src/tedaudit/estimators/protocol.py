@@ -38,7 +38,9 @@ class Counts:
     """What an estimator needs of the complete trials.
 
     `right` counts right guesses by the place of the row in its trial: one number if a trial has one row,
-    two if both candidates are rewritten. A row without a usable answer is not right.
+    two if both candidates are rewritten. A row without a usable answer is not right. `failed` counts failed
+    rewrites, `unusable` those of the others that got no usable answer, and `answered` the rows for which a
+    source was named, by place: an attack that sees error codes may name one for a failed rewrite.
     """
 
     trials: int
@@ -46,7 +48,7 @@ class Counts:
     candidates: int
     unusable: int = 0
     failed: int = 0
-    answered: tuple[int, ...] | None = None  # rows with a usable answer, by place; None: all of them
+    answered: tuple[int, ...] | None = None  # None: all rows
 
     @property
     def correct(self) -> int:

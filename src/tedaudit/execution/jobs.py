@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from tedaudit.execution.planner import PlannedTrials
 from tedaudit.nominal import Nominal
 from tedaudit.registry import Reference
@@ -23,6 +26,10 @@ class PreparedAttack:
     own_rewrites: int = 0
     standard: bool = True  # built in, with default settings: it cannot have been made from what was seen
 
+    def withheld(self, failed: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Return which rewrites the attack is not given: the failed ones, unless it sees their codes."""
+        return np.zeros_like(failed) if "error" in self.card.sees else failed
+
 
 @dataclass(frozen=True)
 class Job:
@@ -38,6 +45,8 @@ class Job:
     common: Mapping[str, Any]  # corpus and seed
     practice: str = ""  # a hash of the texts that attacks practise on
     bulky: bool = False  # whether rewrites carry a latent, too large to read from all over the disk
+    shuffled: bool = False  # whether draws reach the mechanism in random order: it runs code of others
+    is_seeded: bool | None = None  # whether code of its user takes a seed; None if there is no such code
 
     @property
     def plan(self) -> Plan:

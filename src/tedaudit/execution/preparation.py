@@ -9,14 +9,29 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import Any
 
-from tedaudit.abilities import BringsTexts, HasLatent, HasOwnEpsilons, KnowsMechanism, Practises
+from tedaudit.abilities import (
+    BringsTexts,
+    CallsUserCode,
+    HasLatent,
+    HasOwnEpsilons,
+    KnowsMechanism,
+    Practises,
+)
 from tedaudit.corpora._assemble import assemble
 from tedaudit.errors import CorpusError, RunDirectoryError, SpecError
 from tedaudit.execution.jobs import Job, PreparedAttack
 from tedaudit.execution.planner import Planner
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import SAMPLING
-from tedaudit.registry import Reference, build, describe_object, determinants, is_standard, model_uses
+from tedaudit.registry import (
+    Reference,
+    build,
+    describe_object,
+    determinants,
+    is_foreign,
+    is_standard,
+    model_uses,
+)
 from tedaudit.spec.model import AuditSpec, MechanismSpec, PluginSpec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.looks import earlier_looks, note_look
@@ -53,11 +68,17 @@ class PreparedAudit:
         """Note that results are seen now: an extension is then an optional one."""
         self.store.write_manifest(note_look(self.store, self.store.manifest()))
 
+    def note_repeats(self, label: str, repeats: Mapping[str, Any]) -> None:
+        """Note whether a function gave the same outputs when it was called again."""
+        if repeats["calls"]:
+            manifest = self.store.manifest()
+            manifest["repeats"][label] = dict(repeats)
+            self._write_manifest(manifest["plans"], manifest["models"])
+
     def _write_manifest(self, plans: Mapping[str, Any], old_models: Sequence[Mapping[str, str]]) -> None:
         users = {(model["used_by"], model["part"]) for model in self.models}
         others = [model for model in old_models if (model["used_by"], model["part"]) not in users]
-        is_new = not self.store.exists()
-        notes = [] if is_new else self.store.manifest().get("format_notes", [])
+        kept = self.store.manifest() if self.store.exists() else {}
         self.store.write_manifest(
             {
                 "name": self.spec.name,
@@ -71,9 +92,10 @@ class PreparedAudit:
                     "notes": list(self.corpus.notes),
                 },
                 "plans": plans,
-                "looks": [] if is_new else earlier_looks(self.store),
+                "looks": earlier_looks(self.store) if kept else [],
                 "models": [*others, *self.models],
-                "format_notes": notes,
+                "format_notes": kept.get("format_notes", []),
+                "repeats": kept.get("repeats", {}),
                 "machine": _machine(),
             }
         )
@@ -109,7 +131,8 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
             jobs.append(
                 Job(store, title, references[title], known, claims, planned,
                     {name: attacks[name] for name in fitting[title]}, common, _hash(practice),
-                    isinstance(mechanism, HasLatent))
+                    isinstance(mechanism, HasLatent), is_foreign(mechanism),
+                    mechanism.is_seeded if isinstance(mechanism, CallsUserCode) else None)
             )  # fmt: skip
     for job in jobs:
         job.check_tables()
