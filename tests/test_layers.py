@@ -10,7 +10,18 @@ import tedaudit
 
 SOURCE = Path(tedaudit.__file__).parent
 LEVELS = (
-    ("version", "errors", "types", "nominal", "seeding", "batches", "abilities", "readers", "registry"),
+    (
+        "version",
+        "errors",
+        "extras",
+        "types",
+        "nominal",
+        "seeding",
+        "batches",
+        "abilities",
+        "readers",
+        "registry",
+    ),
     ("estimators", "plans", "inference"),
     ("corpora", "mechanisms", "attacks"),
     ("spec", "store"),

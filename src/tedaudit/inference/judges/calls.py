@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from tedaudit.errors import ModelError
+from tedaudit.extras import require
 from tedaudit.inference.judges.address import KEYS, hide_address, read_key, split_backend
 from tedaudit.inference.judges.base import Service
 from tedaudit.inference.loopback import is_loopback
@@ -61,13 +62,9 @@ class Caller:
     """One server; safe to use from several threads."""
 
     def __init__(self, backend: str, service: Service) -> None:
-        try:
-            import httpx
-        except ImportError as error:
-            raise ModelError(
-                f"'{hide_address(backend)}' needs httpx, which is not installed. Install it with: "
-                "pip install 'tedaudit[judge]'."
-            ) from error
+        require(f"'{hide_address(backend)}'", "httpx")
+        import httpx
+
         self.model, self.url = split_backend(backend)
         self._service = service
         self._key = read_key()
