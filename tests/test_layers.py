@@ -13,6 +13,7 @@ LEVELS = (
     (
         "version",
         "errors",
+        "extras",
         "types",
         "nominal",
         "seeding",

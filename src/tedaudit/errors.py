@@ -4,11 +4,23 @@ Every message names the thing, the value, what is allowed and the next step.
 """
 
 import difflib
+import re
 from collections.abc import Iterable
+
+_LOGIN = re.compile(r"(\w+://)[^/\s]+@")
+_SECRET = re.compile(
+    r"([?&#;][\w.-]*(?:key|token|secret|passw|pwd|auth|sig)[\w.-]*=)[^&\s'\"]+", re.IGNORECASE
+)
 
 
 class TedauditError(Exception):
-    """Anything that wrong input or a damaged file can cause; the command line exits with 2."""
+    """Anything that wrong input or a damaged file can cause; the command line exits with 2.
+
+    Messages quote settings and are copied into issues: keys in addresses are hidden in all of them.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(hide_keys(message))
 
 
 class SpecError(TedauditError):
@@ -45,6 +57,11 @@ class RunDirectoryError(TedauditError):
 
 class RunInUseError(RunDirectoryError):
     """A run directory that another process is writing to."""
+
+
+def hide_keys(text: str) -> str:
+    """Return a text without the users, passwords and keys in its addresses."""
+    return _SECRET.sub(r"\1***", _LOGIN.sub(r"\1***@", text))
 
 
 def join_names(names: Iterable[str]) -> str:

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from tedaudit.abilities import CallsUserCode, HasFingerprint, UsesModels
 from tedaudit.errors import PluginError, SpecError, did_you_mean, join_names
+from tedaudit.extras import name_needs
 from tedaudit.types import Card
 
 Kind = Literal["mechanism", "attack", "corpus"]
@@ -168,12 +169,14 @@ def determinants(plugin: Any) -> dict[str, Any]:
 
     A field whose metadata says `incidental`, such as the device, may change between runs.
     """
-    known: dict[str, Any] = {"name": plugin.card.name, "version": plugin.card.version}
+    card: Card = plugin.card
+    known: dict[str, Any] = {"name": card.name, "version": card.version}
     parts = fields(plugin) if is_dataclass(plugin) else ()
     for key in [part.name for part in parts if part.init and not part.metadata.get("incidental")]:
         known[key] = _describe_value(getattr(plugin, key))
     if isinstance(plugin, HasFingerprint):
-        known.update(plugin.fingerprint())
+        with name_needs(known["name"], card.needs):  # the first time that a model is loaded
+            known.update(plugin.fingerprint())
     return known
 
 

@@ -46,6 +46,7 @@ class LLM:
     attempts: int = field(default=6, metadata=_INCIDENTAL)
     card: ClassVar[Card] = Card(
         name="llm",
+        needs=("models",),
         summary="A language model reads the rewrite and the candidates and names the source.",
         paper="TeDA: Beyond Theoretical Bounds (Li et al.), section 3.1 and the prompt of its appendix",
         departures=(
@@ -151,7 +152,9 @@ class LLM:
         k = len(observation.candidates)
         scores, usable = np.zeros(k), True
         for order, answer in zip(orders, answers, strict=True):
-            if self.reading == "generate":
+            if answer is None:  # the question failed for good
+                usable = False
+            elif self.reading == "generate":
                 named = read_answer(answer, k)
                 usable = usable and named is not None
                 if named is not None:
@@ -170,10 +173,16 @@ class LLM:
             for text in observation.candidates
         ]
         answers = iter(self._find_answers(questions))
-        return [Guess(np.array([next(answers)[0] for _ in observation.candidates])) for observation in seen]
+        told = [[next(answers) for _ in observation.candidates] for observation in seen]
+        return [
+            Guess(np.zeros(len(scores)), usable=False)
+            if any(score is None for score in scores)  # a question failed for good
+            else Guess(np.array([score[0] for score in scores]))
+            for scores in told
+        ]
 
     def _find_answers(self, questions: Sequence[Question]) -> list[Any]:
-        """Return an answer per question; questions that were asked before are not asked again."""
+        """Return an answer per question, None if it failed; what was asked before is not asked again."""
         new = [question for question in dict.fromkeys(questions) if question not in self._known]
         fresh = dict(zip(new, self._ask(new), strict=True)) if new else {}
         answers = [fresh[q] if q in fresh else self._known[q] for q in questions]
@@ -188,9 +197,13 @@ class LLM:
         if self.reading == "generate":
             return list(judge.answer(prompts, self.max_tokens))
         scored = judge.score(prompts, [endings for _, endings in questions])
-        if self.reading == "likelihood" and self.normalise:
-            return [scores.log_probabilities / np.maximum(scores.tokens, 1) for scores in scored]
-        return [scores.log_probabilities for scores in scored]
+        by_token = self.reading == "likelihood" and self.normalise
+        return [
+            None
+            if scores is None
+            else scores.log_probabilities / (np.maximum(scores.tokens, 1) if by_token else 1)
+            for scores in scored
+        ]
 
     def _load_judge(self) -> Judge:
         if self._loaded is None:

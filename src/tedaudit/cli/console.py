@@ -14,6 +14,7 @@ from tedaudit.estimators import Bound
 from tedaudit.execution.runner import Progress
 from tedaudit.experiments.outcome import Outcome
 from tedaudit.experiments.outcome import format_cell as cell_text
+from tedaudit.extras import install, missing_extras
 from tedaudit.reports import comparison_table
 from tedaudit.reports.figures import figures_missing
 from tedaudit.reports.headline import headlines
@@ -153,7 +154,9 @@ def show_cards(cards: Sequence[tuple[Card, Sequence[str]]]) -> None:
     out = console()
     for card, parameters in cards:
         out.print(Text.assemble((card.name, "bold"), f"  {card.summary}"))
-        details = [("paper", card.paper), ("claim", card.claim), ("takes", ", ".join(parameters))]
+        missing = missing_extras(card.needs)
+        details = [("not installed", install(missing) if missing else "")]
+        details += [("paper", card.paper), ("claim", card.claim), ("takes", ", ".join(parameters))]
         details += [("note", departure) for departure in card.departures]
         for name, value in details:
             if value:

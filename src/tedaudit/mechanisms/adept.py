@@ -38,6 +38,7 @@ class Adept(Latent):
     empty_text: str = ""
     card: ClassVar[Card] = Card(
         name="adept",
+        needs=("models",),
         summary="Noise on the clipped sentence vector of an LSTM auto-encoder, decoded greedily.",
         paper="Krishna, Gupta and Dupuy 2021 (EACL); as released by Igamberdiev and Habernal 2023",
         claim="epsilon and delta for the whole text",

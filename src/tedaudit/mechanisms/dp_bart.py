@@ -45,6 +45,7 @@ class DPBart(Latent):
     beams: int = 3
     card: ClassVar[Card] = Card(
         name="dp-bart",
+        needs=("models",),
         summary="Noise on the clipped encoder output of BART, decoded by beam search.",
         paper="Igamberdiev and Habernal 2023 (Findings of ACL)",
         claim="epsilon and delta for the whole text",

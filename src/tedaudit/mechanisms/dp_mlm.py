@@ -57,6 +57,7 @@ class DPMLM:
     released_range: ClassVar[tuple[float, float]] = (-3.2093127, 16.304797887802124)
     card: ClassVar[Card] = Card(
         name="dp-mlm",
+        needs=("models",),
         summary="Word by word from a masked language model, every word by the exponential mechanism.",
         paper="Meisenbacher, Chevli, Vladika and Matthes 2024 (Findings of ACL)",
         claim="epsilon per word, each draw in the whole text: n words cost n epsilon",

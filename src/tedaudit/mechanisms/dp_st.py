@@ -85,6 +85,7 @@ class DPST:
     _known_triples: dict[str, Floats] = field(init=False, repr=False, compare=False, default_factory=dict)
     card: ClassVar[Card] = Card(
         name="dp-st",
+        needs=("models", "triples"),
         summary="Triples replaced with public ones (exponential mechanism), turned into text by a model.",
         paper="Meisenbacher et al. 2025; release sjmeis/DPST 4367fda",
         claim="epsilon for the whole document, split evenly over its triples",

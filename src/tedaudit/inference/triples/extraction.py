@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
 from tedaudit.errors import ModelError, SpecError
+from tedaudit.extras import require
 from tedaudit.inference.loading import resolve
 from tedaudit.inference.loopback import is_loopback
 from tedaudit.inference.triples.clauses import extract_triples
@@ -152,13 +153,10 @@ class OpenIEExtractor:
 
 
 def _load_pipeline(name: str) -> Any:
-    try:
-        import spacy
-    except ImportError as error:
-        raise ModelError(
-            f"The extractor 'spacy:{name}' needs spaCy, which is not installed. Install it with: "
-            "pip install 'spacy>=3.8'; or use a CoreNLP server: openie:http://localhost:9000."
-        ) from error
+    server = "or use a CoreNLP server: openie:http://localhost:9000"
+    require(f"The extractor 'spacy:{name}'", "spacy", instead=server)
+    import spacy
+
     try:
         nlp = spacy.load(Path(name).expanduser() if Path(name).expanduser().is_dir() else name)
     except (OSError, ValueError) as error:
