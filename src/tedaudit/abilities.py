@@ -64,10 +64,14 @@ class HasLatent(Protocol):
 
 @runtime_checkable
 class HasLikelihood(Protocol):
-    """A mechanism that knows how probable the tokens that it draws are."""
+    """A mechanism that knows how probable what it releases is.
+
+    The `tokens` of its rewrites say all that is released: the text follows from them alone. A word that is
+    kept, a letter's case that is copied and a length that depends on the input are part of them.
+    """
 
     def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
-        """Return the log-probability of drawing these tokens from each candidate."""
+        """Return the log-probability that each candidate releases these tokens; -inf if it cannot."""
         ...
 
 

@@ -25,6 +25,7 @@ from tedaudit.plans.plans import make_plan
 from tedaudit.plans.trials import Wanted, make_draws, tie_keys
 from tedaudit.registry import Reference
 from tedaudit.seeding import derive
+from tedaudit.testing.release import check_tokens_tell_all
 from tedaudit.testing.subject import (
     PRECISION,
     SEEN_PARTS,
@@ -101,6 +102,7 @@ def check_mechanism(
 
     rewrites = check_consistency(ask, check, descriptions, name, "the draw's key" if repeatable else "")
     _check_codes(name, draws, rewrites)
+    check_tokens_tell_all(name, plugin, rewrites)
     by_setting: dict[tuple[str, float], list[Rewrite]] = {}
     for draw, rewrite in zip(draws, rewrites, strict=True):
         by_setting.setdefault((draw.text, draw.epsilon), []).append(rewrite)
