@@ -21,7 +21,7 @@ ODD = (
     "<mask> hi <mask>",
 )
 FLAWS = {"length", "top_k", "overlong", "keep_stop_words", "keep_punctuation", "copy_case"} | {
-    "words", "pairs", "special_tokens", "sentences", "stop words",
+    "words", "pairs", "special_tokens", "sentences", "stop words", "clean_up",
 }  # fmt: skip
 PLAIN = ("My sister bought a red bicycle.", "she lost her keys in the park", "The doctor called in May!")
 SMALL = {"dp-prompt": {"max_tokens": 5}, "dp-paraphrase": {"max_tokens": 5}, "dp-mlm": {"slots": 6}}
