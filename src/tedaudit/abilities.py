@@ -53,12 +53,21 @@ class Practises(Protocol):
 class HasLatent(Protocol):
     """A mechanism that adds noise to a vector and releases what a decoder makes of it."""
 
-    def encode(self, texts: Sequence[str]) -> Array:
-        """Return the vector of each text before noise, as flat as a released one."""
+    def encode(self, texts: Sequence[str]) -> Sequence[Array] | Array:
+        """Return the vector of each text before noise, as flat as a released one; lengths may differ."""
         ...
 
-    def log_density(self, latent: Array, latents: Array, epsilon: float) -> Floats:
-        """Return the log density of a released vector around each of these."""
+    def log_density(self, latent: Array, latents: Sequence[Array] | Array, epsilon: float) -> Floats:
+        """Return the log density of a released vector around each of these; -inf if it cannot be."""
+        ...
+
+
+@runtime_checkable
+class ReleasesMore(Protocol):
+    """A mechanism with likelihoods or a latent that, with some settings, releases more than these tell."""
+
+    def beyond_likelihood(self) -> str:
+        """Return what a release tells that its likelihood does not know; an empty string if nothing."""
         ...
 
 
