@@ -12,7 +12,7 @@ from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.reports.table import post_processing_table
 from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult, Finding, post_processing
-from tedaudit.results.measures import Measures
+from tedaudit.results.measures import Measures, mean_posterior
 from tedaudit.results.reading import read_result
 from tedaudit.results.verdict import Decision, Verdict
 from tedaudit.store.directory import RunDirectory
@@ -123,3 +123,8 @@ def test_what_a_decoder_hides_is_shown_for_a_mechanism_without_an_epsilon_too():
     inner = found("internal", "latent similarity", 900, NO_EPSILON)
     shown = post_processing_table(result_of(inner, found("embedding", "cosine", 600, NO_EPSILON)))
     assert "| k2-lambda0 | latents | any |" in shown
+
+
+def test_a_row_without_a_likelihood_may_name_its_source():
+    scores = np.zeros((4, 2))
+    assert mean_posterior(scores, 2, np.array([True, True, True, False])) == pytest.approx(0.625)
