@@ -62,12 +62,12 @@ def test_a_function_that_fails_on_some_texts_is_found_leaking_by_attacks_that_se
     found = {row.attack: row for row in _audit(fails_on_long, ["lexical", TRAINED, ENSEMBLE])}
     blind = found["lexical"].counts
     assert blind.failed > 100
-    assert blind.answered == 300 - blind.failed
+    assert blind.answered == (300 - blind.failed,)
     assert found["lexical"].bound.lower == 0
     for name in ("trained", "ensemble"):
         counts = found[name].counts
         assert counts.failed == blind.failed
-        assert counts.answered == 300
+        assert counts.answered == (300,)
         assert within(counts.correct, 300, 3 / 4)  # right whenever one text of the two fails
         assert found[name].bound.lower > 0.5
 
@@ -76,7 +76,7 @@ def test_a_function_that_fails_on_some_texts_is_found_leaking_by_attacks_that_se
 def test_failures_that_do_not_depend_on_the_text_tell_nothing(function):
     for row in _audit(function, [TRAINED, ENSEMBLE]):
         assert row.counts.failed == 300 if function is fails_always else within(row.counts.failed, 300, 1 / 2)
-        assert row.counts.answered == 300
+        assert row.counts.answered == (300,)
         assert within(row.counts.correct, 300, 1 / 2)
 
 

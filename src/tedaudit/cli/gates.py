@@ -1,13 +1,15 @@
 """Gates: on which outcome of an audit a command ends with 1, for use in a test suite or a release."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tedaudit.errors import SpecError, did_you_mean
-from tedaudit.results.findings import AuditResult
 from tedaudit.results.verdict import GATES, Verdict, any_named, any_violation, strongest
+
+if TYPE_CHECKING:
+    from tedaudit.results.findings import AuditResult
 
 _FLAGS = [decision.flag for decision in GATES]
 FailOn = Annotated[
@@ -31,7 +33,7 @@ def check_gates(fail_on: Sequence[str] | None, fail_above: float | None) -> None
         raise SpecError(f"--fail-above is {fail_above}; it must be 0 or larger, such as 2.0.")
 
 
-def pass_gates(result: AuditResult, fail_on: Sequence[str] | None, fail_above: float | None) -> None:
+def pass_gates(result: "AuditResult", fail_on: Sequence[str] | None, fail_above: float | None) -> None:
     """Say how the gates came out, and exit with 1 if one of them failed."""
     claims = [claim.verdict for claim in result.claims]
     if fail_on and not claims and fail_above is None:
@@ -45,7 +47,7 @@ def pass_gates(result: AuditResult, fail_on: Sequence[str] | None, fail_above: f
         raise typer.Exit(1)
 
 
-def _summarise(result: AuditResult, limits: Sequence[Verdict]) -> list[Verdict]:
+def _summarise(result: "AuditResult", limits: Sequence[Verdict]) -> list[Verdict]:
     """Return what was decided on each mechanism at each epsilon, by all attacks and plans together."""
     by_output: dict[object, list[Verdict]] = {}
     for finding, verdict in zip(result, limits, strict=True):
@@ -53,7 +55,7 @@ def _summarise(result: AuditResult, limits: Sequence[Verdict]) -> list[Verdict]:
     return [strongest(verdicts) for verdicts in by_output.values()]
 
 
-def _describe_limit(result: AuditResult, limits: Sequence[Verdict], limit: float) -> None:
+def _describe_limit(result: "AuditResult", limits: Sequence[Verdict], limit: float) -> None:
     for finding, verdict in zip(result, limits, strict=True):
         if verdict.is_violation:
             _say(f"--fail-above {limit:g}: {finding.label}, {finding.attack}: {verdict.reason}.")
