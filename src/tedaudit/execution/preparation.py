@@ -212,6 +212,8 @@ def epsilons_of(spec: MechanismSpec, mechanism: Mechanism, general: Sequence[flo
         asked = mechanism.epsilons(asked)
     elif not asked:
         raise SpecError(f"'{spec.title}' needs an epsilon: give `epsilons` (or --epsilon), such as 1.")
+    elif 0 in asked:  # of a function it is the claim that nothing leaks
+        raise SpecError(f"'{spec.title}' cannot be run at epsilon 0: give one above 0, such as 0.01.")
     return [Nominal(epsilon) for epsilon in asked]
 
 
