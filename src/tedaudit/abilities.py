@@ -45,7 +45,7 @@ class Practises(Protocol):
         ...
 
     def practise_on(self, texts: Sequence[str]) -> None:
-        """Take in the texts: other than the audited ones if the corpus has any. Called before `meet`."""
+        """Take in the texts: no candidates if the corpus has enough others. Called before `meet`."""
         ...
 
 

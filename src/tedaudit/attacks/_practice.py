@@ -1,7 +1,8 @@
 """The adversary's own rewrites: the mechanism is public, so anybody can run it on texts and learn from it.
 
-The texts differ from the audited ones if the corpus has others (its other splits), and the keys are
-derived for this purpose alone, so that the noise of an audited draw is never repeated.
+The texts are no candidates if the corpus has enough others (in its other splits), else the candidates
+themselves, and the report says which. The keys are derived for this purpose alone, so that the noise of an
+audited draw is never repeated.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,8 @@
 """Add up the scores of several attacks, each weighted by its worth on this mechanism.
 
-Not in the paper. The weights are fitted on the adversary's own trials, disjoint from the audited
-ones, so that the sum is calibrated: its softmax is a probability.
+Not in the paper. The weights are fitted on the adversary's own trials, whose rewrites are none of the
+audited ones, so that the sum is calibrated: its softmax is a probability. Their texts are no candidates if
+the corpus has others, else the candidates themselves; the report says which.
 """
 
 import json
@@ -29,7 +30,10 @@ class Ensemble:
         name="ensemble",
         needs=("models",),
         summary="The scores of several attacks, weighted by the worth of each on this mechanism.",
-        departures=("not in the paper: weights are fitted on the adversary's own rewrites of other texts",),
+        departures=(
+            "not in the paper: weights are fitted on the adversary's own rewrites",
+            "of texts of other splits, or if there are too few, of the candidates, with keys of its own",
+        ),
         sees=("text", "tokens", "latent", "error"),
         version=2,
     )

@@ -1,7 +1,9 @@
-"""Learn from rewrites of other texts how this mechanism changes a text, then score candidates by it.
+"""Learn from rewrites of its own how this mechanism changes a text, then score candidates by it.
 
-Not in the paper. The mechanism is public, so the adversary rewrites its own texts at the audited
-epsilon and fits a pair scorer on them: similarity of embeddings and of words, and lengths.
+Not in the paper. The mechanism is public, so the adversary rewrites texts at the audited epsilon, with keys
+of its own, and fits a pair scorer on them: similarity of embeddings and of words, and lengths. The texts are
+no candidates if the corpus has others, else the candidates themselves; the report says which. If a rewrite
+failed, it also learns which texts fail.
 """
 
 import re
@@ -31,8 +33,11 @@ class Trained:
     rewrites: int = 500
     card: ClassVar[Card] = Card(
         name="trained",
-        summary="A pair scorer fitted on the adversary's own rewrites of other texts.",
-        departures=("not in the paper: the adversary practises on the mechanism before it guesses",),
+        summary="A pair scorer fitted on the adversary's own rewrites.",
+        departures=(
+            "not in the paper: the adversary practises on the mechanism before it guesses",
+            "on texts of other splits, or if there are too few, on the candidates, with keys of its own",
+        ),
         sees=("text", "error"),
         version=2,
     )

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.execution.planner import PlannedTrials
+from tedaudit.execution.practice import PracticeTexts
 from tedaudit.nominal import Nominal
 from tedaudit.registry import Reference
 from tedaudit.store.directory import RunDirectory
@@ -43,7 +44,7 @@ class Job:
     planned: PlannedTrials
     attacks: Mapping[str, PreparedAttack]
     common: Mapping[str, Any]  # corpus and seed
-    practice: str = ""  # a hash of the texts that attacks practise on
+    practice: PracticeTexts  # for attacks that try the mechanism themselves
     bulky: bool = False  # whether rewrites carry a latent, too large to read from all over the disk
     shuffled: bool = False  # whether draws reach the mechanism in random order: it runs code of others
     is_seeded: bool | None = None  # whether code of its user takes a seed; None if there is no such code
@@ -87,8 +88,8 @@ class Job:
         }  # fmt: skip
         about = {**rewrites.about, "plan": self.plan_name, "attack": attack, "score": prepared.card.score}
         if prepared.own_rewrites:
-            determinants["practice"] = self.practice
-            about["own_rewrites"] = prepared.own_rewrites
+            determinants["practice"] = self.practice.hash
+            about |= {"own_rewrites": prepared.own_rewrites, "practice": self.practice.description}
         if self.planned.seen and not prepared.standard:
             about["seen_before"] = self.planned.seen  # said of a new table only: a stored one keeps its own
         folder = self.store.guesses_folder(self.plan_name, self.label, epsilon, attack)

@@ -112,7 +112,7 @@ def cut_guessing(
         seen,
         job.reference if prepared.knows_mechanism else None,
         epsilon,
-        audit.practice if prepared.own_rewrites else (),
+        job.practice.texts if prepared.own_rewrites else (),
     )
 
 

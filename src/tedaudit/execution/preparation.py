@@ -5,7 +5,7 @@ import platform
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
@@ -21,6 +21,7 @@ from tedaudit.corpora._assemble import assemble
 from tedaudit.errors import CorpusError, RunDirectoryError, SpecError
 from tedaudit.execution.jobs import Job, PreparedAttack
 from tedaudit.execution.planner import Planner
+from tedaudit.execution.practice import choose_practice
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import SAMPLING
 from tedaudit.registry import (
@@ -38,8 +39,6 @@ from tedaudit.store.looks import earlier_looks, note_look
 from tedaudit.types import Corpus, Mechanism, Split
 from tedaudit.version import __version__
 
-_LEAST_PRACTICE, _MOST_PRACTICE = 50, 5_000  # texts
-
 
 @dataclass(frozen=True)
 class PreparedAudit:
@@ -53,7 +52,6 @@ class PreparedAudit:
     jobs: Sequence[Job]
     plugins: Mapping[str, Any]  # built already, by the identity of their reference
     models: Sequence[dict[str, str]] = ()  # which checkpoints are behind the results
-    practice: Sequence[str] = field(default=())  # texts for attacks that try the mechanism themselves
 
     def write(self) -> None:
         """Write corpus, plans and manifest."""
@@ -119,7 +117,7 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
     if old is not None:
         _check_corpus(old, corpus, spec)
     planner = Planner(spec, corpus, store, {} if old is None else old["plans"])
-    practice = practice_texts(corpus)
+    practice = choose_practice(corpus)
     common = {"corpus": corpus.fingerprint, "seed": spec.seed}
     jobs, models = [], []
     for title, mechanism in mechanisms.items():
@@ -130,7 +128,7 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
             planned = planner.plan(plan_spec, mechanism, title, grids[title])
             jobs.append(
                 Job(store, title, references[title], known, claims, planned,
-                    {name: attacks[name] for name in fitting[title]}, common, _hash(practice),
+                    {name: attacks[name] for name in fitting[title]}, common, practice,
                     isinstance(mechanism, HasLatent), is_foreign(mechanism),
                     mechanism.is_seeded if isinstance(mechanism, CallsUserCode) else None)
             )  # fmt: skip
@@ -141,7 +139,7 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
     models += _encoder_model(spec, planner)
     built = {reference.identity: mechanisms[title] for title, reference in references.items()}
     built |= {reference.identity: attackers[title] for title, reference in attack_references.items()}
-    return PreparedAudit(spec, store, corpus, seen, planner.infos, jobs, built, models, practice)
+    return PreparedAudit(spec, store, corpus, seen, planner.infos, jobs, built, models)
 
 
 def _prepare_attack(reference: Reference, attack: Any) -> PreparedAttack:
@@ -158,18 +156,6 @@ def _encoder_model(spec: AuditSpec, planner: Planner) -> list[dict[str, str]]:
     if weights is None:
         return []
     return [{"used_by": SAMPLING, "part": "encoder weights", "model": spec.encoder, "checksum": weights}]
-
-
-def practice_texts(corpus: Corpus) -> tuple[str, ...]:
-    """Return texts for an adversary to practise on: those of the other splits, or else the pool's own."""
-    pool = set(corpus.texts)
-    others = [text for split in corpus.splits.values() for text in split.texts if text not in pool]
-    distinct = tuple(dict.fromkeys(others))
-    return distinct[:_MOST_PRACTICE] if len(distinct) >= _LEAST_PRACTICE else corpus.texts[:_MOST_PRACTICE]
-
-
-def _hash(texts: Sequence[str]) -> str:
-    return Corpus("practice", {"train": Split(tuple(texts))}).fingerprint[:16]
 
 
 def _match(mechanisms: Mapping[str, Mechanism], attackers: Mapping[str, Any]) -> dict[str, list[str]]:

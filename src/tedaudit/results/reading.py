@@ -9,7 +9,7 @@ from tedaudit.nominal import Nominal
 from tedaudit.results.family import Family, Row
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.measures import Measures, Shares, attack_measures, best_cosine, released_shares
-from tedaudit.results.run_notes import note_repeats
+from tedaudit.results.run_notes import note_practice, note_repeats
 from tedaudit.results.verdict import Verdict
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.formats import score_of
@@ -62,7 +62,7 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
         for table, verdict in zip(tables, family.judge(), strict=True)
     )
     notes = [*manifest["corpus"]["notes"], *_plan_notes(manifest), *manifest.get("format_notes", [])]
-    notes += note_repeats(manifest)
+    notes += [*note_repeats(manifest), *note_practice(table.about for table in tables)]
     notes += _remarks(findings, extended=any(table.looked_before for table in tables))
     return AuditResult(manifest["name"], run, findings, tuple(notes), family, tuple(manifest["models"]))
 

@@ -1,7 +1,31 @@
 """What a reader must know of how a run was made before believing its numbers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from tedaudit.errors import join_names
+
+
+def note_practice(tables: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield, from what tables of guesses say of themselves, on which texts attacks practised."""
+    sentences = {}
+    for about in tables:
+        if about.get("own_rewrites"):
+            sentences[about["attack"], _describe_practice(about.get("practice"))] = about["own_rewrites"]
+    for (attack, texts), rewrites in sentences.items():
+        yield f"{attack} practised on {rewrites:,} rewrites for each mechanism and epsilon, {texts}"
+
+
+def _describe_practice(practice: Mapping[str, Any] | None) -> str:
+    if practice is None:
+        return "of texts that this run has not recorded"
+    if practice["splits"]:
+        splits = join_names(practice["splits"])
+        return f"of {practice['texts']:,} texts that are no candidates (split {splits})"
+    return (
+        f"of {practice['texts']:,} texts of the candidate pool itself, with keys of its own: the corpus has "
+        "too few other texts"
+    )
 
 
 def note_repeats(manifest: Mapping[str, Any]) -> Iterator[str]:
