@@ -12,6 +12,7 @@ from tedaudit.nominal import Nominal
 from tedaudit.results.findings import AuditResult, Finding
 
 Tone = Literal["untold", "guessing", "sometimes", "mostly"]
+_CAUTION = "That no attack here did better than guessing does not show that none can."
 _MOSTLY = 0.5  # share of the way from blind guessing to certainty
 
 
@@ -24,11 +25,16 @@ class Headline:
 
 
 def headlines(result: AuditResult) -> list[Headline]:
-    """Return a sentence for each mechanism; one on violated claims comes first if there are any."""
+    """Return a sentence for each mechanism; first one on violated claims, last a caution, if they apply."""
     if not result.findings:
         return [Headline("No attack has finished a block yet: there is nothing to estimate from.")]
     labels = dict.fromkeys(finding.label for finding in result)
-    named = [_describe_mechanism(label, _find_best(result, label)) for label in labels]
+    best = {label: _find_best(result, label) for label in labels}
+    named = [_describe_mechanism(label, found) for label, found in best.items()]
+    if any(
+        finding is not None and not finding.leaks for found in best.values() for finding in found.values()
+    ):
+        named.append(Headline(_CAUTION))
     broken = sum(claim.verdict.is_violation for claim in result.claims)
     if not broken:
         return named
@@ -91,8 +97,7 @@ def _describe_mechanism(label: str, best: Mapping[Nominal, Finding | None]) -> H
     if untold:
         parts.append(f"nothing can be said{_join_epsilons(untold)}, since most rewrites failed")
     text = "; ".join(parts)
-    caution = ", which does not show that none can" if blind else ""
-    return Headline(f"{label}: {text}{caution}.", _choose_tone(list(best.values())))
+    return Headline(f"{label}: {text}.", _choose_tone(list(best.values())))
 
 
 def _describe_success(finding: Finding, named: Sequence[Finding]) -> str:

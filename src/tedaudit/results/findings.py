@@ -10,7 +10,7 @@ from typing import Any
 from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators import Bound, Counts
 from tedaudit.nominal import Nominal
-from tedaudit.results.family import Family, judge_gate
+from tedaudit.results.family import Family, Row, judge_gate
 from tedaudit.results.measures import Measures
 from tedaudit.results.verdict import Verdict, any_violation, strongest
 from tedaudit.store.directory import RunDirectory
@@ -37,6 +37,7 @@ class Finding:
     plan_base: str = ""  # the plan as it is called for mechanisms of any kind
     measures: Measures = field(default_factory=Measures)
     unfit: str = ""  # why nothing may be concluded from its guesses
+    row: Row | None = field(default=None, repr=False)  # as its test sees it, to judge it again
 
     @property
     def leaks(self) -> bool:
@@ -172,7 +173,8 @@ class AuditResult:
 
     def judge_limit(self, limit: float) -> list[Verdict]:
         """Return, for each finding, whether its bound at the shared error is above a limit."""
-        return judge_gate(self.family.rows, self.family.row_error, limit)
+        rows = [finding.row for finding in self.findings if finding.row is not None]
+        return judge_gate(rows, self.family.row_error, limit)
 
     def guesses(self, finding: Finding) -> GuessTable:
         """Return the table of guesses behind a finding."""

@@ -116,7 +116,7 @@ def _describe(table: _CountedTable, family: Family, verdict: Verdict, measures: 
     return Finding(
         *table.setting, row.claim, table.about["attack"], row.counts, table.planned,
         row.bound_at(family.alpha), row.bound(family.row_error), verdict, table.score, table.plan_base,
-        measures, row.unfit,
+        measures, row.unfit, row,
     )  # fmt: skip
 
 
