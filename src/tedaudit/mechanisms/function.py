@@ -13,7 +13,7 @@ from tedaudit.batches import Rewrites
 from tedaudit.errors import ContractError, PluginError, SpecError
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.registry import import_object
-from tedaudit.types import Card, Claim, Draw, Rewrite, Unit
+from tedaudit.types import Callee, Card, Claim, Draw, Rewrite, Unit
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,10 @@ class Function:
         except (OSError, TypeError):
             return {}
         return {"function source": hashlib.sha256(source.encode()).hexdigest()[:16]}
+
+    def callee(self, candidates: int) -> Callee:  # noqa: ARG002 - the same for any number of candidates
+        """Name the function: one call per rewrite, or one text if it takes lists."""
+        return Callee(f"the function '{_get_name(self._call)}'", "texts to" if self.batch else "calls of")
 
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Return the function's outputs; an exception becomes a failed rewrite with its type as the code."""
