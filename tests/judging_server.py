@@ -107,11 +107,15 @@ def handler_for(judging):
     return Handler
 
 
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # the default of 5 makes clients that call at once wait for a second
+
+
 @contextmanager
 def running(*arguments, **options) -> Iterator[Judging]:
     judging = Judging(*arguments, **options)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler_for(judging))
-    server.daemon_threads = True
+    server = Server(("127.0.0.1", 0), handler_for(judging))
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     judging.url = f"http://127.0.0.1:{server.server_port}"

@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.types import Array, Floats, ModelUse
+from tedaudit.types import Array, Callee, Floats, ModelUse
 
 
 @runtime_checkable
@@ -125,6 +125,15 @@ class UsesModels(Protocol):
 
     def models(self) -> Sequence[ModelUse]:
         """Return the models by the resolved names of their checkpoints."""
+        ...
+
+
+@runtime_checkable
+class CallsOut(Protocol):
+    """A plug-in that calls a user's function or a server: before a run it is said how often."""
+
+    def callee(self, candidates: int) -> Callee | None:
+        """Return what is called for a rewrite, or for a trial with this many candidates; None if nothing."""
         ...
 
 

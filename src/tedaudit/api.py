@@ -1,6 +1,7 @@
 """The short ways in from Python: they compose execution, results and reports."""
 
 import shutil
+import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +15,7 @@ from tedaudit.estimators import Bound, reduced_form
 from tedaudit.execution.engines.protocol import Engine
 from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.execution.release import Order, release
-from tedaudit.execution.runner import Progress, executed
+from tedaudit.execution.runner import Announce, Progress, executed
 from tedaudit.registry import Reference, build
 from tedaudit.reports.figures import write_figures
 from tedaudit.reports.files import write_reports
@@ -46,8 +47,8 @@ def audit(
     `mechanism` is a name, a plug-in, or a plain function from text to text (or list to list);
     `corpus` a name or a list of texts; without it, those that the mechanism brings, or the demo. Any
     other setting of `AuditSpec` may be given, `k`, `lambda_`, `strategy`, `top` or `estimator` for the
-    plan, and `engine` and `progress` as for `run`. Without `out` the run directory is a temporary one
-    that lives as long as the result; `result.save(path)` keeps it.
+    plan, and `engine`, `progress` and `announce` as for `run`. Without `out` the run directory is a
+    temporary one that lives as long as the result; `result.save(path)` keeps it.
 
     >>> audit(str.upper, ["a b", "c d", "e f"], epsilon=1.0, trials=200).violated
     True
@@ -58,6 +59,7 @@ def audit(
     plan = {key.rstrip("_"): settings.pop(key) for key in _PLAN_SETTINGS if key in settings}
     engine: Engine | None = settings.pop("engine", None)
     progress: Progress | None = settings.pop("progress", None)
+    announce: Announce | None = settings.pop("announce", None)
     if plan:
         if "plans" in settings:
             raise SpecError(
@@ -70,10 +72,11 @@ def audit(
     settings |= {"mechanisms": [mechanism], "corpus": texts, "attacks": attack, "trials": trials}
     settings["epsilons"] = epsilon
     if settings.get("out"):
-        return run(settings, engine, progress)
+        return run(settings, engine, progress, announce=announce)
     folder = _TemporaryFolder()
     try:
-        result = run({**settings, "out": str(folder.path / "run")}, engine, progress, page=False)
+        settings["out"] = str(folder.path / "run")
+        result = run(settings, engine, progress, page=False, announce=announce)
     except BaseException:  # whoever keeps the error would keep the folder too
         folder.remove()
         raise
@@ -94,18 +97,25 @@ def run(
     progress: Progress | None = None,
     *,
     page: bool = True,
+    announce: Announce | None = None,
 ) -> AuditResult:
     """Run an audit, or go on with it, and return the result; `page` says whether to write report.html.
 
     The engine does the model work; by default this process does. `progress` is called with what is
-    being done, how much of it is done and how much there is.
+    being done, how much of it is done and how much there is. If the run calls a function of the user's
+    or a server, `announce` is told in one line how often it will; by default it is written to standard
+    error.
     """
     checked = spec if isinstance(spec, AuditSpec) else parse_spec(spec)
     worker = engine or SerialEngine(checked.batch_size)
-    with executed(checked, worker, progress or (lambda *_: None)) as store:
+    with executed(checked, worker, progress or (lambda *_: None), announce or _tell) as store:
         result = read_result(store)
         write_reports(result, page=page)
     return result
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
 
 
 def load_run(path: str | Path, alpha: float | None = None, delta: float | None = None) -> AuditResult:

@@ -169,6 +169,19 @@ class ModelUse:
 
 
 @dataclass(frozen=True, slots=True)
+class Callee:
+    """What a plug-in calls outside of tedaudit, so that a run can say how often it will.
+
+    As in "60 questions to the judge": the unit is "questions to", and a rewrite or a trial takes
+    `per_row` of them.
+    """
+
+    name: str
+    unit: str = "calls of"
+    per_row: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """Texts in order, with columns of the same length."""
 

@@ -178,7 +178,7 @@ def test_a_question_that_fails_for_good_is_one_unusable_trial(tmp_path, reading)
         spec = audit_spec(
             server,
             tmp_path / "run",
-            {"reading": reading, "attempts": 1},
+            {"reading": reading, "attempts": 1, "timeout": 60},
             corpus=corpus,
             mechanisms=["identity"],
         )

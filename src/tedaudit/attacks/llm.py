@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -16,9 +17,10 @@ from tedaudit.attacks._practice import explain_unfit, make_rewrites
 from tedaudit.attacks._questions import ANSWER, Style, read_answer, shuffle_candidates
 from tedaudit.batches import Guesses, Observations
 from tedaudit.errors import SpecError
+from tedaudit.inference.judges.address import split_backend
 from tedaudit.inference.judges.base import Judge, Prompt, Service
 from tedaudit.inference.judges.loading import check_backend, load_judge
-from tedaudit.types import Card, Guess, ModelUse, Observation
+from tedaudit.types import Callee, Card, Guess, ModelUse, Observation
 
 _REMEMBERED = 200_000  # cached answers, so that no question is asked twice
 _MOST = 64  # candidates in one question
@@ -59,7 +61,9 @@ class LLM:
     _loaded: Judge | None = field(default=None, init=False, repr=False, compare=False)
     _style: Style = field(default_factory=Style, init=False, repr=False, compare=False)
     _texts: Sequence[str] = field(default=(), init=False, repr=False, compare=False)
-    _met: tuple[Any, float] | None = field(default=None, init=False, repr=False, compare=False)
+    _met: dict[tuple[int, float], tuple[Any, Style]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
     _known: "OrderedDict[Question, Any]" = field(
         default_factory=OrderedDict, init=False, repr=False, compare=False
     )
@@ -86,7 +90,7 @@ class LLM:
 
     def practise_on(self, texts: Sequence[str]) -> None:
         """Take examples from these texts."""
-        self._texts = texts
+        self._texts, self._met = texts, {}
 
     def unfit(self, mechanism: Any) -> str:
         """Return why no examples can be made with a mechanism, if `shots` asks for any; or ""."""
@@ -94,11 +98,15 @@ class LLM:
 
     def meet(self, mechanism: Any, epsilon: float) -> None:
         """Make examples of the mechanism's rewrites if `shots` asks for any."""
-        if self.shots and (mechanism, epsilon) != self._met:
+        if not self.shots:
+            return
+        key = (id(mechanism), epsilon)
+        if key not in self._met:
             examples = make_rewrites(mechanism, epsilon, self._texts, self.shots)
             pairs = tuple((text, rewrite.text) for text, rewrite in examples if not rewrite.error)
-            self._style = Style(self.longest, pairs, self.template)
-            self._met = (mechanism, epsilon)
+            style = Style(self.longest, pairs, self.template)
+            self._met[key] = (mechanism, style)  # a reference to the mechanism keeps its id unique
+        self._style = self._met[key][1]
 
     def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Ask about every observation and turn the answers into scores."""
@@ -132,6 +140,14 @@ class LLM:
         local = kind == "hf"
         part = "weights" if local else "judge on a server"
         return [ModelUse(part, name if local else name.partition("@")[0])]
+
+    def callee(self, candidates: int) -> Callee | None:
+        """Name the server, if the judge is behind one, and count the questions of a trial."""
+        if not self.judge.startswith("openai:"):
+            return None
+        model, url = split_backend(self.judge)
+        questions = candidates if self.reading == "likelihood" else 1 + self.both_orders
+        return Callee(f"the judge '{model}' at {urlsplit(url).netloc}", "questions to", questions)
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return what determines the answers: the weights, or the name of the model on a server."""

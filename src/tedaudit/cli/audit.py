@@ -67,7 +67,7 @@ def run(
         show_defaults(list_defaults(settings))
     engine = None if work is None else _read_work(settings, work)
     with progress_bar(quiet=quiet) as progress:
-        result = api.run(settings, engine, progress)
+        result = api.run(settings, engine, progress, announce=(lambda _: None) if quiet else None)
     print_json(result.to_dict()) if as_json else show_result(result)
     pass_gates(result, fail_on, fail_above)
 

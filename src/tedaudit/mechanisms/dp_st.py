@@ -25,7 +25,7 @@ from tedaudit.inference.triples.drawing import (
     draw_triples,
     log_masses,
 )
-from tedaudit.inference.triples.extraction import Extractor, load_extractor
+from tedaudit.inference.triples.extraction import Extractor, load_extractor, name_server
 from tedaudit.inference.triples.grouping import Representative, choose_representatives
 from tedaudit.inference.triples.public import load_matching
 from tedaudit.inference.triples.table import TripleTable
@@ -34,7 +34,7 @@ from tedaudit.inference.triples.vectors import embed
 from tedaudit.inference.triples.writing import load_writer
 from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._triple_writing import TripleWriting, copy_text
-from tedaudit.types import Card, Claim, Draw, Floats, ModelUse, Rewrite
+from tedaudit.types import Callee, Card, Claim, Draw, Floats, ModelUse, Rewrite
 
 Value = TypeVar("Value")
 _MOST_KNOWN = 20_000
@@ -144,6 +144,10 @@ class DPST:
             **encoder.fingerprint(),
             **self._load_extractor().fingerprint(),
         }
+
+    def callee(self, candidates: int) -> Callee | None:  # noqa: ARG002 - the same for any number
+        """Name the OpenIE server, if there is one."""
+        return name_server(self.extractor)
 
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Draw all triples together and write out every distinct set of them once."""

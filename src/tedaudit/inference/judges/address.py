@@ -9,7 +9,7 @@ import re
 from urllib.parse import SplitResult, urlsplit
 
 from tedaudit.errors import ModelError, SpecError
-from tedaudit.inference.loopback import is_loopback
+from tedaudit.inference.loopback import is_loopback, may_hold_key
 
 KEYS = ("TEDAUDIT_API_KEY", "OPENAI_API_KEY")
 
@@ -24,7 +24,7 @@ def split_backend(backend: str) -> tuple[str, str]:
             f"The judge is '{hide_address(backend)}'; it must be openai:MODEL@URL, such as "
             "openai:qwen3-8b@http://127.0.0.1:8000/v1."
         )
-    if "@" in parts.netloc or "?" in url or "#" in url:
+    if may_hold_key(url):
         raise SpecError(
             f"The judge's address at {parts.hostname} contains a user or password, or something after '?' or "
             "'#', and runs store their settings. Name the path and nothing after it, as in "

@@ -123,14 +123,15 @@ class Caller:
     def _check_presence(self) -> None:
         """End the run if the server does not answer a trivial question; what it answers does not matter."""
         body = {"model": self.model, "messages": [_TRIVIAL], "temperature": 0, "max_tokens": 4}
+        attempts = max(1, self._service.attempts)
         try:
             self._try_often(f"{self.url}/chat/completions", body, lambda _: None)
         except _RefusedAttemptError:
             return
         except _AttemptError as failure:
             raise ModelError(
-                f"The judge at {self.url} cannot be used: {failure.reason}, {self._service.attempts} times "
-                f"in a row. {_RESUME}"
+                f"The judge at {self.url} cannot be used: {failure.reason}, {attempts} "
+                f"time{'s' * (attempts != 1)} in a row. {_RESUME}"
             ) from None
 
     def _try_often(self, url: str, body: Answer, read: Callable[[Answer], Result]) -> Result:
