@@ -1,6 +1,7 @@
 """All rows judged together: who is in reach, which error each test has, and what a verdict says."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from scipy.stats import binom
@@ -128,6 +129,15 @@ def test_from_the_second_look_on_all_tests_count():
     assert names(row(250, 250, (alone + shared) / 2), *high, look=2)[0] == "out of reach"
 
 
+def test_a_test_out_of_reach_takes_its_share_from_the_second_look_on():
+    """What was added may have been chosen by what was seen, so a p between both shares is not enough."""
+    error = ERROR / 6
+    right = next(r for r in range(125, 250) if error / 43 < binom.sf(r - 1, 250, 0.5) <= error / 3)
+    high = [row(250, 250, 3200.0)] * 42
+    assert names(row(right, 250, 0.0), look=2) == ["violated"]
+    assert names(row(right, 250, 0.0), *high, look=2)[0] == "no violation found"
+
+
 def test_holm_rejects_more_than_bonferroni_once_a_test_is_rejected():
     """Two tests: the second is judged at the whole error of the look once the first is rejected."""
     right = next(r for r in range(150, 300) if ERROR / 4 < binom.sf(r - 1, 300, 0.5) <= ERROR / 2)
@@ -251,6 +261,8 @@ def test_an_attack_of_ones_own_that_is_added_after_a_look_is_judged_on_fresh_tri
     assert verdicts == {"lexical": "violated", "shared-words": "not tested"}
     assert any("fresh trials only" in note for note in old.notes)
     assert old.largest.attack == "lexical"
+    unfit = replace(old, findings=tuple(replace(finding, unfit="seen before") for finding in old))
+    assert (unfit.largest, unfit.eps_emp) == (None, 0.0)
     fresh = run(make_spec(tmp_path, attacks=["lexical", SharedWords()], trials=180, **base))
     counts = {finding.attack: finding.counts.trials for finding in fresh}
     assert counts == {"lexical": 180, "shared-words": 80}
