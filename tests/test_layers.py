@@ -21,6 +21,7 @@ LEVELS = (
         "abilities",
         "readers",
         "registry",
+        "retries",
     ),
     ("estimators", "plans", "inference"),
     ("corpora", "mechanisms", "attacks"),

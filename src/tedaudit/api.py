@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.corpora._given import Given
-from tedaudit.errors import SpecError, join_names
+from tedaudit.errors import RunInUseError, SpecError, join_names
 from tedaudit.estimators import Bound, reduced_form
 from tedaudit.execution.engines.protocol import Engine
 from tedaudit.execution.engines.serial import SerialEngine
@@ -25,6 +25,7 @@ from tedaudit.results.lineups import Axis
 from tedaudit.results.reading import read_result
 from tedaudit.spec.model import AuditSpec, parse_spec
 from tedaudit.store.directory import RunDirectory
+from tedaudit.store.looks import earlier_looks, find_look, note_look
 from tedaudit.types import Corpus, Mechanism, Rewrite
 
 AnyMechanism = str | Mechanism | Callable[..., Any] | Mapping[str, Any]
@@ -134,12 +135,28 @@ def compare(
 
 
 def report(run: str | Path | AuditResult, *, redact: bool = False, figures: bool = False) -> AuditResult:
-    """Write the reports of a run again, and its figures if asked for; return the result as they show it."""
-    result = run if isinstance(run, AuditResult) else load_run(run)
+    """Write the reports of a run again, and its figures if asked for; return the result as they show it.
+
+    Guesses that were not judged before are judged now, which is a look at the run and counted as one.
+    """
+    store = run.run if isinstance(run, AuditResult) else RunDirectory(Path(run))
+    if not find_look(store).noted:
+        _count_look(store)
+        run = read_result(store)
+    result = run if isinstance(run, AuditResult) else read_result(store)
     shown = write_reports(result, redact=redact)
     if figures:
         write_figures(shown)
     return shown
+
+
+def _count_look(store: RunDirectory) -> None:
+    """Note that the tables are judged as they are, unless a process is still writing to them."""
+    try:
+        with store.locked():
+            store.write_manifest(note_look(store, {"looks": earlier_looks(store), **store.manifest()}))
+    except RunInUseError:
+        return
 
 
 def rewrite(

@@ -35,6 +35,10 @@ class ContractError(TedauditError):
     """A plug-in that broke its contract: wrong length, wrong type, scores that are not numbers."""
 
 
+class InfrastructureError(TedauditError):
+    """The machine or the network failed several times in a row: that is no output, so no attack sees it."""
+
+
 class CorpusError(TedauditError):
     """Texts that cannot be read or cannot be audited."""
 
@@ -49,6 +53,10 @@ class EncoderError(ModelError):
 
 class RunDirectoryError(TedauditError):
     """A run directory that does not fit what is asked of it, or a damaged file in it."""
+
+
+class RunInUseError(RunDirectoryError):
+    """A run directory that another process is writing to."""
 
 
 def hide_keys(text: str) -> str:

@@ -76,7 +76,8 @@ def test_an_unbounded_claim_has_no_total_in_json(command):
     (finding,) = strict(out)["findings"]
     assert finding["claim"]["total"] is None
     assert finding["claim"]["max_units"] is None
-    assert finding["verdict"] == "not refuted"
+    assert finding["verdict"] == "no claim"
+    assert "no public bound" in finding["reason"]
 
 
 def test_progress_is_drawn_on_standard_error(here):

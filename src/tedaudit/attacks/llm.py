@@ -103,7 +103,7 @@ class LLM:
         key = (id(mechanism), epsilon)
         if key not in self._met:
             examples = make_rewrites(mechanism, epsilon, self._texts, self.shots)
-            pairs = tuple((text, rewrite.text) for text, rewrite in examples)
+            pairs = tuple((text, rewrite.text) for text, rewrite in examples if not rewrite.error)
             style = Style(self.longest, pairs, self.template)
             self._met[key] = (mechanism, style)  # a reference to the mechanism keeps its id unique
         self._style = self._met[key][1]

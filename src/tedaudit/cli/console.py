@@ -17,7 +17,9 @@ from tedaudit.experiments.outcome import format_cell as cell_text
 from tedaudit.extras import install, missing_extras
 from tedaudit.reports import comparison_table
 from tedaudit.reports.figures import figures_missing
+from tedaudit.reports.headline import headlines
 from tedaudit.reports.page import charts_missing
+from tedaudit.reports.summary import describe_claims
 from tedaudit.reports.table import explain_table, format_number, rich_tables
 from tedaudit.results.comparison import Compared
 from tedaudit.results.findings import AuditResult
@@ -71,6 +73,10 @@ def show_result(result: AuditResult) -> None:
     if not result.findings:
         out.print("No attack has finished a block yet: there is nothing to estimate from.")
     else:
+        for headline in headlines(result):
+            out.print(escape_text(headline.text), soft_wrap=True)
+        for paragraph in describe_claims(result):
+            out.print(escape_text(paragraph), soft_wrap=True)
         out.print(explain_table(result.findings), style="dim")
     for note in result.notes:
         out.print(f"- {escape_text(note)}")

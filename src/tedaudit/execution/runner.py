@@ -19,8 +19,9 @@ from tedaudit.execution.calls import describe_calls
 from tedaudit.execution.chunks import Chunk, GuessChunk
 from tedaudit.execution.engines.protocol import Engine
 from tedaudit.execution.jobs import Job
-from tedaudit.execution.pieces import Piece, cut_guessing, cut_rewriting, restore_failed, spans
+from tedaudit.execution.pieces import Piece, cut_guessing, cut_rewriting, restore_withheld, spans
 from tedaudit.execution.preparation import PreparedAudit, prepare
+from tedaudit.execution.repeats import repeat_calls
 from tedaudit.execution.work import Result
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import judge, tie_keys
@@ -57,8 +58,11 @@ def executed(
         total = sum(len(job.plan) * len(job.epsilons) * (1 + len(job.attacks)) for job in audit.jobs)
         meter = _Meter(progress, total)
         for job in audit.jobs:
-            _JobRun(job, audit, engine, meter).run()
-        audit.note_looks()
+            work = _JobRun(job, audit, engine, meter)
+            work.run()
+            if job.is_seeded is not None and work.has_rewritten:
+                audit.note_repeats(job.label, repeat_calls(job, audit, engine, next(_TICKETS)))
+        audit.note_look()
         yield audit.store
 
 
@@ -103,6 +107,7 @@ class _JobRun:
         self._flying: dict[int, tuple[int, Piece] | _Guessing] = {}
         self._early: dict[int, tuple[Piece, Rewrites]] = {}  # rewritten before a piece that comes first
         self._begun = self._stored = 0  # pieces that were taken up, and those that are in the tables
+        self.has_rewritten = False
         self._ready = 0  # rows whose rewrites are all in the tables
 
     def run(self) -> None:
@@ -130,6 +135,7 @@ class _JobRun:
             self._begun = number + 1
             piece, rewriting = work
             if len(rewriting):
+                self.has_rewritten = True
                 self._submit((number, piece), rewriting)
             else:
                 self._store_rewrites(number, piece, Rewrites.of([]))
@@ -165,7 +171,8 @@ class _JobRun:
 
     def _store_guesses(self, work: _Guessing, guesses: Guesses) -> None:
         job, gap = self._job, work.gap
-        whole = restore_failed(guesses, work.failed, job.candidates)
+        withheld = job.attacks[gap.attack].withheld(work.failed)
+        whole = restore_withheld(guesses, withheld, job.candidates)
         keys = tie_keys(self._audit.spec.seed, job.plan_name, gap.attack, gap.rows)
         judged = judge(whole, work.failed, job.plan.rows(gap.rows.start, gap.rows.stop), keys)
         self._guesses[gap.epsilon, gap.attack].append(gap.rows, judged)

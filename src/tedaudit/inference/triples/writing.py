@@ -42,7 +42,7 @@ def fit_prompt(writer: Checkpoint, template: str, triples: Sequence[str], room: 
 def write_out(writer: Checkpoint, limits: Mapping[Prompt, int]) -> dict[Prompt, Prompt]:
     """Return the likeliest tokens after each prompt, one by one, up to its limit or an end token."""
     decoder, outputs = decoder_for(writer), dict[Prompt, Prompt]()
-    ends, by_width = _find_ends(writer), dict[int, list[Prompt]]()
+    ends, by_width = find_ends(writer), dict[int, list[Prompt]]()
     for prompt in sorted(limits):
         width = -(-max(1, len(prompt)) // _PADDING_STEP) * _PADDING_STEP
         by_width.setdefault(width, []).append(prompt)
@@ -91,7 +91,7 @@ def _build_prompt(writer: Checkpoint, template: str, triples: Sequence[str]) -> 
     return tuple(tokenizer(f"{frame[0]}{text}{frame[1]}", add_special_tokens=False)["input_ids"])
 
 
-def _find_ends(writer: Checkpoint) -> list[int]:
+def find_ends(writer: Checkpoint) -> list[int]:
     """Return the tokens that end a text; chat models have several."""
     own = getattr(writer.model.generation_config, "eos_token_id", None)
     ends = own if isinstance(own, list) else [own]
