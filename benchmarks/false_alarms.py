@@ -10,9 +10,11 @@ construction its probability is at most 0.005 an audit. Run:
 import argparse
 import json
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -53,7 +55,7 @@ class Alarm:
         return any(self.violated) or max(self.eps_emp) > 0
 
 
-def audit_twice(work: tuple[str, int]) -> Alarm:
+def audit_twice(work: tuple[str, int], attacks: Sequence[Any] = ATTACKS) -> Alarm:
     """Audit a function over two looks: half of the trials, then all of them."""
     name, seed = work
     chance = np.random.default_rng([seed, 1])
@@ -64,11 +66,12 @@ def audit_twice(work: tuple[str, int]) -> Alarm:
             result = tedaudit.run(
                 {
                     "corpus": {"name": "given", "live": Given(texts)},
-                    "mechanisms": [FUNCTIONS[name]], "epsilons": [0.0], "attacks": list(ATTACKS),
+                    "mechanisms": [FUNCTIONS[name]], "epsilons": [0.0], "attacks": list(attacks),
                     "plans": [{"k": 2, "lambda": 0}], "trials": trials, "seed": seed,
                     "out": str(Path(folder) / "run"),
                 },
                 page=False,
+                announce=lambda _line: None,
             )  # fmt: skip
             violated.append(result.violated)
             bounds.append(result.eps_emp)

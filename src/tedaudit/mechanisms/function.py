@@ -92,10 +92,6 @@ class Function:
             return {}
         return {"function source": hashlib.sha256(source.encode()).hexdigest()[:16]}
 
-    def callee(self, candidates: int) -> Callee:  # noqa: ARG002 - the same for any number of candidates
-        """Name the function: one call per rewrite, or one text if it takes lists."""
-        return Callee(f"the function '{_get_name(self._call)}'", "texts to" if self.batch else "calls of")
-
     @property
     def is_seeded(self) -> bool:
         """Whether the function takes a seed."""
@@ -106,6 +102,10 @@ class Function:
         own = copy(self)
         object.__setattr__(own, "_is_adversary", True)
         return own
+
+    def callee(self, candidates: int) -> Callee:  # noqa: ARG002 - the same for any number of candidates
+        """Name the function: one call per rewrite, or one text if it takes lists."""
+        return Callee(f"the function '{_get_name(self._call)}'", "texts to" if self.batch else "calls of")
 
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Return the function's outputs; an exception becomes a failed rewrite with its type as the code."""
