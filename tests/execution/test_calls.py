@@ -55,9 +55,21 @@ def test_a_function_is_called_as_often_as_was_said(tmp_path, kind, unit):
     spec = make_spec(tmp_path / "run", mechanisms=[function], epsilons=[1, 2], plans=plans)
     (line,) = announced(spec)
     assert line.startswith("This run needs up to ")
-    assert f"{unit} the function '{kind.__name__}'." in line
+    assert f"{unit} the function '{kind.__name__}' (" in line
+    assert line.endswith(" for the run, 16 to see whether it repeats itself).")  # 8 for each plan
     assert numbers(line) == [function.texts]
     assert 200 < function.texts < 400
+
+
+def test_a_plan_that_needs_no_new_rewrite_repeats_none(tmp_path):
+    function = Counting()
+    plans = [{"k": 2, "lambda": 0}, {"k": 2, "lambda": 0, "estimator": "baseline"}]
+    (line,) = announced(make_spec(tmp_path / "run", mechanisms=[function], epsilons=[1], plans=plans))
+    assert numbers(line) == [function.texts]
+    longer = make_spec(tmp_path / "run", mechanisms=[function], epsilons=[1], plans=plans, trials=130)
+    before = function.texts
+    (line,) = announced(longer)
+    assert numbers(line) == [function.texts - before]
 
 
 def test_what_attacks_try_for_themselves_is_counted_too(tmp_path):
@@ -65,8 +77,9 @@ def test_what_attacks_try_for_themselves_is_counted_too(tmp_path):
     attacks = [{"name": "trained", "encoder": "lexical", "rewrites": 40}, "lexical"]
     spec = make_spec(tmp_path / "run", mechanisms=[function], epsilons=[1, 2], attacks=attacks)
     (line,) = announced(spec)
-    assert "(200 for the run, 80 by attacks that try it)" in line
-    assert numbers(line) == [function.texts] == [280]
+    told = "(200 for the run, 8 to see whether it repeats itself, 80 by attacks that try it)"
+    assert told in line
+    assert numbers(line) == [function.texts] == [288]
     assert announced(spec) == []
 
 
@@ -78,7 +91,7 @@ def test_a_run_that_goes_on_says_what_is_left(tmp_path):
     assert 0 < before < 200
     (line,) = announced(spec)
     assert line.startswith("This run still needs up to ")
-    assert numbers(line) == [function.texts - before] == [200 - before]
+    assert numbers(line) == [function.texts - before] == [208 - before]
     assert announced(spec) == []  # nothing is left
 
 
@@ -117,8 +130,8 @@ def test_examples_for_a_judge_are_made_once_for_each_epsilon(tmp_path):
         spec = make_spec(tmp_path / "run", mechanisms=[function], epsilons=[1, 2], trials=90, attacks=[judge])
         (line,) = announced(spec)
     assert numbers(line) == [function.texts, 180]
-    assert function.texts == 180 + 2 * 3
-    assert "(180 for the run, 6 by attacks that try it)" in line
+    assert function.texts == 180 + 8 + 2 * 3
+    assert "8 to see whether it repeats itself, 6 by attacks that try it)" in line
 
 
 def test_nothing_is_said_if_nothing_is_called(tmp_path):
@@ -148,12 +161,14 @@ def test_the_line_goes_to_standard_error_from_python_and_from_the_shell(tmp_path
     texts = [f"a text with number {number}" for number in range(20)]
     tedaudit.audit(str.title, texts, trials=20)
     out, err = capsys.readouterr()
-    assert (out, err) == ("", "This run needs up to 20 calls of the function 'str.title'.\n")
+    assert out == ""
+    assert err.startswith("This run needs up to 28 calls of the function 'str.title' (20 for the run, 8 ")
+    assert err.count("\n") == 1
     (tmp_path / "mine.py").write_text("def f(text):\n    return text\n")
     (tmp_path / "texts.txt").write_text("\n".join(texts))
     flags = ("run", "-m", "py:mine:f", "-c", "texts.txt", "-t", "20", "--json")
     loud = process(*flags, "--out", "loud", cwd=tmp_path)
-    assert loud.stderr.count("This run needs up to 20 calls of the function 'f'.") == 1
+    assert loud.stderr.count("This run needs up to 28 calls of the function 'f' (20 for the run, 8 ") == 1
     assert loud.stdout.startswith("{")
     assert "This run" not in process(*flags, "--out", "quiet", "--quiet", cwd=tmp_path).stderr
 
@@ -177,7 +192,6 @@ def test_several_callees_are_one_line_with_thousands_marked():
     counts.add(Callee("the judge 'm' at host", "questions to", 4), 500)
     counts.add(Callee("the function 'f'"), 1)
     counts.add(Callee("nobody"), 0)
-    counts.add(None, 7)
     assert counts.describe(resumed=False) == (
         "This run needs up to 1,501 calls of the function 'f' and up to 2,000 questions to the judge 'm' "
         "at host."

@@ -1,44 +1,54 @@
 """How often a run will call something outside of tedaudit: a user's function, or a server.
 
 A function may be slow and a server may cost money, so this is said before the first call. The numbers
-are upper limits of what is left to do: no question is asked twice, and failed rewrites are not guessed.
+are upper limits of what is left to do, if no call has to be tried again: no question is asked twice, and
+most attacks do not guess on failed rewrites.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tedaudit.abilities import CallsOut, HasLatent, HasLikelihood
 from tedaudit.execution.jobs import Job
 from tedaudit.execution.preparation import PreparedAudit
+from tedaudit.execution.repeats import CALLS
 from tedaudit.nominal import Nominal
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Callee
 
+_REPEATED, _TRIED = "to see whether it repeats itself", "by attacks that try it"
+
 
 @dataclass
 class CallCounts:
-    """Calls to each callee: those of the run itself, and those that attacks make to try a mechanism."""
+    """Calls to each callee: those for rows of a table, and others by what they are for."""
 
-    _counts: dict[str, list[int]] = field(default_factory=dict)
+    _rows: Counter[str] = field(default_factory=Counter)
+    _others: dict[str, Counter[str]] = field(default_factory=dict)
 
-    def add(self, callee: Callee | None, rows: int, by_attacks: int = 0) -> None:
-        """Count the calls for some rows, and those of attacks."""
-        if callee is not None:
-            counts = self._counts.setdefault(f"{callee.unit} {callee.name}", [0, 0])
-            counts[0] += rows * callee.per_row
-            counts[1] += by_attacks * callee.per_row
+    def add(self, callee: Callee, rows: int, others: Mapping[str, int] | None = None) -> None:
+        """Count the calls for some rows, and for other purposes."""
+        what = f"{callee.unit} {callee.name}"
+        self._rows[what] += rows * callee.per_row
+        purposes = self._others.setdefault(what, Counter())
+        for purpose, number in (others or {}).items():
+            purposes[purpose] += number * callee.per_row
 
     def describe(self, *, resumed: bool) -> str:
         """Return all counts as one line; nothing if there is nothing to call."""
         parts = []
-        for what, (own, by_attacks) in self._counts.items():
-            shares = f" ({own:,} for the run, {by_attacks:,} by attacks that try it)" if by_attacks else ""
-            if own + by_attacks:
-                parts.append(f"up to {own + by_attacks:,} {what}{shares}")
+        for what, rows in self._rows.items():
+            others = [f"{number:,} {purpose}" for purpose, number in self._others[what].items() if number]
+            shares = f" ({', '.join([f'{rows:,} for the run', *others])})" if others else ""
+            total = rows + self._others[what].total()
+            if total:
+                parts.append(f"up to {total:,} {what}{shares}")
         return f"This run {'still ' * resumed}needs {' and '.join(parts)}." if parts else ""
 
 
@@ -55,7 +65,8 @@ def describe_calls(audit: PreparedAudit) -> str:
         mechanism = audit.plugins[jobs[0].reference.identity]
         callee = find_callee(mechanism)
         if callee is not None:
-            counts.add(callee, _count_rewrites(jobs), _count_tries(jobs, mechanism))
+            rewrites, repeats = _count_rewrites(jobs)
+            counts.add(callee, rewrites, {_REPEATED: repeats, _TRIED: _count_tries(jobs, mechanism)})
         for job in jobs:
             for attack, prepared in job.attacks.items():
                 plugin = audit.plugins[prepared.reference.identity]
@@ -65,18 +76,24 @@ def describe_calls(audit: PreparedAudit) -> str:
     return counts.describe(resumed=audit.store.exists())
 
 
-def _count_rewrites(jobs: Sequence[Job]) -> int:
-    """Return how many rewrites a mechanism has to make; plans share those of the same text and replicate."""
-    total = 0
-    for epsilon in jobs[0].epsilons:
-        definition = jobs[0].rewrites_at(epsilon)
-        table = RewriteTable(definition.folder, definition.check())
-        lacking = []
-        for job in jobs:
+def _count_rewrites(jobs: Sequence[Job]) -> tuple[int, int]:
+    """Return how many rewrites a mechanism has to make, and how many are then made again as a check.
+
+    Plans share the rewrites of the same text and replicate, so a later job may have none left to make.
+    """
+    made: dict[Nominal, npt.NDArray[np.int64]] = {}
+    repeats = 0
+    for job in jobs:
+        before = sum(map(len, made.values()))
+        for epsilon in job.epsilons:
+            definition = job.rewrites_at(epsilon)
+            table = RewriteTable(definition.folder, definition.check())
             source, replicate = job.plan.source, job.plan.replicate
-            lacking.append(((source.astype(np.int64) << 32) | replicate)[table.missing(source, replicate)])
-        total += len(np.unique(np.concatenate(lacking)))
-    return total
+            lacking = ((source.astype(np.int64) << 32) | replicate)[table.missing(source, replicate)]
+            made[epsilon] = np.union1d(made.get(epsilon, lacking), lacking)
+        is_checked = job.is_seeded is not None and sum(map(len, made.values())) > before
+        repeats += min(CALLS, len(job.plan)) if is_checked else 0
+    return sum(map(len, made.values())), repeats
 
 
 def _count_tries(jobs: Sequence[Job], mechanism: Any) -> int:
