@@ -10,7 +10,19 @@ import tedaudit
 
 SOURCE = Path(tedaudit.__file__).parent
 LEVELS = (
-    ("version", "errors", "types", "nominal", "seeding", "batches", "abilities", "readers", "registry"),
+    (
+        "version",
+        "errors",
+        "paths",
+        "types",
+        "nominal",
+        "seeding",
+        "batches",
+        "abilities",
+        "unpacking",
+        "readers",
+        "registry",
+    ),
     ("estimators", "plans", "inference"),
     ("corpora", "mechanisms", "attacks"),
     ("spec", "store"),
