@@ -9,7 +9,7 @@ import pytest
 from helpers import make_spec
 from tedaudit.api import run
 from tedaudit.corpora._given import Given
-from tedaudit.errors import SpecError
+from tedaudit.errors import RunDirectoryError
 from tedaudit.reports.comparison_page import page_data, redact_comparison, write_comparison
 from tedaudit.reports.comparison_table import explain_comparison, format_cells, headings
 from tedaudit.results.comparison import compare_runs
@@ -110,7 +110,7 @@ def test_the_reading_says_which_test_and_interval_and_what_they_prove(compared):
 
 def test_a_page_that_cannot_be_written_is_named(compared, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(SpecError, match="cannot be written"):
+    with pytest.raises(RunDirectoryError, match=r"file' cannot be made \(File exists\)"):
         write_comparison(compared, tmp_path / "file" / "page.html")
 
 
