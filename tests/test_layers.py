@@ -13,6 +13,7 @@ LEVELS = (
     (
         "version",
         "errors",
+        "extras",
         "paths",
         "types",
         "nominal",
@@ -22,6 +23,7 @@ LEVELS = (
         "unpacking",
         "readers",
         "registry",
+        "retries",
     ),
     ("estimators", "plans", "inference"),
     ("corpora", "mechanisms", "attacks"),

@@ -5,6 +5,7 @@ a file or a path of somebody else: a message is one line of bounded length witho
 """
 
 import difflib
+import re
 import reprlib
 from collections.abc import Iterable
 
@@ -12,10 +13,20 @@ _LONGEST = 4_000  # characters of a message: what is beyond was quoted
 _LONGEST_NAME = 100  # characters of a name that is worth comparing with others
 _QUOTES = reprlib.Repr()
 _QUOTES.maxstring = _QUOTES.maxother = _QUOTES.maxlong = 200
+_LOGIN = re.compile(r"(\w{1,20}://)[^/\s]+@")  # no part without a limit before another: a text may be long
+_SECRET = re.compile(
+    r"([?&#;][\w.-]{0,60}(?:key|token|secret|passw|pwd|auth|sig)[\w.-]{0,60}=)[^&\s'\"]+", re.IGNORECASE
+)
 
 
 class TedauditError(Exception):
-    """Anything that wrong input or a damaged file can cause; the command line exits with 2."""
+    """Anything that wrong input or a damaged file can cause; the command line exits with 2.
+
+    Messages quote settings and are copied into issues: keys in addresses are hidden in all of them.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(hide_keys(message))
 
     def __str__(self) -> str:
         return escape_control(shorten(super().__str__(), _LONGEST))
@@ -37,6 +48,10 @@ class ContractError(TedauditError):
     """A plug-in that broke its contract: wrong length, wrong type, scores that are not numbers."""
 
 
+class InfrastructureError(TedauditError):
+    """The machine or the network failed several times in a row: that is no output, so no attack sees it."""
+
+
 class CorpusError(TedauditError):
     """Texts that cannot be read or cannot be audited."""
 
@@ -51,6 +66,15 @@ class EncoderError(ModelError):
 
 class RunDirectoryError(TedauditError):
     """A run directory that does not fit what is asked of it, or a damaged file in it."""
+
+
+class RunInUseError(RunDirectoryError):
+    """A run directory that another process is writing to."""
+
+
+def hide_keys(text: str) -> str:
+    """Return a text without the users, passwords and keys in its addresses."""
+    return _SECRET.sub(r"\1***", _LOGIN.sub(r"\1***@", text))
 
 
 def escape_control(text: str) -> str:

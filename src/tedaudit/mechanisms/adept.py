@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from tedaudit.errors import ModelError
 from tedaudit.inference.adept import encode, greedy_decode, load_adept, read_tokens
 from tedaudit.inference.loading import Checkpoint
@@ -38,6 +40,7 @@ class Adept(Latent):
     empty_text: str = ""
     card: ClassVar[Card] = Card(
         name="adept",
+        needs=("models",),
         summary="Noise on the clipped sentence vector of an LSTM auto-encoder, decoded greedily.",
         paper="Krishna, Gupta and Dupuy 2021 (EACL); as released by Igamberdiev and Habernal 2023",
         claim="epsilon and delta for the whole text",
@@ -74,11 +77,11 @@ class Adept(Latent):
         padding = checkpoint.tokenizer.pad_token_id
         return [token for token in read_tokens(checkpoint, [text], self.window)[0] if token != padding]
 
-    def _run_decoder(self, latents: Singles, texts: Sequence[str]) -> list[tuple[int, ...]]:  # noqa: ARG002
+    def _run_decoder(self, latents: Sequence[Singles], texts: Sequence[str]) -> list[tuple[int, ...]]:  # noqa: ARG002
         checkpoint = self._load_checkpoint()
         end = checkpoint.tokenizer.eos_token_id
         outputs = []
-        for tokens in greedy_decode(checkpoint, latents, self.max_tokens).tolist():
+        for tokens in greedy_decode(checkpoint, np.stack(latents), self.max_tokens).tolist():
             cut = end in tokens and self.after_end == "cut"
             outputs.append(tuple(tokens[: tokens.index(end) + 1] if cut else tokens))
         return outputs

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tedaudit.errors import RunDirectoryError
+from tedaudit.errors import RunDirectoryError, RunInUseError
 from tedaudit.paths import describe_os_error
 from tedaudit.store.files import TEMPORARY
 
@@ -50,6 +50,6 @@ def _lock(handle: int, root: Path) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        raise RunDirectoryError(
+        raise RunInUseError(
             f"Another process is writing to '{root}'. Wait for it to end, or name another folder with `out`."
         ) from error

@@ -84,16 +84,29 @@ class _Machine(_Part):
     versions: dict[str, str] = {}
 
 
+class _Repeats(_Part):
+    calls: StrictInt
+    differing: StrictInt
+    seeded: StrictBool
+
+
 class _Manifest(_Part):
     name: str
     spec: _Settings
     corpus: _Corpus
     plans: dict[FileName, _Plan]
+    looks: list[str] = []
     models: list[_Model] = []
     format_notes: list[str] = []
+    repeats: dict[str, _Repeats] = {}
     machine: _Machine = _Machine()
     written: str = ""
     sealed: StrictBool = False
+
+
+class _Practice(_Part):
+    splits: list[str]
+    texts: StrictInt
 
 
 class _AttackInfo(_Part):
@@ -112,6 +125,8 @@ class _GuessAbout(_Part):
     attack: str
     score: str = ""
     own_rewrites: StrictInt = 0
+    practice: _Practice | None = None
+    seen_before: StrictInt = 0
 
 
 class _GuessInfo(_Part):
