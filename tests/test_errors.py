@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from tedaudit import errors
-from tedaudit.errors import TedauditError, did_you_mean, join_names
+from tedaudit.errors import SpecError, TedauditError, did_you_mean, join_names
 
 
 def test_every_exception_can_be_caught_as_one():
@@ -43,3 +43,17 @@ def test_a_far_miss_is_answered_with_nothing(name, allowed):
 def test_names_to_choose_from_may_come_from_a_generator():
     assert did_you_mean("identty", (name for name in ["identity"])) == " Did you mean 'identity'?"
     assert join_names(name for name in ["b", "a"]) == "a, b"
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ("at https://me:s3cret@host.org/v1?x=1", "at https://***@host.org/v1?x=1"),
+        ("at http://s3cret@host:8/v1", "at http://***@host:8/v1"),
+        ("'http://h/v1?api_key=s3cret&x=1'", "'http://h/v1?api_key=***&x=1'"),
+        ("http://h/v1?x=1&access-Token=s3cret is wrong", "http://h/v1?x=1&access-Token=*** is wrong"),
+        ("openai:m@http://h/v1, or ask a@b.org", "openai:m@http://h/v1, or ask a@b.org"),
+    ],
+)
+def test_no_message_shows_the_key_of_an_address(told, shown):
+    assert str(SpecError(told)) == shown

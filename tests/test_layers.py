@@ -10,7 +10,19 @@ import tedaudit
 
 SOURCE = Path(tedaudit.__file__).parent
 LEVELS = (
-    ("version", "errors", "types", "nominal", "seeding", "batches", "abilities", "readers", "registry"),
+    (
+        "version",
+        "errors",
+        "extras",
+        "types",
+        "nominal",
+        "seeding",
+        "batches",
+        "abilities",
+        "readers",
+        "registry",
+        "retries",
+    ),
     ("estimators", "plans", "inference"),
     ("corpora", "mechanisms", "attacks"),
     ("spec", "store"),

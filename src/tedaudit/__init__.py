@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         ContractError,
         CorpusError,
         EncoderError,
+        InfrastructureError,
         ModelError,
         PluginError,
         RunDirectoryError,
@@ -47,8 +48,8 @@ _HOMES = {
     "tedaudit.api": ("audit", "compare", "estimate", "load_corpus", "load_run", "report", "rewrite", "run"),
     "tedaudit.batches": ("Draws", "Guesses", "Observations", "Rewrites"),
     "tedaudit.errors": (
-        "ContractError", "CorpusError", "EncoderError", "ModelError", "PluginError", "RunDirectoryError",
-        "SpecError", "TedauditError",
+        "ContractError", "CorpusError", "EncoderError", "InfrastructureError", "ModelError", "PluginError",
+        "RunDirectoryError", "SpecError", "TedauditError",
     ),
     "tedaudit.estimators": ("Bound",),
     "tedaudit.execution.engines.protocol": ("Engine",),
@@ -67,9 +68,9 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
     "NO_EPSILON", "Attack", "AuditResult", "AuditSpec", "Bound", "Card", "Claim", "ContractError", "Corpus",
     "CorpusError", "CorpusLoader", "Draw", "Draws", "EncoderError", "Engine", "Finding", "Guess", "Guesses",
-    "Mechanism", "ModelError", "Nominal", "Observation", "Observations", "PluginError", "Rewrite", "Rewrites",
-    "RunDirectoryError", "SpecError", "Split", "TedauditError", "Verdict", "audit", "compare", "estimate",
-    "load_corpus", "load_run", "normals", "report", "rewrite", "run", "uniforms",
+    "InfrastructureError", "Mechanism", "ModelError", "Nominal", "Observation", "Observations", "PluginError",
+    "Rewrite", "Rewrites", "RunDirectoryError", "SpecError", "Split", "TedauditError", "Verdict", "audit",
+    "compare", "estimate", "load_corpus", "load_run", "normals", "report", "rewrite", "run", "uniforms",
 ]  # fmt: skip
 
 

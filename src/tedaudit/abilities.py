@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.types import Array, Floats, ModelUse
+from tedaudit.types import Array, Callee, Floats, ModelUse
 
 
 @runtime_checkable
@@ -45,7 +45,24 @@ class Practises(Protocol):
         ...
 
     def practise_on(self, texts: Sequence[str]) -> None:
-        """Take in the texts: other than the audited ones if the corpus has any. Called before `meet`."""
+        """Take in the texts: no candidates if the corpus has enough others. Called before `meet`."""
+        ...
+
+
+@runtime_checkable
+class CallsUserCode(Protocol):
+    """A mechanism that calls code of its user, of which nobody knows what it remembers between calls.
+
+    Its noise may come from less than the whole key of a draw, or from elsewhere.
+    """
+
+    @property
+    def is_seeded(self) -> bool:
+        """Whether the code is told which noise to use, so that a repeated call should repeat its output."""
+        ...
+
+    def for_adversary(self) -> Any:
+        """Return the mechanism as attacks meet it: its rewrites share no noise with audited ones."""
         ...
 
 
@@ -108,6 +125,15 @@ class UsesModels(Protocol):
 
     def models(self) -> Sequence[ModelUse]:
         """Return the models by the resolved names of their checkpoints."""
+        ...
+
+
+@runtime_checkable
+class CallsOut(Protocol):
+    """A plug-in that calls a user's function or a server: before a run it is said how often."""
+
+    def callee(self, candidates: int) -> Callee | None:
+        """Return what is called for a rewrite, or for a trial with this many candidates; None if nothing."""
         ...
 
 

@@ -4,11 +4,23 @@ Every message names the thing, the value, what is allowed and the next step.
 """
 
 import difflib
+import re
 from collections.abc import Iterable
+
+_LOGIN = re.compile(r"(\w+://)[^/\s]+@")
+_SECRET = re.compile(
+    r"([?&#;][\w.-]*(?:key|token|secret|passw|pwd|auth|sig)[\w.-]*=)[^&\s'\"]+", re.IGNORECASE
+)
 
 
 class TedauditError(Exception):
-    """Anything that wrong input or a damaged file can cause; the command line exits with 2."""
+    """Anything that wrong input or a damaged file can cause; the command line exits with 2.
+
+    Messages quote settings and are copied into issues: keys in addresses are hidden in all of them.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(hide_keys(message))
 
 
 class SpecError(TedauditError):
@@ -21,6 +33,10 @@ class PluginError(TedauditError):
 
 class ContractError(TedauditError):
     """A plug-in that broke its contract: wrong length, wrong type, scores that are not numbers."""
+
+
+class InfrastructureError(TedauditError):
+    """The machine or the network failed several times in a row: that is no output, so no attack sees it."""
 
 
 class CorpusError(TedauditError):
@@ -37,6 +53,15 @@ class EncoderError(ModelError):
 
 class RunDirectoryError(TedauditError):
     """A run directory that does not fit what is asked of it, or a damaged file in it."""
+
+
+class RunInUseError(RunDirectoryError):
+    """A run directory that another process is writing to."""
+
+
+def hide_keys(text: str) -> str:
+    """Return a text without the users, passwords and keys in its addresses."""
+    return _SECRET.sub(r"\1***", _LOGIN.sub(r"\1***@", text))
 
 
 def join_names(names: Iterable[str]) -> str:

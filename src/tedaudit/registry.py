@@ -18,8 +18,9 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tedaudit.abilities import HasFingerprint, UsesModels
+from tedaudit.abilities import CallsUserCode, HasFingerprint, UsesModels
 from tedaudit.errors import PluginError, SpecError, did_you_mean, join_names
+from tedaudit.extras import name_needs
 from tedaudit.types import Card
 
 Kind = Literal["mechanism", "attack", "corpus"]
@@ -125,6 +126,16 @@ def build(reference: Reference) -> Any:
     return plugin(**params)
 
 
+def is_standard(plugin: Any) -> bool:
+    """Return whether a plug-in is built in and has default settings."""
+    kind = type(plugin)
+    is_own = kind.__module__.startswith(tuple(f"tedaudit.{folder}." for folder in _FOLDERS.values()))
+    try:
+        return is_own and bool(plugin == kind())
+    except TypeError:  # a field without a default
+        return False
+
+
 def cards(kind: Kind) -> list[Card]:
     """Return the cards of all plug-ins of a kind, in order of name."""
     return [find(kind, name).card for name in names(kind)]
@@ -158,12 +169,14 @@ def determinants(plugin: Any) -> dict[str, Any]:
 
     A field whose metadata says `incidental`, such as the device, may change between runs.
     """
-    known: dict[str, Any] = {"name": plugin.card.name, "version": plugin.card.version}
+    card: Card = plugin.card
+    known: dict[str, Any] = {"name": card.name, "version": card.version}
     parts = fields(plugin) if is_dataclass(plugin) else ()
     for key in [part.name for part in parts if part.init and not part.metadata.get("incidental")]:
         known[key] = _describe_value(getattr(plugin, key))
     if isinstance(plugin, HasFingerprint):
-        known.update(plugin.fingerprint())
+        with name_needs(known["name"], card.needs):  # the first time that a model is loaded
+            known.update(plugin.fingerprint())
     return known
 
 
@@ -186,6 +199,11 @@ def model_uses(user: str, plugin: Any, known: Mapping[str, Any]) -> list[dict[st
         }
         for use in plugin.models()
     ]  # fmt: skip
+
+
+def is_foreign(plugin: Any) -> bool:
+    """Return whether a plug-in runs code of others, whose calls may depend on each other."""
+    return isinstance(plugin, CallsUserCode) or not type(plugin).__module__.startswith("tedaudit.")
 
 
 def describe_object(value: object) -> str:

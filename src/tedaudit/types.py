@@ -20,7 +20,7 @@ from tedaudit.errors import SpecError, join_names
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Unit = Literal["token", "word", "triple", "sentence", "document"]
-Seen = Literal["text", "tokens", "latent"]
+Seen = Literal["text", "tokens", "latent", "error"]
 Score = Literal["", "cosine", "word cosine", "latent similarity", "log-likelihood", "ordered answers"]
 
 
@@ -38,7 +38,11 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """What a mechanism released for one draw; `error` is a code and never holds a text."""
+    """What a mechanism released for one draw; `error` is a code and never holds a text.
+
+    A failed rewrite is an output too: whoever receives it sees that it failed, and with which code. Errors of
+    the machine or the network are none (see `tedaudit.retries`): they never become a `Rewrite`.
+    """
 
     text: str
     tokens: tuple[int, ...] | None = None
@@ -129,13 +133,16 @@ class Claim:
 class Card:
     """What a plug-in says of itself wherever it is listed. Raise `version` when its results change.
 
-    An attack's `sees` names the parts of a rewrite that it is given, and `score` says what its scores are,
-    if they are more than an order:
+    An attack's `sees` names the parts of a rewrite that it is given. One that sees "error" is given failed
+    rewrites, of which there is a code and no more, and its guess on them counts; no other attack is given
+    them, and such a trial counts as wrong. `score` says what its scores are, if they are more than an order:
 
     - "cosine", "word cosine": of the output with each candidate, by sentence embeddings or by words;
     - "latent similarity": of the released latent with each candidate's own;
     - "log-likelihood": of the release under the mechanism itself, so that a posterior follows from it;
     - "ordered answers": the candidates were read in an order, and `Guess.shown` says in which.
+
+    `needs` names the extras of tedaudit (`extras.py`) without which it cannot be used with default settings.
     """
 
     name: str
@@ -146,6 +153,7 @@ class Card:
     sees: tuple[Seen, ...] = ("text",)
     version: int = 1
     score: Score = ""
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +166,19 @@ class ModelUse:
     part: str
     name: str
     checksum: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """What a plug-in calls outside of tedaudit, so that a run can say how often it will.
+
+    As in "60 questions to the judge": the unit is "questions to", and a rewrite or a trial takes
+    `per_row` of them.
+    """
+
+    name: str
+    unit: str = "calls of"
+    per_row: int = 1
 
 
 @dataclass(frozen=True, slots=True)

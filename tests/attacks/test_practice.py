@@ -1,13 +1,19 @@
 """The adversary's own rewrites: noise that no audited draw has."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 
-from helpers import Failing, Recording, sentences
-from tedaudit.attacks._practice import make_exercises, make_rewrites
+from helpers import Failing, Recording, sentences, within
+from tedaudit import retries
+from tedaudit.attacks._practice import Practice, make_exercises, make_rewrites
 from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.seeding import key_numbers
+from tedaudit.types import Card, Observation, Rewrite
 
 TEXTS = tuple(sentences(12))
+MIDDLE = sorted(map(len, TEXTS))[6]
 REPLICATES = 400
 
 
@@ -36,7 +42,62 @@ def test_every_own_rewrite_has_noise_of_its_own():
     assert len({draw.key for draw in mechanism.draws}) == 50
 
 
-def test_failed_rewrites_are_not_practised_on():
+def test_failed_rewrites_are_practised_on_too():
     rewrites = make_rewrites(Failing(0.5), 1.0, TEXTS, REPLICATES)
-    assert 0.3 * REPLICATES < len(rewrites) < 0.7 * REPLICATES
-    assert not any(rewrite.error for _, rewrite in rewrites)
+    assert len(rewrites) == REPLICATES
+    assert within(sum(rewrite.error == "out-of-luck" for _, rewrite in rewrites), REPLICATES, 0.5)
+    assert all(rewrite.text == ("" if rewrite.error else text) for text, rewrite in rewrites)
+
+
+def _practise(mechanism, count=200):
+    """Return what is learnt of a mechanism without a look at any output."""
+    practice = Practice(lambda seen: [np.zeros((len(o.candidates), 1)) for o in seen], count, TEXTS)
+    return practice, practice.learn(mechanism, 1.0)
+
+
+@dataclass(frozen=True)
+class FailsOnLong:
+    """Says nothing, but fails on long texts."""
+
+    card: ClassVar[Card] = Card(name="fails-on-long", summary="Fails on long texts.")
+
+    def rewrite(self, draws):
+        return [Rewrite("", error="too-long") if len(d.text) >= MIDDLE else Rewrite("done") for d in draws]
+
+
+def test_both_a_failure_and_its_absence_tell_which_texts_are_likely():
+    practice, learnt = _practise(FailsOnLong())
+    assert set(learnt.weights) == {"", "too-long"}
+    candidates = ("a short one", "a candidate of quite some length, all in all")
+    failed, done = (Observation(Rewrite("", error=code), candidates, 0) for code in ("too-long", ""))
+    guesses = practice.guess(learnt, [failed, done])
+    assert np.diff(guesses[0].scores)[0] > 1 > -1 > np.diff(guesses[1].scores)[0]
+
+
+def test_the_look_of_a_text_counts_only_if_a_rewrite_failed_in_practice():
+    practice, learnt = _practise(Recording())
+    assert not learnt.looks
+    [guess] = practice.guess(learnt, [Observation(Rewrite("x"), ("short", "longer " * 9), 0)])
+    assert guess.usable
+    assert guess.scores.tolist() == [0, 0]
+
+
+def test_an_outcome_that_never_occurred_in_practice_gets_no_answer():
+    practice, learnt = _practise(FailsOnLong())
+    [guess] = practice.guess(learnt, [Observation(Rewrite("", error="other-code"), ("a", "b"), 0)])
+    assert not guess.usable
+
+
+def test_an_error_of_the_machine_is_tried_again_in_practice(monkeypatch):
+    monkeypatch.setattr(retries, "PAUSES", (0.0,))
+    calls = []
+
+    class Flaky(Recording):
+        def rewrite(self, draws):
+            calls.append(len(draws))
+            if len(calls) == 1:
+                raise TimeoutError
+            return super().rewrite(draws)
+
+    assert len(make_rewrites(Flaky(), 1.0, TEXTS, 30)) == 30
+    assert calls == [30, 30]

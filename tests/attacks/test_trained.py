@@ -8,9 +8,8 @@ from tedaudit.api import run
 from tedaudit.attacks._practice import make_exercises, make_rewrites
 from tedaudit.attacks.ensemble import Ensemble
 from tedaudit.attacks.trained import Trained
-from tedaudit.corpora.demo import Demo
 from tedaudit.errors import SpecError
-from tedaudit.execution.preparation import practice_texts, prepare
+from tedaudit.execution.preparation import prepare
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.spec.model import parse_spec
 from tedaudit.testing import check_attack
@@ -58,20 +57,6 @@ def test_own_rewrites_have_keys_of_their_own(tmp_path):
     run(spec(tmp_path / "a", ["lexical"]))
     assert len(own) == 300
     assert not own & KEYS
-
-
-def test_other_texts_are_practised_on_if_there_are_any():
-    corpus = Demo().load()
-    texts = practice_texts(corpus)
-    assert len(texts) >= 50
-    assert not set(texts) & set(corpus.texts)
-
-
-def test_a_corpus_without_other_texts_is_practised_on_itself(tmp_path):
-    file = tmp_path / "texts.txt"
-    file.write_text("".join(f"text number {number} of this file\n" for number in range(80)))
-    corpus = prepare(spec(tmp_path / "run", ["lexical"], corpus={"name": "files", "path": str(file)})).corpus
-    assert practice_texts(corpus) == corpus.texts
 
 
 def test_exercises_hide_the_source_evenly_among_other_texts():

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import spearmanr
 
 from helpers import (
     Failing,
@@ -16,6 +17,7 @@ from helpers import (
     NearestLatent,
     Recording,
     SharedWords,
+    given,
     make_spec,
     sentences,
     summary,
@@ -24,9 +26,12 @@ from helpers import (
 from tedaudit.api import run
 from tedaudit.errors import ContractError
 from tedaudit.execution.pieces import spans
+from tedaudit.seeding import derive, uniforms
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Guess, Plan, Rewrite
+
+BUILT_IN = "tedaudit.mechanisms.another"  # where a plug-in of this package would lie
 
 # --- the same result, however the work is cut
 
@@ -159,12 +164,51 @@ def test_failed_rewrites_are_not_shown_to_an_attack_and_stay_in_the_count(tmp_pa
     assert finding.counts.unusable == 0
 
 
-def test_draws_of_a_block_stand_together_by_text(tmp_path):
+def test_draws_of_a_block_stand_together_by_text(tmp_path, monkeypatch):
     plugin = Recording()
+    monkeypatch.setattr(Recording, "__module__", BUILT_IN)
     run(make_spec(tmp_path, mechanisms=[plugin], epsilons=[1, 2, 3], trials=60, block=60))
     texts = [draw.text for draw in plugin.draws]
     changes = sum(a != b for a, b in pairwise(texts))
     assert changes == len(set(texts)) - 1
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_draws_reach_code_of_others_in_an_order_that_tells_nothing_of_the_texts(tmp_path, blocks):
+    plugin = Recording()
+    trials, texts = 60, sorted(sentences(40))
+    spec = {"mechanisms": [plugin], "epsilons": [1, 2], "trials": trials, "block": trials // blocks}
+    run(make_spec(tmp_path, corpus=given(texts), **spec))
+    places = np.array([texts.index(draw.text) for draw in plugin.draws])
+    epsilons = np.array([draw.epsilon for draw in plugin.draws])
+    for order in (places, epsilons):  # no trend within a block, and neighbours tell nothing of each other
+        for block in np.split(order, blocks):
+            assert abs(spearmanr(block, np.arange(len(block))).statistic) < 0.5
+            assert abs(spearmanr(block[1:], block[:-1]).statistic) < 0.5
+    assert len(plugin.asked) == 2 * trials
+
+
+def test_the_order_of_draws_is_that_of_the_seed(tmp_path):
+    found = []
+    for number, seed in enumerate([1, 1, 2]):
+        plugin = Recording()
+        run(make_spec(tmp_path / str(number), mechanisms=[plugin], seed=seed))
+        found.append([draw.text for draw in plugin.draws])
+    assert found[0] == found[1] != found[2]
+
+
+def test_rewrites_by_code_of_others_are_those_of_their_own_draws(tmp_path):
+    run(make_spec(tmp_path, mechanisms=["py:helpers:Recording"], epsilons=[1, 2]))
+    run(make_spec(tmp_path / "all", mechanisms=["py:helpers:Recording"], epsilons=[1, 2], block=100))
+    whole = tables(tmp_path / "all")
+    assert {name: rows for name, rows in tables(tmp_path).items() if not name.startswith("all")} == whole
+    [plan] = [rows for name, rows in whole.items() if name.startswith("plans")]
+    rewritten = {row[:2]: row[2] for row in whole["rewrites/Recording/1"]}
+    assert len(rewritten) == len(plan) == 100
+    corpus = RunDirectory(tmp_path).corpus().texts
+    for (text, replicate), output in rewritten.items():
+        coin = uniforms([derive(0, "rewrite", corpus[text], replicate)], 1)[0, 0]
+        assert output == (corpus[text] if coin < 0.5 else Recording.other)
 
 
 # --- progress and failure
@@ -240,12 +284,12 @@ def test_an_empty_output_is_an_output(tmp_path):
     assert finding.bound.lower == 0
 
 
-def _spans(rows, block, *, bulky=False, letters=40):
+def _spans(rows, block, *, bulky=False, shuffled=False, letters=40):
     plan = Plan(None, np.zeros(rows, dtype=np.int32), np.zeros(rows, dtype=np.int32))
     audit = SimpleNamespace(
         spec=SimpleNamespace(block_size=block), corpus=SimpleNamespace(texts=("x" * letters,))
     )
-    return list(spans(SimpleNamespace(plan=plan, bulky=bulky), audit))
+    return list(spans(SimpleNamespace(plan=plan, bulky=bulky, shuffled=shuffled), audit))
 
 
 @pytest.mark.parametrize(
@@ -258,11 +302,12 @@ def test_spans_begin_with_a_block_and_grow(rows, stops):
     assert [span.start for span in found] == [0, *stops][: len(stops)]
 
 
-def test_spans_are_bounded_and_one_block_if_rewrites_are_bulky():
+def test_spans_are_bounded_and_one_block_if_rewrites_are_bulky_or_draws_shuffled():
     sizes = [len(span) for span in _spans(2_000_000, 4096)]
     assert max(sizes) == 1 << 18
     assert sum(sizes) == 2_000_000
     assert {len(span) for span in _spans(100, 10, bulky=True)} == {10}
+    assert {len(span) for span in _spans(100, 10, shuffled=True)} == {10}
     assert max(len(span) for span in _spans(2_000_000, 4096, letters=10_000)) == 4096
     assert max(len(span) for span in _spans(2_000_000, 4096, letters=1_000)) == 45_056
 
@@ -282,8 +327,9 @@ class Counting:
         return [Rewrite(draw.text) for draw in draws]
 
 
-def test_a_texts_draws_are_made_together(tmp_path):
+def test_a_texts_draws_are_made_together(tmp_path, monkeypatch):
     Counting.calls.clear()
+    monkeypatch.setattr(Counting, "__module__", BUILT_IN)
     texts = tmp_path / "texts.txt"
     texts.write_text("\n".join(f"text number {i}" for i in range(50)))
     spec = {"mechanisms": ["py:test_runner:Counting"], "epsilons": [1, 2], "attacks": ["lexical"],

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import random
 import sys
 import typing
 from collections.abc import Sequence
@@ -9,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tedaudit.errors import ContractError, PluginError, SpecError
+from tedaudit import retries
+from tedaudit.errors import ContractError, InfrastructureError, PluginError, SpecError
 from tedaudit.mechanisms.function import Function
 from tedaudit.seeding import derive
 from tedaudit.types import Draw, Rewrite
@@ -17,6 +19,11 @@ from tedaudit.types import Draw, Rewrite
 TEXTS = ["a b", "", "c"]
 DRAWS = [Draw(text, 2.0, derive(0, i)) for i, text in enumerate(TEXTS)]
 UPPER = [Rewrite("A B"), Rewrite(""), Rewrite("C")]
+
+
+def seed(draw):
+    """Return the seed of an audited draw."""
+    return draw.key % 2**31
 
 
 def one(text):
@@ -114,8 +121,48 @@ def test_epsilon_and_seed_are_passed_if_they_are_asked_for():
     def keyword_only(text, *, seed):
         return f"{text}|{seed}"
 
-    assert [r.text for r in Function(both).rewrite(DRAWS)] == [f"{d.text}|2.0|{d.key}" for d in DRAWS]
-    assert [r.text for r in Function(keyword_only).rewrite(DRAWS)] == [f"{d.text}|{d.key}" for d in DRAWS]
+    def with_a_key(text, draw_key):
+        return f"{text}|{draw_key}"
+
+    assert [r.text for r in Function(both).rewrite(DRAWS)] == [f"{d.text}|2.0|{seed(d)}" for d in DRAWS]
+    assert [r.text for r in Function(keyword_only).rewrite(DRAWS)] == [f"{d.text}|{seed(d)}" for d in DRAWS]
+    assert [r.text for r in Function(with_a_key).rewrite(DRAWS)] == [f"{d.text}|{d.key}" for d in DRAWS]
+
+
+def test_the_text_may_come_under_any_name():
+    def odd(draw_key, seed=0):
+        return f"{draw_key}|{seed}"
+
+    assert [r.text for r in Function(odd).rewrite(DRAWS)] == [f"{d.text}|{seed(d)}" for d in DRAWS]
+
+
+def test_a_seed_suits_every_generator_and_repeats_its_noise():
+    def numpy_global(text, seed):
+        np.random.seed(seed)  # noqa: NPY002
+        return f"{text} {np.random.rand()}"  # noqa: NPY002
+
+    def python_own(text, seed):
+        return f"{text} {random.Random(seed).random()}"
+
+    for function in (numpy_global, python_own):
+        rewrites = Function(function).rewrite(DRAWS)
+        assert not any(rewrite.error for rewrite in rewrites)
+        assert rewrites == Function(function).rewrite(DRAWS)
+        assert len({rewrite.text.rpartition(" ")[2] for rewrite in rewrites}) == len(DRAWS)
+
+
+def test_an_adversary_has_seeds_that_no_audited_draw_has():
+    def tell(text, seed, draw_key):
+        return f"{seed} {draw_key}"
+
+    many = [Draw("a", 1.0, derive(0, i)) for i in range(500)]
+    audited = Function(tell)
+    own = audited.for_adversary()
+    seeds, others = ([int(r.text.split()[0]) for r in f.rewrite(many)] for f in (audited, own))
+    assert 2**30 < max(seeds) < 2**31 <= min(others) < max(others) < 2**32
+    assert [other - 2**31 for other in others] == seeds
+    assert own == audited  # the same mechanism
+    assert audited.rewrite(many)[0].text.split()[1] == str(many[0].key)
 
 
 def test_a_list_function_gets_each_epsilon_with_its_own_texts_and_each_seed_alone():
@@ -130,7 +177,7 @@ def test_a_list_function_gets_each_epsilon_with_its_own_texts_and_each_seed_alon
         Draw(text, epsilon, derive(0, text, i)) for i, text in enumerate("abab") for epsilon in (1.0, 2.0)
     ]
     assert [r.text for r in Function(by_epsilon).rewrite(mixed)] == [f"{d.text}|{d.epsilon}" for d in mixed]
-    assert [r.text for r in Function(by_seed).rewrite(mixed)] == [f"{d.text}|{d.key}" for d in mixed]
+    assert [r.text for r in Function(by_seed).rewrite(mixed)] == [f"{d.text}|{seed(d)}" for d in mixed]
 
 
 def test_an_exception_becomes_a_code_without_text():
@@ -180,6 +227,25 @@ def test_a_list_function_that_returns_another_number_of_texts_is_refused(functio
         Function(function).rewrite(DRAWS)
     assert got in str(caught.value)
     assert "one text for each text, in the same order" in str(caught.value)
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_an_error_of_the_machine_is_tried_again_and_then_stops_the_work(listed, monkeypatch):
+    monkeypatch.setattr(retries, "PAUSES", (0.0, 0.0))
+    left = 2
+
+    def flaky(text):
+        nonlocal left
+        if "b" in text and left:
+            left -= 1
+            raise ConnectionResetError("the line is dead")
+        return text.upper()
+
+    function = Function((lambda texts: map(flaky, texts)) if listed else flaky)
+    assert function.rewrite(DRAWS) == UPPER
+    left = 3
+    with pytest.raises(InfrastructureError, match="raised ConnectionResetError 3 times in a row"):
+        function.rewrite(DRAWS)
 
 
 def test_a_keyboard_interrupt_is_not_a_failed_rewrite():

@@ -132,13 +132,13 @@ def test_scores_that_agree_to_five_decimals_are_tied_and_others_are_not():
     assert set(apart.choice.tolist()) == {1}
 
 
-def test_a_failed_rewrite_and_an_unusable_guess_name_nobody():
+def test_an_unusable_guess_names_nobody_and_one_on_a_failed_rewrite_counts_as_any_other():
     guesses = [Guess(np.array([9.0, 0.0])), Guess(np.array([9.0, 0.0]), usable=False)]
     guesses.append(Guess(np.array([np.nan, np.nan]), usable=False))
-    judged = judge(guesses, [True, False, False], _plan([0, 0, 0]), [1, 2, 3])
-    assert judged.choice.tolist() == [-1, -1, -1]
-    assert judged.usable.tolist() == [False, False, False]
-    assert judged.failed.tolist() == [True, False, False]
+    judged = judge(guesses, [True, False, True], _plan([0, 0, 0]), [1, 2, 3])
+    assert judged.choice.tolist() == [0, -1, -1]
+    assert judged.usable.tolist() == [True, False, False]
+    assert judged.failed.tolist() == [True, False, True]
 
 
 def test_large_candidate_sets_keep_the_best_five_scores_and_small_ones_all():

@@ -273,11 +273,47 @@ def test_failed_rewrites_reach_no_attack():
     assert 0 < checked.items < 3 * len(ORDINARY)
 
 
+class ReadsCodes(Overlap):
+    """Sees error codes, and answers by them."""
+
+    card = Card(name="reads-codes", summary="Codes.", sees=("text", "error"))
+
+    def scores(self, observation):
+        long = np.array([float(len(text)) for text in observation.candidates])
+        return long if observation.output.error == "too-long" else super().scores(observation)
+
+
+def test_failed_rewrites_reach_an_attack_that_sees_their_codes():
+    shown = []
+
+    class Remembers(ReadsCodes):
+        def scores(self, observation):
+            shown.append((observation.output.text, observation.output.error))
+            return super().scores(observation)
+
+    assert check_attack(Remembers()).items == 3 * len(ORDINARY) + len(ODD) + 2
+    assert {("", "too-long"), ("", "raised-ValueError")} <= set(shown)
+    shown.clear()
+    assert check_attack(Remembers(), mechanism=LatentMechanism()).items == 3 * len(ORDINARY)
+    assert ("", "unlucky") in shown
+
+
+def test_an_attack_that_cannot_stand_the_codes_that_it_sees_is_caught():
+    class Picky(ReadsCodes):
+        def scores(self, observation):
+            return super().scores(observation) / {"": 1, "too-long": 1}[observation.output.error]
+
+    message = refusal(check_attack, Picky())
+    assert (
+        "On a rewrite that failed with the code 'raised-ValueError': 'reads-codes' raised KeyErr" in message
+    )
+
+
 def test_an_attack_must_say_what_it_sees():
     class SeesEverything(Overlap):
         card = Card(name="sees-everything", summary="x", sees=("secret",))
 
-    assert "`sees` is ('secret',); it holds one or more of: latent, text, tokens" in refusal(
+    assert "`sees` is ('secret',); it holds one or more of: error, latent, text, tokens" in refusal(
         check_attack, SeesEverything()
     )
 

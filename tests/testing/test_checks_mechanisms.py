@@ -149,6 +149,11 @@ class LeaksAWord(Noisy):
         return Rewrite("", error=f"unknown-word-{words[2]}") if "Lisbon" in words else super().one(draw)
 
 
+class ReleasesWhatFailed(Noisy):
+    def one(self, draw):
+        return Rewrite(draw.text, error="low-quality") if len(draw.text) > 55 else Rewrite("")
+
+
 class ReturnsStrings(Noisy):
     def rewrite(self, draws):
         return [draw.text for draw in draws]
@@ -246,6 +251,7 @@ BAD_MECHANISMS = [
     (RaisesOnLong, "On a text of 3,000 words: 'noisy' raised ValueError"),
     (LeaksTheText, "never holds a text"),
     (LeaksAWord, "put 'flight', a word of the text, into the error code 'unknown-word-flight'"),
+    (ReleasesWhatFailed, "has both the error code 'low-quality' and a text"),
     (ReturnsStrings, "returned a str instead of a Rewrite"),
     (ReturnsAGenerator, "it must return a sequence with one Rewrite per item"),
     (ReturnsADict, "1 in a dict"),

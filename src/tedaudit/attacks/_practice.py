@@ -1,11 +1,13 @@
 """The adversary's own rewrites: the mechanism is public, so anybody can run it on texts and learn from it.
 
-The texts differ from the audited ones if the corpus has others (its other splits), and the keys are
-derived for this purpose alone, so that the noise of an audited draw is never repeated.
+The texts are no candidates if the corpus has enough others (in its other splits), else the candidates
+themselves, and the report says which. The keys are derived for this purpose alone, so that the noise of an
+audited draw is never repeated.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ import numpy as np
 from tedaudit.abilities import WritesOnce
 from tedaudit.attacks._fitting import Weights, fit
 from tedaudit.batches import Draws, Guesses
+from tedaudit.registry import is_foreign
+from tedaudit.retries import retry
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Draw, Floats, Guess, Observation, Rewrite
 
@@ -28,6 +32,18 @@ class Exercise:
     secret: int
 
 
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """Weights of the features, by error code: which texts fail is learnt apart from what becomes of others.
+
+    The look of a candidate (its length, its kinds of characters) counts only if a rewrite failed in
+    practice: then both a failure and its absence tell which texts are likely.
+    """
+
+    weights: Mapping[str, Weights] = field(default_factory=dict)
+    looks: bool = False
+
+
 @dataclass
 class Practice:
     """What an attack has learnt from its own trials, once for each mechanism and epsilon."""
@@ -35,30 +51,65 @@ class Practice:
     features: Callable[[Sequence[Observation]], list[Floats]]  # a row per candidate, for each observation
     rewrites: int
     texts: Sequence[str] = ()
-    _learnt: dict[tuple[int, float], tuple[Any, Weights | None]] = field(default_factory=dict)
+    _learnt: dict[tuple[int, float], tuple[Any, Learnt]] = field(default_factory=dict)
 
     def on(self, texts: Sequence[str]) -> None:
         """Forget what was learnt, and practise on other texts from now on."""
         self.texts, self._learnt = texts, {}
 
-    def weights(self, mechanism: Any, epsilon: float) -> Weights | None:
-        """Return the weights of the features; None if every rewrite failed."""
+    def learn(self, mechanism: Any, epsilon: float) -> Learnt:
+        """Return what its own trials teach of this mechanism and epsilon."""
         key = (id(mechanism), epsilon)
         if key not in self._learnt:
-            tasks = make_exercises(mechanism, epsilon, self.texts, self.rewrites)
-            weights = None
-            if tasks:
-                trials = self.features([exercise.seen for exercise in tasks])
-                weights = fit(trials, [exercise.secret for exercise in tasks])
-            self._learnt[key] = (mechanism, weights)  # a reference to the mechanism keeps its id unique
+            exercises = make_exercises(mechanism, epsilon, self.texts, self.rewrites)
+            learnt = self._fit(exercises)
+            self._learnt[key] = (mechanism, learnt)  # a reference to the mechanism keeps its id unique
         return self._learnt[key][1]
 
+    def guess(self, learnt: Learnt, seen: Sequence[Observation]) -> Guesses:
+        """Return guesses by what was learnt; an outcome that never occurred in practice gets no answer."""
+        guesses = []
+        for observation, features in zip(seen, self._compute_features(seen, learnt.looks), strict=True):
+            weights = learnt.weights.get(observation.output.error)
+            usable = weights is not None
+            scores = np.zeros(len(features)) if weights is None else weights.scores(features)
+            guesses.append(Guess(scores, usable))
+        return Guesses.of(guesses)
 
-def guess_with_weights(weights: Weights | None, trials: Sequence[Floats]) -> Guesses:
-    """Return guesses by weights; without weights they are unusable."""
-    if weights is None:
-        return Guesses.unusable([len(features) for features in trials])
-    return Guesses.of([Guess(weights.scores(features)) for features in trials])
+    def _fit(self, exercises: Sequence[Exercise]) -> Learnt:
+        looks = any(exercise.seen.output.error for exercise in exercises)
+        trials = self._compute_features([exercise.seen for exercise in exercises], looks)
+        by_code: dict[str, list[int]] = {}
+        for number, exercise in enumerate(exercises):
+            by_code.setdefault(exercise.seen.output.error, []).append(number)
+        weights = {
+            code: fit([trials[i] for i in numbers], [exercises[i].secret for i in numbers])
+            for code, numbers in by_code.items()
+        }
+        return Learnt(weights, looks)
+
+    def _compute_features(self, seen: Sequence[Observation], looks: bool) -> list[Floats]:
+        features = self.features(seen)
+        if not looks:
+            return features
+        return [
+            np.column_stack([rows, [_describe_look(text) for text in observation.candidates]])
+            for rows, observation in zip(features, seen, strict=True)
+        ]
+
+
+@lru_cache(maxsize=1 << 16)
+def _describe_look(text: str) -> tuple[float, ...]:
+    """Return what may make a mechanism fail on a text: its length, and how many characters of each kind."""
+    counts = (
+        len(text),
+        len(text.split()),
+        sum(character.isdigit() for character in text),
+        sum(character.isupper() for character in text),
+        sum(not character.isalnum() and not character.isspace() for character in text),
+        sum(not character.isascii() for character in text),
+    )
+    return tuple(np.log1p(counts).tolist())
 
 
 def explain_unfit(mechanism: Any) -> str:
@@ -71,18 +122,19 @@ def explain_unfit(mechanism: Any) -> str:
 def make_rewrites(
     mechanism: Any, epsilon: float, texts: Sequence[str], count: int
 ) -> list[tuple[str, Rewrite]]:
-    """Return texts with their rewrites, without failed ones; the keys are the adversary's own."""
+    """Return texts with their rewrites, failed ones too; the keys are the adversary's own."""
     picks = (uniforms([derive(_SEED, "texts")], count)[0] * len(texts)).astype(int)
     draws = [
         Draw(texts[pick], epsilon, derive(_SEED, "rewrite", texts[pick], number))
         for number, pick in enumerate(picks.tolist())
     ]
-    order = sorted(range(count), key=lambda i: draws[i].text)  # draws of the same text together: cheaper
-    rewrites: list[Rewrite | None] = [None] * count
-    for i, rewrite in zip(order, mechanism.rewrite(Draws.of([draws[i] for i in order])), strict=True):
-        rewrites[i] = rewrite
-    pairs = zip(draws, rewrites, strict=True)
-    return [(draw.text, rewrite) for draw, rewrite in pairs if rewrite is not None and not rewrite.error]
+    order = list(range(count))
+    if not is_foreign(mechanism):
+        order.sort(key=lambda i: draws[i].text)  # draws of the same text together: cheaper
+    batch = Draws.of([draws[i] for i in order])
+    made = retry(partial(mechanism.rewrite, batch), mechanism.card.name)
+    rewrites = dict(zip(order, made, strict=True))
+    return [(draw.text, rewrites[i]) for i, draw in enumerate(draws)]
 
 
 def make_exercises(mechanism: Any, epsilon: float, texts: Sequence[str], count: int) -> list[Exercise]:

@@ -1,7 +1,8 @@
 """Add up the scores of several attacks, each weighted by its worth on this mechanism.
 
-Not in the paper. The weights are fitted on the adversary's own trials, disjoint from the audited
-ones, so that the sum is calibrated: its softmax is a probability.
+Not in the paper. The weights are fitted on the adversary's own trials, whose rewrites are none of the
+audited ones, so that the sum is calibrated: its softmax is a probability. Their texts are no candidates if
+the corpus has others, else the candidates themselves; the report says which.
 """
 
 import json
@@ -12,8 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tedaudit.abilities import KnowsMechanism, Practises, Prepares
-from tedaudit.attacks._fitting import Weights
-from tedaudit.attacks._practice import Practice, explain_unfit, guess_with_weights
+from tedaudit.attacks._practice import Learnt, Practice, explain_unfit
 from tedaudit.batches import Guesses, Observations
 from tedaudit.errors import SpecError
 from tedaudit.registry import Reference, build, determinants, model_uses
@@ -28,13 +28,18 @@ class Ensemble:
     rewrites: int = 400
     card: ClassVar[Card] = Card(
         name="ensemble",
+        needs=("models",),
         summary="The scores of several attacks, weighted by the worth of each on this mechanism.",
-        departures=("not in the paper: weights are fitted on the adversary's own rewrites of other texts",),
-        sees=("text", "tokens", "latent"),
+        departures=(
+            "not in the paper: weights are fitted on the adversary's own rewrites",
+            "of texts of other splits, or if there are too few, of the candidates, with keys of its own",
+        ),
+        sees=("text", "tokens", "latent", "error"),
+        version=2,
     )
     _built: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
     _practice: Practice = field(init=False, repr=False, compare=False)
-    _weights: Weights | None = field(default=None, init=False, repr=False, compare=False)
+    _learnt: Learnt = field(default_factory=Learnt, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if len(self.members) < 2:
@@ -72,11 +77,11 @@ class Ensemble:
         for member in self._built:
             if isinstance(member, KnowsMechanism):
                 member.meet(mechanism, epsilon)
-        self._weights = self._practice.weights(mechanism, epsilon)
+        self._learnt = self._practice.learn(mechanism, epsilon)
 
     def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Return the weighted sum of the members' scores."""
-        return guess_with_weights(self._weights, self._score(seen))
+        return self._practice.guess(self._learnt, seen)
 
     def models(self) -> Sequence[ModelUse]:
         """Name the models of the members."""
@@ -92,16 +97,23 @@ class Ensemble:
         return {"members": json.dumps(members, sort_keys=True, default=str)}
 
     def _score(self, seen: Sequence[Observation]) -> list[Floats]:
-        """Return a column of scores per member, for each observation; zeros if a guess is unusable."""
+        """Return a column of scores per member, for each observation."""
         batch = Observations.of(seen)
-        by_member = [
-            member.guess(replace(batch, outputs=batch.outputs.reveal(member.card.sees)))
-            for member in self._built
-        ]
-        return [
-            np.column_stack([g[i].scores if g[i].usable else np.zeros(len(o.candidates)) for g in by_member])
-            for i, o in enumerate(seen)
-        ]
+        by_member = [_score_with(member, batch) for member in self._built]
+        return [np.column_stack(columns) for columns in zip(*by_member, strict=True)]
+
+
+def _score_with(member: Any, batch: Observations) -> list[Floats]:
+    """Return a member's scores for each observation; zeros if it is not given it or has no answer."""
+    scores = [np.zeros(count) for count in batch.counts.tolist()]
+    sees = member.card.sees
+    given = np.flatnonzero(~batch.outputs.failed) if "error" not in sees else np.arange(len(batch))
+    if len(given):
+        shown = replace(batch[given], outputs=batch.outputs[given].reveal(sees))
+        for row, guess in zip(given.tolist(), member.guess(shown), strict=True):
+            if guess.usable:
+                scores[row] = guess.scores
+    return scores
 
 
 def _build_member(given: Any) -> Any:

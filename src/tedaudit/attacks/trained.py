@@ -1,7 +1,9 @@
-"""Learn from rewrites of other texts how this mechanism changes a text, then score candidates by it.
+"""Learn from rewrites of its own how this mechanism changes a text, then score candidates by it.
 
-Not in the paper. The mechanism is public, so the adversary rewrites its own texts at the audited
-epsilon and fits a pair scorer on them: similarity of embeddings and of words, and lengths.
+Not in the paper. The mechanism is public, so the adversary rewrites texts at the audited epsilon, with keys
+of its own, and fits a pair scorer on them: similarity of embeddings and of words, and lengths. The texts are
+no candidates if the corpus has others, else the candidates themselves; the report says which. If a rewrite
+failed, it also learns which texts fail.
 """
 
 import re
@@ -11,8 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tedaudit.attacks._fitting import Weights
-from tedaudit.attacks._practice import Practice, explain_unfit, guess_with_weights
+from tedaudit.attacks._practice import Learnt, Practice, explain_unfit
 from tedaudit.attacks._similarity import Similarity
 from tedaudit.batches import Guesses
 from tedaudit.errors import SpecError
@@ -32,12 +33,17 @@ class Trained:
     rewrites: int = 500
     card: ClassVar[Card] = Card(
         name="trained",
-        summary="A pair scorer fitted on the adversary's own rewrites of other texts.",
-        departures=("not in the paper: the adversary practises on the mechanism before it guesses",),
+        summary="A pair scorer fitted on the adversary's own rewrites.",
+        departures=(
+            "not in the paper: the adversary practises on the mechanism before it guesses",
+            "on texts of other splits, or if there are too few, on the candidates, with keys of its own",
+        ),
+        sees=("text", "error"),
+        version=2,
     )
     _similarities: tuple[Similarity, ...] = field(default=(), init=False, repr=False, compare=False)
     _practice: Practice = field(init=False, repr=False, compare=False)
-    _weights: Weights | None = field(default=None, init=False, repr=False, compare=False)
+    _learnt: Learnt = field(default_factory=Learnt, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.rewrites < 20:
@@ -68,11 +74,11 @@ class Trained:
 
     def meet(self, mechanism: Any, epsilon: float) -> None:
         """Rewrite texts at this epsilon and learn from them, once."""
-        self._weights = self._practice.weights(mechanism, epsilon)
+        self._learnt = self._practice.learn(mechanism, epsilon)
 
     def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Score candidates by what was learnt."""
-        return guess_with_weights(self._weights, self._compute_features(seen))
+        return self._practice.guess(self._learnt, seen)
 
     def models(self) -> Sequence[ModelUse]:
         """Name the encoder, if it is a trained one."""

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
 from tedaudit.cli.options import Json, print_json
 from tedaudit.errors import SpecError
 
@@ -86,6 +87,8 @@ def report(
     figures: Annotated[
         bool, typer.Option("--figures/--no-figures", help="Draw figures for a paper: PDF and PNG.")
     ] = True,
+    fail_on: FailOn = None,
+    fail_above: FailAbove = None,
     as_json: Json = False,
 ) -> None:
     """Rewrite report.html, report.md, summary.json and the figures of a run from its tables."""
@@ -93,11 +96,10 @@ def report(
     from tedaudit.cli.console import show_figures, show_result
     from tedaudit.reports.figures import write_figures
 
+    check_gates(fail_on, fail_above)
     result = api.report(run_directory, redact=redact)
     drawn = write_figures(result) if figures else []
-    if as_json:
-        print_json(result.to_dict())
-        return
-    show_result(result)
-    if figures:
+    print_json(result.to_dict()) if as_json else show_result(result)
+    if figures and not as_json:
         show_figures(drawn)
+    pass_gates(result, fail_on, fail_above)

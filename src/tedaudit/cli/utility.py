@@ -62,7 +62,7 @@ def utility(
     if not quiet:
         show_defaults(_list_defaults(settings))
     with progress_bar(quiet=quiet) as progress:
-        result = run_study(settings, progress)
+        result = run_study(settings, progress, None if quiet else lambda line: typer.echo(line, err=True))
     written = write_study(result, run)
     if as_json:
         print_json(result.to_dict())

@@ -22,10 +22,14 @@ from tedaudit.types import Draw, Observation, Rewrite
 
 @dataclass(frozen=True)
 class RewriteChunk:
-    """Draws for one mechanism, sorted by text so that it can do the noise-free work once."""
+    """Draws for one mechanism: by text, so that it can do the noise-free work once, or shuffled.
+
+    `repeats` says that all of it has been done before, and is done again to be compared.
+    """
 
     plugin: Reference
     draws: Draws
+    repeats: bool = False
 
     def __len__(self) -> int:
         return len(self.draws)

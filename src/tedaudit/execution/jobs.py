@@ -4,7 +4,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from tedaudit.execution.planner import PlannedTrials
+from tedaudit.execution.practice import PracticeTexts
 from tedaudit.nominal import Nominal
 from tedaudit.registry import Reference
 from tedaudit.store.directory import RunDirectory
@@ -21,6 +25,11 @@ class PreparedAttack:
     determinants: Mapping[str, Any]
     knows_mechanism: bool
     own_rewrites: int = 0
+    standard: bool = True  # built in, with default settings: it cannot have been made from what was seen
+
+    def withheld(self, failed: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Return which rewrites the attack is not given: the failed ones, unless it sees their codes."""
+        return np.zeros_like(failed) if "error" in self.card.sees else failed
 
 
 @dataclass(frozen=True)
@@ -35,8 +44,10 @@ class Job:
     planned: PlannedTrials
     attacks: Mapping[str, PreparedAttack]
     common: Mapping[str, Any]  # corpus and seed
-    practice: str = ""  # a hash of the texts that attacks practise on
+    practice: PracticeTexts  # for attacks that try the mechanism themselves
     bulky: bool = False  # whether rewrites carry a latent, too large to read from all over the disk
+    shuffled: bool = False  # whether draws reach the mechanism in random order: it runs code of others
+    is_seeded: bool | None = None  # whether code of its user takes a seed; None if there is no such code
 
     @property
     def plan(self) -> Plan:
@@ -77,8 +88,10 @@ class Job:
         }  # fmt: skip
         about = {**rewrites.about, "plan": self.plan_name, "attack": attack, "score": prepared.card.score}
         if prepared.own_rewrites:
-            determinants["practice"] = self.practice
-            about["own_rewrites"] = prepared.own_rewrites
+            determinants["practice"] = self.practice.hash
+            about |= {"own_rewrites": prepared.own_rewrites, "practice": self.practice.description}
+        if self.planned.seen and not prepared.standard:
+            about["seen_before"] = self.planned.seen  # said of a new table only: a stored one keeps its own
         folder = self.store.guesses_folder(self.plan_name, self.label, epsilon, attack)
         return TableDefinition(folder, determinants, about)
 

@@ -5,24 +5,39 @@ import platform
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
 
-from tedaudit.abilities import BringsTexts, HasLatent, HasOwnEpsilons, KnowsMechanism, Practises
+from tedaudit.abilities import (
+    BringsTexts,
+    CallsUserCode,
+    HasLatent,
+    HasOwnEpsilons,
+    KnowsMechanism,
+    Practises,
+)
 from tedaudit.corpora._assemble import assemble
 from tedaudit.errors import CorpusError, RunDirectoryError, SpecError
 from tedaudit.execution.jobs import Job, PreparedAttack
 from tedaudit.execution.planner import Planner
+from tedaudit.execution.practice import choose_practice
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import SAMPLING
-from tedaudit.registry import Reference, build, describe_object, determinants, model_uses
+from tedaudit.registry import (
+    Reference,
+    build,
+    describe_object,
+    determinants,
+    is_foreign,
+    is_standard,
+    model_uses,
+)
 from tedaudit.spec.model import AuditSpec, MechanismSpec, PluginSpec
 from tedaudit.store.directory import RunDirectory
+from tedaudit.store.looks import earlier_looks, note_look
 from tedaudit.types import Corpus, Mechanism, Split
 from tedaudit.version import __version__
-
-_LEAST_PRACTICE, _MOST_PRACTICE = 50, 5_000  # texts
 
 
 @dataclass(frozen=True)
@@ -37,7 +52,6 @@ class PreparedAudit:
     jobs: Sequence[Job]
     plugins: Mapping[str, Any]  # built already, by the identity of their reference
     models: Sequence[dict[str, str]] = ()  # which checkpoints are behind the results
-    practice: Sequence[str] = field(default=())  # texts for attacks that try the mechanism themselves
 
     def write(self) -> None:
         """Write corpus, plans and manifest."""
@@ -48,19 +62,21 @@ class PreparedAudit:
             self.store.write_plan(job.plan_name, job.plan, job.plan_key)
         self._write_manifest({**old["plans"], **self.plans}, old.get("models", ()))
 
-    def note_looks(self) -> None:
-        """Note that results were seen at this number of rows: an extension is then an optional one."""
-        manifest = self.store.manifest()
-        for job in self.jobs:
-            info = manifest["plans"][job.plan_name]
-            if job.attacks and len(job.plan) not in info["looks"]:
-                info["looks"].append(len(job.plan))
-        self._write_manifest(manifest["plans"], manifest["models"])
+    def note_look(self) -> None:
+        """Note that results are seen now: an extension is then an optional one."""
+        self.store.write_manifest(note_look(self.store, self.store.manifest()))
+
+    def note_repeats(self, label: str, repeats: Mapping[str, Any]) -> None:
+        """Note whether a function gave the same outputs when it was called again."""
+        if repeats["calls"]:
+            manifest = self.store.manifest()
+            manifest["repeats"][label] = dict(repeats)
+            self._write_manifest(manifest["plans"], manifest["models"])
 
     def _write_manifest(self, plans: Mapping[str, Any], old_models: Sequence[Mapping[str, str]]) -> None:
         users = {(model["used_by"], model["part"]) for model in self.models}
         others = [model for model in old_models if (model["used_by"], model["part"]) not in users]
-        notes = self.store.manifest().get("format_notes", []) if self.store.exists() else []
+        kept = self.store.manifest() if self.store.exists() else {}
         self.store.write_manifest(
             {
                 "name": self.spec.name,
@@ -74,8 +90,10 @@ class PreparedAudit:
                     "notes": list(self.corpus.notes),
                 },
                 "plans": plans,
+                "looks": earlier_looks(self.store) if kept else [],
                 "models": [*others, *self.models],
-                "format_notes": notes,
+                "format_notes": kept.get("format_notes", []),
+                "repeats": kept.get("repeats", {}),
                 "machine": _machine(),
             }
         )
@@ -99,7 +117,7 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
     if old is not None:
         _check_corpus(old, corpus, spec)
     planner = Planner(spec, corpus, store, {} if old is None else old["plans"])
-    practice = practice_texts(corpus)
+    practice = choose_practice(corpus)
     common = {"corpus": corpus.fingerprint, "seed": spec.seed}
     jobs, models = [], []
     for title, mechanism in mechanisms.items():
@@ -110,8 +128,9 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
             planned = planner.plan(plan_spec, mechanism, title, grids[title])
             jobs.append(
                 Job(store, title, references[title], known, claims, planned,
-                    {name: attacks[name] for name in fitting[title]}, common, _hash(practice),
-                    isinstance(mechanism, HasLatent))
+                    {name: attacks[name] for name in fitting[title]}, common, practice,
+                    isinstance(mechanism, HasLatent), is_foreign(mechanism),
+                    mechanism.is_seeded if isinstance(mechanism, CallsUserCode) else None)
             )  # fmt: skip
     for job in jobs:
         job.check_tables()
@@ -120,14 +139,15 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
     models += _encoder_model(spec, planner)
     built = {reference.identity: mechanisms[title] for title, reference in references.items()}
     built |= {reference.identity: attackers[title] for title, reference in attack_references.items()}
-    return PreparedAudit(spec, store, corpus, seen, planner.infos, jobs, built, models, practice)
+    return PreparedAudit(spec, store, corpus, seen, planner.infos, jobs, built, models)
 
 
 def _prepare_attack(reference: Reference, attack: Any) -> PreparedAttack:
     own_rewrites = attack.own_rewrites if isinstance(attack, Practises) else 0
     return PreparedAttack(
-        reference, attack.card, determinants(attack), isinstance(attack, KnowsMechanism), own_rewrites
-    )
+        reference, attack.card, determinants(attack), isinstance(attack, KnowsMechanism), own_rewrites,
+        is_standard(attack),
+    )  # fmt: skip
 
 
 def _encoder_model(spec: AuditSpec, planner: Planner) -> list[dict[str, str]]:
@@ -136,18 +156,6 @@ def _encoder_model(spec: AuditSpec, planner: Planner) -> list[dict[str, str]]:
     if weights is None:
         return []
     return [{"used_by": SAMPLING, "part": "encoder weights", "model": spec.encoder, "checksum": weights}]
-
-
-def practice_texts(corpus: Corpus) -> tuple[str, ...]:
-    """Return texts for an adversary to practise on: those of the other splits, or else the pool's own."""
-    pool = set(corpus.texts)
-    others = [text for split in corpus.splits.values() for text in split.texts if text not in pool]
-    distinct = tuple(dict.fromkeys(others))
-    return distinct[:_MOST_PRACTICE] if len(distinct) >= _LEAST_PRACTICE else corpus.texts[:_MOST_PRACTICE]
-
-
-def _hash(texts: Sequence[str]) -> str:
-    return Corpus("practice", {"train": Split(tuple(texts))}).fingerprint[:16]
 
 
 def _match(mechanisms: Mapping[str, Mechanism], attackers: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -190,6 +198,8 @@ def epsilons_of(spec: MechanismSpec, mechanism: Mechanism, general: Sequence[flo
         asked = mechanism.epsilons(asked)
     elif not asked:
         raise SpecError(f"'{spec.title}' needs an epsilon: give `epsilons` (or --epsilon), such as 1.")
+    elif 0 in asked:  # of a function it is the claim that nothing leaks
+        raise SpecError(f"'{spec.title}' cannot be run at epsilon 0: give one above 0, such as 0.01.")
     return [Nominal(epsilon) for epsilon in asked]
 
 

@@ -13,7 +13,7 @@ from tedaudit.errors import PluginError, RunDirectoryError, SpecError, join_name
 from tedaudit.estimators import find_estimator
 from tedaudit.execution.chunks import RewriteChunk
 from tedaudit.execution.jobs import Job
-from tedaudit.execution.pieces import cut_guessing, restore_failed
+from tedaudit.execution.pieces import cut_guessing, restore_withheld
 from tedaudit.execution.preparation import PreparedAudit, prepare
 from tedaudit.execution.work import Bench
 from tedaudit.nominal import Nominal
@@ -127,7 +127,8 @@ def _replay_row(
     guessed = bench.perform(chunk)
     assert isinstance(again, Rewrites)  # noqa: S101 - by the kind of the chunk
     assert isinstance(guessed, Guesses)  # noqa: S101
-    guess = restore_failed(guessed, outputs.failed, job.candidates)[0]
+    withheld = job.attacks[attack].withheld(outputs.failed)
+    guess = restore_withheld(guessed, withheld, job.candidates)[0]
     positions = range(len(texts)) if plan.candidates is None else plan.candidates[0].tolist()
     choice, secret = int(choices[row]), int(plan.secret[0])
     return Replayed(

@@ -15,11 +15,13 @@ import numpy.typing as npt
 
 from tedaudit.batches import Guesses, Rewrites
 from tedaudit.errors import ContractError
+from tedaudit.execution.calls import describe_calls
 from tedaudit.execution.chunks import Chunk, GuessChunk
 from tedaudit.execution.engines.protocol import Engine
 from tedaudit.execution.jobs import Job
-from tedaudit.execution.pieces import Piece, cut_guessing, cut_rewriting, restore_failed, spans
+from tedaudit.execution.pieces import Piece, cut_guessing, cut_rewriting, restore_withheld, spans
 from tedaudit.execution.preparation import PreparedAudit, prepare
+from tedaudit.execution.repeats import repeat_calls
 from tedaudit.execution.work import Result
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import judge, tie_keys
@@ -29,28 +31,38 @@ from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
+Announce = Callable[[str], None]  # takes a line for the user
 _CELLS = 4_000_000  # scores held at a time
 _WINDOW = 32  # pieces of rewriting that may be under way: later ones wait in memory for earlier ones
 _TICKETS = count(1)  # never used twice: an engine may still return work of a run that was stopped
 
 
 @contextmanager
-def executed(spec: AuditSpec, engine: Engine, progress: Progress) -> Iterator[RunDirectory]:
+def executed(
+    spec: AuditSpec, engine: Engine, progress: Progress, announce: Announce
+) -> Iterator[RunDirectory]:
     """Run an audit, or go on with it, and give the complete run, which stays locked until it is left.
 
-    Nothing is written before every setting has been checked against the run directory.
+    Nothing is written before every setting has been checked against the run directory. `announce` is
+    told in one line, before the first call, how often functions and servers will be called, if any is.
     """
     audit = prepare(spec)
     with audit.store.locked():
         if audit.store.manifest_bytes() != audit.seen:  # another process was faster
             audit = prepare(spec)
+        calls = describe_calls(audit)
+        if calls:
+            announce(calls)
         audit.write()
         engine.offer(audit.plugins)
         total = sum(len(job.plan) * len(job.epsilons) * (1 + len(job.attacks)) for job in audit.jobs)
         meter = _Meter(progress, total)
         for job in audit.jobs:
-            _JobRun(job, audit, engine, meter).run()
-        audit.note_looks()
+            work = _JobRun(job, audit, engine, meter)
+            work.run()
+            if job.is_seeded is not None and work.has_rewritten:
+                audit.note_repeats(job.label, repeat_calls(job, audit, engine, next(_TICKETS)))
+        audit.note_look()
         yield audit.store
 
 
@@ -95,6 +107,7 @@ class _JobRun:
         self._flying: dict[int, tuple[int, Piece] | _Guessing] = {}
         self._early: dict[int, tuple[Piece, Rewrites]] = {}  # rewritten before a piece that comes first
         self._begun = self._stored = 0  # pieces that were taken up, and those that are in the tables
+        self.has_rewritten = False
         self._ready = 0  # rows whose rewrites are all in the tables
 
     def run(self) -> None:
@@ -122,6 +135,7 @@ class _JobRun:
             self._begun = number + 1
             piece, rewriting = work
             if len(rewriting):
+                self.has_rewritten = True
                 self._submit((number, piece), rewriting)
             else:
                 self._store_rewrites(number, piece, Rewrites.of([]))
@@ -157,7 +171,8 @@ class _JobRun:
 
     def _store_guesses(self, work: _Guessing, guesses: Guesses) -> None:
         job, gap = self._job, work.gap
-        whole = restore_failed(guesses, work.failed, job.candidates)
+        withheld = job.attacks[gap.attack].withheld(work.failed)
+        whole = restore_withheld(guesses, withheld, job.candidates)
         keys = tie_keys(self._audit.spec.seed, job.plan_name, gap.attack, gap.rows)
         judged = judge(whole, work.failed, job.plan.rows(gap.rows.start, gap.rows.stop), keys)
         self._guesses[gap.epsilon, gap.attack].append(gap.rows, judged)

@@ -8,17 +8,19 @@ The second form does every chunk of a folder that has no result yet.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.abilities import KnowsMechanism, Practises, Prepares
+from tedaudit.abilities import CallsUserCode, KnowsMechanism, Practises, Prepares
 from tedaudit.batches import Guesses, Rewrites
 from tedaudit.errors import ContractError, TedauditError
 from tedaudit.execution.chunks import Chunk, GuessChunk, RewriteChunk, read_chunk, write_result
 from tedaudit.registry import Reference, build
+from tedaudit.retries import retry
 from tedaudit.types import Guess, Rewrite
 
 CHUNK, RESULT = ".chunk", ".result"
@@ -37,6 +39,7 @@ class Bench:
         self._plugins: dict[str, Any] = {}
         self._prepared: dict[str, Sequence[str]] = {}
         self._practising: dict[str, Sequence[str]] = {}
+        self._met: dict[str, tuple[Any, Any]] = {}  # mechanisms, and each as attacks meet it
 
     def adopt(self, plugins: Mapping[str, Any]) -> None:
         """Use plug-ins that are built already, by the identity of their reference."""
@@ -56,7 +59,7 @@ class Bench:
             mechanism = self._plugin(chunk.plugin)
             draws = chunk.batch(start, start + self._batch_size)
             with _blame(name):
-                rewrites = mechanism.rewrite(draws)
+                rewrites = retry(partial(mechanism.rewrite, draws), name)
             _check_answers(name, rewrites, len(draws), Rewrite, Rewrites)
             batches.append(_gather_rewrites(name, rewrites))
         return Rewrites.join(batches)
@@ -87,7 +90,16 @@ class Bench:
             self._practising[identity] = chunk.practice
         if isinstance(attack, KnowsMechanism) and chunk.mechanism is not None:
             with _blame(chunk.plugin.name):
-                attack.meet(self._plugin(chunk.mechanism), chunk.epsilon)
+                attack.meet(self._for_adversary(chunk.mechanism), chunk.epsilon)
+
+    def _for_adversary(self, reference: Reference) -> Any:
+        """Return the mechanism as attacks meet it, the same one every time."""
+        mechanism = self._plugin(reference)
+        known, own = self._met.get(reference.identity, (None, None))
+        if known is not mechanism:
+            own = mechanism.for_adversary() if isinstance(mechanism, CallsUserCode) else mechanism
+            self._met[reference.identity] = mechanism, own
+        return own
 
     def _plugin(self, reference: Reference) -> Any:
         if reference.identity not in self._plugins:

@@ -79,6 +79,9 @@ class FolderEngine:
         if not isinstance(chunk, RewriteChunk):
             self._engine.submit(ticket, chunk)
             return
+        if chunk.repeats:  # what a folder holds would be compared with itself
+            self._complete.append((ticket, Rewrites.of([])))
+            return
         known = self._results.has(chunk)
         if known.all():
             self._complete.append((ticket, self._results.rewrites(chunk)))

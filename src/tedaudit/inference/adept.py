@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import ModelError, join_names
+from tedaudit.extras import require
 from tedaudit.inference.bart import iterate_batches
 from tedaudit.inference.loading import Checkpoint, choose_device, choose_dtype, explain_failure, resolve
 from tedaudit.inference.quantised import WEIGHTS, load_quantised
@@ -113,6 +114,7 @@ def save_adept(folder: str | Path, model: AdeptModel, tokenizer: Any) -> None:
 @lru_cache(maxsize=2)
 def load_adept(name: str, device: str = "auto", dtype: str = "float32") -> Checkpoint:
     """Return a model and its tokenizer from a folder; the most recent ones stay loaded."""
+    require(f"'{name}'", "torch", "transformers", "safetensors")
     import torch
 
     folder = Path(resolve(name))

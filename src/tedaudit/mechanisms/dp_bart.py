@@ -52,6 +52,7 @@ class DPBart(Latent):
     beams: int = 3
     card: ClassVar[Card] = Card(
         name="dp-bart",
+        needs=("models",),
         summary="Noise on the clipped encoder output of BART, decoded by beam search.",
         paper="Igamberdiev and Habernal 2023 (Findings of ACL); trusthlt/dp-bart-private-rewriting e31c972",
         claim="epsilon and delta for the whole text",

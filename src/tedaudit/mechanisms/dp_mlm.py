@@ -61,6 +61,7 @@ class DPMLM:
     released_range: ClassVar[tuple[float, float]] = (-3.2093127, 16.304797887802124)
     card: ClassVar[Card] = Card(
         name="dp-mlm",
+        needs=("models",),
         summary="Word by word from a masked language model, every word by the exponential mechanism.",
         paper="Meisenbacher et al. 2024 (Findings of ACL); release sjmeis/DPMLM 3ce9390",
         claim="epsilon per word, each draw in the whole text: n words cost n epsilon; published: no maximum",

@@ -25,7 +25,7 @@ from tedaudit.inference.triples.drawing import (
     draw_triples,
     log_masses,
 )
-from tedaudit.inference.triples.extraction import Extractor, load_extractor
+from tedaudit.inference.triples.extraction import Extractor, load_extractor, name_server
 from tedaudit.inference.triples.grouping import Representative, choose_representatives
 from tedaudit.inference.triples.public import load_matching
 from tedaudit.inference.triples.table import TripleTable
@@ -34,7 +34,7 @@ from tedaudit.inference.triples.vectors import embed
 from tedaudit.inference.triples.writing import load_writer
 from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._triple_writing import TripleWriting, copy_text
-from tedaudit.types import Card, Claim, Draw, Floats, ModelUse, Rewrite
+from tedaudit.types import Callee, Card, Claim, Draw, Floats, ModelUse, Rewrite
 
 Value = TypeVar("Value")
 _MOST_KNOWN = 20_000
@@ -86,6 +86,7 @@ class DPST:
     _known_triples: dict[str, Floats] = field(init=False, repr=False, compare=False, default_factory=dict)
     card: ClassVar[Card] = Card(
         name="dp-st",
+        needs=("models", "triples"),
         summary="Triples replaced with public ones (exponential mechanism), turned into text by a model.",
         paper="Meisenbacher et al. 2025; release sjmeis/DPST 4367fda",
         claim="epsilon for the whole document, split evenly over its triples",
@@ -143,6 +144,10 @@ class DPST:
             **encoder.fingerprint(),
             **self._load_extractor().fingerprint(),
         }
+
+    def callee(self, candidates: int) -> Callee | None:  # noqa: ARG002 - the same for any number
+        """Name the OpenIE server, if there is one."""
+        return name_server(self.extractor)
 
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Draw all triples together and write out every distinct set of them once."""

@@ -6,14 +6,22 @@ Claim: stated by the caller; epsilon for the whole text unless `unit` and `max_u
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 from tedaudit.batches import Rewrites
-from tedaudit.errors import ContractError, PluginError, SpecError
+from tedaudit.errors import ContractError, InfrastructureError, PluginError, SpecError
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.registry import import_object
-from tedaudit.types import Card, Claim, Draw, Rewrite, Unit
+from tedaudit.retries import retry
+from tedaudit.types import Callee, Card, Claim, Draw, Rewrite, Unit
+
+_SEEDS = frozenset({"seed", "draw_key"})
+_EXTRAS = _SEEDS | {"epsilon"}
+_SEED_BITS = 2**31 - 1
+_ADVERSARY_BIT = 2**31
 
 
 @dataclass(frozen=True)
@@ -22,8 +30,22 @@ class Function:
 
     The function is called as f(text), or as f(list of texts) if its first parameter is named `texts`
     or annotated as a list or Sequence (or if `batch` says so). If it has a parameter named `epsilon`,
-    it is passed epsilon; if it has one named `seed`, a number that is the same whenever the audit is
-    repeated. A function with its own source of randomness can be audited too.
+    it is passed epsilon; if it has one named `seed`, a whole number of 32 bits that is the same whenever
+    the audit is repeated, as `random.seed`, `numpy.random.seed` and `torch.manual_seed` take it. A function
+    with its own source of randomness can be audited too.
+
+    The top bit of a seed is 0 in audited rewrites and 1 in those that an adversary makes for itself, so that
+    these never share noise. The other 31 come from the draw's key: among n draws about n^2 / 2^32 pairs share
+    a seed (an even chance of one at 54,563 trials, 233 pairs at a million). `draw_key` is the whole key, of
+    128 bits: for more trials, and for texts that are released, since 31 bits can be searched through.
+
+    Whatever the function raises, or returns in place of a text, is an output: a failed rewrite, whose code
+    attacks may see. Errors of the machine or the network (`tedaudit.retries.is_infrastructure` lists them)
+    are none: the call is tried again, and if that does not help the run stops; it can be resumed.
+
+    Bounds assume that no call depends on another. Calls come in an order that tells nothing of the texts, and
+    at the end of a run some are made again: if a function that takes a seed then gives other outputs, the
+    report says so.
     """
 
     function: str | Callable[..., Any]
@@ -35,16 +57,18 @@ class Function:
         name="function",
         summary="Any Python function from text to text, or from list to list.",
         claim="as stated by the caller",
-        departures=("results repeat only if the function takes its randomness from `seed`",),
+        departures=("results repeat only if the function takes its randomness from `seed` or `draw_key`",),
+        version=2,
     )
     _call: Callable[..., Any] = field(init=False, repr=False, compare=False)
     _accepts: frozenset[str] = field(init=False, repr=False, compare=False)
+    _is_adversary: bool = field(default=False, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         call = _resolve(self.function)
         parameters = _read_parameters(call)
         object.__setattr__(self, "_call", call)
-        object.__setattr__(self, "_accepts", frozenset(parameters) & {"epsilon", "seed"})
+        object.__setattr__(self, "_accepts", frozenset(list(parameters)[1:]) & _EXTRAS)
         if self.batch is None:
             object.__setattr__(self, "batch", _takes_lists(parameters))
 
@@ -68,13 +92,28 @@ class Function:
             return {}
         return {"function source": hashlib.sha256(source.encode()).hexdigest()[:16]}
 
+    @property
+    def is_seeded(self) -> bool:
+        """Whether the function takes a seed."""
+        return bool(self._accepts & _SEEDS)
+
+    def for_adversary(self) -> "Function":
+        """Return the function with seeds that no audited draw has."""
+        own = copy(self)
+        object.__setattr__(own, "_is_adversary", True)
+        return own
+
+    def callee(self, candidates: int) -> Callee:  # noqa: ARG002 - the same for any number of candidates
+        """Name the function: one call per rewrite, or one text if it takes lists."""
+        return Callee(f"the function '{_get_name(self._call)}'", "texts to" if self.batch else "calls of")
+
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Return the function's outputs; an exception becomes a failed rewrite with its type as the code."""
         if not self.batch:
             return Rewrites.of([self._call_on_text(draw) for draw in draws])
         calls: dict[float, list[int]] = {}  # one per epsilon; a seed makes every draw its own call
         for row, draw in enumerate(draws):
-            calls.setdefault(row if "seed" in self._accepts else draw.epsilon, []).append(row)
+            calls.setdefault(row if self.is_seeded else draw.epsilon, []).append(row)
         rewrites: dict[int, Rewrite] = {}
         for rows in calls.values():
             rewrites.update(zip(rows, self._call_on_list([draws[row] for row in rows]), strict=True))
@@ -82,30 +121,38 @@ class Function:
 
     def _call_on_text(self, draw: Draw) -> Rewrite:
         try:
-            return _check_output(self._call(draw.text, **self._select_extras(draw)))
-        except Exception as error:  # whatever it raises, the trial stays in the count
+            return _check_output(self._try(partial(self._call, draw.text, **self._select_extras(draw))))
+        except InfrastructureError:
+            raise
+        except Exception as error:  # whatever else it raises, the trial stays in the count
             return Rewrite("", error=f"raised-{type(error).__name__}")
 
     def _call_on_list(self, draws: Sequence[Draw]) -> list[Rewrite]:
         """Call the function on a list; if it raises, on each text, so that one text cannot fail all."""
+        texts = [draw.text for draw in draws]
         try:
-            returned = self._call([draw.text for draw in draws], **self._select_extras(draws[0]))
-            is_single = isinstance(returned, str) or not isinstance(returned, Iterable)
-            outputs = [returned] if is_single else list(returned)  # a generator raises only here
+            call = partial(self._call, texts, **self._select_extras(draws[0]))
+            returned = self._try(lambda: _read_all(call()))
+        except InfrastructureError:
+            raise
         except Exception as error:
             if len(draws) == 1:
                 return [Rewrite("", error=f"raised-{type(error).__name__}")]
             return [rewrite for draw in draws for rewrite in self._call_on_list([draw])]
-        if is_single or len(outputs) != len(draws):
-            got = f"a {type(returned).__name__}" if is_single else len(outputs)
+        if not isinstance(returned, list) or len(returned) != len(draws):
+            got = len(returned) if isinstance(returned, list) else f"a {type(returned).__name__}"
             raise ContractError(
                 f"The function '{_get_name(self._call)}' was given {len(draws)} texts and returned {got}; "
                 "it must return one text for each text, in the same order."
             )
-        return [_check_output(output) for output in outputs]
+        return [_check_output(output) for output in returned]
+
+    def _try(self, call: Callable[[], Any]) -> Any:
+        return retry(call, _get_name(self._call))
 
     def _select_extras(self, draw: Draw) -> dict[str, float | int]:
-        offered = {"epsilon": draw.epsilon, "seed": draw.key}
+        seed = (draw.key & _SEED_BITS) | (_ADVERSARY_BIT if self._is_adversary else 0)
+        offered = {"epsilon": draw.epsilon, "seed": seed, "draw_key": draw.key}
         return {key: value for key, value in offered.items() if key in self._accepts}
 
 
@@ -129,6 +176,12 @@ def _takes_lists(parameters: Mapping[str, inspect.Parameter]) -> bool:
     first = next(iter(parameters.values()))
     annotation = str(first.annotation)
     return first.name == "texts" or any(word in annotation for word in ("list", "List", "Sequence"))
+
+
+def _read_all(returned: Any) -> Any:
+    """Return what a list function returned as a list, or as it is if that is no collection of texts."""
+    is_single = isinstance(returned, str) or not isinstance(returned, Iterable)
+    return returned if is_single else list(returned)  # a generator raises only here
 
 
 def _check_output(output: Any) -> Rewrite:

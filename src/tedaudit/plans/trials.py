@@ -75,10 +75,10 @@ class Judged:
 def judge(
     guesses: Sequence[Guess], failed: npt.ArrayLike, plan: Plan, keys: Sequence[int] | npt.NDArray[np.uint32]
 ) -> Judged:
-    """Turn scores into choices: rounded, ties broken by the row's own key; a failed rewrite names nobody."""
+    """Turn scores into choices: rounded, ties broken by the row's own key; an unusable guess names nobody."""
     batch, failures = Guesses.of(guesses), np.asarray(failed, dtype=np.bool_)
     scores = np.round(_as_matrix(batch), _TIE_PRECISION)
-    usable = batch.usable & ~failures
+    usable = batch.usable
     best = scores.max(axis=1, keepdims=True)
     tied = scores == best
     coin = np.floor(uniforms(keys, 1)[:, 0] * tied.sum(axis=1))

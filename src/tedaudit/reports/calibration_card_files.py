@@ -97,7 +97,7 @@ def _format_settings(card: Mapping[str, Any]) -> list[str]:
         f"corpus {corpus['name']}, {corpus['texts']:,} texts, fingerprint {corpus['fingerprint']}",
         *plans,
         f"alpha {settings['alpha']:g}; a bound's error is at most {errors}",
-        f"{settings['claims_tested']} claims were tested by the run",
+        f"{settings['tests']} tests of claims share the run's error; look number {settings['look']}",
         f"seed {settings['seed']}; candidates by the encoder {settings['encoder']}",
     ]
 

@@ -14,7 +14,7 @@ _LIMITS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 _LISTS = {"mechanisms": "mechanisms", "attacks": "attacks", "corpus": "corpora"}  # for `tedaudit ls`
 
 
-def _positive(value: Any) -> Any:
+def _parse_epsilons(value: Any) -> Any:
     """Return one or several epsilons as a list without repeats, or say which one is wrong."""
     single = isinstance(value, str | Mapping) or not hasattr(value, "__iter__")
     values = [value] if single else list(value)
@@ -23,12 +23,12 @@ def _positive(value: Any) -> Any:
             number = float(epsilon)
         except (TypeError, ValueError):
             number = math.nan
-        if isinstance(epsilon, bool) or not (0 < number < math.inf):
-            raise ValueError(f"epsilon is {epsilon!r}; it should be a finite number above 0, such as 1")
+        if isinstance(epsilon, bool) or not (0 <= number < math.inf):
+            raise ValueError(f"epsilon is {epsilon!r}; it should be a finite number from 0 up, such as 1")
     return list(dict.fromkeys(float(epsilon) for epsilon in values))
 
 
-Epsilons = Annotated[list[float], BeforeValidator(_positive)]
+Epsilons = Annotated[list[float], BeforeValidator(_parse_epsilons)]
 OneOrMany = Annotated[
     list[Value], BeforeValidator(lambda value: list(value) if isinstance(value, list | tuple) else [value])
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from tedaudit.errors import RunDirectoryError, join_names
+from tedaudit.errors import RunDirectoryError, RunInUseError, join_names
 from tedaudit.nominal import Nominal
 from tedaudit.store.files import TEMPORARY, read_frame, write_atomically, write_frame
 from tedaudit.store.formats import FORMAT, READABLE, upgrade_manifest
@@ -251,6 +251,6 @@ def _lock(lock: Any, root: Path) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        raise RunDirectoryError(
+        raise RunInUseError(
             f"Another process is writing to '{root}'. Wait for it to end, or name another folder with `out`."
         ) from error

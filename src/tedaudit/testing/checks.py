@@ -17,14 +17,11 @@ from typing import Any, get_args
 import numpy as np
 
 from tedaudit.abilities import HasOwnEpsilons, KnowsMechanism
-from tedaudit.batches import Draws, Observations, Rewrites
+from tedaudit.batches import Draws
 from tedaudit.errors import ContractError, SpecError, join_names
-from tedaudit.nominal import Nominal
-from tedaudit.plans.candidates import Sampling
-from tedaudit.plans.plans import make_plan
-from tedaudit.plans.trials import Wanted, make_draws, tie_keys
 from tedaudit.registry import Reference
 from tedaudit.seeding import derive
+from tedaudit.testing.observations import make_observations
 from tedaudit.testing.release import check_tokens_tell_all
 from tedaudit.testing.subject import (
     PRECISION,
@@ -38,29 +35,11 @@ from tedaudit.testing.subject import (
     differences,
     global_generators_left_alone,
 )
+from tedaudit.testing.texts import ODD, ORDINARY
 from tedaudit.types import Attack, Card, Claim, Draw, Guess, Mechanism, Rewrite, Seen
 
-ORDINARY = (
-    "Could you book a quiet table for four on Friday evening?",
-    "My sister's flight from Lisbon was delayed by three hours, and nobody told her why.",
-    "Please send the March invoice to the Rotterdam office.",
-    "Turn the heating down when everyone has left.",
-    "It rained all week",
-    "The second film was far better than the first!",
-    "Is there a night bus to the airport, and what does it cost?",
-    "Three of my molars hurt since Tuesday; the dentist is away.",
-)
-ODD: Mapping[str, str] = {
-    "the empty text": "",
-    "white space alone": " \t\n ",
-    "punctuation alone": "?! ... -- (;",
-    "emoji": "\U0001f600 \U0001f469\u200d\U0001f469\u200d\U0001f467 \U0001f1eb\U0001f1f7",
-    "control characters": "left\x00over\x07 \x1b[31mred\x1b[0m \u202edetrever",
-    "a text of 3,000 words": "the clerk counted parcels " * 750,
-}
 _KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _CODE = re.compile(r"[A-Za-z0-9_-]{0,80}")
-_MOST_OBSERVATIONS = 24
 
 
 @dataclass(frozen=True)
@@ -93,7 +72,7 @@ def check_mechanism(
 
     def ask(what: str, rows: Sequence[int], size: int, form: Form) -> Sequence[Any]:
         reference = Reference("mechanism", name, live=plugin)
-        return subject.perform(what, FormedRewriteChunk(reference, draws[list(rows)], form), size)
+        return subject.perform(what, FormedRewriteChunk(reference, draws[list(rows)], form=form), size)
 
     def check(row: int, rewrite: Rewrite) -> None:
         _check_rewrite(
@@ -119,7 +98,7 @@ def check_attack(
     """Check an attack, or a class that needs no parameters, on outputs made of these texts.
 
     An attack that sees tokens or latents, or that knows the mechanism, needs one; any other is shown
-    the texts with words left out, and odd outputs besides.
+    the texts with words left out, and odd outputs besides, failed ones if it sees their codes.
     """
     plugin, name = _build_checked(attack, "guess")
     if isinstance(plugin, KnowsMechanism) and (mechanism is None or plugin.unfit(mechanism)):
@@ -130,7 +109,7 @@ def check_attack(
     subject = Subject(name)
     all_guesses: list[Guess] = []
     for k in (2, min(5, len(pool)), None):
-        descriptions, chunk = _observations(plugin, pool, k, mechanism, epsilon)
+        descriptions, chunk = make_observations(plugin, pool, k, mechanism, epsilon)
 
         def ask(
             what: str, rows: Sequence[int], size: int, form: Form, chunk: WatchedGuessChunk = chunk
@@ -193,35 +172,6 @@ def _draws(texts: Mapping[str, str], grid: Sequence[float]) -> tuple[list[str], 
     return descriptions, Draws.of(draws)
 
 
-def _observations(
-    plugin: Any, pool: tuple[str, ...], k: int | None, mechanism: Mechanism | None, epsilon: float
-) -> tuple[list[str], WatchedGuessChunk]:
-    """Return observations with k candidates (None: all texts), with what each output is in words."""
-    sees, name = plugin.card.sees, plugin.card.name
-    sampling = None if k is None else Sampling(k, temperature=0.0)
-    odd = [Rewrite(text) for text in ODD.values()] if mechanism is None and k == 2 else []
-    trials = min(len(pool), _MOST_OBSERVATIONS) + len(odd)
-    plan = make_plan(len(pool), sampling, range(trials), derive(0, "testing"))
-    if mechanism is not None:
-        wanted = Wanted(plan.source, np.arange(trials, dtype=np.int32), np.full(trials, epsilon))
-        outputs = list(mechanism.rewrite(make_draws(pool, wanted, 0)))
-    elif set(sees) == {"text"}:
-        words = [pool[position].split() for position in plan.source[len(odd) :]]
-        outputs = odd + [Rewrite(" ".join(w for i, w in enumerate(text) if i % 3)) for text in words]
-    else:
-        raise SpecError(
-            f"'{name}' sees {join_names(sees)}: give check_attack a mechanism that releases it, as "
-            "`mechanism`."
-        )
-    usable = [row for row, output in enumerate(outputs) if not output.error]  # others reach no attack
-    descriptions = [f"the output {outputs[row].text[:60]!r}" for row in usable]
-    reference = Reference("attack", name, live=plugin)
-    keys = tie_keys(0, "testing", name, range(trials))
-    seen = Observations(Rewrites.of(outputs).reveal(sees), pool, plan.candidates, keys)
-    known = Reference("mechanism", mechanism.card.name, live=mechanism) if mechanism is not None else None
-    return descriptions, WatchedGuessChunk(reference, seen, known, Nominal(epsilon)).rows(usable)
-
-
 def _check_rewrite(start: str, rewrite: Rewrite, claim: Claim | None) -> None:
     latent, units = rewrite.latent, rewrite.units
     if not isinstance(rewrite.text, str):
@@ -230,6 +180,11 @@ def _check_rewrite(start: str, rewrite: Rewrite, claim: Claim | None) -> None:
         raise ContractError(
             f"{start} whose error is {rewrite.error!r}. It must be a short code of letters, digits and "
             "hyphens that names the kind of failure, such as 'too-long', and never holds a text."
+        )
+    if rewrite.error and rewrite.text:
+        raise ContractError(
+            f"{start} that has both the error code '{rewrite.error}' and a text. What failed releases its "
+            "code and no text: most attacks are not shown failed rewrites."
         )
     if latent is not None and not np.isfinite(latent).all():
         raise ContractError(f"{start} whose latent is not an array of finite numbers.")

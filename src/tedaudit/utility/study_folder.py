@@ -23,6 +23,10 @@ class StudyFolder:
 
     root: Path
 
+    def exists(self) -> bool:
+        """Return whether a study was begun here."""
+        return (self.root / _MARK).exists()
+
     def check(self) -> None:
         """Refuse a folder that contains something else."""
         if self.root.exists() and not self.root.is_dir():

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import ModelError
+from tedaudit.extras import require
 from tedaudit.inference.loading import resolve
 from tedaudit.inference.triples.triple import Triple
 from tedaudit.inference.triples.vectors import cosines, normalise_to_grid, round_to_grid
@@ -107,13 +108,9 @@ def nearest(vectors: Floats, centroids: Floats) -> npt.NDArray[np.int64]:
 def load_table(reference: str) -> TripleTable:
     """Return the table in a folder or of `zoo:NAME`; the last two stay loaded."""
     folder = Path(resolve(reference))
-    try:
-        from safetensors import safe_open
-    except ImportError as error:
-        raise ModelError(
-            f"The table '{reference}' needs safetensors, which is not installed. "
-            "Install it with: pip install 'tedaudit[models]'."
-        ) from error
+    require(f"The table '{reference}'", "safetensors")
+    from safetensors import safe_open
+
     try:
         raw = lzma.decompress((folder / TEXTS).read_bytes())
         with safe_open(str(folder / ARRAYS), framework="numpy") as file:

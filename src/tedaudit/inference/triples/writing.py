@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from tedaudit.errors import ModelError
+from tedaudit.extras import require
 from tedaudit.inference.chat import chat_frame
 from tedaudit.inference.loading import Checkpoint, explain_failure, load_checkpoint, resolve, silence_loading
 from tedaudit.inference.rows import Decoder, decoder_for
@@ -16,13 +16,9 @@ _PADDING_STEP = 8
 @lru_cache(maxsize=4)
 def load_writer(name: str, revision: str, device: str, dtype: str) -> Checkpoint:
     """Return a causal or an encoder-decoder model, depending on its configuration."""
-    try:
-        from transformers import AutoConfig
-    except ImportError as error:
-        raise ModelError(
-            f"'{name}' needs torch and transformers, which are not installed. "
-            "Install them with: pip install 'tedaudit[models]'."
-        ) from error
+    require(f"'{name}'", "torch", "transformers")
+    from transformers import AutoConfig
+
     with silence_loading(), explain_failure(name):
         options = {"revision": revision} if revision else {}
         config = AutoConfig.from_pretrained(resolve(name), **options)

@@ -1,0 +1,46 @@
+"""Calls a function a second time, after all others, to see whether it still gives what it gave.
+
+Bounds assume that no call depends on another. A function that takes a seed and then gives another output
+keeps state between calls, or draws noise from elsewhere. One that takes none may just draw new noise.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from tedaudit.batches import Rewrites
+from tedaudit.execution.chunks import RewriteChunk
+from tedaudit.execution.engines.protocol import Engine
+from tedaudit.execution.jobs import Job
+from tedaudit.execution.preparation import PreparedAudit
+from tedaudit.plans.trials import Wanted, make_draws
+from tedaudit.store.rewrites import RewriteTable
+from tedaudit.types import Rewrite
+
+CALLS = 8
+
+
+def repeat_calls(job: Job, audit: PreparedAudit, engine: Engine, ticket: int) -> dict[str, Any]:
+    """Return how many draws of the first trials were done again, and how many gave another output."""
+    plan, epsilon = job.plan.rows(0, CALLS), job.epsilons[0]
+    wanted = Wanted(plan.source[::-1], plan.replicate[::-1], np.full(len(plan), float(epsilon)))
+    draws = make_draws(audit.corpus.texts, wanted, audit.spec.seed)
+    engine.submit(ticket, RewriteChunk(job.reference, draws, repeats=True))
+    again = _wait_for(engine, ticket)
+    definition = job.rewrites_at(epsilon)
+    stored = RewriteTable(definition.folder, definition.check()).fetch(wanted.text, wanted.replicate)
+    pairs = zip(stored, again, strict=False)  # an engine may have called nothing again
+    differing = sum(_plain(old) != _plain(new) for old, new in pairs)
+    return {"calls": len(again), "differing": differing, "seeded": bool(job.is_seeded)}
+
+
+def _plain(rewrite: Rewrite) -> tuple[bytes, str]:
+    return rewrite.text.encode("utf-8", "replace"), rewrite.error  # as a table holds it
+
+
+def _wait_for(engine: Engine, ticket: int) -> Rewrites:
+    """Return the result of a chunk; the engine has nothing else to do that matters."""
+    while True:
+        for number, result in engine.finished():
+            if number == ticket and isinstance(result, Rewrites):
+                return result

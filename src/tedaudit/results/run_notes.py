@@ -1,0 +1,46 @@
+"""What a reader must know of how a run was made before believing its numbers."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from tedaudit.errors import join_names
+
+
+def note_practice(tables: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield, from what tables of guesses say of themselves, on which texts attacks practised."""
+    sentences = {}
+    for about in tables:
+        if about.get("own_rewrites"):
+            sentences[about["attack"], _describe_practice(about.get("practice"))] = about["own_rewrites"]
+    for (attack, texts), rewrites in sentences.items():
+        yield f"{attack} practised on {rewrites:,} rewrites for each mechanism and epsilon, {texts}"
+
+
+def _describe_practice(practice: Mapping[str, Any] | None) -> str:
+    if practice is None:
+        return "of texts that this run has not recorded"
+    if practice["splits"]:
+        splits = join_names(practice["splits"])
+        return f"of {practice['texts']:,} texts that are no candidates (split {splits})"
+    return (
+        f"of {practice['texts']:,} texts of the candidate pool itself, with keys of its own: the corpus has "
+        "too few other texts"
+    )
+
+
+def note_repeats(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield which functions gave other outputs when they were called again on the same texts."""
+    for label, found in manifest.get("repeats", {}).items():
+        if not found["differing"]:
+            continue
+        outcome = f"{label}: {found['differing']} of {found['calls']} outputs differed when called again with"
+        if found["seeded"]:
+            yield (
+                f"{outcome} the same text and seed: it is not repeatable, but keeps state between calls or "
+                "draws noise from elsewhere; bounds assume that no call depends on another"
+            )
+        else:
+            yield (
+                f"{outcome} the same text: it takes neither `seed` nor `draw_key`, so its own noise cannot "
+                "be told from state between calls; bounds assume that no call depends on another"
+            )

@@ -1,0 +1,63 @@
+"""What an attack is shown by the contract suite: outputs of a mechanism, or texts with words left out."""
+
+from typing import Any
+
+import numpy as np
+
+from tedaudit.batches import Observations, Rewrites
+from tedaudit.errors import SpecError, join_names
+from tedaudit.nominal import Nominal
+from tedaudit.plans.candidates import Sampling
+from tedaudit.plans.plans import make_plan
+from tedaudit.plans.trials import Wanted, make_draws, tie_keys
+from tedaudit.registry import Reference
+from tedaudit.seeding import derive
+from tedaudit.testing.subject import WatchedGuessChunk
+from tedaudit.testing.texts import ODD
+from tedaudit.types import Mechanism, Plan, Rewrite
+
+_MOST = 24
+_FAILED = (Rewrite("", error="too-long"), Rewrite("", error="raised-ValueError"))
+
+
+def make_observations(
+    plugin: Any, pool: tuple[str, ...], k: int | None, mechanism: Mechanism | None, epsilon: float
+) -> tuple[list[str], WatchedGuessChunk]:
+    """Return observations with k candidates (None: all texts), with what each output is in words.
+
+    Failed rewrites are among them if the attack sees error codes, as in an audit.
+    """
+    sees, name = plugin.card.sees, plugin.card.name
+    sampling = None if k is None else Sampling(k, temperature=0.0)
+    odd = [] if mechanism is not None or k != 2 else [*map(Rewrite, ODD.values()), *_FAILED]
+    trials = min(len(pool), _MOST) + len(odd)
+    plan = make_plan(len(pool), sampling, range(trials), derive(0, "testing"))
+    if mechanism is not None:
+        wanted = Wanted(plan.source, np.arange(trials, dtype=np.int32), np.full(trials, epsilon))
+        outputs = list(mechanism.rewrite(make_draws(pool, wanted, 0)))
+    elif set(sees) <= {"text", "error"}:
+        outputs = [*odd, *_leave_words_out(pool, plan, len(odd))]
+    else:
+        raise SpecError(
+            f"'{name}' sees {join_names(sees)}: give check_attack a mechanism that releases it, as "
+            "`mechanism`."
+        )
+    given = [row for row, output in enumerate(outputs) if "error" in sees or not output.error]
+    descriptions = [_describe(outputs[row]) for row in given]
+    reference = Reference("attack", name, live=plugin)
+    keys = tie_keys(0, "testing", name, range(trials))
+    seen = Observations(Rewrites.of(outputs).reveal(sees), pool, plan.candidates, keys)
+    known = Reference("mechanism", mechanism.card.name, live=mechanism) if mechanism is not None else None
+    return descriptions, WatchedGuessChunk(reference, seen, known, Nominal(epsilon)).rows(given)
+
+
+def _leave_words_out(pool: tuple[str, ...], plan: Plan, start: int) -> list[Rewrite]:
+    """Return every source from a row on without each third word."""
+    words = [pool[position].split() for position in plan.source[start:]]
+    return [Rewrite(" ".join(word for i, word in enumerate(text) if i % 3)) for text in words]
+
+
+def _describe(output: Rewrite) -> str:
+    if output.error:
+        return f"a rewrite that failed with the code '{output.error}'"
+    return f"the output {output.text[:60]!r}"
