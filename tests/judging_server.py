@@ -7,12 +7,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+BROKEN = {  # what a server may answer with status 200 instead of an answer
+    "garbage": b"<html>not what you asked for</html>",
+    "empty": b'{"choices": [{"message": {"role": "assistant", "content": ""}}]}',
+    "null": b'{"choices": [{"message": {"role": "assistant", "content": null}, "logprobs": null}]}',
+    "none": b'{"choices": []}',
+    "text": b'{"choices": [{"message": "answer: [[1]]"}]}',
+    "nothing": b"",
+    "list": b"[1]",
+    "cut": b'{"choices": [{"message": {"content": "answer',
+    "deep": b"[" * 100_000,
+    "nan": b'{"choices": [{"message": {"content": ""}, "logprobs": {"content": [{"token": "1", "logprob": '
+           b'NaN, "top_logprobs": [{"token": "1", "logprob": NaN}]}]}}]}',
+    "bare": b'{"choices": [{"message": {"content": ""}, "logprobs": {"content": [{"token": "1"}]}}]}',
+    "strings": b'{"choices": [{"message": {"content": ""}, "logprobs": {"content": ["1", "2"]}}]}',
+}  # fmt: skip
+
 
 class Judging:
-    """What the server does: `faults` holds what goes wrong with the next requests, then it behaves."""
+    """What the server does: `faults` holds what goes wrong with the next requests, then it behaves.
 
-    def __init__(self, faults=(), answer="answer: [[1]]", logprobs=True):
+    A question that contains `poison` always meets the fault named with it.
+    """
+
+    def __init__(self, faults=(), answer="answer: [[1]]", logprobs=True, echoes=False, poison=("", "")):
         self.faults, self.answer, self.logprobs = list(faults), answer, logprobs
+        self.echoes, self.poison = echoes, poison
         self.bodies, self.headers, self.lock = [], [], threading.Lock()
         self.url = ""
 
@@ -20,7 +40,10 @@ class Judging:
     def backend(self):
         return f"openai:tiny@{self.url}/v1"
 
-    def next_fault(self):
+    def next_fault(self, body):
+        word, fault = self.poison
+        if word and word in (body.get("prompt") or body["messages"][0]["content"]):
+            return fault
         with self.lock:
             return self.faults.pop(0) if self.faults else ""
 
@@ -38,6 +61,13 @@ def reply(judging, body):
     return json.dumps({"choices": [choice]}).encode()
 
 
+def echo(body):
+    """Answer as vLLM does if it is asked to repeat the prompt: every character is a token of -0.5."""
+    size = len(body["prompt"])
+    told = {"token_logprobs": [None] + [-0.5] * (size - 1), "text_offset": list(range(size))}
+    return json.dumps({"choices": [{"text": body["prompt"], "logprobs": told}]}).encode()
+
+
 def handler_for(judging):
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *arguments):
@@ -45,21 +75,24 @@ def handler_for(judging):
 
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            if not self.path.endswith("/chat/completions"):
+            chat = self.path.endswith("/chat/completions")
+            if not chat and not (judging.echoes and self.path.endswith("/completions")):
                 return self.send(404, b"{}")
             with judging.lock:
                 judging.bodies.append(body)
                 judging.headers.append(dict(self.headers))
-            fault = judging.next_fault()
+            fault = judging.next_fault(body)
             if fault == "close":
                 self.close_connection = True
                 return None
             if fault == "hang":
                 time.sleep(3)
             if fault.isdigit():
-                return self.send(int(fault), b'{"error": "no"}')
-            garbage = b"<html>not what you asked for</html>"
-            return self.send(200, garbage if fault == "garbage" else reply(judging, body))
+                told = {"error": f"no, {self.headers.get('Authorization')}"}
+                return self.send(int(fault), json.dumps(told).encode())
+            return self.send(
+                200, BROKEN[fault] if fault in BROKEN else reply(judging, body) if chat else echo(body)
+            )
 
         def send(self, status, content):
             try:
@@ -74,12 +107,16 @@ def handler_for(judging):
     return Handler
 
 
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # the default of 5 makes clients that call at once wait for a second
+
+
 @contextmanager
 def running(*arguments, **options) -> Iterator[Judging]:
     judging = Judging(*arguments, **options)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler_for(judging))
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    server = Server(("127.0.0.1", 0), handler_for(judging))
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     judging.url = f"http://127.0.0.1:{server.server_port}"
     try:

@@ -102,7 +102,7 @@ def test_releasing_a_constant_gives_zero_and_does_not_refute_a_claim_of_zero(tmp
     result = run(make_spec(tmp_path, mechanisms=["constant"], plans=plans, trials=3000, block=0))
     [finding] = result
     assert finding.bound.lower == 0
-    assert finding.verdict.name == "not refuted"
+    assert finding.verdict.name == "no violation found"
     assert finding.claim.total == 0
     assert not result.violated
     assert within(finding.bound.correct, 3000, 1 / finding.bound.candidates)
@@ -119,7 +119,7 @@ def test_the_best_attack_on_randomised_response_finds_nearly_all_of_its_epsilon_
     assert within(finding.bound.correct, TRIALS, _success(items, items, knows_the_mechanism=True))
     assert finding.bound.lower >= 0.9 * 2
     assert finding.claim.total == 2
-    assert finding.verdict.name == "not refuted"
+    assert finding.verdict.name == "no violation found"
 
 
 @pytest.mark.parametrize("items", [16, 32, 60])
@@ -127,7 +127,7 @@ def test_the_lexical_attack_on_the_whole_corpus_finds_nine_tenths_of_epsilon(ite
     finding = _randomised_response(items, "all")
     assert within(finding.bound.correct, TRIALS, _success(items, items, knows_the_mechanism=False))
     assert finding.bound.lower >= 0.9 * 2
-    assert finding.verdict.name == "not refuted"
+    assert finding.verdict.name == "no violation found"
 
 
 def test_in_a_small_vocabulary_the_lexical_attack_loses_what_empty_outputs_would_tell_it():
@@ -136,7 +136,7 @@ def test_in_a_small_vocabulary_the_lexical_attack_loses_what_empty_outputs_would
     assert within(finding.bound.correct, TRIALS, success)
     assert success < _success(8, 8, knows_the_mechanism=True) - 0.04
     assert 1.6 < finding.bound.lower < 2
-    assert finding.verdict.name == "not refuted"
+    assert finding.verdict.name == "no violation found"
 
 
 @pytest.mark.parametrize("items", [8, 32])
@@ -145,7 +145,7 @@ def test_few_candidates_give_the_success_that_the_formula_says(items, k):
     finding = _randomised_response(items, k)
     assert within(finding.bound.correct, TRIALS, _success(items, k, knows_the_mechanism=False))
     assert finding.bound.lower < 2
-    assert finding.verdict.name == "not refuted"
+    assert finding.verdict.name == "no violation found"
 
 
 def test_the_formula_is_the_largest_success_that_epsilon_allows_where_everybody_stands_in_line():
@@ -202,7 +202,7 @@ def test_an_honest_function_with_the_same_claim_is_not():
         return words[int(keep[1] * 8)] if keep[0] < noise else text
 
     result = tedaudit.audit(honest, _words(8), epsilon=1.0, trials=2000, k="all")
-    assert [finding.verdict.name for finding in result] == ["not refuted"]
+    assert [finding.verdict.name for finding in result] == ["no violation found"]
 
 
 # --- a table of rewrites

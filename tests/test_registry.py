@@ -11,7 +11,7 @@ import pytest
 from tedaudit.errors import PluginError, SpecError
 from tedaudit.mechanisms.function import Function
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.registry import Reference, build, cards, determinants, find, names, parameters
+from tedaudit.registry import Reference, build, cards, determinants, find, is_standard, names, parameters
 from tedaudit.types import Card, Draw
 
 KINDS = ["mechanism", "attack", "corpus"]
@@ -344,3 +344,10 @@ def test_a_package_that_cannot_be_loaded_is_blamed_by_name(install, source, poin
     assert f"The mechanism 'shout' stands for {module}:Shout, which cannot be loaded" in message
     assert reason in message
     assert made("mechanism", "identity")  # the others still work
+
+
+def test_only_a_built_in_plug_in_with_default_settings_is_standard():
+    assert is_standard(build(Reference("attack", "trained")))
+    assert not is_standard(build(Reference("attack", "trained", {"rewrites": 100})))
+    assert not is_standard(object())
+    assert not is_standard(build(Reference("mechanism", "function", {"function": str.upper})))

@@ -137,7 +137,8 @@ def save_lstm(folder: Path, seed: int = 0, **config: Any) -> Path:
 
     tokenizer = word_tokenizer()
     torch.manual_seed(seed)
-    model = AdeptModel(AdeptConfig(vocabulary=len(tokenizer), **{"embedding": 12, "hidden": 16, **config}))
+    sizes = {"embedding": 12, "hidden": 16, "unpadded": True, **config}
+    model = AdeptModel(AdeptConfig(vocabulary=len(tokenizer), **sizes))
     for weight in model.parameters():
         weight.data *= 4
     model.module["output"].bias.data[tokenizer.eos_token_id] += 1.4
@@ -158,8 +159,8 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def save_roberta(folder: Path, seed: int = 0) -> Path:
-    """Save a masked language model with two small layers and 66 positions."""
+def save_roberta(folder: Path, seed: int = 0, positions: int = 64) -> Path:
+    """Save a masked language model with two small layers."""
     import torch
     from transformers import RobertaConfig, RobertaForMaskedLM
 
@@ -169,7 +170,7 @@ def save_roberta(folder: Path, seed: int = 0) -> Path:
     torch.manual_seed(seed)
     config = RobertaConfig(
         vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
-        intermediate_size=32, max_position_embeddings=66, pad_token_id=tokenizer.pad_token_id,
+        intermediate_size=32, max_position_embeddings=positions + 2, pad_token_id=tokenizer.pad_token_id,
         initializer_range=0.5,
     )  # fmt: skip
     RobertaForMaskedLM(config).save_pretrained(folder)

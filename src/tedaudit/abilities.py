@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.types import Array, Floats, ModelUse
+from tedaudit.types import Array, Callee, Floats, ModelUse
 
 
 @runtime_checkable
@@ -70,21 +70,34 @@ class CallsUserCode(Protocol):
 class HasLatent(Protocol):
     """A mechanism that adds noise to a vector and releases what a decoder makes of it."""
 
-    def encode(self, texts: Sequence[str]) -> Array:
-        """Return the vector of each text before noise, as flat as a released one."""
+    def encode(self, texts: Sequence[str]) -> Sequence[Array] | Array:
+        """Return the vector of each text before noise, as flat as a released one; lengths may differ."""
         ...
 
-    def log_density(self, latent: Array, latents: Array, epsilon: float) -> Floats:
-        """Return the log density of a released vector around each of these."""
+    def log_density(self, latent: Array, latents: Sequence[Array] | Array, epsilon: float) -> Floats:
+        """Return the log density of a released vector around each of these; -inf if it cannot be."""
+        ...
+
+
+@runtime_checkable
+class ReleasesMore(Protocol):
+    """A mechanism with likelihoods or a latent that, with some settings, releases more than these tell."""
+
+    def beyond_likelihood(self) -> str:
+        """Return what a release tells that its likelihood does not know; an empty string if nothing."""
         ...
 
 
 @runtime_checkable
 class HasLikelihood(Protocol):
-    """A mechanism that knows how probable the tokens that it draws are."""
+    """A mechanism that knows how probable what it releases is.
+
+    The `tokens` of its rewrites say all that is released: the text follows from them alone. A word that is
+    kept, a letter's case that is copied and a length that depends on the input are part of them.
+    """
 
     def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
-        """Return the log-probability of drawing these tokens from each candidate."""
+        """Return the log-probability that each candidate releases these tokens; -inf if it cannot."""
         ...
 
 
@@ -112,6 +125,15 @@ class UsesModels(Protocol):
 
     def models(self) -> Sequence[ModelUse]:
         """Return the models by the resolved names of their checkpoints."""
+        ...
+
+
+@runtime_checkable
+class CallsOut(Protocol):
+    """A plug-in that calls a user's function or a server: before a run it is said how often."""
+
+    def callee(self, candidates: int) -> Callee | None:
+        """Return what is called for a rewrite, or for a trial with this many candidates; None if nothing."""
         ...
 
 

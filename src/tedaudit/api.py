@@ -1,6 +1,7 @@
 """The short ways in from Python: they compose execution, results and reports."""
 
 import shutil
+import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -9,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.corpora._given import Given
-from tedaudit.errors import SpecError, join_names
+from tedaudit.errors import RunInUseError, SpecError, join_names
 from tedaudit.estimators import Bound, reduced_form
 from tedaudit.execution.engines.protocol import Engine
 from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.execution.release import Order, release
-from tedaudit.execution.runner import Progress, executed
+from tedaudit.execution.runner import Announce, Progress, executed
 from tedaudit.registry import Reference, build
 from tedaudit.reports.figures import write_figures
 from tedaudit.reports.files import write_reports
@@ -24,6 +25,7 @@ from tedaudit.results.lineups import Axis
 from tedaudit.results.reading import read_result
 from tedaudit.spec.model import AuditSpec, parse_spec
 from tedaudit.store.directory import RunDirectory
+from tedaudit.store.looks import earlier_looks, find_look, note_look
 from tedaudit.types import Corpus, Mechanism, Rewrite
 
 AnyMechanism = str | Mechanism | Callable[..., Any] | Mapping[str, Any]
@@ -45,8 +47,8 @@ def audit(
     `mechanism` is a name, a plug-in, or a plain function from text to text (or list to list);
     `corpus` a name or a list of texts; without it, those that the mechanism brings, or the demo. Any
     other setting of `AuditSpec` may be given, `k`, `lambda_`, `strategy`, `top` or `estimator` for the
-    plan, and `engine` and `progress` as for `run`. Without `out` the run directory is a temporary one
-    that lives as long as the result; `result.save(path)` keeps it.
+    plan, and `engine`, `progress` and `announce` as for `run`. Without `out` the run directory is a
+    temporary one that lives as long as the result; `result.save(path)` keeps it.
 
     >>> audit(str.upper, ["a b", "c d", "e f"], epsilon=1.0, trials=200).violated
     True
@@ -57,6 +59,7 @@ def audit(
     plan = {key.rstrip("_"): settings.pop(key) for key in _PLAN_SETTINGS if key in settings}
     engine: Engine | None = settings.pop("engine", None)
     progress: Progress | None = settings.pop("progress", None)
+    announce: Announce | None = settings.pop("announce", None)
     if plan:
         if "plans" in settings:
             raise SpecError(
@@ -69,10 +72,11 @@ def audit(
     settings |= {"mechanisms": [mechanism], "corpus": texts, "attacks": attack, "trials": trials}
     settings["epsilons"] = epsilon
     if settings.get("out"):
-        return run(settings, engine, progress)
+        return run(settings, engine, progress, announce=announce)
     folder = _TemporaryFolder()
     try:
-        result = run({**settings, "out": str(folder.path / "run")}, engine, progress, page=False)
+        settings["out"] = str(folder.path / "run")
+        result = run(settings, engine, progress, page=False, announce=announce)
     except BaseException:  # whoever keeps the error would keep the folder too
         folder.remove()
         raise
@@ -93,18 +97,25 @@ def run(
     progress: Progress | None = None,
     *,
     page: bool = True,
+    announce: Announce | None = None,
 ) -> AuditResult:
     """Run an audit, or go on with it, and return the result; `page` says whether to write report.html.
 
     The engine does the model work; by default this process does. `progress` is called with what is
-    being done, how much of it is done and how much there is.
+    being done, how much of it is done and how much there is. If the run calls a function of the user's
+    or a server, `announce` is told in one line how often it will; by default it is written to standard
+    error.
     """
     checked = spec if isinstance(spec, AuditSpec) else parse_spec(spec)
     worker = engine or SerialEngine(checked.batch_size)
-    with executed(checked, worker, progress or (lambda *_: None)) as store:
+    with executed(checked, worker, progress or (lambda *_: None), announce or _tell) as store:
         result = read_result(store)
         write_reports(result, page=page)
     return result
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
 
 
 def load_run(path: str | Path, alpha: float | None = None, delta: float | None = None) -> AuditResult:
@@ -124,12 +135,28 @@ def compare(
 
 
 def report(run: str | Path | AuditResult, *, redact: bool = False, figures: bool = False) -> AuditResult:
-    """Write the reports of a run again, and its figures if asked for; return the result as they show it."""
-    result = run if isinstance(run, AuditResult) else load_run(run)
+    """Write the reports of a run again, and its figures if asked for; return the result as they show it.
+
+    Guesses that were not judged before are judged now, which is a look at the run and counted as one.
+    """
+    store = run.run if isinstance(run, AuditResult) else RunDirectory(Path(run))
+    if not find_look(store).noted:
+        _count_look(store)
+        run = read_result(store)
+    result = run if isinstance(run, AuditResult) else read_result(store)
     shown = write_reports(result, redact=redact)
     if figures:
         write_figures(shown)
     return shown
+
+
+def _count_look(store: RunDirectory) -> None:
+    """Note that the tables are judged as they are, unless a process is still writing to them."""
+    try:
+        with store.locked():
+            store.write_manifest(note_look(store, {"looks": earlier_looks(store), **store.manifest()}))
+    except RunInUseError:
+        return
 
 
 def rewrite(

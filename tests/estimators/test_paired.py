@@ -1,34 +1,24 @@
 """Paired differences: every statement is checked by summing over all outcomes."""
 
 import math
+from functools import cache
 from itertools import combinations, product
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest, multinomial
 
+from paired_tables import RATES, all_tables, likely_tables, name_rates
 from tedaudit.errors import SpecError
 from tedaudit.estimators import clopper_pearson, confidence_sequence, log_evidence
 from tedaudit.estimators.paired import (
     PairedCounts,
-    Scale,
-    epsilon_bootstrap,
     mcnemar,
     paired_counts,
     paired_interval,
     rank_agreement,
     separate_intervals,
-    smoothed_success,
 )
-from tedaudit.seeding import uniforms
-
-
-def tables(trials):
-    """Every way in which trials can fall into (both, first only, second only, neither)."""
-    for both in range(trials + 1):
-        for first in range(trials + 1 - both):
-            for second in range(trials + 1 - both - first):
-                yield PairedCounts(both, first, second, trials - both - first - second)
 
 
 def test_trials_are_counted_by_who_was_right():
@@ -95,7 +85,7 @@ def test_the_p_value_for_every_look_comes_from_the_evidence():
 @pytest.mark.parametrize("alpha", [0.3, 0.05])
 def test_the_interval_covers_the_true_difference_whatever_it_is(interval, alpha):
     trials = 12
-    found = list(tables(trials))
+    found = list(all_tables(trials))
     ends = np.array([paired_interval(counts, alpha, interval) for counts in found])
     rows = np.array([[c.both, c.first_only, c.second_only, c.neither] for c in found])
     rates = [(1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 0.5, 0.5), (0.4, 0.1, 0.4, 0.1), (0.9, 0.05, 0.05, 0),
@@ -108,8 +98,19 @@ def test_the_interval_covers_the_true_difference_whatever_it_is(interval, alpha)
         assert probability[ends[:, 1] < truth - 1e-12].sum() <= alpha / 2
 
 
+@pytest.mark.parametrize("rates", RATES, ids=name_rates)
+@pytest.mark.parametrize("trials", [100, 300, 1000])
+def test_the_interval_covers_the_true_difference_near_saturation_too(rates, trials):
+    alpha, exact = 0.05, cache(clopper_pearson)
+    found, probability = likely_tables(trials, rates)
+    ends = np.array([paired_interval(counts, alpha, exact) for counts in found])
+    unlikely = 1 - probability.sum()  # counts as missed
+    assert probability[ends[:, 0] > rates[2] - rates[1] + 1e-12].sum() + unlikely <= alpha / 2
+    assert probability[ends[:, 1] < rates[2] - rates[1] - 1e-12].sum() + unlikely <= alpha / 2
+
+
 def test_the_interval_holds_the_observed_difference_and_mirrors_when_sides_are_changed():
-    for counts in tables(9):
+    for counts in all_tables(9):
         low, high = paired_interval(counts, 0.05)
         swapped = PairedCounts(counts.both, counts.second_only, counts.first_only, counts.neither)
         assert -1 <= low <= (counts.second_only - counts.first_only) / 9 <= high <= 1
@@ -117,7 +118,7 @@ def test_the_interval_holds_the_observed_difference_and_mirrors_when_sides_are_c
 
 
 def test_an_interval_without_0_goes_with_a_rejection():
-    for counts in tables(16):
+    for counts in all_tables(16):
         low, high = paired_interval(counts, 0.1)
         if low > 0 or high < 0:
             assert mcnemar(counts) <= 0.08 + 1e-12
@@ -141,7 +142,7 @@ def test_separate_sides_are_joined_by_their_worst_cases():
 def test_separate_sides_are_covered_even_where_they_depend_on_each_other():
     trials, alpha, rate = 10, 0.2, (0.2, 0.5, 0.1, 0.2)  # together far more often wrong about each other
     missed = 0.0
-    for counts in tables(trials):
+    for counts in all_tables(trials):
         ends = [
             clopper_pearson(right, trials, alpha / 2)
             for right in (counts.both + counts.first_only, counts.both + counts.second_only)
@@ -151,58 +152,6 @@ def test_separate_sides_are_covered_even_where_they_depend_on_each_other():
         if not low <= rate[2] - rate[1] <= high:
             missed += multinomial.pmf(cells, trials, rate)
     assert missed <= alpha
-
-
-def test_smoothing_keeps_epsilon_finite_and_half_a_trial_away_from_the_count():
-    assert smoothed_success([0, 5, 10], 10) == pytest.approx([0.5 / 11, 0.5, 10.5 / 11])
-    assert Scale(2).epsilon(float(smoothed_success(10, 10))) == pytest.approx(math.log(21))
-
-
-def test_the_bootstrap_meets_the_quantiles_of_all_resamples():
-    counts, alpha = PairedCounts(4, 1, 3, 2), 0.1
-    cells = np.array([4, 1, 3, 2]) + 0.25
-    weights: dict[float, float] = {}
-    for again in tables(10):
-        first, second = (
-            Scale(3).epsilon(float(smoothed_success(right, 10)))
-            for right in (again.both + again.first_only, again.both + again.second_only)
-        )
-        row = [again.both, again.first_only, again.second_only, again.neither]
-        at = round(second - first, 9)
-        weights[at] = weights.get(at, 0.0) + multinomial.pmf(row, 10, cells / cells.sum())
-    below = dict(zip(sorted(weights), np.cumsum([weights[at] for at in sorted(weights)]), strict=True))
-    coins = uniforms([7], 3 * 20_000)[0].reshape(-1, 3)
-    low, high = epsilon_bootstrap(counts, (Scale(3), Scale(3)), alpha, coins)
-    for found, level in ((low, alpha / 2), (high, 1 - alpha / 2)):
-        at = min(below, key=lambda value: abs(value - found))
-        before = max((below[value] for value in below if value < at), default=0.0)
-        assert at == pytest.approx(found, abs=1e-6)
-        assert before - 0.01 <= level <= below[at] + 0.01  # the draws' own error is 0.0016 here
-
-
-def test_the_bootstrap_covers_the_true_difference_nearly_as_often_as_it_says():
-    trials, scales = 20, (Scale(), Scale())
-    coins = uniforms([3], 3 * 500)[0].reshape(-1, 3)
-    found = list(tables(trials))
-    ends = np.array([epsilon_bootstrap(counts, scales, 0.05, coins) for counts in found])
-    rows = np.array([[c.both, c.first_only, c.second_only, c.neither] for c in found])
-    for rate in [
-        (0.6, 0.1, 0.1, 0.2),
-        (0.8, 0.15, 0.02, 0.03),
-        (0.5, 0.05, 0.3, 0.15),
-        (0.9, 0.04, 0.04, 0.02),
-    ]:
-        truth = Scale().epsilon(rate[0] + rate[2]) - Scale().epsilon(rate[0] + rate[1])
-        covers = (ends[:, 0] <= truth + 1e-9) & (ends[:, 1] >= truth - 1e-9)
-        assert multinomial.pmf(rows, trials, rate)[covers].sum() > 0.92
-
-
-def test_the_bootstrap_is_a_function_of_its_coins_and_wide_where_all_agree():
-    coins = uniforms([1], 3 * 2000)[0].reshape(-1, 3)
-    always = PairedCounts(500, 0, 0, 0)
-    low, high = epsilon_bootstrap(always, (Scale(), Scale()), 0.01, coins)
-    assert low < 0 < high
-    assert (low, high) == epsilon_bootstrap(always, (Scale(), Scale()), 0.01, coins)
 
 
 def test_agreement_is_the_share_of_pairs_in_order_less_those_out_of_order():

@@ -44,15 +44,15 @@ def _count(name, secret, choice, failed=()):
 @pytest.mark.parametrize("name", NAMES)
 def test_failed_rewrites_are_counted_whether_they_were_answered_or_not(name):
     counts = _count(name, [0, 1, 0, 1, 0, 1], [0, -1, 0, -1, 1, 1], failed=[0, 1, 4])
-    assert (counts.failed, counts.answered_failures, counts.unusable) == (3, 2, 1)
-    assert (counts.answered, counts.correct, counts.guesses) == (4, 3, 6)
+    assert (counts.failed, counts.unusable, sum(counts.answered)) == (3, 1, 4)
+    assert (counts.correct, counts.guesses) == (3, 6)
 
 
 # --- what each of them offers
 
 
-def test_the_folder_has_the_two_estimators_and_one_of_them_is_the_default():
-    assert NAMES == ["baseline", "reduced"]
+def test_the_folder_has_these_estimators_and_one_of_them_is_the_default():
+    assert NAMES == ["baseline", "baseline-ldp-audit", "reduced"]
     assert DEFAULT_ESTIMATOR in NAMES
 
 
@@ -65,7 +65,9 @@ def test_every_estimator_has_all_that_the_protocol_names(name):
     assert estimator.refuse(2) == ""
     secret = np.tile(np.arange(estimator.rows_per_trial), 30)
     counts = estimator.count(_plan(secret), _choices(secret), 2)
-    assert counts == Counts(30, (30,) * estimator.rows_per_trial, 2)
+    rows = estimator.rows_per_trial
+    assert counts == Counts(30, (30,) * rows, 2, answered=(30,) * rows)
+    assert counts.answers_right().right == counts.all_right().right == (30,) * rows
     for any_time in (False, True):
         bound = estimator.bound(counts, 0.01, 0.1, any_time=any_time)
         assert isinstance(bound, Bound)
@@ -93,7 +95,9 @@ def test_a_bound_valid_at_every_look_claims_no_more_than_one_for_a_fixed_number_
 
 
 def test_a_name_that_is_not_there_is_refused_with_those_that_are():
-    with pytest.raises(SpecError, match=r"no estimator 'redcued'\. Did you mean 'reduced'\?.*baseline, red"):
+    with pytest.raises(
+        SpecError, match=r"no estimator 'redcued'\. Did you mean 'reduced'\?.*baseline-ldp-audit, red"
+    ):
         find_estimator("redcued")
 
 
@@ -207,8 +211,8 @@ def test_a_new_estimator_is_one_file_that_specs_plans_and_results_find(pairs, tm
 
 def test_the_refusal_of_a_new_estimator_reaches_whoever_writes_a_spec(pairs):
     assert "pairs need k = 2" in told(plans=[{"k": 3, "estimator": pairs}])
-    assert "baseline, pairs, reduced" in told(plans=[{"estimator": "median"}])
+    assert "baseline-ldp-audit, pairs, reduced" in told(plans=[{"estimator": "median"}])
 
 
 def test_without_its_file_the_new_estimator_is_unknown():
-    assert "baseline, reduced" in told(plans=[{"estimator": "pairs"}])
+    assert "baseline-ldp-audit, reduced" in told(plans=[{"estimator": "pairs"}])

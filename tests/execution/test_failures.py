@@ -62,12 +62,12 @@ def test_a_function_that_fails_on_some_texts_is_found_leaking_by_attacks_that_se
     found = {row.attack: row for row in _audit(fails_on_long, ["lexical", TRAINED, ENSEMBLE])}
     blind = found["lexical"].counts
     assert blind.failed > 100
-    assert blind.answered == 300 - blind.failed
+    assert blind.answered == (300 - blind.failed,)
     assert found["lexical"].bound.lower == 0
     for name in ("trained", "ensemble"):
         counts = found[name].counts
         assert counts.failed == blind.failed
-        assert counts.answered == 300
+        assert counts.answered == (300,)
         assert within(counts.correct, 300, 3 / 4)  # right whenever one text of the two fails
         assert found[name].bound.lower > 0.5
 
@@ -76,7 +76,7 @@ def test_a_function_that_fails_on_some_texts_is_found_leaking_by_attacks_that_se
 def test_failures_that_do_not_depend_on_the_text_tell_nothing(function):
     for row in _audit(function, [TRAINED, ENSEMBLE]):
         assert row.counts.failed == 300 if function is fails_always else within(row.counts.failed, 300, 1 / 2)
-        assert row.counts.answered == 300
+        assert row.counts.answered == (300,)
         assert within(row.counts.correct, 300, 1 / 2)
 
 
@@ -87,7 +87,8 @@ def test_the_guess_on_a_failed_rewrite_counts_as_any_other(estimator):
     rows = 600 if estimator == "baseline" else 300
     assert set(attack.shown) == {("something was said", ""), ("", "raised-ValueError")}
     assert len(attack.shown) == rows
-    assert row.counts.failed == row.counts.answered_failures
+    assert row.counts.failed > 0
+    assert sum(row.counts.answered) == rows
     assert row.counts.unusable == 0
     assert within(row.counts.correct, rows, 3 / 4)
 
@@ -98,8 +99,8 @@ def test_an_attack_that_does_not_see_codes_is_not_given_failed_rewrites(tmp_path
     counts = {row.attack: row.counts for row in result}
     blind, seeing = counts["shared-words"], counts["reads-codes"]
     assert blind.failed == seeing.failed > 20
-    assert (blind.answered_failures, blind.correct) == (0, 100 - blind.failed)
-    assert (seeing.answered_failures, seeing.answered) == (seeing.failed, 100)
+    assert blind.answered == (blind.correct,) == (100 - blind.failed,)
+    assert seeing.answered == (100,)
 
 
 def test_a_trial_whose_rewrite_failed_is_replayed_with_the_guess_on_its_code(tmp_path):

@@ -199,3 +199,10 @@ def test_claims_travel_with_the_tables(tmp_path):
     )  # fmt: skip
     [job] = prepare(make_spec(tmp_path, mechanisms=[Latents()])).jobs
     assert job.rewrites_at(Nominal(3)).about["claim"] is None
+
+
+def test_epsilon_0_is_a_claim_that_a_function_may_make_and_no_setting_of_a_mechanism(tmp_path):
+    with pytest.raises(SpecError, match="'word-rr' cannot be run at epsilon 0"):
+        prepare(make_spec(tmp_path, epsilons=[0, 1]))
+    [job] = prepare(make_spec(tmp_path, mechanisms=[str.upper], epsilons=[0])).jobs
+    assert [claim.total for claim in job.claims.values()] == [0.0]

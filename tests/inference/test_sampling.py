@@ -121,6 +121,40 @@ def test_top_k_cuts_the_support_and_zero_does_not():
     assert float(cut.exp().sum()) == pytest.approx(1.0, abs=1e-12)
 
 
+def test_items_as_likely_as_the_last_one_kept_are_kept_too():
+    logits = torch.tensor([5.0, 1.0, 3.0, 3.0, 0.0, 3.0])
+    noise = noise_for([derive(1, i) for i in range(4000)], 1)[:, 0]
+    clip = Clip(-1.0, 6.0, top_k=2)
+    found = np.bincount(items(clip, logits, 20.0, noise), minlength=6) / 4000
+    numbers = logits.double().numpy()
+    weights = np.where(numbers >= 3, np.exp(20.0 * (numbers + 1) / (2 * 7)), 0.0)
+    expected = weights / weights.sum()
+    assert log_probabilities(clip, logits[None], 20.0)[0].exp().numpy() == pytest.approx(expected, abs=1e-12)
+    assert found == pytest.approx(expected, abs=0.03)
+    assert set(np.flatnonzero(found)) == {0, 2, 3, 5}
+
+
+def test_ties_at_an_end_of_the_clip_range_are_kept_too():
+    clip = Clip(0.0, 1.0, top_k=1)
+    cut = log_probabilities(clip, torch.tensor([[2.0, 0.5, 7.0, -3.0]]), 4.0)[0].exp()
+    assert cut.tolist() == [0.5, 0.0, 0.5, 0.0]
+
+
+def test_a_draw_from_a_cut_support_is_the_same_alone_and_in_any_batch():
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn((6, 40), generator=generator).round(decimals=1)  # with many ties
+    rows = torch.randint(0, 6, (200,), generator=generator)
+    epsilons = torch.full((200,), 5.0, dtype=torch.float64)
+    noise = torch.from_numpy(noise_for([derive(4, i) for i in range(200)], 1)[:, 0])
+    clip = Clip(-1.0, 1.0, top_k=7)
+    together = sample(clip, logits, rows, epsilons, noise)
+    alone = [
+        sample(clip, logits[rows[i : i + 1]], rows[:1] * 0, epsilons[:1], noise[i : i + 1])
+        for i in range(200)
+    ]
+    assert together.tolist() == torch.cat(alone).tolist()
+
+
 def test_steps_have_noise_of_their_own_and_epsilons_share_it():
     whole = noise_for([derive(5, "a")], 6)
     assert np.array_equal(whole[:, 2:4], noise_for([derive(5, "a")], 2, start=2))

@@ -6,11 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tedaudit
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.triples.table import load_table
 from tedaudit.inference.triples.writing import fit_prompt, load_writer
 from tedaudit.mechanisms.dp_st import DPST
 from tedaudit.registry import Reference, build, determinants
+from tedaudit.testing import check_mechanism
 from tedaudit.types import Draw
 from tiny_models import CHAT_TEMPLATE, save_llama, save_t5
 from tiny_triples import PUBLIC, minilm, openie_server, row, save_parser, save_public_table
@@ -175,6 +177,7 @@ def test_published_returns_a_text_without_grouped_triples_unchanged(published: D
 
 def test_published_clusters_have_disjoint_supports(published: DPST) -> None:
     supports = []
+    published = replace(published, length="fixed")
     for text in (BICYCLE, MOTHER):
         masses = [published.log_likelihood((number,), [text], 1.0)[0] for number in range(len(PUBLIC))]
         supports.append(set(np.flatnonzero(np.isfinite(masses))))
@@ -185,6 +188,7 @@ def test_published_clusters_have_disjoint_supports(published: DPST) -> None:
 
 
 def test_published_splits_the_budget_over_the_texts_own_triples(published: DPST) -> None:
+    published = replace(published, length="fixed")
     one, two = published.rewrite([Draw(BICYCLE, 3.0, 1), Draw(KEYS, 3.0, 1)])
     assert (len(one.tokens), len(two.tokens)) == (1, 2)
     assert one.units == two.units == 1
@@ -204,6 +208,56 @@ def test_published_fails_if_exp_overflows_and_sound_does_not(sound: DPST, publis
     assert not fine.error
     assert all(not one.error for one in replace(published, overflow="stable").rewrite(draws))
     assert all(not one.error for one in sound.rewrite(draws))
+
+
+def test_published_copies_are_part_of_the_release(published: DPST) -> None:
+    texts = (HELLO, BREAD, "", "hello there ", BICYCLE)
+    for text in texts[:4]:
+        copied = published.rewrite([Draw(text, 1.0, 5)])[0]
+        assert copied.text == text
+        scores = published.log_likelihood(copied.tokens or (), texts, 1.0)
+        assert [t for t, score in zip(texts, scores, strict=True) if score == 0.0] == [text]
+        assert np.isneginf(scores).sum() == len(texts) - 1
+
+
+def test_published_lengths_are_part_of_the_release(published: DPST) -> None:
+    """The writer goes on for as long as the text: of two texts with the same triple, one can be ruled out."""
+    long = BICYCLE + " today" * 30
+    limits = published._load_writing()._compute_limits([BICYCLE, long])
+    told = 0
+    for key in range(10):
+        for text, other in ((BICYCLE, long), (long, BICYCLE)):
+            release = published.rewrite([Draw(text, 1.0, key)])[0]
+            drawn, written = published._load_writing().split(release.tokens or ())
+            own, others = published.log_likelihood(release.tokens or (), [text, other], 1.0)
+            assert np.isfinite(own)
+            assert len(drawn) == 1
+            assert len(written) <= limits[text]
+            cut = len(written) == limits[text]
+            assert not cut or np.isneginf(others)
+            told += np.isneginf(others)
+    assert told
+
+
+def test_published_failures_are_part_of_the_release(published: DPST) -> None:
+    """At this epsilon the draw of a text near a public triple overflows, and a farther one's does not."""
+    release = published.rewrite([Draw(BICYCLE, 500.0, 3)])[0]
+    tokens = release.tokens or ()
+    assert np.isfinite(published.log_likelihood(tokens, [BICYCLE], 500.0)).all()
+    assert np.isneginf(published.log_likelihood(tokens, [BICYCLE], 5000.0)).all()
+    assert np.isfinite(replace(published, overflow="stable").log_likelihood(tokens, [BICYCLE], 5000.0)).all()
+
+
+def test_if_copies_name_the_source_always_the_whole_release_says_so(published: DPST) -> None:
+    texts = [f"hello there number {i}" for i in range(8)]
+    found = next(iter(tedaudit.audit(published, texts, epsilon=1.0, attack="likelihood", trials=200)))
+    assert found.counts.correct == 200
+    assert found.measures.attainable == pytest.approx(1.0)
+
+
+def test_the_contract_is_kept_by_both_variants(sound: DPST, published: DPST) -> None:
+    check_mechanism(sound)
+    check_mechanism(published)
 
 
 @pytest.mark.parametrize("text", ODD)
@@ -261,11 +315,11 @@ def test_length_follows_the_input_only_if_the_field_says_so(sound: DPST) -> None
     long, short = BICYCLE + " today" * 30, "we went"
     asked = replace(sound, length="input")
     allowed = [len(writer.tokenizer(text)["input_ids"]) for text in (long, short)]
-    assert list(asked._compute_limits(writer, [long, short]).values()) == allowed
+    assert list(asked._load_writing()._compute_limits([long, short]).values()) == allowed
     done = [one.text for one in asked.rewrite([Draw(text, 1e-9, 1) for text in (long, short)])]
     assert done[0].startswith(done[1].rstrip("\ufffd"))
     assert len(done[1]) < len(done[0])
-    assert set(sound._compute_limits(writer, [long, short]).values()) == {6}
+    assert set(sound._load_writing()._compute_limits([long, short]).values()) == {6}
 
 
 def test_triples_that_do_not_fit_the_models_context_are_left_out(sound: DPST) -> None:

@@ -21,7 +21,8 @@ TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve"
          for did in ("lost", "sold") for what in ("ring", "boat", "lamp")]  # fmt: skip
 LABEL = "ann lost | the ring"
 KEYS = {
-    "format", "kind", "written_by", "mechanism", "claims", "results", "violated", "headline", "models",
+    "format", "kind", "written_by", "mechanism", "claims", "results", "violated", "headline", "judged_claims",
+    "models",
     "settings", "run", "reproduce", "notes", "says", "says_not",
 }  # fmt: skip
 

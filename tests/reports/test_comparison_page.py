@@ -1,18 +1,20 @@
 """The page of a comparison: one file that needs nothing and holds no text of the corpus."""
 
 import json
+import math
 import re
 import shutil
+from dataclasses import replace
 
 import pytest
 
 from helpers import make_spec
 from tedaudit.api import run
 from tedaudit.corpora._given import Given
-from tedaudit.errors import SpecError
+from tedaudit.errors import RunDirectoryError
 from tedaudit.reports.comparison_page import page_data, redact_comparison, write_comparison
 from tedaudit.reports.comparison_table import explain_comparison, format_cells, headings
-from tedaudit.results.comparison import compare_runs
+from tedaudit.results.comparison import Span, compare_runs
 from tedaudit.store.directory import RunDirectory
 
 NASTY = "</script><script>alert(1)</script>"
@@ -102,15 +104,33 @@ def test_the_headings_name_what_both_sides_share(compared, by):
 
 def test_the_reading_says_which_test_and_interval_and_what_they_prove(compared):
     told = explain_comparison(compared)
-    parts = ("McNemar's exact test", "Clopper-Pearson", "paired bootstrap", "Bonferroni")
+    parts = ("McNemar's exact test", "Clopper-Pearson", "intervals of both sides", "Bonferroni")
     for part in (*parts, "does not prove privacy"):
         assert part in told
     assert "On different plans" not in told
 
 
+@pytest.mark.parametrize(
+    ("span", "words"),
+    [
+        (Span(0.5, 0.25, 0.75), "+0.50 (+0.25 to +0.75)"),
+        (Span(0.5, 0.25, math.inf), "at least +0.25"),
+        (Span(-0.5, -math.inf, -0.25), "at most -0.25"),
+        (Span(0.0, -math.inf, math.inf), "cannot be told"),
+    ],
+)
+def test_a_difference_without_an_end_is_told_in_words(compared, span, words):
+    shown = replace(compared.comparisons[0], eps_emp=span)
+    cells = dict(zip(headings(compared), format_cells(shown, compared), strict=True))
+    assert cells["difference of eps"] == words
+    told = explain_comparison(replace(compared, comparisons=(shown,)))
+    assert ("never wrong" in told) == (words[0] != "+")
+    json.dumps(shown.to_dict(), allow_nan=False)
+
+
 def test_a_page_that_cannot_be_written_is_named(compared, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(SpecError, match="cannot be written"):
+    with pytest.raises(RunDirectoryError, match=r"file' cannot be made \(File exists\)"):
         write_comparison(compared, tmp_path / "file" / "page.html")
 
 

@@ -25,8 +25,9 @@ def test_a_run_ends_with_a_page_that_holds_every_finding(made):
     data = embedded(made.folder)
     assert [tuple(one["cells"]) for one in data["findings"]] == [format_cells(finding) for finding in made]
     assert tuple(data["headings"]) == HEADINGS
-    assert data["violated"] is True
-    assert data["headline"] == "At least one privacy claim is violated."
+    assert "1 of 5 privacy claims is violated." in data["headlines"][0]["text"]
+    tones = {line["text"].split(":")[0]: line["tone"] for line in data["headlines"][1:]}
+    assert (tones["identity"], tones["constant"]) == ("mostly", "guessing")
 
 
 def test_the_page_asks_for_nothing_outside_itself(made):
@@ -68,8 +69,11 @@ def test_the_summary_says_what_was_audited_and_what_the_largest_bound_means(made
     assert "rewrote texts of the corpus given (31 texts). One attack (lexical) saw each rewrite" in told
     assert f"The largest bound is eps_emp = {made.eps_emp:.2f}" in told
     assert "times likelier from one text than from the other" in told
-    assert "claims tested are violated. The worst by mechanism: " in told
-    assert "No leak was found for constant at any epsilon; another attack may find one." in told
+    assert f"Chosen among {len(made.findings)} rows, this is wrong with probability at most 0.005" in told
+    assert "Five claims: 1 violated, " in told
+    assert (
+        "guesses were right; under the claim of 0.5 a guess is right with probability 0.6225 at most" in told
+    )
 
 
 def test_a_trial_of_the_page_is_the_trial_of_the_tables(made):
@@ -126,7 +130,8 @@ def test_a_run_without_an_attack_has_a_page_that_says_so(tmp_path):
     spec = {"corpus": {"name": "given", "live": Given(TEXTS)}, "mechanisms": ["identity"], "attacks": []}
     run(parse_spec({**spec, "trials": 10, "out": str(tmp_path / "run")}))
     data = embedded(tmp_path / "run")
-    assert data["headline"].startswith("No attack has finished a block yet")
+    [line] = data["headlines"]
+    assert line["text"].startswith("No attack has finished a block yet")
     assert data["findings"] == data["sample"]["trials"] == []
 
 

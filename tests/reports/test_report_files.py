@@ -14,10 +14,12 @@ from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.reports.files import markdown, write_reports
 from tedaudit.reports.table import HEADINGS, format_cells, shown_columns
+from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.reading import read_result
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
+from tedaudit.store.looks import Look
 
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")
          for did in ("lost", "sold") for what in ("ring", "boat", "lamp")]  # fmt: skip
@@ -59,8 +61,8 @@ def report(made):
 
 
 def rows(report):
-    """Return the cells of every table as a browser would show them."""
-    tokens = MarkdownIt("commonmark").enable("table").parse(report)
+    """Return the cells of every plan's table as a browser would show them."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(report[report.index("### Plan") :])
     cells = [
         "".join(child.content for child in after.children)
         for token, after in pairwise(tokens)
@@ -97,12 +99,19 @@ def test_a_row_shows_claim_counts_bound_and_failures(made, report):
 
 
 def test_the_report_begins_with_the_verdict_and_how_to_read_it(made, report):
-    assert report.startswith("# Audit audit\n\nAt least one privacy claim is violated. ")
-    assert f" The largest lower bound found is {made.eps_emp:.2f}.\n" in report
+    assert report.startswith("# Audit audit\n\n- ")
+    assert "1 of 3 privacy claims is violated." in report.splitlines()[2]
+    assert (
+        "- identity: sources can be named (lexical: 200 of 200 guesses right; blind guessing: 1 in 2)."
+        in report
+    )
+    assert (
+        f" The largest lower bound found is {made.eps_emp:.2f}, with an error of at most 0.005 for " in report
+    )
     assert "wrong with probability at most 0.005 or 0.01 per row" in report
     assert "no attack proves privacy" in report
     unbroken = replace(made, findings=tuple(f for f in made if not f.verdict.is_violation))
-    assert "No privacy claim was refuted by these attacks." in markdown(unbroken)
+    assert "violated." not in markdown(unbroken).splitlines()[2]
 
 
 def test_the_notes_tell_of_duplicates_and_of_how_even_the_distractors_are(report):
@@ -124,7 +133,7 @@ def test_an_odd_label_breaks_nothing(made, report):
     html = MarkdownIt("commonmark", {"html": True}).enable("table").render(report)
     assert "<script" not in html
     assert "<a " not in html
-    assert html.count("<td>a|b &lt;script&gt;[x](y)</td>") == 2
+    assert html.count("<td>a|b &lt;script&gt;[x](y)</td>") == 3  # its claim, and a row in each plan
 
 
 def test_summary_and_estimates_agree(made):
@@ -178,6 +187,7 @@ def test_a_run_without_an_attack_has_a_report_that_says_so(tmp_path):
 
 
 def test_a_note_cannot_bring_in_markup(tmp_path):
-    result = AuditResult("x", RunDirectory(tmp_path), (), ("column '<b>|\n# big' taken as the text",), 0.01)
+    result = AuditResult("x", RunDirectory(tmp_path), (), ("column '<b>|\n# big' taken as the text",),
+                         Family(0.01, (), Look()))  # fmt: skip
     lines = markdown(result).splitlines()
     assert "- column '&#60;b&#62;&#124;&#10;# big' taken as the text" in lines

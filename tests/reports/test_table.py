@@ -22,9 +22,11 @@ from tedaudit.reports.table import (
     rich_tables,
     shown_columns,
 )
+from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.verdict import Decision, Verdict
 from tedaudit.store.directory import RunDirectory
+from tedaudit.store.looks import Look
 from tedaudit.types import Claim
 
 NASTY = [
@@ -46,13 +48,14 @@ def finding(**changes):
         "plan": "k2-lambda0", "label": "mine", "epsilon": Nominal(2),
         "claim": Claim(2.0, "word", max_units=3), "attack": "lexical",
         "counts": Counts(1000, (900,), 2, 7, 5), "planned": 1000, "bound": reduced_form(900, 1000),
-        "verdict": Verdict(Decision.NOT_REFUTED),
+        "joint": reduced_form(900, 1000, alpha=0.001),
+        "verdict": Verdict(Decision.NO_VIOLATION, adjusted_p=0.25),
     }  # fmt: skip
     return Finding(**{**parts, **changes})
 
 
 def result(*findings):
-    return AuditResult("test", RunDirectory(Path("made")), findings, (), 0.01)
+    return AuditResult("test", RunDirectory(Path("made")), findings, (), Family(0.01, (), Look()))
 
 
 def rendered(text):
@@ -80,7 +83,8 @@ def test_a_finding_is_a_row_with_everything_that_belongs_to_the_number():
         "own rewrites": "",
         "unusable": "7",
         "failed": "5",
-        "verdict": "not refuted",
+        "adjusted p": "0.25",
+        "verdict": "no violation found",
     }
 
 

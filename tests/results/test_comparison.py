@@ -11,8 +11,9 @@ import pytest
 from helpers import SharedWords, given, make_spec, sentences, stopped
 from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError, SpecError
-from tedaudit.estimators import clopper_pearson
+from tedaudit.estimators import clopper_pearson, confidence_sequence
 from tedaudit.estimators.paired import PairedCounts, mcnemar, paired_interval, rank_agreement
+from tedaudit.estimators.paired_epsilon import paired_epsilon_interval
 from tedaudit.nominal import NO_EPSILON
 from tedaudit.results.comparison import compare_runs
 from tedaudit.store.directory import RunDirectory
@@ -77,6 +78,8 @@ def test_runs_on_one_plan_are_compared_on_the_trials_that_both_have(plain, longe
         assert (one.counts.trials, one.counts.first_only, one.counts.second_only) == (100, *only)
         assert one.p == mcnemar(one.counts)
         assert (one.success.low, one.success.high) == paired_interval(one.counts, 0.01)
+        scales = (one.first.scale, one.second.scale)
+        assert (one.eps_emp.low, one.eps_emp.high) == paired_epsilon_interval(one.counts, scales, 0.01)
         assert one.success.value == pytest.approx(second.mean() - first.mean())
 
 
@@ -87,6 +90,10 @@ def test_a_run_and_its_copy_differ_in_nothing(plain, folder):
     for one in compared.comparisons:
         assert one.counts.discordant == 0
         assert (one.p, one.differs, one.success.value, one.eps_emp.value) == (1, False, 0, 0)
+        never_wrong = one.counts.both == one.counts.trials
+        assert ((one.eps_emp.low, one.eps_emp.high) == (-np.inf, np.inf)) == never_wrong
+        assert one.eps_emp.endless == never_wrong
+    assert any(one.eps_emp.endless for one in compared.comparisons)
     assert all(one.tau in (None, pytest.approx(1)) for one in compared.agreements)
 
 
@@ -239,6 +246,10 @@ def test_an_unfinished_run_is_compared_by_what_holds_at_every_look(plain, folder
         assert one.any_time
         assert one.p == mcnemar(one.counts, any_time=True)
         assert one.p >= mcnemar(one.counts)
+        ends = paired_epsilon_interval(
+            one.counts, (one.first.scale, one.second.scale), 0.01, confidence_sequence
+        )
+        assert (one.eps_emp.low, one.eps_emp.high) == ends
     assert any("valid at every look" in note for note in compared.notes)
 
 

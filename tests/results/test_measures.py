@@ -10,11 +10,13 @@ from tedaudit.estimators import Counts, reduced_form
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.reports.table import post_processing_table
+from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult, Finding, post_processing
-from tedaudit.results.measures import Measures
+from tedaudit.results.measures import Measures, mean_posterior
 from tedaudit.results.reading import read_result
 from tedaudit.results.verdict import Decision, Verdict
 from tedaudit.store.directory import RunDirectory
+from tedaudit.store.looks import Look
 
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat") for did in ("lost", "sold")
          for what in ("ring", "boat", "lamp")]  # fmt: skip
@@ -88,13 +90,13 @@ def found(attack, score, correct, epsilon=2.0):
     """Return what an attack found on the outputs of one mechanism."""
     return Finding(
         "k2-lambda0", "latents", Nominal(epsilon), None, attack, Counts(1000, (correct,), 2), 1000,
-        reduced_form(correct, 1000), Verdict(Decision.NO_CLAIM), score, "k2-lambda0",
-        Measures(empty=correct / 1000),
+        reduced_form(correct, 1000), reduced_form(correct, 1000), Verdict(Decision.NO_CLAIM), score,
+        "k2-lambda0", Measures(empty=correct / 1000),
     )  # fmt: skip
 
 
 def result_of(*findings):
-    return AuditResult("made", RunDirectory(Path("made")), findings, (), 0.01)
+    return AuditResult("made", RunDirectory(Path("made")), findings, (), Family(0.01, (), Look()))
 
 
 @pytest.mark.parametrize("order", list(permutations(range(3))))
@@ -121,3 +123,8 @@ def test_what_a_decoder_hides_is_shown_for_a_mechanism_without_an_epsilon_too():
     inner = found("internal", "latent similarity", 900, NO_EPSILON)
     shown = post_processing_table(result_of(inner, found("embedding", "cosine", 600, NO_EPSILON)))
     assert "| k2-lambda0 | latents | any |" in shown
+
+
+def test_a_row_without_a_likelihood_may_name_its_source():
+    scores = np.zeros((4, 2))
+    assert mean_posterior(scores, 2, np.array([True, True, True, False])) == pytest.approx(0.625)

@@ -1,4 +1,4 @@
-"""Verdicts on claims: when a claim is violated, at which error, and that nobody else decides on it."""
+"""Verdicts: their names, which of several counts, and that nobody else decides on a claim."""
 
 import ast
 import re
@@ -7,154 +7,61 @@ from pathlib import Path
 import pytest
 
 import tedaudit
-from helpers import Promising, audited
-from tedaudit.estimators import Counts, baseline, estimator_names, find_estimator, reduced_form
 from tedaudit.results.verdict import (
+    GATES,
     Decision,
-    Family,
     Verdict,
     any_named,
     any_violation,
-    headline,
-    judge_claim,
+    count_decisions,
+    explain_decision,
+    strongest,
 )
-from tedaudit.types import Claim
 
-ALPHA = 0.01
 SOURCE = Path(tedaudit.__file__).parent
 NAMES = {decision.value for decision in Decision}
-VIOLATED, NOT_REFUTED, NO_CLAIM = map(Verdict, (Decision.VIOLATED, Decision.NOT_REFUTED, Decision.NO_CLAIM))
+DECIDE = {"results/verdict.py", "results/family.py"}  # the names, and who gives them
 
 
-def bounds_of(estimator, counts):
-    """Return the bound of some counts as a function of its one-sided error."""
-    return lambda error: estimator.bound(counts, estimator.alpha_for(error), 0.0)
+def test_the_names_are_those_that_files_use():
+    assert [decision.value for decision in Decision] == [
+        "violated", "no violation found", "not tested", "out of reach", "no claim",
+    ]  # fmt: skip
+    assert [decision.flag for decision in GATES] == ["violated", "not-tested", "out-of-reach"]
 
 
-# --- one claim
+def test_the_first_decision_in_their_order_counts_for_a_claim():
+    given = [Verdict(decision) for decision in Decision]
+    for first in range(len(given)):
+        assert strongest(reversed(given[first:])) is given[first]
 
 
-def test_without_a_claim_no_bound_is_asked_for():
-    def bound_at(error):
-        raise AssertionError(f"a bound was asked for, with error {error}")
-
-    verdict = judge_claim(None, Family(ALPHA, 3), bound_at)
-    assert (verdict.name, verdict.is_violation, verdict.is_tested) == ("no claim", False, False)
+def test_among_equal_decisions_the_smallest_p_value_is_the_witness():
+    first, second = (Verdict(Decision.VIOLATED, p_value=p) for p in (1e-4, 1e-9))
+    assert strongest([first, second]) is second
 
 
-@pytest.mark.parametrize("tests", [1, 10, 300])
-def test_a_claim_is_violated_exactly_if_the_bound_at_its_share_of_the_error_is_above_the_total(tests):
-    lower = reduced_form(900, 1000, 2, ALPHA / tests).lower
-    bound_at = bounds_of(find_estimator("reduced"), Counts(1000, (900,), 2))
-    family = Family(ALPHA, tests)
-    verdicts = {total: judge_claim(Claim(total, "document"), family, bound_at)
-                for total in (lower - 1e-6, lower, lower + 1e-6)}  # fmt: skip
-    assert [verdict.name for verdict in verdicts.values()] == ["violated", "not refuted", "not refuted"]
-    assert all(verdict.is_tested for verdict in verdicts.values())
-    assert [verdict.is_violation for verdict in verdicts.values()] == [True, False, False]
+def test_only_a_violation_is_one_and_only_without_a_claim_is_there_none():
+    assert [d.name for d in Decision if Verdict(d).is_violation] == ["VIOLATED"]
+    assert [d.name for d in Decision if not Verdict(d).has_claim] == ["NO_CLAIM"]
+    assert any_violation(map(Verdict, Decision))
+    assert not any_violation(Verdict(d) for d in Decision if d is not Decision.VIOLATED)
 
 
-def test_it_is_the_total_over_all_units_that_a_bound_must_exceed():
-    bound_at = bounds_of(find_estimator("reduced"), Counts(1000, (900,), 2))
-    family, lower = Family(ALPHA, 1), reduced_form(900, 1000, 2, ALPHA).lower
-    names = [
-        judge_claim(Claim(lower / 3.5, "word", max_units=units), family, bound_at).name for units in (3, 4)
-    ]
-    assert names == ["violated", "not refuted"]
+def test_a_gate_asks_for_verdicts_by_their_flags():
+    untested = [Verdict(Decision.NOT_TESTED), Verdict(Decision.NO_CLAIM)]
+    assert any_named(untested, ["violated", "not-tested"])
+    assert not any_named(untested, ["violated", "out-of-reach"])
+    assert not any_named([], ["violated"])
+    assert str(untested[0]) == untested[0].name == "not tested"
 
 
-def test_the_reason_names_the_error_the_bound_and_the_claim():
-    bound_at = bounds_of(find_estimator("reduced"), Counts(1000, (900,), 2))
-    lower = reduced_form(900, 1000, 2, ALPHA / 10).lower
-    verdict = judge_claim(Claim(1.5, "document"), Family(ALPHA, 10), bound_at)
-    assert verdict.reason == f"the bound with error 0.0005 is {lower:.4g}, the claim is 1.5"
-
-
-# --- the error, and who shares it
-
-
-@pytest.mark.parametrize(("tests", "error"), [(0, 0.005), (1, 0.005), (10, 0.0005)])
-def test_all_tests_of_an_audit_share_its_error(tests, error):
-    asked = []
-
-    def bound_at(one_sided):
-        asked.append(one_sided)
-        return reduced_form(900, 1000, 2, 2 * one_sided)
-
-    judge_claim(Claim(1.0, "document"), Family(ALPHA, tests), bound_at)
-    assert asked == pytest.approx([error])
-
-
-@pytest.mark.parametrize("name", estimator_names())
-@pytest.mark.parametrize("any_time", [False, True])
-def test_the_alpha_that_an_estimator_asks_for_gives_a_bound_with_that_very_error(name, any_time):
-    estimator = find_estimator(name)
-    counts = Counts(200, (180,) * estimator.rows_per_trial, 2)
-    for error in (0.005, 0.0005):
-        bound = estimator.bound(counts, estimator.alpha_for(error), 0.0, any_time=any_time)
-        assert bound.error == pytest.approx(error)
-
-
-@pytest.mark.parametrize("tests", [1, 10])
-def test_a_baseline_claim_is_judged_at_half_of_alpha_because_two_ends_can_fail(tests):
-    """The bound at alpha refutes this claim, but its error is the whole of alpha: twice what may be spent."""
-    total, trials, true_positives = 1.0, 400, 300
-    strict, lax = (
-        {f: baseline(true_positives, f, trials, alpha).lower for f in range(trials)}
-        for alpha in (ALPHA / 2 / tests, ALPHA / tests)
-    )
-    false_positives = next(f for f in range(trials) if strict[f] <= total < lax[f])
-    counts = Counts(trials, (true_positives, trials - false_positives), 2)
-    bound_at = bounds_of(find_estimator("baseline"), counts)
-    assert judge_claim(Claim(total, "document"), Family(ALPHA, tests), bound_at).name == "not refuted"
-    below = Claim(strict[false_positives] - 1e-6, "document")
-    assert judge_claim(below, Family(ALPHA, tests), bound_at).is_violation
-
-
-def test_a_run_judges_baseline_claims_at_half_of_alpha_too(tmp_path):
-    strict, lax = (baseline(100, 0, 100, alpha).lower for alpha in (ALPHA / 2, ALPHA))
-    assert strict < lax - 0.1
-    plan = {"k": 2, "lambda": 0, "estimator": "baseline"}
-    for number, (epsilon, name) in enumerate(
-        [((strict + lax) / 2, "not refuted"), (strict - 0.01, "violated")]
-    ):
-        [finding] = audited(tmp_path / str(number), Promising(), epsilons=[epsilon], plans=[plan])
-        assert finding.counts.right == (100, 100)
-        assert finding.verdict.name == name
-        assert finding.bound.lower == lax > epsilon  # what is printed beside it has the error alpha
-
-
-def test_a_run_shares_the_error_among_baseline_claims(tmp_path):
-    shared, alone = (baseline(100, 0, 100, alpha).lower for alpha in (ALPHA / 2 / 4, ALPHA / 2))
-    plan = {"k": 2, "lambda": 0, "estimator": "baseline"}
-    between, below = (shared + alone) / 2, shared - 0.01
-    result = audited(tmp_path, Promising(), epsilons=[between, below, 50, 60], plans=[plan])
-    assert {f.epsilon: f.verdict.is_violation for f in result} == {
-        between: False, below: True, 50: False, 60: False,
-    }  # fmt: skip
-
-
-# --- all claims together
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "sentence"),
-    [
-        ([], "Nothing was claimed, so no claim was tested."),
-        ([NO_CLAIM, NO_CLAIM], "Nothing was claimed, so no claim was tested."),
-        ([NO_CLAIM, NOT_REFUTED], "No privacy claim was refuted by these attacks."),
-        ([NO_CLAIM, NOT_REFUTED, VIOLATED], "At least one privacy claim is violated."),
-    ],
-)
-def test_one_sentence_says_what_was_decided_on_all_claims(verdicts, sentence):
-    assert headline(iter(verdicts)) == sentence
-    assert any_violation(verdicts) == ("is violated" in sentence)
-
-
-def test_a_gate_asks_for_a_verdict_by_its_name():
-    assert {name for name in NAMES if any_named([NOT_REFUTED, VIOLATED], name)} == {"not refuted", "violated"}
-    assert not any_named([], "violated")
-    assert str(VIOLATED) == VIOLATED.name == "violated"
+def test_decisions_are_counted_in_order_and_explained_without_promising_safety():
+    given = [Verdict(Decision.OUT_OF_REACH), Verdict(Decision.VIOLATED), Verdict(Decision.OUT_OF_REACH)]
+    assert list(count_decisions(given).items()) == [("violated", 1), ("out of reach", 2)]
+    for decision in Decision:
+        assert explain_decision(decision).endswith(".")
+        assert not re.search(r"\b(safe|private|secure)\b", explain_decision(decision))
 
 
 # --- nobody else decides
@@ -196,7 +103,7 @@ def test_no_other_module_compares_the_name_of_a_verdict():
     found = {
         str(p.relative_to(SOURCE)): lines for p, text in modules.items() if (lines := decisions_in(text))
     }
-    assert set(found) == {"results/verdict.py"}
+    assert set(found) == DECIDE
     assert scripts
     assert {p.name: found for p, text in scripts.items() if (found := decisions_in_script(text))} == {}
 
@@ -204,7 +111,7 @@ def test_no_other_module_compares_the_name_of_a_verdict():
 @pytest.mark.parametrize(
     "code",
     [
-        'finding.verdict == "violated"', '"not refuted" != name', 'name in ("violated", "broken")',
+        'finding.verdict == "violated"', '"out of reach" != name', 'name in ("violated", "broken")',
         "match name:\n    case 'no claim':\n        pass", '{"violated": 1}[name]', "Decision.VIOLATED",
     ],
 )  # fmt: skip

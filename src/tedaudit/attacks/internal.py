@@ -19,6 +19,7 @@ from tedaudit.batches import Guesses, Observations
 from tedaudit.types import Array, Card, Floats, Guess, Observation
 
 _ROWS = 64  # outputs compared with a whole pool at a time
+_FARTHEST = -1e30  # the score of a latent of another length, which cannot be the source's
 
 
 @dataclass
@@ -36,7 +37,7 @@ class Internal:
     )
     _mechanism: Any = field(default=None, init=False, repr=False, compare=False)
     _known: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _table: Array = field(default_factory=lambda: np.zeros((0, 0)), init=False, repr=False, compare=False)
+    _latents: list[Array] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def unfit(self, mechanism: Any) -> str:
         """Return why a mechanism cannot be attacked, or ""."""
@@ -47,7 +48,7 @@ class Internal:
     def meet(self, mechanism: Any, epsilon: float) -> None:  # noqa: ARG002
         """Set the mechanism; a different one invalidates the known latents."""
         if mechanism is not self._mechanism:
-            self._mechanism, self._known, self._table = mechanism, {}, np.zeros((0, 0))
+            self._mechanism, self._known, self._latents = mechanism, {}, []
 
     def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Score each candidate by how close its latent is to the released one."""
@@ -65,26 +66,32 @@ class Internal:
         new = [text for text in texts if text not in self._known]
         if not new:
             return
-        rows = self._normalise(np.asarray(self._mechanism.encode(new)))
-        self._table = rows if not len(self._table) else np.concatenate([self._table, rows])
+        self._latents += [self._normalise(latent) for latent in self._mechanism.encode(new)]
         self._known |= {text: len(self._known) + i for i, text in enumerate(new)}
 
     def _guess_source(self, latent: Array | None, rows: npt.NDArray[np.int64]) -> Guess:
         if latent is None:
             return Guess(np.zeros(len(rows)), usable=False)
-        released = self._normalise(latent[None])[0].astype(np.float64)
+        released = self._normalise(latent).astype(np.float64)
         parts = [self._score(released, rows[i : i + _ROWS]) for i in range(0, len(rows), _ROWS)]
         return Guess(np.concatenate(parts))
 
     def _score(self, released: Floats, rows: npt.NDArray[np.int64]) -> Floats:
-        latents = self._table[rows].astype(np.float64)
+        """Return how close these latents are to the released one; one of another length is farthest."""
+        scores = np.full(len(rows), _FARTHEST)
+        same = [i for i, row in enumerate(rows.tolist()) if self._latents[row].shape == released.shape]
+        if not same:
+            return scores
+        latents = np.stack([self._latents[rows[i]] for i in same]).astype(np.float64)
         if self.distance == "cosine":
-            return np.asarray((latents * released).sum(axis=1))
-        return np.asarray(-((latents - released) ** 2).sum(axis=1))
+            scores[same] = (latents * released).sum(axis=1)
+        else:
+            scores[same] = -((latents - released) ** 2).sum(axis=1)
+        return scores
 
-    def _normalise(self, latents: Array) -> Array:
-        """Return the rows ready to compare: scaled to length 1 for the cosine."""
+    def _normalise(self, latent: Array) -> Array:
+        """Return a latent ready to compare: scaled to length 1 for the cosine."""
         if self.distance == "l2":
-            return latents
-        norms = np.linalg.norm(latents.astype(np.float64), axis=1, keepdims=True)
-        return np.asarray(latents / np.where(norms > 0, norms, 1.0), dtype=np.float32)
+            return latent
+        norm = float(np.linalg.norm(latent.astype(np.float64)))
+        return np.asarray(latent / (norm or 1.0), dtype=np.float32)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tedaudit.abilities import HasLatent, HasLikelihood
+from tedaudit.abilities import HasLatent, HasLikelihood, ReleasesMore
 from tedaudit.batches import Guesses, Observations
 from tedaudit.types import Card, Floats, Guess, Observation
 
@@ -34,8 +34,10 @@ class Likelihood:
 
     def unfit(self, mechanism: Any) -> str:
         """Return why a mechanism cannot be attacked, or ""."""
-        fits = isinstance(mechanism, HasLikelihood | HasLatent)
-        return "" if fits else "it needs a mechanism with `log_likelihood`, such as dp-mlm, or with a latent."
+        if not isinstance(mechanism, HasLikelihood | HasLatent):
+            return "it needs a mechanism with `log_likelihood`, such as dp-mlm, or with a latent."
+        missing = mechanism.beyond_likelihood() if isinstance(mechanism, ReleasesMore) else ""
+        return f"its likelihood is not of the whole release: {missing}." if missing else ""
 
     def meet(self, mechanism: Any, epsilon: float) -> None:
         """Set the mechanism and its epsilon."""

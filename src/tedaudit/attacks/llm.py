@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -16,9 +17,10 @@ from tedaudit.attacks._practice import explain_unfit, make_rewrites
 from tedaudit.attacks._questions import ANSWER, Style, read_answer, shuffle_candidates
 from tedaudit.batches import Guesses, Observations
 from tedaudit.errors import SpecError
+from tedaudit.inference.judges.address import split_backend
 from tedaudit.inference.judges.base import Judge, Prompt, Service
 from tedaudit.inference.judges.loading import check_backend, load_judge
-from tedaudit.types import Card, Guess, ModelUse, Observation
+from tedaudit.types import Callee, Card, Guess, ModelUse, Observation
 
 _REMEMBERED = 200_000  # cached answers, so that no question is asked twice
 _MOST = 64  # candidates in one question
@@ -46,6 +48,7 @@ class LLM:
     attempts: int = field(default=6, metadata=_INCIDENTAL)
     card: ClassVar[Card] = Card(
         name="llm",
+        needs=("models",),
         summary="A language model reads the rewrite and the candidates and names the source.",
         paper="TeDA: Beyond Theoretical Bounds (Li et al.), section 3.1 and the prompt of its appendix",
         departures=(
@@ -58,7 +61,9 @@ class LLM:
     _loaded: Judge | None = field(default=None, init=False, repr=False, compare=False)
     _style: Style = field(default_factory=Style, init=False, repr=False, compare=False)
     _texts: Sequence[str] = field(default=(), init=False, repr=False, compare=False)
-    _met: tuple[Any, float] | None = field(default=None, init=False, repr=False, compare=False)
+    _met: dict[tuple[int, float], tuple[Any, Style]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
     _known: "OrderedDict[Question, Any]" = field(
         default_factory=OrderedDict, init=False, repr=False, compare=False
     )
@@ -85,7 +90,7 @@ class LLM:
 
     def practise_on(self, texts: Sequence[str]) -> None:
         """Take examples from these texts."""
-        self._texts = texts
+        self._texts, self._met = texts, {}
 
     def unfit(self, mechanism: Any) -> str:
         """Return why no examples can be made with a mechanism, if `shots` asks for any; or ""."""
@@ -93,11 +98,15 @@ class LLM:
 
     def meet(self, mechanism: Any, epsilon: float) -> None:
         """Make examples of the mechanism's rewrites if `shots` asks for any."""
-        if self.shots and (mechanism, epsilon) != self._met:
+        if not self.shots:
+            return
+        key = (id(mechanism), epsilon)
+        if key not in self._met:
             examples = make_rewrites(mechanism, epsilon, self._texts, self.shots)
             pairs = tuple((text, rewrite.text) for text, rewrite in examples if not rewrite.error)
-            self._style = Style(self.longest, pairs, self.template)
-            self._met = (mechanism, epsilon)
+            style = Style(self.longest, pairs, self.template)
+            self._met[key] = (mechanism, style)  # a reference to the mechanism keeps its id unique
+        self._style = self._met[key][1]
 
     def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Ask about every observation and turn the answers into scores."""
@@ -132,6 +141,14 @@ class LLM:
         part = "weights" if local else "judge on a server"
         return [ModelUse(part, name if local else name.partition("@")[0])]
 
+    def callee(self, candidates: int) -> Callee | None:
+        """Name the server, if the judge is behind one, and count the questions of a trial."""
+        if not self.judge.startswith("openai:"):
+            return None
+        model, url = split_backend(self.judge)
+        questions = candidates if self.reading == "likelihood" else 1 + self.both_orders
+        return Callee(f"the judge '{model}' at {urlsplit(url).netloc}", "questions to", questions)
+
     def fingerprint(self) -> Mapping[str, str]:
         """Return what determines the answers: the weights, or the name of the model on a server."""
         return self._load_judge().fingerprint()
@@ -151,7 +168,9 @@ class LLM:
         k = len(observation.candidates)
         scores, usable = np.zeros(k), True
         for order, answer in zip(orders, answers, strict=True):
-            if self.reading == "generate":
+            if answer is None:  # the question failed for good
+                usable = False
+            elif self.reading == "generate":
                 named = read_answer(answer, k)
                 usable = usable and named is not None
                 if named is not None:
@@ -170,10 +189,16 @@ class LLM:
             for text in observation.candidates
         ]
         answers = iter(self._find_answers(questions))
-        return [Guess(np.array([next(answers)[0] for _ in observation.candidates])) for observation in seen]
+        told = [[next(answers) for _ in observation.candidates] for observation in seen]
+        return [
+            Guess(np.zeros(len(scores)), usable=False)
+            if any(score is None for score in scores)  # a question failed for good
+            else Guess(np.array([score[0] for score in scores]))
+            for scores in told
+        ]
 
     def _find_answers(self, questions: Sequence[Question]) -> list[Any]:
-        """Return an answer per question; questions that were asked before are not asked again."""
+        """Return an answer per question, None if it failed; what was asked before is not asked again."""
         new = [question for question in dict.fromkeys(questions) if question not in self._known]
         fresh = dict(zip(new, self._ask(new), strict=True)) if new else {}
         answers = [fresh[q] if q in fresh else self._known[q] for q in questions]
@@ -188,9 +213,13 @@ class LLM:
         if self.reading == "generate":
             return list(judge.answer(prompts, self.max_tokens))
         scored = judge.score(prompts, [endings for _, endings in questions])
-        if self.reading == "likelihood" and self.normalise:
-            return [scores.log_probabilities / np.maximum(scores.tokens, 1) for scores in scored]
-        return [scores.log_probabilities for scores in scored]
+        by_token = self.reading == "likelihood" and self.normalise
+        return [
+            None
+            if scores is None
+            else scores.log_probabilities / (np.maximum(scores.tokens, 1) if by_token else 1)
+            for scores in scored
+        ]
 
     def _load_judge(self) -> Judge:
         if self._loaded is None:

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Annotated
 
@@ -17,7 +18,10 @@ from tedaudit.cli.results import estimate, replay, report
 from tedaudit.cli.texts import rewrite, triples
 from tedaudit.cli.utility import utility
 from tedaudit.errors import TedauditError
+from tedaudit.paths import explain_os_error
 from tedaudit.version import __version__
+
+FAULT = 70  # EX_SOFTWARE of sysexits.h
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
@@ -42,7 +46,11 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
 
 
 def main() -> None:
-    """Run the command line; exit codes: 0 success, 1 violation found (with --fail-on), 2 wrong input."""
+    """Run the command line.
+
+    Exit codes: 0 fine, 1 a gate failed (--fail-on, --fail-above), 2 wrong input, 70 a fault of this
+    program, 130 stopped from the keyboard.
+    """
     try:
         app()
     except TedauditError as error:
@@ -50,8 +58,19 @@ def main() -> None:
             raise
         sys.stderr.write(f"error: {error}\n")
         sys.exit(2)
+    except OSError as error:  # a disk that is full, a folder that is closed
+        if os.environ.get("TEDAUDIT_DEBUG"):
+            raise
+        sys.stderr.write(f"error: {explain_os_error(error)}\n")
+        sys.exit(2)
     except (KeyboardInterrupt, SystemExit) as stop:  # typer turns the first into the second
         if isinstance(stop, SystemExit) and stop.code != 130:
             raise
         sys.stderr.write("\nStopped. Finished work is kept: run the same command again to continue.\n")
         sys.exit(130)
+    except Exception:  # ours, or a plug-in's: never the code of a gate
+        traceback.print_exc()
+        sys.stderr.write(
+            "\nThis is a fault of tedaudit or of a plug-in, not of your input. Finished work is kept.\n"
+        )
+        sys.exit(FAULT)

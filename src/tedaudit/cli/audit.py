@@ -1,10 +1,11 @@
 """The commands that start an audit: `init` writes a spec, `run` runs it."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
+from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
 from tedaudit.cli.options import Assignments, Corpus, Epsilons, Json, Mechanisms, Quiet, print_json
 from tedaudit.errors import SpecError
 
@@ -33,7 +34,8 @@ def run(
     name: Annotated[str | None, typer.Option(help="Names the run directory.")] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="The run directory: runs/NAME.")] = None,
     assign: Assignments = None,
-    fail_on: Annotated[Literal["violated"] | None, typer.Option(help="Exit with 1 on this verdict.")] = None,
+    fail_on: FailOn = None,
+    fail_above: FailAbove = None,
     work: Annotated[
         Path | None,
         typer.Option(
@@ -43,14 +45,17 @@ def run(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run an audit; the same command resumes one that was stopped."""
+    """Run an audit; the same command resumes one that was stopped.
+
+    A name py:package.module:name, in a spec or a flag, runs that code: run no spec that you do not trust.
+    """
     from tedaudit import api
     from tedaudit.cli.console import progress_bar, show_defaults, show_result
-    from tedaudit.results.verdict import any_named
     from tedaudit.spec.flags import embedded_audit, merge_flags, parse_k
     from tedaudit.spec.model import parse_spec, read_spec
     from tedaudit.spec.zoo_defaults import list_defaults
 
+    check_gates(fail_on, fail_above)
     flags: dict[str, Any] = {
         "mechanism": mechanism, "epsilon": epsilon, "corpus": corpus, "attack": attack, "trials": trials,
         "k": None if k is None else parse_k(k), "lambda_": lambda_, "strategy": strategy, "top": top,
@@ -65,10 +70,9 @@ def run(
         show_defaults(list_defaults(settings))
     engine = None if work is None else _read_work(settings, work)
     with progress_bar(quiet=quiet) as progress:
-        result = api.run(settings, engine, progress)
+        result = api.run(settings, engine, progress, announce=(lambda _: None) if quiet else None)
     print_json(result.to_dict()) if as_json else show_result(result)
-    if fail_on is not None and any_named((finding.verdict for finding in result), fail_on):
-        raise typer.Exit(1)
+    pass_gates(result, fail_on, fail_above)
 
 
 def _read_work(settings: Any, folder: Path) -> Any:

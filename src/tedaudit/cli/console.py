@@ -14,9 +14,12 @@ from tedaudit.estimators import Bound
 from tedaudit.execution.runner import Progress
 from tedaudit.experiments.outcome import Outcome
 from tedaudit.experiments.outcome import format_cell as cell_text
+from tedaudit.extras import install, missing_extras
 from tedaudit.reports import comparison_table
 from tedaudit.reports.figures import figures_missing
+from tedaudit.reports.headline import headlines
 from tedaudit.reports.page import charts_missing
+from tedaudit.reports.summary import describe_claims
 from tedaudit.reports.table import explain_table, format_number, rich_tables
 from tedaudit.results.comparison import Compared
 from tedaudit.results.findings import AuditResult
@@ -70,6 +73,10 @@ def show_result(result: AuditResult) -> None:
     if not result.findings:
         out.print("No attack has finished a block yet: there is nothing to estimate from.")
     else:
+        for headline in headlines(result):
+            out.print(escape_text(headline.text), soft_wrap=True)
+        for paragraph in describe_claims(result):
+            out.print(escape_text(paragraph), soft_wrap=True)
         out.print(explain_table(result.findings), style="dim")
     for note in result.notes:
         out.print(f"- {escape_text(note)}")
@@ -147,7 +154,9 @@ def show_cards(cards: Sequence[tuple[Card, Sequence[str]]]) -> None:
     out = console()
     for card, parameters in cards:
         out.print(Text.assemble((card.name, "bold"), f"  {card.summary}"))
-        details = [("paper", card.paper), ("claim", card.claim), ("takes", ", ".join(parameters))]
+        missing = missing_extras(card.needs)
+        details = [("not installed", install(missing) if missing else "")]
+        details += [("paper", card.paper), ("claim", card.claim), ("takes", ", ".join(parameters))]
         details += [("note", departure) for departure in card.departures]
         for name, value in details:
             if value:

@@ -15,6 +15,7 @@ def list_plugins(kind: Annotated[Kinds, typer.Argument()], as_json: Json = False
     from dataclasses import asdict
 
     from tedaudit.cli.console import show_cards, show_models
+    from tedaudit.extras import missing_extras
     from tedaudit.registry import find, names, parameters
     from tedaudit.spec.zoo_defaults import list_models
 
@@ -28,7 +29,12 @@ def list_plugins(kind: Annotated[Kinds, typer.Argument()], as_json: Json = False
     wanted: Any = _KIND[kind]
     plugins = [find(wanted, name) for name in names(wanted)]
     if as_json:
-        print_json([{**asdict(p.card), "parameters": list(parameters(p))} for p in plugins])
+        print_json(
+            [
+                {**asdict(p.card), "missing": missing_extras(p.card.needs), "parameters": list(parameters(p))}
+                for p in plugins
+            ]
+        )
     else:
         show_cards([(p.card, [*parameters(p), *_list_variants(p)]) for p in plugins])
 

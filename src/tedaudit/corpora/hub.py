@@ -11,6 +11,8 @@ from typing import Any, ClassVar
 
 from tedaudit.corpora._assemble import assemble
 from tedaudit.errors import CorpusError, did_you_mean, join_names
+from tedaudit.extras import explain_missing
+from tedaudit.paths import parse_path
 from tedaudit.readers import Table, choose_column, take_text
 from tedaudit.types import Card, Corpus
 
@@ -26,6 +28,7 @@ class Hub:
 
     card: ClassVar[Card] = Card(
         name="hub",
+        needs=("hub",),
         summary="A dataset from the Hugging Face hub, or a folder written by datasets' save_to_disk.",
     )
 
@@ -39,7 +42,7 @@ class Hub:
     def load(self) -> Corpus:
         """Return the corpus, with every other column kept as a label."""
         datasets = _import_library()
-        folder = Path(self.dataset).expanduser()
+        folder = parse_path(self.dataset)
         notes: list[str] = []
         if self.dataset and folder.is_dir():
             saved = _load_saved(datasets, folder)
@@ -80,13 +83,11 @@ class Hub:
 
 
 def _import_library() -> Any:
-    try:
-        import datasets
-    except ImportError as error:
-        raise CorpusError(
-            "The corpus 'hub' needs the library 'datasets', which is not installed. "
-            "Run: pip install 'tedaudit[hub]'; or use the corpus 'files'."
-        ) from error
+    missing = explain_missing("The corpus 'hub'", "datasets", instead="or use the corpus 'files'")
+    if missing:
+        raise CorpusError(missing)
+    import datasets
+
     return datasets
 
 

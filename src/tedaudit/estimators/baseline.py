@@ -3,9 +3,9 @@
 import math
 
 from tedaudit.estimators.bound import Bound, Interval, check_alpha, check_counts, check_delta
-from tedaudit.estimators.intervals import clopper_pearson
+from tedaudit.estimators.intervals import binomial_tail, clopper_pearson
 from tedaudit.estimators.protocol import Choices, Counts, Estimator, count_right
-from tedaudit.estimators.sequential import confidence_sequence
+from tedaudit.estimators.sequential import any_time_p, confidence_sequence
 from tedaudit.types import Plan
 
 
@@ -87,6 +87,38 @@ class Baseline:
         true_positives, true_negatives = counts.right
         interval = confidence_sequence if any_time else clopper_pearson
         return baseline(true_positives, counts.trials - true_negatives, counts.trials, alpha, delta, interval)
+
+    def p_value(self, counts: Counts, epsilon: float, delta: float, *, any_time: bool = False) -> float:
+        """Return the smallest error at which the bound is not below epsilon.
+
+        At that error TPR_low - delta is e^epsilon FPR_high, and both rates have the same tail: half of it.
+        The tail of the first rises with TPR_low and that of the second falls: bisection finds the rate.
+        """
+        hits, rejections = counts.right
+        tail = any_time_p if any_time else binomial_tail
+
+        def tails(rate: float) -> tuple[float, float]:
+            alarms = (rate - delta) * math.exp(-epsilon)
+            return tail(hits, counts.trials, rate), tail(rejections, counts.trials, 1 - alarms)
+
+        low, high = delta, 1.0
+        for _ in range(60):
+            middle = (low + high) / 2
+            hit_tail, alarm_tail = tails(middle)
+            low, high = (middle, high) if hit_tail < alarm_tail else (low, middle)
+        return min(1.0, 2 * max(tails(high)))
+
+    def detectable(
+        self,
+        counts: Counts,  # noqa: ARG002
+        epsilon: float,  # noqa: ARG002
+        delta: float,  # noqa: ARG002
+        error: float,  # noqa: ARG002
+        *,
+        any_time: bool = False,  # noqa: ARG002
+    ) -> float | None:
+        """Return nothing: it depends on how the two rewrites of a trial go together."""
+        return None
 
     def alpha_for(self, error: float) -> float:
         """Return the error itself: two ends can fail, each with half of alpha."""

@@ -39,6 +39,18 @@ def _lower_end(successes: int, trials: int, tail: float) -> float:
     )
 
 
+def binomial_tail(successes: int, trials: int, rate: float) -> float:
+    """Return the probability of so many successes or more at a success rate."""
+    from scipy.special import betainc
+
+    successes, trials = check_counts("successes", successes, trials)
+    if successes == 0 or rate >= 1:
+        return 1.0
+    if successes == trials:
+        return math.pow(rate, trials)
+    return float(betainc(successes, trials - successes + 1, rate))
+
+
 def lowest_kept(rejects: Callable[[float], bool], low: float, high: float) -> float:
     """Return the smallest rate that a test keeps, from below; it rejects every smaller one.
 

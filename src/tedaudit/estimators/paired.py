@@ -3,7 +3,7 @@
 On the same trials the outcomes go together, so only the trials in which one side was right and the
 other wrong, the discordant ones, say which is better (McNemar 1947). Sides of different trials are
 compared too, by intervals that hold however the two depend on each other. A difference is always
-the second side minus the first.
+the second side minus the first; that of epsilons is in `paired_epsilon`.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import SpecError
-from tedaudit.estimators.bound import Interval, check_alpha, check_counts, epsilon_from_success
+from tedaudit.estimators.bound import Interval, check_alpha, check_counts
 from tedaudit.estimators.intervals import clopper_pearson
 from tedaudit.estimators.sequential import log_evidence
 
-Floats = npt.NDArray[np.float64]
 _TO_ORDER, _TO_NUMBER = 0.8, 0.1  # shares of alpha: 0.8 / 2 + 0.1 makes alpha / 2 at either end
 
 
@@ -39,18 +38,6 @@ class PairedCounts:
     def discordant(self) -> int:
         """Trials in which one side was right and the other wrong."""
         return self.first_only + self.second_only
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """What turns a success rate into epsilon: the number of candidates, and delta."""
-
-    candidates: int = 2
-    delta: float = 0.0
-
-    def epsilon(self, success: float) -> float:
-        """Return epsilon at a success rate."""
-        return epsilon_from_success(success, self.candidates, self.delta)
 
 
 def paired_counts(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedCounts:
@@ -112,49 +99,6 @@ def separate_intervals(first: tuple[float, float], second: tuple[float, float]) 
     low = -np.inf if np.isinf(first[1]) else second[0] - first[1]
     high = np.inf if np.isinf(second[1]) else second[1] - first[0]
     return float(low), float(high)
-
-
-def smoothed_success(correct: npt.ArrayLike, trials: int) -> Floats:
-    """Return the success rate with half a trial added to each outcome, so that epsilon is finite.
-
-    Of all such corrections this one biases the log-odds least (Haldane 1955, Anscombe 1956).
-    """
-    return np.asarray((np.asarray(correct, dtype=np.float64) + 0.5) / (trials + 1), dtype=np.float64)
-
-
-def epsilon_bootstrap(
-    counts: PairedCounts, scales: tuple[Scale, Scale], alpha: float, coins: Floats
-) -> tuple[float, float]:
-    """Return a percentile interval for the difference of epsilons: trials drawn anew, in pairs.
-
-    A resample of trials depends on the four counts only and is multinomial: one binomial after the
-    other, each by inversion at a uniform of `coins` (draws, 3), so that randomness is an argument. A
-    quarter of a trial is added to each count: an outcome that never occurred may have been missed.
-    This is `smoothed_success` for each side, on which the resamples are centred. Approximate: at 25
-    trials, summed over all outcomes, 95% intervals cover with 0.935 to 0.999 in seven settings.
-    """
-    from scipy.stats import binom
-
-    tail = check_alpha(alpha) / 2
-    cells = np.array([counts.both, counts.first_only, counts.second_only, counts.neither]) + 0.25
-    left, drawn = np.full(len(coins), counts.trials), []
-    for at in range(3):
-        share = cells[at] / cells[at:].sum()
-        drawn.append(binom.ppf(coins[:, at], left, share).astype(np.int64).clip(0, left))
-        left = left - drawn[at]
-    both, first, second = drawn
-    differences = _epsilons(both + second, counts.trials, scales[1]) - _epsilons(
-        both + first, counts.trials, scales[0]
-    )
-    low, high = np.quantile(differences, [tail, 1 - tail], method="inverted_cdf")
-    return float(low), float(high)
-
-
-def _epsilons(correct: npt.NDArray[np.int64], trials: int, scale: Scale) -> Floats:
-    """Return smoothed epsilons of many counts; each distinct count is worked out once."""
-    distinct, where = np.unique(correct, return_inverse=True)
-    rates = smoothed_success(distinct, trials).tolist()
-    return np.array([scale.epsilon(rate) for rate in rates], dtype=np.float64)[where]
 
 
 def rank_agreement(first: Sequence[float], second: Sequence[float]) -> float | None:

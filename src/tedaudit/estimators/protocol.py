@@ -28,6 +28,10 @@ class Choices:
     def __len__(self) -> int:
         return len(self.choice)
 
+    def after(self, start: int) -> "Choices":
+        """Return the choices from a row on."""
+        return Choices(self.choice[start:], self.usable[start:], self.failed[start:])
+
 
 @dataclass(frozen=True, slots=True)
 class Counts:
@@ -35,8 +39,8 @@ class Counts:
 
     `right` counts right guesses by the place of the row in its trial: one number if a trial has one row,
     two if both candidates are rewritten. A row without a usable answer is not right. `failed` counts failed
-    rewrites, `unusable` those of the others that got no usable answer, and `answered_failures` the failed
-    ones for which an attack that sees error codes named a source.
+    rewrites, `unusable` those of the others that got no usable answer, and `answered` the rows for which a
+    source was named, by place: an attack that sees error codes may name one for a failed rewrite.
     """
 
     trials: int
@@ -44,12 +48,7 @@ class Counts:
     candidates: int
     unusable: int = 0
     failed: int = 0
-    answered_failures: int = 0
-
-    @property
-    def answered(self) -> int:
-        """Guesses that named a source."""
-        return self.guesses - self.unusable - self.failed + self.answered_failures
+    answered: tuple[int, ...] | None = None  # None: all rows
 
     @property
     def correct(self) -> int:
@@ -60,6 +59,15 @@ class Counts:
     def guesses(self) -> int:
         """Guesses in all: one for every row."""
         return self.trials * len(self.right)
+
+    def all_right(self, trials: int | None = None) -> "Counts":
+        """Return the counts had every guess been right, in this many trials or another number."""
+        number = self.trials if trials is None else trials
+        return Counts(number, (number,) * len(self.right), self.candidates)
+
+    def answers_right(self) -> "Counts":
+        """Return the counts had every usable answer been right and all others wrong."""
+        return Counts(self.trials, self.answered or (self.trials,) * len(self.right), self.candidates)
 
 
 class Estimator(Protocol):
@@ -92,6 +100,19 @@ class Estimator(Protocol):
         """Return the bound; `any_time` if the number of trials was not fixed beforehand."""
         ...
 
+    def p_value(self, counts: Counts, epsilon: float, delta: float, *, any_time: bool = False) -> float:
+        """Return the smallest one-sided error at which the bound is not below epsilon."""
+        ...
+
+    def detectable(
+        self, counts: Counts, epsilon: float, delta: float, error: float, *, any_time: bool = False
+    ) -> float | None:
+        """Return the success rate that these trials tell from epsilon with probability 0.8.
+
+        None if none does, or if the estimator cannot say.
+        """
+        ...
+
     def alpha_for(self, error: float) -> float:
         """Return the alpha at which the bound has this one-sided error."""
         ...
@@ -102,7 +123,7 @@ def count_right(plan: Plan, choices: Choices, candidates: int, rows_per_trial: i
     rows = len(choices) - len(choices) % rows_per_trial
     right = (choices.choice[:rows] == plan.secret[:rows]).reshape(-1, rows_per_trial)
     usable, failed = choices.usable[:rows], choices.failed[:rows]
-    unusable = int((~usable & ~failed).sum())
     by_place = tuple(int(total) for total in right.sum(axis=0))
-    answered = int((usable & failed).sum())
+    answered = tuple(int(total) for total in usable.reshape(-1, rows_per_trial).sum(axis=0))
+    unusable = int((~usable & ~failed).sum())
     return Counts(rows // rows_per_trial, by_place, candidates, unusable, int(failed.sum()), answered)

@@ -1,9 +1,12 @@
 """The reduced-form estimator of the TeDA paper: one success count, one rewrite per trial."""
 
-from tedaudit.estimators.bound import Bound, bound_from_interval
-from tedaudit.estimators.intervals import clopper_pearson
+from dataclasses import replace
+
+from tedaudit.estimators.bound import Bound, bound_from_interval, success_from_epsilon
+from tedaudit.estimators.intervals import binomial_tail, clopper_pearson
+from tedaudit.estimators.power import detectable_success
 from tedaudit.estimators.protocol import Choices, Counts, Estimator, count_right
-from tedaudit.estimators.sequential import sequential
+from tedaudit.estimators.sequential import any_time_p, sequential
 from tedaudit.types import Plan
 
 
@@ -42,6 +45,22 @@ class ReducedForm:
         """Return the reduced-form bound, or the one that holds at every look."""
         estimate = sequential if any_time else reduced_form
         return estimate(counts.correct, counts.trials, counts.candidates, alpha, delta)
+
+    def p_value(self, counts: Counts, epsilon: float, delta: float, *, any_time: bool = False) -> float:
+        """Return how probable so many right guesses are at epsilon, or 1 / evidence if looks are many."""
+        success = success_from_epsilon(epsilon, counts.candidates, delta)
+        tail = any_time_p if any_time else binomial_tail
+        return tail(counts.correct, counts.trials, success)
+
+    def detectable(
+        self, counts: Counts, epsilon: float, delta: float, error: float, *, any_time: bool = False
+    ) -> float | None:
+        """Return the success rate that is told from epsilon with probability 0.8."""
+        return detectable_success(
+            lambda right: self.p_value(replace(counts, right=(right,)), epsilon, delta, any_time=any_time),
+            counts.trials,
+            error,
+        )
 
     def alpha_for(self, error: float) -> float:
         """Return twice the error: one end of a two-sided interval can fail."""

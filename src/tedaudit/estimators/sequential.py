@@ -70,6 +70,15 @@ def confidence_sequence(correct: int, trials: int, alpha: float = 0.01) -> tuple
     return _lower_end(correct, trials, alpha), 1 - _lower_end(trials - correct, trials, alpha)
 
 
+def any_time_p(correct: int, trials: int, success: float) -> float:
+    """Return 1 / M, at most 1: with what probability the evidence against `success` ever gets so large."""
+    if success >= 1 or correct == 0:
+        return 1.0
+    if success <= 0:
+        return 0.0
+    return math.exp(-max(0.0, float(log_evidence(correct, trials, success))))
+
+
 def _lower_end(correct: int, trials: int, alpha: float) -> float:
     """Return the smallest success rate that is not rejected.
 

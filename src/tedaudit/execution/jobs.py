@@ -25,6 +25,7 @@ class PreparedAttack:
     determinants: Mapping[str, Any]
     knows_mechanism: bool
     own_rewrites: int = 0
+    standard: bool = True  # built in, with default settings: it cannot have been made from what was seen
 
     def withheld(self, failed: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Return which rewrites the attack is not given: the failed ones, unless it sees their codes."""
@@ -89,6 +90,8 @@ class Job:
         if prepared.own_rewrites:
             determinants["practice"] = self.practice.hash
             about |= {"own_rewrites": prepared.own_rewrites, "practice": self.practice.description}
+        if self.planned.seen and not prepared.standard:
+            about["seen_before"] = self.planned.seen  # said of a new table only: a stored one keeps its own
         folder = self.store.guesses_folder(self.plan_name, self.label, epsilon, attack)
         return TableDefinition(folder, determinants, about)
 

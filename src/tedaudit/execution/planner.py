@@ -37,6 +37,7 @@ class PlannedTrials:
     key: str
     plan: Plan
     candidates: int
+    seen: int = 0  # rows whose guesses were looked at before
 
 
 class Planner:
@@ -82,12 +83,13 @@ class Planner:
             plan = self._extend(name, sampling, key, spec)
         candidates = len(self._corpus.texts) if spec.k == "all" else spec.k
         own = {"base": spec.name, "mechanism": None if usable is None else label}
+        looks = self._looks(name)
         self.infos[name] = {
             "key": key, "determinants": _plain(determinants), **own, **spec.sampling_fields,
-            "k": candidates, "estimator": spec.estimator, "looks": self._looks(name),
+            "k": candidates, "estimator": spec.estimator, "looks": looks,
             "notes": self._describe(plan, spec),
         }  # fmt: skip
-        return PlannedTrials(name, key, plan, candidates)
+        return PlannedTrials(name, key, plan, candidates, max(looks, default=0))
 
     def _determinants(
         self, name: str, spec: PlanSpec, sampling: Sampling | None, usable: npt.NDArray[np.bool_] | None

@@ -24,9 +24,18 @@ from tedaudit.execution.planner import Planner
 from tedaudit.execution.practice import choose_practice
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import SAMPLING
-from tedaudit.registry import Reference, build, describe_object, determinants, is_foreign, model_uses
+from tedaudit.registry import (
+    Reference,
+    build,
+    describe_object,
+    determinants,
+    is_foreign,
+    is_standard,
+    model_uses,
+)
 from tedaudit.spec.model import AuditSpec, MechanismSpec, PluginSpec
 from tedaudit.store.directory import RunDirectory
+from tedaudit.store.looks import earlier_looks, note_look
 from tedaudit.types import Corpus, Mechanism, Split
 from tedaudit.version import __version__
 
@@ -53,14 +62,9 @@ class PreparedAudit:
             self.store.write_plan(job.plan_name, job.plan, job.plan_key)
         self._write_manifest({**old["plans"], **self.plans}, old.get("models", ()))
 
-    def note_looks(self) -> None:
-        """Note that results were seen at this number of rows: an extension is then an optional one."""
-        manifest = self.store.manifest()
-        for job in self.jobs:
-            info = manifest["plans"][job.plan_name]
-            if job.attacks and len(job.plan) not in info["looks"]:
-                info["looks"].append(len(job.plan))
-        self._write_manifest(manifest["plans"], manifest["models"])
+    def note_look(self) -> None:
+        """Note that results are seen now: an extension is then an optional one."""
+        self.store.write_manifest(note_look(self.store, self.store.manifest()))
 
     def note_repeats(self, label: str, repeats: Mapping[str, Any]) -> None:
         """Note whether a function gave the same outputs when it was called again."""
@@ -86,6 +90,7 @@ class PreparedAudit:
                     "notes": list(self.corpus.notes),
                 },
                 "plans": plans,
+                "looks": earlier_looks(self.store) if kept else [],
                 "models": [*others, *self.models],
                 "format_notes": kept.get("format_notes", []),
                 "repeats": kept.get("repeats", {}),
@@ -140,8 +145,9 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
 def _prepare_attack(reference: Reference, attack: Any) -> PreparedAttack:
     own_rewrites = attack.own_rewrites if isinstance(attack, Practises) else 0
     return PreparedAttack(
-        reference, attack.card, determinants(attack), isinstance(attack, KnowsMechanism), own_rewrites
-    )
+        reference, attack.card, determinants(attack), isinstance(attack, KnowsMechanism), own_rewrites,
+        is_standard(attack),
+    )  # fmt: skip
 
 
 def _encoder_model(spec: AuditSpec, planner: Planner) -> list[dict[str, str]]:
@@ -192,6 +198,8 @@ def epsilons_of(spec: MechanismSpec, mechanism: Mechanism, general: Sequence[flo
         asked = mechanism.epsilons(asked)
     elif not asked:
         raise SpecError(f"'{spec.title}' needs an epsilon: give `epsilons` (or --epsilon), such as 1.")
+    elif 0 in asked:  # of a function it is the claim that nothing leaks
+        raise SpecError(f"'{spec.title}' cannot be run at epsilon 0: give one above 0, such as 0.01.")
     return [Nominal(epsilon) for epsilon in asked]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from tedaudit.errors import ContractError, SpecError, join_names
+from tedaudit.extras import name_needs
 from tedaudit.seeding import derive
 from tedaudit.types import Draw, Mechanism, Rewrite
 
@@ -64,7 +65,8 @@ def release(
         rows = range(start, min(start + step, len(texts)))
         places = [(row, draw) for row in rows for draw in range(order.draws)]
         draws = [Draw(texts[row], order.epsilon, order.key(texts[row], row, draw)) for row, draw in places]
-        rewrites = mechanism.rewrite(draws)
+        with name_needs(mechanism.card.name, mechanism.card.needs):
+            rewrites = mechanism.rewrite(draws)
         if len(rewrites) != len(draws):
             raise ContractError(
                 f"'{mechanism.card.name}' was given {len(draws)} draws and returned {len(rewrites)} rewrites."

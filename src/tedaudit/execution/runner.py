@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tedaudit.batches import Guesses, Rewrites
 from tedaudit.errors import ContractError
+from tedaudit.execution.calls import describe_calls
 from tedaudit.execution.chunks import Chunk, GuessChunk
 from tedaudit.execution.engines.protocol import Engine
 from tedaudit.execution.jobs import Job
@@ -30,21 +31,28 @@ from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
+Announce = Callable[[str], None]  # takes a line for the user
 _CELLS = 4_000_000  # scores held at a time
 _WINDOW = 32  # pieces of rewriting that may be under way: later ones wait in memory for earlier ones
 _TICKETS = count(1)  # never used twice: an engine may still return work of a run that was stopped
 
 
 @contextmanager
-def executed(spec: AuditSpec, engine: Engine, progress: Progress) -> Iterator[RunDirectory]:
+def executed(
+    spec: AuditSpec, engine: Engine, progress: Progress, announce: Announce
+) -> Iterator[RunDirectory]:
     """Run an audit, or go on with it, and give the complete run, which stays locked until it is left.
 
-    Nothing is written before every setting has been checked against the run directory.
+    Nothing is written before every setting has been checked against the run directory. `announce` is
+    told in one line, before the first call, how often functions and servers will be called, if any is.
     """
     audit = prepare(spec)
     with audit.store.locked():
         if audit.store.manifest_bytes() != audit.seen:  # another process was faster
             audit = prepare(spec)
+        calls = describe_calls(audit)
+        if calls:
+            announce(calls)
         audit.write()
         engine.offer(audit.plugins)
         total = sum(len(job.plan) * len(job.epsilons) * (1 + len(job.attacks)) for job in audit.jobs)
@@ -54,7 +62,7 @@ def executed(spec: AuditSpec, engine: Engine, progress: Progress) -> Iterator[Ru
             work.run()
             if job.is_seeded is not None and work.has_rewritten:
                 audit.note_repeats(job.label, repeat_calls(job, audit, engine, next(_TICKETS)))
-        audit.note_looks()
+        audit.note_look()
         yield audit.store
 
 

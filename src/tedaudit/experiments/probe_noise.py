@@ -82,7 +82,7 @@ def _measure_lengths(subject: Subject, corpus: str, texts: Sequence[str], keys: 
     mechanism = subject.mechanism
     if not isinstance(mechanism, Latent):
         raise SpecError(f"'{subject.label}' adds no noise to a latent; this experiment is for those that do.")
-    norms = np.linalg.norm(mechanism.encode(texts).astype(np.float64), axis=1)
+    norms = np.linalg.norm(np.asarray(mechanism.encode(texts), dtype=np.float64), axis=1)
     norm = float(norms.mean())
     levels = []
     for epsilon in subject.epsilons:

@@ -33,7 +33,8 @@ class Workspace:
         }  # fmt: skip
         name, folder = corpus_name(corpus), self.folder(corpus, settings["trials"])
         spec = parse_spec({**settings, "corpus": corpus, "name": name, "out": str(folder)})
-        result = api.run(spec, self.engine, self.progress, page=False)
+        announce = None if self.progress else lambda _: None  # quiet
+        result = api.run(spec, self.engine, self.progress, page=False, announce=announce)
         return _select_own(result, spec)
 
 

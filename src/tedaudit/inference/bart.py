@@ -159,6 +159,28 @@ def encode(checkpoint: Checkpoint, read: Windows) -> npt.NDArray[np.float32]:
     return np.concatenate(parts)
 
 
+def encode_whole(
+    checkpoint: Checkpoint, texts: Sequence[str], limit: int
+) -> dict[str, npt.NDArray[np.float32]]:
+    """Return the encoder's output (positions, dimensions) of each text, cut at the limit, without padding."""
+    windows = {text: cut_windows(checkpoint, [text], limit) for text in texts}
+    counts = {text: int(window.mask.sum()) for text, window in windows.items()}
+    found: dict[str, npt.NDArray[np.float32]] = {}
+    for count in sorted(set(counts.values())):
+        same = [text for text in texts if counts[text] == count]
+        rows = [windows[text] for text in same]
+        found |= zip(same, encode(checkpoint, _stack(rows, count)), strict=True)
+    return found
+
+
+def _stack(rows: Sequence[Windows], width: int) -> Windows:
+    import torch
+
+    return Windows(
+        torch.cat([row.ids[:, :width] for row in rows]), torch.cat([row.mask[:, :width] for row in rows])
+    )
+
+
 def beam_decode(
     checkpoint: Checkpoint, hidden: npt.NDArray[np.float32], mask: Any, beams: int, length: int
 ) -> list[tuple[int, ...]]:

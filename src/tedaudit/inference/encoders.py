@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tedaudit.errors import EncoderError
+from tedaudit.extras import explain_missing
 from tedaudit.inference.lexical import LexicalEncoder
 from tedaudit.inference.loading import checksum, is_hub_reachable, resolve, silence_loading
 from tedaudit.inference.quantised import WEIGHTS, load_quantised
@@ -193,13 +194,12 @@ def _tokenize_fast(fast: Any, texts: list[str], pad: int) -> dict[str, Any]:
 
 
 def _load_model(name: str) -> Any:
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise EncoderError(
-            f"Encoder '{name}' needs sentence-transformers, which is not installed. Install it with: "
-            "pip install 'tedaudit[models]'; or use the encoder 'lexical', which needs no model."
-        ) from error
+    instead = "or use the encoder 'lexical', which needs no model"
+    missing = explain_missing(f"Encoder '{name}'", "torch", "sentence_transformers", instead=instead)
+    if missing:
+        raise EncoderError(missing)
+    from sentence_transformers import SentenceTransformer
+
     source = resolve(name)
     try:
         with silence_loading():

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from tedaudit.errors import ModelError
+from tedaudit.extras import require
 from tedaudit.inference.quantised import WEIGHTS, load_quantised
 from tedaudit.inference.zoo import PREFIX, find_folder
 
@@ -139,14 +140,10 @@ def load_checkpoint(
     Attention is eager by default: mechanisms step one token at a time over padded caches, and fused
     kernels are slow there.
     """
+    require(f"'{name}'", "torch", "transformers")
+    import transformers
+
     target = choose_device(device)
-    try:
-        import transformers
-    except ImportError as error:
-        raise ModelError(
-            f"'{name}' needs torch and transformers, which are not installed. "
-            "Install them with: pip install 'tedaudit[models]'."
-        ) from error
     source = resolve(name)
     options: dict[str, Any] = {"revision": revision} if revision else {}
     options["local_files_only"] = not is_hub_reachable(source)

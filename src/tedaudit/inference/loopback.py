@@ -1,4 +1,7 @@
-"""Whether an address is on this machine: private texts go nowhere else unless the user allows it."""
+"""What an address tells: whether it is on this machine, and whether it may hold a key.
+
+Private texts go to no other machine unless the user allows it, and runs store their settings.
+"""
 
 import ipaddress
 from urllib.parse import urlsplit
@@ -11,3 +14,8 @@ def is_loopback(url: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def may_hold_key(url: str) -> bool:
+    """Return whether an address has more than host, port and path: a user, a password, a query."""
+    return "@" in urlsplit(url).netloc or "?" in url or "#" in url

@@ -27,7 +27,10 @@ _CELLS = {"cpu": 1 << 23, "cuda": 1 << 28}  # float64 weights in memory at a tim
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """The range of logits and, if a release truncates the support, how many items it keeps."""
+    """The range of logits and, if a release truncates the support, how many items it keeps.
+
+    Items as likely as the last of them, after clipping, are kept too.
+    """
 
     low: float
     high: float
@@ -45,6 +48,13 @@ class Clip:
 
         clipped = logits.to(torch.float64, copy=True).clamp_(self.low, self.high).sub_(self.low)
         return clipped.mul_(epsilon / (2 * (self.high - self.low)))
+
+    def find_outside(self, logits: Any) -> Any:
+        """Return which items the truncated support leaves out; None if it is not truncated."""
+        if not 0 < self.top_k < logits.shape[1]:
+            return None
+        clipped = logits.float().clamp(self.low, self.high)
+        return clipped < clipped.topk(self.top_k, dim=1).values[:, -1:]
 
 
 def choose_clip(
@@ -68,9 +78,10 @@ def sample(clip: Clip, logits: Any, rows: Any, epsilons: Any, noise: Any) -> Any
     """
     import torch
 
-    support = None
-    if clip.top_k and clip.top_k < logits.shape[1]:
-        logits, support = logits.float().clamp(clip.low, clip.high).topk(clip.top_k, dim=1)
+    outside, support = clip.find_outside(logits), None
+    if outside is not None:
+        support, outside = _list_support(outside)
+        logits = logits.gather(1, support)
     levels, level = torch.unique(epsilons, return_inverse=True)
     pairs, pair_of = torch.unique(rows * len(levels) + level, return_inverse=True)
     pair_rows, pair_levels = pairs // len(levels), levels[pairs % len(levels)]
@@ -83,7 +94,9 @@ def sample(clip: Clip, logits: Any, rows: Any, epsilons: Any, noise: Any) -> Any
         stop = min(start + step, len(pairs))
         draws = order[bounds[start] : bounds[stop]]
         exponents = clip.exponents(logits[pair_rows[start:stop]], pair_levels[start:stop, None])
-        items[draws] = _invert(exponents, pair_of[draws] - start, noise[draws])
+        if outside is not None:
+            exponents.masked_fill_(outside[pair_rows[start:stop]], -torch.inf)
+        items[draws] = _invert(exponents, pair_of[draws] - start, noise[draws], whole=outside is None)
     return items if support is None else support[rows, items]
 
 
@@ -92,30 +105,43 @@ def log_probabilities(clip: Clip, logits: Any, epsilon: float) -> Any:
     import torch
 
     exponents = clip.exponents(logits, torch.tensor(epsilon, dtype=torch.float64, device=logits.device))
-    if clip.top_k and clip.top_k < logits.shape[1]:
-        support = logits.float().clamp(clip.low, clip.high).topk(clip.top_k, dim=1).indices
-        outside = torch.ones_like(exponents, dtype=torch.bool).scatter(1, support, value=False)
+    outside = clip.find_outside(logits)
+    if outside is not None:
         exponents = exponents.masked_fill(outside, -torch.inf)
     return torch.log_softmax(exponents, dim=1)
 
 
-def _invert(exponents: Any, pair_of: Any, noise: Any) -> Any:
+def _list_support(outside: Any) -> tuple[Any, Any]:
+    """Return the items of each row's support, in order, and which columns of this narrower table are none."""
+    import torch
+
+    items = (~outside).nonzero()[:, 1]
+    counts = (~outside).sum(dim=1)
+    columns = torch.arange(int(counts.max()), device=outside.device)
+    missing = columns >= counts[:, None]
+    support = torch.zeros(missing.shape, dtype=torch.long, device=outside.device)
+    support[~missing] = items
+    return support, missing
+
+
+def _invert(exponents: Any, pair_of: Any, noise: Any, *, whole: bool) -> Any:
     """Return the item that each draw's uniforms point to in the distribution of its pair.
 
-    The exponents are overwritten: this table is the main cost in memory, and in time to read and write.
+    If the support is not whole, some items have no mass anyway, and plain inversion does. The exponents are
+    overwritten: this table is the main cost in memory, and in time to read and write.
     """
     import torch
 
     size = exponents.shape[1]
     largest = exponents.max(dim=1, keepdim=True).values
-    floor = torch.exp(-largest[:, 0])
+    floor = torch.exp(-largest[:, 0]) * whole
     rest = exponents.sub_(largest).exp_().sub_(floor[:, None]).clamp_(min=0.0).cumsum_(dim=1)
     total = rest[:, -1].contiguous()
     uniform_share = size * floor / (size * floor + total)
     is_uniform = _flip_rare(noise[:, 0], noise[:, 1], uniform_share[pair_of])
     uniform_item = (noise[:, 2] * size).long().clamp_(max=size - 1)
     picked = _search(rest, pair_of, noise[:, 3] * total[pair_of])
-    return torch.where(is_uniform, uniform_item, picked)
+    return torch.where(is_uniform & whole, uniform_item, picked)
 
 
 def _flip_rare(coarse: Any, fine: Any, probability: Any) -> Any:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from tedaudit.extras import require
+
 # Without one of these characters or pairs, none of the detokenizer's thirty rules applies.
 _MARKED = re.compile(r"""['"`\-\[\](){}<>?!.;:,%#$]|(?i:can|gim|gon|got|lem|wan)\s(?i:not|me|na|ta)""")
 
@@ -24,6 +26,7 @@ def join_words(words: Sequence[str]) -> str:
 
 @lru_cache(maxsize=1)
 def _load_tokenizer() -> Any:
+    require("Splitting a text into words", "nltk")
     from nltk.tokenize import TreebankWordTokenizer
 
     return TreebankWordTokenizer()
@@ -31,6 +34,7 @@ def _load_tokenizer() -> Any:
 
 @lru_cache(maxsize=1)
 def _load_detokenizer() -> Any:
+    require("Joining words into a text", "nltk")
     from nltk.tokenize.treebank import TreebankWordDetokenizer
 
     return TreebankWordDetokenizer()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.errors import ModelError
+from tedaudit.extras import require
 from tedaudit.inference.loading import Checkpoint, choose_dtype, load_checkpoint
 from tedaudit.seeding import derive, uniforms
 
@@ -58,13 +58,10 @@ def body_checksum(name: str, device: str) -> str:
 
 
 def _load_body(name: str, device: str) -> Checkpoint:
-    try:
-        import torch
-    except ImportError as error:
-        raise ModelError(
-            f"The classifier '{name}' needs torch and transformers: pip install 'tedaudit[models]'. "
-            "The classifier tfidf works without them."
-        ) from error
+    instead = "or use the classifier tfidf, which needs neither"
+    require(f"The classifier '{name}'", "torch", "transformers", instead=instead)
+    import torch
+
     with torch.random.fork_rng(devices=[]):  # loading draws random weights before it reads the real ones
         # float32: small updates would be lost in a shorter format; forward passes may still use one
         return load_checkpoint("body", name, "", device, "float32", "sdpa")

@@ -23,7 +23,8 @@ class Autoregressive(ABC):
 
     `length` "fixed" allows `max_tokens` new tokens for every text; "input" allows as many as the
     prompt has, which reveals its length. `overlong` says what happens to a prompt that exceeds the
-    model's context. `low` and `high` clip the logits; if not given, the range measured on public text
+    model's context: "cut" shortens the text, "truncate" the end of the prompt, whatever stands there, and
+    "error" fails. `low` and `high` clip the logits; if not given, the range measured on public text
     and stored with the model is used, or else the range of the release.
     """
 
@@ -34,7 +35,7 @@ class Autoregressive(ABC):
     top_k: int = 0
     length: Literal["fixed", "input"] = "fixed"
     max_tokens: int = 32
-    overlong: Literal["cut", "error"] = "cut"
+    overlong: Literal["cut", "truncate", "error"] = "cut"
     context: int = 512
     dtype: str = "auto"
     device: str = field(default="auto", metadata={"incidental": True})
@@ -50,6 +51,10 @@ class Autoregressive(ABC):
 
     @abstractmethod
     def _fill_prompt(self, text: str) -> str: ...
+
+    def _write(self, text: str, continuation: str) -> str:  # noqa: ARG002
+        """Return what is released of the decoded tokens; in a published variant it may depend on the text."""
+        return continuation.strip()
 
     def claim(self, epsilon: float) -> Claim | None:
         """Promise epsilon per token for the whole text; with length "input" the context is the bound."""
@@ -79,15 +84,16 @@ class Autoregressive(ABC):
         accepted = [request for request in requests if request is not None]
         outputs = iter(generate(self._load_checkpoint(), self._choose_clip(), accepted, self._find_end()))
         tokens = [None if request is None else tuple(next(outputs)) for request in requests]
+        pairs = zip(batch.texts, tokens, strict=True)
         return Rewrites.from_texts(
-            ["" if drawn is None else self._decode(drawn) for drawn in tokens],
+            ["" if drawn is None else self._write(text, self._decode(drawn)) for text, drawn in pairs],
             errors=["over-long" if drawn is None else "" for drawn in tokens],
             tokens=tokens,
             units=np.array([-1 if drawn is None else len(drawn) for drawn in tokens], dtype=np.int64),
         )
 
     def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
-        """Return the log-probability of drawing these tokens from each candidate; -inf if impossible."""
+        """Return the log-probability that each candidate releases these tokens; -inf if it cannot."""
         return self.log_likelihoods([tokens], [candidates], epsilon)[0]
 
     def log_likelihoods(
@@ -160,9 +166,18 @@ class Autoregressive(ABC):
         for text, ids in zip(distinct, encoded, strict=True):
             if len(ids) <= room:
                 prompts[text] = tuple(ids)
+            elif self.overlong == "cut":
+                prompts[text] = self._cut_prompt(text, len(ids) - room)
             else:
-                prompts[text] = self._cut_prompt(text, len(ids) - room) if self.overlong == "cut" else None
+                prompts[text] = self._truncate_prompt(text) if self.overlong == "truncate" else None
         return prompts
+
+    def _truncate_prompt(self, text: str) -> tuple[int, ...]:
+        """Return the beginning of the prompt, the text's or not; end markers stay."""
+        encoded = self._load_checkpoint().tokenizer(
+            self._fill_prompt(text), truncation=True, max_length=self._compute_room()
+        )
+        return tuple(encoded["input_ids"])
 
     def _cut_prompt(self, text: str, excess: int) -> tuple[int, ...]:
         """Return the prompt with as much of the beginning of the text as fits."""
@@ -179,7 +194,7 @@ class Autoregressive(ABC):
     def _decode(self, tokens: Sequence[int]) -> str:
         tokenizer = self._load_checkpoint().tokenizer
         known = [token for token in tokens if token < len(tokenizer)]  # models pad their vocabulary
-        return str(tokenizer.decode(known, skip_special_tokens=True)).strip()
+        return str(tokenizer.decode(known, skip_special_tokens=True))
 
     def _find_end(self) -> int | None:
         end: int | None = self._load_checkpoint().tokenizer.eos_token_id

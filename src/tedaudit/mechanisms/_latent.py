@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Draws, Rewrites
+from tedaudit.batches import Draws, Ragged, Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.mechanisms._noise import Noise, clip_norm, sigma_for, true_epsilon
@@ -71,8 +71,11 @@ class Latent(ABC):
         """Return the tokens of a text that the encoder reads, without padding."""
 
     @abstractmethod
-    def _run_decoder(self, latents: Singles, texts: Sequence[str]) -> list[tuple[int, ...]]:
+    def _run_decoder(self, latents: Sequence[Singles], texts: Sequence[str]) -> list[tuple[int, ...]]:
         """Return the tokens decoded from each latent; of the texts at most the mask is used."""
+
+    def _add_noise(self, clean: Singles, noise: Floats) -> Singles:
+        return np.asarray(clean + noise, dtype=np.float32)
 
     def _spell(self, tokens: Sequence[int]) -> str:
         tokenizer = self._load_checkpoint().tokenizer
@@ -129,13 +132,13 @@ class Latent(ABC):
         tokenizer = self._load_checkpoint().tokenizer
         return tuple(str(tokenizer.decode([token])) for token in self._read_text(text))
 
-    def encode(self, texts: Sequence[str]) -> Singles:
+    def encode(self, texts: Sequence[str]) -> Sequence[Singles] | Singles:
         """Return the latent of each text after clipping and before noise, flat like a released one."""
         distinct = sorted(set(texts))
         table = np.zeros((len(distinct), self._count_components() if distinct else 0), dtype=np.float32)
         for start in range(0, len(distinct), _TEXTS):
             hidden = np.asarray(self._run_encoder(distinct[start : start + _TEXTS]), dtype=np.float64)
-            table[start : start + _TEXTS] = _round_inwards(self._clip_rows(hidden))
+            table[start : start + _TEXTS] = round_inwards(self._clip_rows(hidden))
         row = {text: i for i, text in enumerate(distinct)}
         return table[[row[text] for text in texts]]
 
@@ -151,19 +154,17 @@ class Latent(ABC):
         for requests in self._split_into_blocks(set(names)):
             keys = sorted({key for key, _, _ in requests})
             standard = dict(zip(keys, self._draw_standard(keys), strict=True))
-            latents = np.stack(
-                [
-                    (clean[row[text]] + scales[epsilon] * standard[key]).astype(np.float32)
-                    for key, epsilon, text in requests
-                ]
-            )
+            latents = [
+                self._add_noise(clean[row[text]], scales[epsilon] * standard[key])
+                for key, epsilon, text in requests
+            ]
             tokens = self._run_decoder(latents, [text for _, _, text in requests])
             outputs = [self._spell(written) for written in tokens]
-            parts.append(Rewrites.from_texts(outputs, tokens=tokens, latents=latents, units=1))
+            parts.append(Rewrites.from_texts(outputs, tokens=tokens, latents=Ragged.of(latents), units=1))
             place |= {request: len(place) + i for i, request in enumerate(requests)}
         return Rewrites.join(parts)[[place[name] for name in names]]
 
-    def log_density(self, latent: Array, latents: Array, epsilon: float) -> Floats:
+    def log_density(self, latent: Array, latents: Sequence[Array] | Array, epsilon: float) -> Floats:
         """Return the log density of a released latent around each of these (float64, with all constants)."""
         scale, size = self.noise_scale(epsilon), self._count_components()
         released = np.asarray(latent, dtype=np.float64)
@@ -204,7 +205,7 @@ def laplaces(keys: Sequence[int], n: int) -> Floats:
     return np.asarray(np.where(upper, -quantile, quantile), dtype=np.float64)
 
 
-def _round_inwards(values: Floats) -> Any:
+def round_inwards(values: Floats) -> Any:
     """Round to float32 without increasing any magnitude, so that the clip still holds."""
     rounded = values.astype(np.float32)
     return np.where(np.abs(rounded) > np.abs(values), np.nextafter(rounded, np.float32(0)), rounded)

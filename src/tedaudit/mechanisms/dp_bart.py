@@ -4,8 +4,9 @@ Paper:   Igamberdiev and Habernal 2023, Findings of ACL.
 Claim:   (epsilon, delta) for the whole text, which is cut and padded to 20 tokens.
 Departs: "published" scales its noise by the classical Gaussian formula, as the release's scripts do,
          which is proven for epsilon < 1 only: nominal 250 is really 1550. "sound" uses the analytic
-         calibration that the paper names. The release seeds its noise with a public constant; here
-         every draw has its own key. CLV, PR and PR+ differ in data: `weights` and `pruned`.
+         calibration that the paper names. "port" is what ships beside DP-MLM under the same name. The
+         releases seed their noise publicly or globally; here every draw has its own key. CLV, PR and PR+
+         differ in data: `weights` and `pruned`.
 """
 
 import math
@@ -16,11 +17,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tedaudit.errors import SpecError
-from tedaudit.inference.bart import Bart, beam_decode, cut_windows, encode, load_bart
+from tedaudit.inference.bart import Bart, beam_decode, cut_windows, encode, encode_whole, load_bart
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.mechanisms._latent import Latent, Singles
-from tedaudit.types import Array, Card, Claim
+from tedaudit.mechanisms._latent import Latent, Singles, round_inwards
+from tedaudit.types import Array, Card, Claim, Floats
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,11 @@ class DPBart(Latent):
     To load a release, set `weights` (a torch file) and `pruned` (a tensor of dimensions). A model
     folder may list its pruned dimensions itself; `pruned` "none" ignores the list and keeps all.
     `mask` "full" lets the decoder attend to all positions of the window; "text" only to those of the
-    text, which reveals its length without noise. `noised_for_clip` plants a flaw: the noise is scaled
-    for values clipped to that bound, whatever the actual clipping; 0 scales it for the actual clipping.
+    text, which reveals its length without noise. `clip_low` is the lower end of the range of values, -`clip`
+    if not given. `noised_for_clip` plants a flaw: the noise is scaled for values clipped to that bound,
+    whatever the actual clipping; 0 scales it for the actual clipping. `positions` "text" has no window: the
+    latent has one position for each token of the text, all of them get the same noise, and the rewrite has
+    at most as many new tokens.
     """
 
     model: str = zoo_or("bart-pruned", "facebook/bart-base")
@@ -39,50 +43,128 @@ class DPBart(Latent):
     weights: str = ""
     pruned: str = ""
     clip: float = 0.1
+    clip_low: float | None = None
     clipping: Literal["value", "norm"] = "value"
     noised_for_clip: float = 0.0
+    positions: Literal["window", "text"] = "window"
+    context: int = 512
     mask: Literal["full", "text"] = "full"
     beams: int = 3
     card: ClassVar[Card] = Card(
         name="dp-bart",
+        needs=("models",),
         summary="Noise on the clipped encoder output of BART, decoded by beam search.",
-        paper="Igamberdiev and Habernal 2023 (Findings of ACL)",
+        paper="Igamberdiev and Habernal 2023 (Findings of ACL); trusthlt/dp-bart-private-rewriting e31c972",
         claim="epsilon and delta for the whole text",
         departures=(
             "sound: noise by the analytic Gaussian calibration, so that the claim holds at every epsilon",
             "published: the classical Gaussian formula; the claim's actual epsilon says what it really gives",
-            "the noise of every draw has its own key; the release seeds it with a public constant",
+            "published: the noise of every draw has its own key; the release seeds it with a public constant",
+            "port: the DP-BART beside DP-MLM (sjmeis/DPMLM 3ce9390, LLMDP.py), not the release of the paper",
+            "port: values clipped to [-0.2, 0.1] with noise for +-0.1, one noise vector for all positions",
+            "port: no window, as many new tokens as the text has; no epsilon bounds what that reveals",
+            "port: 4 beams, as bart-base has it; dimensions that the model's folder prunes stay pruned",
         ),
+        version=2,
     )
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "sound": {"noise": "analytic_gaussian", "mask": "full"},
-        "published": {"noise": "gaussian", "mask": "full"},
-    }
+        "sound": {"noise": "analytic_gaussian", "mask": "full", "positions": "window"},
+        "published": {"noise": "gaussian", "mask": "full", "positions": "window"},
+        "port": {
+            "noise": "gaussian", "mask": "full", "positions": "text", "clip": 0.1, "clip_low": -0.2,
+            "noised_for_clip": 0.1, "beams": 4,
+        },
+    }  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.beams < 1:
-            raise SpecError(f"'dp-bart': beams is {self.beams}; it must be 1 or more.")
+        if self.beams < 1 or self.context < 3:
+            raise SpecError(
+                f"'dp-bart': beams is {self.beams} and context is {self.context}; there must be 1 beam or "
+                "more and a context of 3 tokens or more."
+            )
         if not 0 <= self.noised_for_clip < math.inf:
             raise SpecError(f"'dp-bart': noised_for_clip is {self.noised_for_clip}; it must be 0 or more.")
+        if self.clip_low is not None and not -math.inf < self.clip_low < self.clip:
+            raise SpecError(f"'dp-bart': clip_low is {self.clip_low}; it must be below clip, {self.clip}.")
+        if self.clipping == "norm" and (self.clip_low is not None or self.positions == "text"):
+            raise SpecError("'dp-bart': clipping is 'norm'; clip_low and positions 'text' need 'value'.")
 
     def claim(self, epsilon: float) -> Claim | None:
-        """Promise epsilon for the whole text; a mask that shows the text's length has no finite epsilon."""
+        """Promise epsilon for the whole text; if its length shows, no finite epsilon holds."""
         claim = super().claim(epsilon)
-        return replace(claim, actual=math.inf) if claim is not None and self.mask == "text" else claim
+        reveals_length = self.mask == "text" or self.positions == "text"
+        return replace(claim, actual=math.inf) if claim is not None and reveals_length else claim
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return checksums of the weights and of the kept dimensions, and the number format."""
         return {**super().fingerprint(), "kept dimensions": self._load_bart().kept_checksum()}
 
+    def beyond_likelihood(self) -> str:
+        """Return what a release tells beside its latent: with mask "text" the length of the text."""
+        shows = self.mask == "text" and self.positions == "window"
+        return "the decoder sees the text's length, and the latent does not tell it" if shows else ""
+
+    def sensitivity(self) -> float:
+        """Return the largest distance between two latents, of one position each if positions are "text"."""
+        if self.clipping == "norm":
+            return super().sensitivity()
+        size = self._count_components()
+        return (self.clip - self._find_low()) * (size if self.noise == "laplace" else math.sqrt(size))
+
+    def largest_norm(self) -> float:
+        """Return the L2 norm that no clipped latent exceeds."""
+        if self.clipping == "norm":
+            return super().largest_norm()
+        return max(self.clip, -self._find_low()) * math.sqrt(self._count_components())
+
+    def encode(self, texts: Sequence[str]) -> Sequence[Singles] | Singles:
+        """Return the latent of each text after clipping and before noise, flat like a released one."""
+        if self.positions == "window":
+            return super().encode(texts)
+        kept = self._load_bart().kept
+        whole = encode_whole(self._load_checkpoint(), list(dict.fromkeys(texts)), self._compute_room())
+        clean = {
+            text: round_inwards(self._clip_rows(hidden[:, kept].astype(np.float64))).reshape(-1)
+            for text, hidden in whole.items()
+        }
+        return [clean[text] for text in texts]
+
+    def log_density(self, latent: Array, latents: Sequence[Array] | Array, epsilon: float) -> Floats:
+        """Return the log density of a released latent around each of these; -inf if it cannot be."""
+        if self.positions == "window":
+            return super().log_density(latent, latents, epsilon)
+        size = self._count_components()
+        scores = np.full(len(latents), -math.inf)
+        for i, clean in enumerate(latents):
+            if clean.shape != latent.shape:
+                continue
+            noise = (np.asarray(latent, np.float64) - np.asarray(clean, np.float64)).reshape(-1, size)
+            mean = noise.mean(axis=0)
+            if np.abs(noise - mean).max() <= _ROUNDING * (np.abs(latent).max() + 1.0):
+                scores[i] = super().log_density(mean, np.zeros((1, size)), epsilon)[0]
+        return scores
+
+    def _add_noise(self, clean: Singles, noise: Floats) -> Singles:
+        return super()._add_noise(clean, np.resize(noise, clean.shape))  # repeated for every position
+
+    def _clip_rows(self, hidden: Floats) -> Floats:
+        if self.clipping == "norm":
+            return super()._clip_rows(hidden)
+        return np.clip(hidden, self._find_low(), self.clip)
+
+    def _find_low(self) -> float:
+        return -self.clip if self.clip_low is None else self.clip_low
+
     def _compute_excess(self) -> float:
         if not self.noised_for_clip:
             return 1.0
-        root = 1.0 if self.clipping == "value" else math.sqrt(self._count_components())
-        return self.clip / (self.noised_for_clip * root)
+        if self.clipping == "value":
+            return (self.clip - self._find_low()) / (2 * self.noised_for_clip)
+        return self.clip / (self.noised_for_clip * math.sqrt(self._count_components()))
 
     def _count_components(self) -> int:
-        return self.window * len(self._load_bart().kept)
+        return (self.window if self.positions == "window" else 1) * len(self._load_bart().kept)
 
     def _run_encoder(self, texts: Sequence[str]) -> Array:
         checkpoint = self._load_checkpoint()
@@ -90,23 +172,36 @@ class DPBart(Latent):
         return hidden[:, :, self._load_bart().kept].reshape(len(texts), -1)
 
     def _read_text(self, text: str) -> Sequence[int]:
-        window = cut_windows(self._load_checkpoint(), [text], self.window)
+        width = self.window if self.positions == "window" else self._compute_room()
+        window = cut_windows(self._load_checkpoint(), [text], width)
         return [int(token) for token in window.ids[0][window.mask[0].bool()]]
 
-    def _run_decoder(self, latents: Singles, texts: Sequence[str]) -> list[tuple[int, ...]]:
+    def _run_decoder(self, latents: Sequence[Singles], texts: Sequence[str]) -> list[tuple[int, ...]]:
         import torch
 
         checkpoint, kept = self._load_checkpoint(), self._load_bart().kept
-        shape = (len(latents), self.window, checkpoint.model.config.hidden_size)
-        hidden = np.zeros(shape, dtype=np.float32)
-        hidden[:, :, kept] = latents.reshape(len(latents), self.window, len(kept))
-        mask = torch.ones(shape[:2], dtype=torch.long)
-        if self.mask == "text":
-            mask = cut_windows(checkpoint, texts, self.window).mask
-        return beam_decode(checkpoint, hidden, mask, self.beams, self.max_tokens)
+        outputs: dict[int, tuple[int, ...]] = {}
+        counts = [latent.size // len(kept) for latent in latents]
+        for count in sorted(set(counts)):
+            rows = [i for i, n in enumerate(counts) if n == count]
+            hidden = np.zeros((len(rows), count, checkpoint.model.config.hidden_size), dtype=np.float32)
+            hidden[:, :, kept] = np.stack([latents[i] for i in rows]).reshape(len(rows), count, len(kept))
+            mask = torch.ones(hidden.shape[:2], dtype=torch.long)
+            if self.mask == "text" and self.positions == "window":
+                mask = cut_windows(checkpoint, [texts[i] for i in rows], self.window).mask
+            length = self.max_tokens if self.positions == "window" else count + 1
+            outputs |= zip(rows, beam_decode(checkpoint, hidden, mask, self.beams, length), strict=True)
+        return [outputs[i] for i in range(len(latents))]
+
+    def _compute_room(self) -> int:
+        bound = self._load_checkpoint().positions
+        return self.context if bound is None else min(self.context, bound)
 
     def _load_checkpoint(self) -> Checkpoint:
         return self._load_bart().checkpoint
 
     def _load_bart(self) -> Bart:
         return load_bart(self.model, self.weights, self.pruned, self.revision, self.device, self.dtype)
+
+
+_ROUNDING = 2.0**-21  # of a released number, with a margin: it is the only difference between positions

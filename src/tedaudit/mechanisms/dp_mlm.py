@@ -3,17 +3,14 @@
 Paper:   Meisenbacher, Chevli, Vladika and Matthes 2024, Findings of ACL.
 Claim:   epsilon per drawn word, for the whole text: n words cost n epsilon.
 Departs: "sound" rewrites stop words and punctuation too, over a public number of slots with an empty
-         item, and case comes with the token. "published" follows the release, with two exceptions:
-         the stop list is scikit-learn's (the release's needs a download), and a text too long for
-         the model is read through a window around the word.
+         item, and case comes with the token. "published" follows the release, sjmeis/DPMLM 3ce9390; the
+         card says what is left.
 """
 
 import math
-import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from pathlib import Path
+from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,15 +18,15 @@ import numpy as np
 from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.loading import Checkpoint, load_checkpoint
-from tedaudit.inference.masked import masked_logits
+from tedaudit.inference.nltk_words import StopWords, load_splitter, load_stop_words
 from tedaudit.inference.sampling import Clip, choose_clip, log_probabilities, noise_for, sample
 from tedaudit.inference.treebank import join_words, split_words
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.mechanisms._masked_rows import build_rows
+from tedaudit.mechanisms._masked_rows import Places, Words, lay_out, slot_logits
+from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, to_slots, to_tokens
 from tedaudit.types import Card, Claim, Draw, Floats, ModelUse, Rewrite
 
-_SLOTS = 4096  # slots beyond the end of a text that are drawn at a time
-_KEPT = -1  # instead of an item, for a word that is released unchanged
+_NONE = -1  # instead of an item, for a word that is not drawn
 
 
 @dataclass(frozen=True)
@@ -39,6 +36,9 @@ class DPMLM:
     For each word the model sees the original and a copy with that word masked, as a pair, and one
     word is drawn from the logits at the mask. `low` and `high` clip the logits; if not given, the
     range measured on public text and stored with the model is used, or else the range of the release.
+    `words` "nltk" looks for sentences before words, with the data in the folder `nltk_data` or wherever nltk
+    has it. `pairs` "released" builds the pair as the release does. With `length` "input" there is one draw
+    for each word of the text and no empty item.
     """
 
     model: str = zoo_or("mlm", "FacebookAI/roberta-base")
@@ -47,6 +47,10 @@ class DPMLM:
     high: float | None = None
     length: Literal["fixed", "input"] = "fixed"
     slots: int = 32
+    words: Literal["treebank", "nltk"] = "treebank"
+    nltk_data: str = ""
+    pairs: Literal["plain", "released"] = "plain"
+    special_tokens: Literal["skip", "write"] = "skip"
     keep_stop_words: bool = False
     keep_punctuation: bool = False
     copy_case: bool = False
@@ -57,100 +61,118 @@ class DPMLM:
     released_range: ClassVar[tuple[float, float]] = (-3.2093127, 16.304797887802124)
     card: ClassVar[Card] = Card(
         name="dp-mlm",
+        needs=("models",),
         summary="Word by word from a masked language model, every word by the exponential mechanism.",
-        paper="Meisenbacher, Chevli, Vladika and Matthes 2024 (Findings of ACL)",
-        claim="epsilon per word, each draw in the whole text: n words cost n epsilon",
+        paper="Meisenbacher et al. 2024 (Findings of ACL); release sjmeis/DPMLM 3ce9390",
+        claim="epsilon per word, each draw in the whole text: n words cost n epsilon; published: no maximum",
         departures=(
             "sound: a public number of slots with an empty item, stop words and punctuation drawn too",
             "published: stop words and punctuation released, case copied, as many words out as in",
-            "published: the stop list is scikit-learn's unless a file is named",
+            "published: sentences and stop words are nltk's, if its data is found (punkt_tab, stopwords)",
+            "without it, Punkt with few abbreviations and scikit-learn's stop words (see fingerprint)",
+            "published: probabilities in float64; the release's float32 gives some items 0 above epsilon 210",
+            "published: a word that is not masked (closing quotes, beyond the window) comes back as it is",
+            "published: so in the release's batch mode, which this is; its other mode fails on the text",
+            "published: no clean-up of spaces in decoded windows, as in the library since 4.45",
         ),
+        version=2,
     )
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "sound": {
             "length": "fixed", "keep_stop_words": False, "keep_punctuation": False, "copy_case": False,
+            "words": "treebank", "pairs": "plain", "special_tokens": "skip",
         },
         "published": {
             "length": "input", "keep_stop_words": True, "keep_punctuation": True, "copy_case": True,
+            "words": "nltk", "pairs": "released", "special_tokens": "write",
         },
     }  # fmt: skip
 
     def __post_init__(self) -> None:
         if self.slots < 1:
             raise SpecError(f"'dp-mlm': slots is {self.slots}; it must be 1 or more.")
+        if self.pairs == "released" and self.length == "fixed":
+            raise SpecError(
+                "'dp-mlm': pairs is 'released' and length is 'fixed'; the release returns a word as it is if "
+                "it fails to mask it, so it needs length 'input'."
+            )
         choose_clip(self.low, self.high, self.released_range)
 
     def claim(self, epsilon: float) -> Claim | None:
-        """Promise epsilon per word; with length "input" only the context bounds the number of words."""
-        return Claim(epsilon, "word", max_units=self.slots if self.length == "fixed" else self.context)
+        """Promise epsilon per word; with length "input" nothing bounds the number of words."""
+        return Claim(epsilon, "word", max_units=self.slots if self.length == "fixed" else None)
 
     def models(self) -> Sequence[ModelUse]:
         """Name the checkpoint."""
         return [ModelUse("weights", self.model)]
 
     def fingerprint(self) -> Mapping[str, str]:
-        """Return a checksum of the weights, their number format and the clip range of the logits."""
-        clip = self._choose_clip()
-        return {**self._load_checkpoint().fingerprint(), "clip range": f"{clip.low!r} to {clip.high!r}"}
+        """Return a checksum of the weights, their number format, the clip range, and the data on words."""
+        clip, stop_words = self._choose_clip(), self._load_stop_words()
+        found = {**self._load_checkpoint().fingerprint(), "clip range": f"{clip.low!r} to {clip.high!r}"}
+        if self.words == "nltk":
+            found["sentences"] = load_splitter(self.nltk_data).source
+        return found | ({"stop words": stop_words.source} if stop_words.source else {})
 
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Run the model once per distinct text and word; all draws at all epsilons reuse its logits."""
         batch = Draws.of(draws)
-        texts = batch.texts
-        words = {text: self._split(text) for text in dict.fromkeys(texts)}
-        drawn = self._draw(batch, words)
-        tokenizer = self._load_checkpoint().tokenizer
-        spellings = {item: _spell(tokenizer, item) for item in {item for items in drawn for item in items}}
+        texts, numbers = batch.texts, self._number_slots()
+        places = self._lay_out(texts, numbers)
+        drawn = self._draw(batch, places)
         known: dict[tuple[str, tuple[int, ...]], Rewrite] = {}  # with little noise few of them differ
         rewrites = []
         for text, items in zip(texts, drawn, strict=True):
             key = text, tuple(items)
             if key not in known:
-                known[key] = self._join(words[text], items, spellings)
+                known[key] = self._join(places.words[text], items, numbers)
             rewrites.append(known[key])
         return Rewrites.of(rewrites)
 
     def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
-        """Return the log-probability of drawing these items from each candidate; -inf if impossible."""
+        """Return the log-probability that each candidate releases these tokens; -inf if it cannot."""
         return self.log_likelihoods([tokens], [candidates], epsilon)[0]
 
     def log_likelihoods(
         self, released: Sequence[Sequence[int]], candidates: Sequence[Sequence[str]], epsilon: float
     ) -> list[Floats]:
         """Do the same for many releases, each with its own candidates; the model sees every text once."""
+        numbers, shown = self._number_slots(), [to_slots(tokens) for tokens in released]
         words = {text: self._split(text) for texts in candidates for text in texts}
-        charged = {text: [i for i, word in enumerate(words[text]) if self._is_drawn(word)] for text in words}
-        scores = [
-            np.array([0.0 if len(charged[text]) == len(tokens) else -math.inf for text in texts])
-            for tokens, texts in zip(released, candidates, strict=True)
-        ]
+        scores = [np.full(len(texts), -math.inf) for texts in candidates]
         uses: dict[str, list[tuple[int, int]]] = {}  # the releases, and places in them, that have a text
         for release, texts in enumerate(candidates):
             for place, text in enumerate(texts):
-                if scores[release][place] == 0.0:
+                if numbers.fits(shown[release], words[text]):
                     uses.setdefault(text, []).append((release, place))
-        for slots, rows, logits in self._compute_logits({text: words[text] for text in uses}):
+        places = self._lay_out(list(uses), numbers)
+        for text, given in uses.items():
+            lost = places.lost.get(text, frozenset())
+            uses[text] = [use for use in given if numbers.fits(shown[use[0]], words[text], lost)]
+            for release, place in uses[text]:
+                scores[release][place] = 0.0
+        for slots, rows, logits in self._compute_logits(places):
             table = log_probabilities(self._choose_clip(), logits, epsilon).cpu().numpy()
             for row, (text, slot) in zip(rows, slots, strict=True):
-                item = charged[text].index(slot)
                 for release, place in uses[text]:
-                    scores[release][place] += table[row, released[release][item]]
+                    item = numbers.explain(shown[release][slot], words[text][slot])
+                    scores[release][place] += table[row, item]
         return scores
 
     def pieces(self, text: str) -> tuple[str, ...]:
         """Return the words of a text that have a slot."""
         return tuple(word for word in self._split(text) if word is not None)
 
-    def _draw(self, draws: Draws, words: Mapping[str, list[str | None]]) -> list[list[int]]:
-        """Return the items drawn for the slots of each draw; -1 for a word that is released unchanged."""
+    def _draw(self, draws: Draws, places: Places) -> list[list[int]]:
+        """Return the items drawn for the slots of each draw; -1 if a word is kept or copied."""
         import torch
 
         of_text: dict[str, list[int]] = {}
         for number, text in enumerate(draws.texts):
             of_text.setdefault(text, []).append(number)
-        noise = self._draw_noise(draws, of_text, words)
-        items = {t: np.full((len(of_text[t]), len(words[t])), _KEPT, dtype=np.int64) for t in of_text}
-        for slots, row_of_slot, logits in self._compute_logits(words):
+        noise = self._draw_noise(draws, of_text, places.words)
+        items = {t: np.full((len(of_text[t]), len(places.words[t])), _NONE, dtype=np.int64) for t in of_text}
+        for slots, row_of_slot, logits in self._compute_logits(places):
             counts = [len(of_text[text]) for text, _ in slots]
             epsilons = draws.epsilons[[n for text, _ in slots for n in of_text[text]]]
             coins = np.concatenate([noise[text][:, slot] for text, slot in slots])
@@ -166,7 +188,7 @@ class DPMLM:
         return drawn
 
     def _draw_noise(
-        self, draws: Draws, of_text: Mapping[str, list[int]], words: Mapping[str, list[str | None]]
+        self, draws: Draws, of_text: Mapping[str, list[int]], words: Mapping[str, Words]
     ) -> dict[str, Floats]:
         """Return the uniforms of every text's draws; texts with equally many slots share one call."""
         by_length: dict[int, list[str]] = {}
@@ -179,63 +201,55 @@ class DPMLM:
             noise.update(zip(texts, np.split(whole, ends), strict=True))
         return noise
 
-    def _compute_logits(self, words: Mapping[str, list[str | None]]) -> Any:
-        """Yield (text, slot) pairs, the row of each, and rows of logits over vocabulary and the empty item.
+    def _lay_out(self, texts: Sequence[str], numbers: SlotNumbers) -> Places:
+        """Return what the model reads for every word that is drawn."""
+        words = {text: self._split(text) for text in dict.fromkeys(texts)}
+        split = load_splitter(self.nltk_data).split if self.pairs == "released" else None
+        return lay_out(
+            self._load_checkpoint().tokenizer, self._compute_room(), words, numbers.find_kept, split
+        )
 
-        The empty item has the lowest utility in a slot with a word. Beyond the end of the text it has the
-        highest and every word the lowest, whatever the text, so that all such slots share one row.
-        """
-        import torch
+    def _compute_logits(self, places: Places) -> Iterator[tuple[list[tuple[str, int]], Any, Any]]:
+        return slot_logits(
+            self._load_checkpoint(), places, self._choose_clip(), with_empty=self.length == "fixed"
+        )
 
-        checkpoint, clip = self._load_checkpoint(), self._choose_clip()
-        charged = [
-            (text, slot)
-            for text, slots in words.items()
-            for slot, word in enumerate(slots)
-            if word is not None and self._is_drawn(word)
-        ]
-        vocabulary = 0
-        rows = build_rows(checkpoint.tokenizer, self._compute_room(), [(words[t], s) for t, s in charged])
-        for numbers, logits in masked_logits(checkpoint, rows):
-            vocabulary = logits.shape[1]
-            lowest = torch.full((len(numbers), 1), clip.low, device=logits.device)
-            yield [charged[i] for i in numbers], np.arange(len(numbers)), torch.cat([logits, lowest], dim=1)
-        beyond = [(text, slot) for text, slots in words.items() for slot, w in enumerate(slots) if w is None]
-        vocabulary = vocabulary or int(checkpoint.model.config.vocab_size)
-        empty = torch.full((1, vocabulary + 1), clip.low, device=checkpoint.device)
-        empty[0, -1] = clip.high
-        for start in range(0, len(beyond), _SLOTS):
-            block = beyond[start : start + _SLOTS]
-            yield block, np.zeros(len(block), dtype=np.int64), empty
-
-    def _split(self, text: str) -> list[str | None]:
+    def _split(self, text: str) -> Words:
         """Return the words of a text; with length "fixed" cut or padded with None to the number of slots."""
-        words: list[str | None] = list(split_words(text))
+        words: list[str | None] = []
+        words += load_splitter(self.nltk_data).split(text) if self.words == "nltk" else split_words(text)
         if self.length == "input":
             return words
         return words[: self.slots] + [None] * (self.slots - len(words))
 
-    def _is_drawn(self, word: str | None) -> bool:
-        """Return whether a word is replaced by a charged draw rather than released unchanged."""
-        if word is None:
-            return True
-        if self.keep_punctuation and all(letter in string.punctuation for letter in word):
-            return False
-        return not (self.keep_stop_words and word in _load_stop_words(self.stop_words))
-
-    def _join(
-        self, words: Sequence[str | None], items: Sequence[int], spellings: Mapping[int, str]
-    ) -> Rewrite:
+    def _join(self, words: Words, items: Sequence[int], numbers: SlotNumbers) -> Rewrite:
         """Join the drawn and the unchanged words into a text."""
-        output = []
+        slots: list[Slot] = []
         for word, item in zip(words, items, strict=True):
-            spelling = str(word) if item == _KEPT else spellings[item]
-            if item != _KEPT and self.copy_case and word:
-                spelling = spelling.capitalize() if word[0].isupper() else spelling.lower()
-            if spelling:
-                output.append(spelling)
-        tokens = tuple(item for item in items if item != _KEPT)
-        return Rewrite(join_words(output), tokens=tokens, units=len(tokens))
+            kept = numbers.find_kept(word)
+            drawn = numbers.copy(str(word)) if item == _NONE else numbers.number(word, item)
+            slots.append(drawn if kept is None else kept)
+        written = [numbers.write(slot) for slot in slots]
+        if self.length == "fixed":
+            written = [spelling for spelling in written if spelling]
+        units = sum(item != _NONE for item in items)
+        return Rewrite(join_words(written), tokens=to_tokens(slots), units=units)
+
+    def _number_slots(self) -> SlotNumbers:
+        checkpoint = self._load_checkpoint()
+        skip = self.special_tokens == "skip"
+        return SlotNumbers(
+            int(checkpoint.model.config.vocab_size) + (self.length == "fixed"),
+            self._load_stop_words().words,
+            self.keep_punctuation,
+            self.copy_case,
+            partial(_spell, checkpoint.tokenizer, skip),
+        )
+
+    def _load_stop_words(self) -> StopWords:
+        if not self.keep_stop_words:
+            return StopWords(frozenset(), "")
+        return load_stop_words(self.nltk_data, self.stop_words)
 
     def _choose_clip(self) -> Clip:
         return choose_clip(self.low, self.high, self._load_checkpoint().clip or self.released_range)
@@ -253,21 +267,8 @@ class DPMLM:
 
 
 @lru_cache(maxsize=1 << 18)
-def _spell(tokenizer: Any, item: int) -> str:
-    """Return the string of a vocabulary item; "" for the empty item and for a word released unchanged."""
+def _spell(tokenizer: Any, skip_special: bool, item: int) -> str:
+    """Return the string of a vocabulary item; "" for the empty item."""
     if not 0 <= item < len(tokenizer):
         return ""
-    return str(tokenizer.decode([item], skip_special_tokens=True)).strip()
-
-
-@lru_cache(maxsize=4)
-def _load_stop_words(path: str) -> frozenset[str]:
-    """Return the stop words: scikit-learn's, or those in a file with one per line."""
-    if not path:
-        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-        return frozenset(ENGLISH_STOP_WORDS)
-    try:
-        return frozenset(Path(path).read_text(encoding="utf-8").split())
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecError(f"'dp-mlm': cannot read the stop words in '{path}' ({error}).") from error
+    return str(tokenizer.decode([item], skip_special_tokens=skip_special)).strip()

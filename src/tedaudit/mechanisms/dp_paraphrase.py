@@ -3,14 +3,15 @@
 Paper:   Mattern, Weggenmann and Kerschbaum 2022, Findings of NAACL ("The limits of word level
          differential privacy").
 Claim:   epsilon per drawn token, for the whole text: n tokens cost n epsilon.
-Departs: no official code exists; follows the replication by Meisenbacher et al. 2024 (logits clipped
-         to a fixed range instead of normalised). "published" keeps its library default top_k = 50,
-         which truncates the support, and its length rule; "sound" has neither.
+Departs: no official code exists; follows the replication by Meisenbacher et al. 2024, sjmeis/DPMLM
+         3ce9390, LLMDP.py (logits clipped to a fixed range instead of normalised). "published" keeps its
+         library default top_k = 50, which truncates the support, its length rule and what it does to the
+         text in the end; "sound" has none of them.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from tedaudit.inference.loading import Task
 from tedaudit.inference.zoo import zoo_or
@@ -20,27 +21,46 @@ from tedaudit.types import Card
 
 @dataclass(frozen=True)
 class DPParaphrase(Autoregressive):
-    """GPT-2 fine-tuned to write a paraphrase after the separator; by default the zoo's model."""
+    """GPT-2 fine-tuned to write a paraphrase after the separator; by default the zoo's model.
+
+    `clean_up` "released" takes repeats of the prompt, every > and no-break spaces out of the paraphrase. The
+    tokens tell more than the text does then, except that a repeat of the prompt is missing in it.
+    """
 
     model: str = zoo_or("paraphraser", "gpt2")
     separator: str = " >>>>> "
+    clean_up: Literal["strip", "released"] = "strip"
     _task: ClassVar[Task] = "causal"
     released_range: ClassVar[tuple[float, float]] = (-96.85249956065758, -8.747697966442914)
     card: ClassVar[Card] = Card(
         name="dp-paraphrase",
+        needs=("models",),
         summary="Paraphrase by a GPT-2 tuned on entailment pairs, every token by the exponential mechanism.",
-        paper="Mattern, Weggenmann and Kerschbaum 2022 (NAACL Findings); after Meisenbacher et al. 2024",
+        paper="Mattern, Weggenmann and Kerschbaum 2022 (NAACL Findings); as in sjmeis/DPMLM 3ce9390",
         claim="epsilon per token, each draw in the whole text: n tokens cost n epsilon",
         departures=(
             "sound: the whole vocabulary, a public cap on new tokens, long texts are cut",
-            "published: only the 50 likeliest tokens, at most as many new tokens as the prompt has",
+            "published: the 50 likeliest tokens, with ties, at most as many new tokens as the prompt has",
+            "published: repeats of the prompt, every > and no-break spaces are taken out of the text",
+            "published: fails on a prompt of over half the context; the release, only if a draw gets there",
+            "published: probabilities in float64 where the release has float32",
             "plain gpt2 has not been trained to paraphrase: name a fine-tuned checkpoint",
         ),
+        version=2,
     )
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "sound": {"length": "fixed", "top_k": 0, "overlong": "cut"},
-        "published": {"length": "input", "top_k": 50, "overlong": "error"},
+        "sound": {"length": "fixed", "top_k": 0, "overlong": "cut", "clean_up": "strip"},
+        "published": {"length": "input", "top_k": 50, "overlong": "error", "clean_up": "released"},
     }
 
     def _fill_prompt(self, text: str) -> str:
         return f"{text}{self.separator}"
+
+    def _write(self, text: str, continuation: str) -> str:
+        if self.clean_up == "strip":
+            return super()._write(text, continuation)
+        prompt = self._fill_prompt(text)
+        whole = prompt + continuation  # the release cleans prompt and paraphrase as one text
+        for unwanted, instead in ((prompt, ""), (prompt.strip(), ""), ("\N{NO-BREAK SPACE}", " "), (">", "")):
+            whole = whole.replace(unwanted, instead)
+        return whole.strip()

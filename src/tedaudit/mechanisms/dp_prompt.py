@@ -3,8 +3,8 @@
 Paper:   Utpala, Hooker and Chen 2023, Findings of EMNLP.
 Claim:   epsilon per drawn token, for the whole text: n tokens cost n epsilon.
 Departs: clipping, prompt and bounds follow the re-implementation by Meisenbacher et al. 2024 that
-         the TeDA paper ran (the official code does not clip); "sound" draws at most a public number
-         of tokens, "published" at most as many as the prompt has.
+         the TeDA paper ran (the official code does not clip), sjmeis/DPMLM 3ce9390, LLMDP.py; "sound"
+         draws at most a public number of tokens, "published" at most as many as the prompt has.
 """
 
 from collections.abc import Mapping
@@ -28,17 +28,20 @@ class DPPrompt(Autoregressive):
     released_range: ClassVar[tuple[float, float]] = (-19.22705113016047, 7.48324937989716)
     card: ClassVar[Card] = Card(
         name="dp-prompt",
+        needs=("models",),
         summary="Prompted paraphrase by FLAN-T5, every token by the exponential mechanism.",
-        paper="Utpala, Hooker and Chen 2023 (Findings of EMNLP); release of Meisenbacher et al. 2024",
+        paper="Utpala, Hooker and Chen 2023 (Findings of EMNLP); as released in sjmeis/DPMLM 3ce9390",
         claim="epsilon per token, each draw in the whole text: n tokens cost n epsilon",
         departures=(
             "sound: a public cap on new tokens, the end token is a charged draw, long texts are cut",
             "published: at most as many new tokens as the prompt has, which reveals the text's length",
+            "published: a prompt of more than 512 tokens is cut at its end, so that it loses the instruction",
+            "published: probabilities in float64, not float32; white space around the text is removed",
         ),
     )
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "sound": {"length": "fixed", "top_k": 0, "overlong": "cut"},
-        "published": {"length": "input", "top_k": 0, "overlong": "cut"},
+        "published": {"length": "input", "top_k": 0, "overlong": "truncate"},
     }
 
     def __post_init__(self) -> None:

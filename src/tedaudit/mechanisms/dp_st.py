@@ -25,15 +25,16 @@ from tedaudit.inference.triples.drawing import (
     draw_triples,
     log_masses,
 )
-from tedaudit.inference.triples.extraction import Extractor, load_extractor
+from tedaudit.inference.triples.extraction import Extractor, load_extractor, name_server
 from tedaudit.inference.triples.grouping import Representative, choose_representatives
 from tedaudit.inference.triples.public import load_matching
 from tedaudit.inference.triples.table import TripleTable
 from tedaudit.inference.triples.triple import Triple
 from tedaudit.inference.triples.vectors import embed
-from tedaudit.inference.triples.writing import Prompt, decode, fit_prompt, load_writer, write_out
+from tedaudit.inference.triples.writing import load_writer
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.types import Card, Claim, Draw, Floats, ModelUse, Rewrite
+from tedaudit.mechanisms._triple_writing import TripleWriting, copy_text
+from tedaudit.types import Callee, Card, Claim, Draw, Floats, ModelUse, Rewrite
 
 Value = TypeVar("Value")
 _MOST_KNOWN = 20_000
@@ -85,6 +86,7 @@ class DPST:
     _known_triples: dict[str, Floats] = field(init=False, repr=False, compare=False, default_factory=dict)
     card: ClassVar[Card] = Card(
         name="dp-st",
+        needs=("models", "triples"),
         summary="Triples replaced with public ones (exponential mechanism), turned into text by a model.",
         paper="Meisenbacher et al. 2025; release sjmeis/DPST 4367fda",
         claim="epsilon for the whole document, split evenly over its triples",
@@ -98,6 +100,7 @@ class DPST:
             "any sentence encoder; the release's jina-embeddings-v3 would run remote code",
             "our own prompt and greedy decoding; the release gives examples in its prompt and samples",
         ),
+        version=2,
     )
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "sound": {
@@ -142,32 +145,44 @@ class DPST:
             **self._load_extractor().fingerprint(),
         }
 
+    def callee(self, candidates: int) -> Callee | None:  # noqa: ARG002 - the same for any number
+        """Name the OpenIE server, if there is one."""
+        return name_server(self.extractor)
+
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Draw all triples together and write out every distinct set of them once."""
         batch = Draws.of(draws)
         texts = batch.texts
         queries = self._build_queries(texts)
         numbers = self._draw(batch, queries)
-        rewrites = [Rewrite(text, tokens=(), units=0) for text in texts]  # unchanged if it has no slot
+        rewrites = [copy_text(text) for text in texts]  # unchanged if it has no slot
         for i in [i for i, drawn in enumerate(numbers) if OVERFLOW in drawn]:
             rewrites[i] = Rewrite("", error="overflow")
         drawable = [i for i, drawn in enumerate(numbers) if drawn and OVERFLOW not in drawn]
-        outputs = self._write([texts[i] for i in drawable], [numbers[i] for i in drawable])
-        for i, output in zip(drawable, outputs, strict=True):  # one unit: the budget of the document
-            rewrites[i] = Rewrite(output, tokens=numbers[i], units=1)
+        outputs = self._load_writing().write([texts[i] for i in drawable], [numbers[i] for i in drawable])
+        for i, output in zip(drawable, outputs, strict=True):  # one unit each: the budget of the document
+            rewrites[i] = output
         return Rewrites.of(rewrites)
 
     def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
-        """Return the log-probability of drawing these triples from each candidate; -inf if impossible."""
-        queries = self._build_queries(candidates)
+        """Return the log-probability that each candidate releases these tokens; -inf if it cannot."""
+        queries, writing = self._build_queries(candidates), self._load_writing()
         slots = [queries.slots[text] for text in candidates]
-        possible = [i for i, rows in enumerate(slots) if len(rows) == len(tokens)]
+        drawn, written = writing.split(tokens)
+        if drawn:
+            able = writing.find_able(drawn, written, candidates)
+        else:
+            able = {text for text in candidates if copy_text(text).tokens == tuple(tokens)}
+        pairs = enumerate(zip(candidates, slots, strict=True))
+        possible = [i for i, (text, rows) in pairs if text in able and len(rows) == len(drawn)]
         scores = np.full(len(candidates), -np.inf)
         scores[possible] = 0.0
-        for place, number in enumerate(tokens if possible else ()):
+        for place, number in enumerate(drawn if possible else ()):
             used, index = np.unique([slots[i][place] for i in possible], return_inverse=True)
-            table, vectors = self._load_public()[0], queries.vectors[used]
-            masses = log_masses(table, self.cluster_choice, vectors, number, epsilon / len(tokens))
+            masses = log_masses(
+                writing.table, self.cluster_choice, queries.vectors[used], number, epsilon / len(drawn),
+                overflows=self.overflow == "error",
+            )  # fmt: skip
             scores[possible] += masses[index]
         return scores
 
@@ -230,34 +245,11 @@ class DPST:
         )  # fmt: skip
         return [tuple(part.tolist()) for part in np.split(drawn, np.cumsum(counts)[:-1])]
 
-    def _write(self, texts: Sequence[str], numbers: Sequence[tuple[int, ...]]) -> list[str]:
-        """Return the drawn triples as text; a prompt shared by several draws is continued once."""
-        writer, table = self._load_writer(), self._load_public()[0]
-        bound = writer.positions
-        room = self.context if bound is None else max(1, min(self.context, bound - self.max_tokens))
-        prompts = {
-            drawn: fit_prompt(writer, self.template, [table.text(number) for number in drawn], room)
-            for drawn in dict.fromkeys(numbers)
-        }
-        limits: dict[Prompt, int] = {}
-        limit_of = self._compute_limits(writer, texts)
-        for text, drawn in zip(texts, numbers, strict=True):
-            prompt = prompts[drawn]
-            limit = limit_of[text]
-            if bound is not None:
-                limit = max(1, min(limit, bound - len(prompt)))
-            limits[prompt] = max(limits.get(prompt, 0), limit)
-        tokens = write_out(writer, limits)
-        return [
-            decode(writer, tokens[prompts[drawn]][: limit_of[text]])
-            for text, drawn in zip(texts, numbers, strict=True)
-        ]
-
-    def _compute_limits(self, writer: Checkpoint, texts: Sequence[str]) -> dict[str, int]:
-        """Return how many tokens each rewrite may have; with length "input" as many as the private text."""
-        if self.length == "fixed":
-            return dict.fromkeys(texts, self.max_tokens)
-        return {text: max(1, len(writer.tokenizer(text)["input_ids"])) for text in dict.fromkeys(texts)}
+    def _load_writing(self) -> TripleWriting:
+        return TripleWriting(
+            self._load_writer(), self._load_public()[0], self.template, self.context, self.max_tokens,
+            self.length == "input",
+        )  # fmt: skip
 
     def _load_writer(self) -> Checkpoint:
         return load_writer(self.model, self.revision, self.device, self.dtype)

@@ -16,7 +16,7 @@ from tedaudit.errors import ContractError, InfrastructureError, PluginError, Spe
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.registry import import_object
 from tedaudit.retries import retry
-from tedaudit.types import Card, Claim, Draw, Rewrite, Unit
+from tedaudit.types import Callee, Card, Claim, Draw, Rewrite, Unit
 
 _SEEDS = frozenset({"seed", "draw_key"})
 _EXTRAS = _SEEDS | {"epsilon"}
@@ -102,6 +102,10 @@ class Function:
         own = copy(self)
         object.__setattr__(own, "_is_adversary", True)
         return own
+
+    def callee(self, candidates: int) -> Callee:  # noqa: ARG002 - the same for any number of candidates
+        """Name the function: one call per rewrite, or one text if it takes lists."""
+        return Callee(f"the function '{_get_name(self._call)}'", "texts to" if self.batch else "calls of")
 
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Return the function's outputs; an exception becomes a failed rewrite with its type as the code."""

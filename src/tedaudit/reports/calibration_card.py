@@ -14,6 +14,7 @@ import yaml
 from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.plans.candidates import SAMPLING
 from tedaudit.reports.chart import plan_words
+from tedaudit.reports.headline import headlines
 from tedaudit.reports.plugin_cards import describe_plugins
 from tedaudit.reports.redaction import (
     IDENTIFIER,
@@ -24,7 +25,7 @@ from tedaudit.reports.redaction import (
     rename_plans,
 )
 from tedaudit.results.findings import AuditResult, Finding, claim_figures
-from tedaudit.results.verdict import any_violation, headline
+from tedaudit.results.verdict import any_violation
 from tedaudit.version import __version__
 
 FORMAT = 1
@@ -35,8 +36,8 @@ SAYS = (
         "statement is wrong with probability at most the error given with it."
     ),
     (
-        "A bound above the claim's total refutes the claim. Verdicts share the error among all claims that "
-        "the run tested."
+        "A claim is violated if guesses were right more often than its total allows. All tests and looks of "
+        "the run share one error."
     ),
 )
 SAYS_NOT = (
@@ -80,6 +81,7 @@ def _build_card(
     result: AuditResult, manifest: Mapping[str, Any], name: str, spec: Mapping[str, Any]
 ) -> dict[str, Any]:
     findings = [finding for finding in result if finding.label == name]
+    own = replace(result, findings=tuple(findings))
     corpus, machine = manifest["corpus"], manifest.get("machine", {})
     plugin = describe_plugins(spec)["mechanisms"][0]
     return {
@@ -90,13 +92,14 @@ def _build_card(
         "claims": _describe_claims(findings),
         "results": [_describe_finding(finding) for finding in findings],
         "violated": any_violation(finding.verdict for finding in findings),
-        "headline": headline(finding.verdict for finding in findings),
+        "headline": " ".join(headline.text for headline in headlines(own)),
+        "judged_claims": [claim.to_dict() for claim in own.claims],
         "models": _select_models(result, name),
         "settings": {
             "corpus": {key: corpus[key] for key in ("name", "texts", "fingerprint")},
             "plans": [_describe_plan(plan, manifest) for plan in dict.fromkeys(f.plan for f in findings)],
             "alpha": result.alpha, "errors": sorted({finding.bound.error for finding in findings}),
-            "claims_tested": sum(finding.claim is not None for finding in result),
+            "tests": sum(finding.verdict.has_claim for finding in result), "look": result.family.look.number,
             "seed": manifest["spec"].get("seed"), "encoder": spec["encoder"],
         },
         "run": {"written": manifest.get("written", ""), "versions": machine.get("versions", {}),

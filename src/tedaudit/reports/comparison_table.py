@@ -53,7 +53,14 @@ def format_cells(comparison: Comparison, compared: Compared) -> tuple[str, ...]:
 
 
 def _format_span(span: Span, digits: int) -> str:
-    low, high = (f"{end:+.{digits}f}" if math.isfinite(end) else f"{end:+}" for end in (span.low, span.high))
+    """Return a difference with its ends; without an end it has no value that can be told either."""
+    low, high = f"{span.low:+.{digits}f}", f"{span.high:+.{digits}f}"
+    if math.isinf(span.low) and math.isinf(span.high):
+        return "cannot be told"
+    if math.isinf(span.high):
+        return f"at least {low}"
+    if math.isinf(span.low):
+        return f"at most {high}"
     return f"{span.value:+.{digits}f} ({low} to {high})"
 
 
@@ -72,18 +79,23 @@ def explain_comparison(compared: Compared) -> str:
     paired = (
         "On one plan both sides had the same trials: p is McNemar's exact test on the trials that only one "
         "of them got right, and the interval of the difference of success rates combines the Clopper-Pearson "
-        "intervals of their number and of their share. The difference of epsilon is taken at the success "
-        "rates, with half a trial added to right and to wrong; its interval is a paired bootstrap over "
-        "trials, and approximate. "
+        "intervals of their number and of their share. The interval of the difference of epsilon combines "
+        "the Clopper-Pearson intervals of both sides with that one. "
     )
     foreign = "A difference between runs on different texts also reflects the texts. "
     separate = "On different plans the exact intervals of both sides are combined, and there is no p. "
+    endless = (
+        "An attack that was never wrong sets no upper limit to its epsilon, so that a difference is "
+        "'at least' or 'at most' a number; if neither side was ever wrong it cannot be told. "
+    )
     return (
-        "A difference is the second minus the first. "
+        "A difference is the second minus the first; that of epsilon is taken at the success rates, with "
+        "half a trial added to right and to wrong. "
         + (paired if any(comparison.counts is not None for comparison in compared.comparisons) else "")
         + (separate if any(comparison.counts is None for comparison in compared.comparisons) else "")
+        + (endless if any(comparison.eps_emp.endless for comparison in compared.comparisons) else "")
         + (foreign if len(compared.corpora) > 1 else "")
-        + f"An exact interval is wrong with probability at most {compared.alpha:g}, and so {answers} "
+        + f"An interval is wrong with probability at most {compared.alpha:g}, and so {answers} "
         "under 'differs', together (Bonferroni). A difference describes the success of these attacks: "
         "that one mechanism leaks less to them does not prove privacy."
     )

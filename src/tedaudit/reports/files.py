@@ -4,14 +4,15 @@ import json
 
 import polars as pl
 
-from tedaudit.reports.markdown import markdown_list
+from tedaudit.reports.headline import headlines
+from tedaudit.reports.markdown import markdown_list, markdown_text
 from tedaudit.reports.models import models_section
 from tedaudit.reports.page import write_page
 from tedaudit.reports.redaction import redact_result
-from tedaudit.reports.table import explain_table, markdown_tables, post_processing_table
+from tedaudit.reports.summary import describe_claims, describe_error
+from tedaudit.reports.table import claims_table, explain_table, markdown_tables, post_processing_table
 from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.results.findings import AuditResult
-from tedaudit.results.verdict import headline
 from tedaudit.store.files import write_atomically, write_frame
 
 
@@ -41,12 +42,12 @@ def write_reports(
 
 def markdown(result: AuditResult) -> str:
     """Return the report as Markdown."""
-    decided = headline(finding.verdict for finding in result)
     notes = markdown_list(result.notes)
     effect = post_processing_table(result)
     body = (
-        f"{decided} The largest lower bound found is {result.eps_emp:.2f}.\n\n"
-        f"{explain_table(result.findings)}\n\n{markdown_tables(result)}{effect}"
+        f"{markdown_list([headline.text for headline in headlines(result)])}\n\n"
+        f"{markdown_text(' '.join([*describe_claims(result), describe_error(result)]))}\n\n"
+        f"{explain_table(result.findings)}\n\n{claims_table(result)}{markdown_tables(result)}{effect}"
     )
     if not result.findings:
         body = "No attack has finished a block yet: there is nothing to estimate from."

@@ -9,6 +9,7 @@ import hashlib
 import importlib.util
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,12 @@ from typing import Any
 import yaml
 
 from tedaudit.reports.chart import chart_finding, chart_plans
+from tedaudit.reports.headline import headlines
 from tedaudit.reports.plugin_cards import describe_plugins
 from tedaudit.reports.redaction import redact_spec, rename_plans, safe_json
 from tedaudit.reports.sample import Sample, take_sample
-from tedaudit.reports.summary import headline, paragraphs, tiles
-from tedaudit.reports.table import HEADINGS, RIGHT, explain_table
+from tedaudit.reports.summary import paragraphs, tiles
+from tedaudit.reports.table import CLAIM_HEADINGS, HEADINGS, RIGHT, explain_table, format_claims
 from tedaudit.reports.utility import Utility, redact_utility
 from tedaudit.results.findings import AuditResult
 from tedaudit.store.files import write_atomically
@@ -60,11 +62,13 @@ def page_data(
     return {
         "name": result.name, "written": manifest.get("written", ""), "version": __version__,
         "folder": "RUN" if redact else str(result.folder), "redacted": redact,
-        "headline": headline(result), "violated": result.violated, "tiles": tiles(result),
+        "headlines": [asdict(headline) for headline in headlines(result)], "tiles": tiles(result),
         "paragraphs": paragraphs(result, manifest), "notes": list(result.notes),
         "reading": explain_table(result.findings) if result.findings else "",
         "plans": chart_plans(result, manifest),
         "headings": HEADINGS, "right": sorted(RIGHT),
+        "claims": {"headings": CLAIM_HEADINGS, "rows": format_claims(result),
+                   "violated": [claim.verdict.is_violation for claim in result.claims]},
         "findings": [chart_finding(finding) for finding in result],
         "sample": {
             "texts": sample.texts, "trials": sample.trials, "of": sample.of,

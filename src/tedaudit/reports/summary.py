@@ -4,55 +4,47 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tedaudit.reports.table import format_number
-from tedaudit.results import verdict
 from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.verdict import Verdict, count_decisions, explain_decision
 
 _NONE = 0.005  # a bound that is printed as 0.00
 
 
-def headline(result: AuditResult) -> str:
-    """Return the outcome in one sentence."""
-    if not result.findings:
-        return "No attack has finished a block yet: there is nothing to estimate from."
-    return verdict.headline(finding.verdict for finding in result)
-
-
 def paragraphs(result: AuditResult, manifest: Mapping[str, Any]) -> list[str]:
-    """Return what was audited, the largest bound, what it means, and the verdicts."""
+    """Return what was audited, the largest bound, what it means, and the verdicts on claims."""
     if not result.findings:
         return []
-    opening = [
-        _describe_audit(result, manifest),
-        _describe_largest(max(result, key=lambda finding: finding.bound.lower)),
-    ]
-    return [*opening, *_describe_verdicts(result.findings), *_name_quiet(result)]
+    return [_describe_audit(result, manifest), *_describe_largest(result), *describe_claims(result)]
 
 
 def tiles(result: AuditResult) -> list[dict[str, str]]:
     """Return the few numbers shown large at the top."""
-    if not result.findings:
+    worst = result.largest
+    if worst is None:
         return []
-    claims = [finding for finding in result if finding.claim is not None]
-    broken = sum(finding.verdict.is_violation for finding in claims)
-    worst = max(result, key=lambda finding: finding.bound.lower)
-    trials = sum(finding.bound.trials for finding in result)
+    claims = [claim.verdict for claim in result.claims]
+    broken = sum(verdict.is_violation for verdict in claims)
+    most = max(result, key=lambda finding: finding.bound.success)
     return [
-        {"value": f"{worst.bound.lower:.2f}", "name": "largest eps_emp", "remark": _describe_setting(worst)},
+        {
+            "value": f"{most.bound.success:.0%}",
+            "name": "sources named",
+            "remark": f"at most, by {_describe_setting(most)}; guessing: {1 / most.bound.candidates:.2g}",
+        },
+        {
+            "value": f"{worst.joint.lower:.2f}",
+            "name": "largest eps_emp",
+            "remark": f"of {worst.joint.ceiling:.2f} at most; error {result.alpha / 2:g} for all rows",
+        },
         {
             "value": f"{broken} of {len(claims)}",
             "name": "claims violated",
-            "remark": "one claim per mechanism, epsilon, attack and plan",
+            "remark": _join_decisions(claims) or "nothing is claimed",
         },
         {
-            "value": f"{worst.bound.ceiling:.2f}",
-            "name": "ceiling",
-            "remark": "the most these trials can show",
-        },
-        {
-            "value": f"{trials:,}",
+            "value": f"{sum(finding.bound.trials for finding in result):,}",
             "name": "trials",
-            "remark": f"error of a bound at most {worst.bound.error:g}",
+            "remark": "over all mechanisms, epsilons, attacks and plans",
         },
     ]
 
@@ -73,20 +65,33 @@ def _describe_audit(result: AuditResult, manifest: Mapping[str, Any]) -> str:
     )
 
 
-def _describe_largest(worst: Finding) -> str:
-    bound = worst.bound
+def _describe_largest(result: AuditResult) -> list[str]:
+    """Return what the largest bound says, at the error of all rows; nothing if this look is not counted."""
+    worst = result.largest
+    if worst is None or not result.family.look.noted:
+        return []
+    bound = worst.joint
     if bound.lower < _NONE:
-        return "No attack did provably better than chance: every bound is 0. This does not prove privacy."
+        return ["No attack did provably better than chance. This does not prove privacy."]
     text = (
-        f"The largest bound is eps_emp = {bound.lower:.2f}, for {_describe_setting(worst)}: the attack was "
-        f"right in {bound.success:.1%} of trials, and blind guessing is right 1 time in "
-        f"{bound.candidates:,}. So for some pair of texts, some outputs are at least "
-        f"{_format_factor(bound.lower)} times likelier from one text than from the other; "
-        f"this is wrong with probability at most {bound.error:g}."
+        f"The largest bound is eps_emp = {bound.lower:.2f}, for {_describe_setting(worst)}: so for some pair "
+        f"of texts, some outputs are at least {_format_factor(bound.lower)} times likelier from one text "
+        f"than from the other. Chosen among {len(result.findings):,} rows, this is wrong with probability at "
+        f"most {result.alpha / 2:g} for all rows and looks together; the table gives each row's own bound."
     )
     if math.isclose(bound.lower, bound.ceiling, abs_tol=_NONE):
         text += " This is the ceiling: more trials or more candidates could show a larger loss."
-    return text
+    return [text]
+
+
+def describe_error(result: AuditResult) -> str:
+    """Return the largest bound with the error of all rows; nothing if this look is not counted."""
+    if not result.family.look.noted:
+        return ""
+    return (
+        f"The largest lower bound found is {result.eps_emp:.2f}, with an error of at most "
+        f"{result.alpha / 2:g} for all rows and looks together."
+    )
 
 
 def _format_factor(epsilon: float) -> str:
@@ -94,40 +99,34 @@ def _format_factor(epsilon: float) -> str:
     return f"{factor:,.0f}" if factor >= 10 else f"{factor:.1f}"
 
 
-def _describe_verdicts(findings: Sequence[Finding]) -> list[str]:
-    claims = [finding for finding in findings if finding.claim is not None]
-    broken = [finding for finding in claims if finding.verdict.is_violation]
+def describe_claims(result: AuditResult) -> list[str]:
+    """Return what was decided on the claims, each counted once whatever the number of its tests."""
+    claims = result.claims
     if not claims:
-        return []
-    if not broken:
-        none = f"None of the {len(claims)} claims tested was refuted."
-        return [f"{none} What stands has survived these attacks; a stronger one may still refute it."]
+        return ["Nothing was claimed, so no claim was tested."]
+    counted = _join_decisions([claim.verdict for claim in claims])
+    text = [f"{_count(len(claims), 'claim')}: {counted}."]
+    broken = [claim for claim in claims if claim.verdict.is_violation]
     worst: dict[str, Finding] = {}
-    for finding in sorted(broken, key=lambda f: f.bound.lower - _get_total(f), reverse=True):
-        worst.setdefault(finding.label, finding)
-    named = "; ".join(
-        f"{_describe_setting(f)} claims {f.claim} and leaks at least {format_number(f.bound.lower)}"
-        for f in list(worst.values())[:4]
-    )
-    more = f"; and {len(worst) - 4} more mechanisms in the table" if len(worst) > 4 else ""
-    return [
-        f"{len(broken)} of {len(claims)} claims tested are violated. The worst by mechanism: {named}{more}."
+    for claim in sorted(broken, key=lambda c: c.witness.joint.lower - _get_total(c.witness), reverse=True):
+        worst.setdefault(claim.witness.label, claim.witness)
+    text += [
+        f"{_describe_setting(finding)} claims {finding.claim}: {finding.verdict.reason}."
+        for finding in list(worst.values())[:4]
     ]
+    if len(worst) > 4:
+        text.append(f"{len(worst) - 4} more mechanisms in the table violate a claim.")
+    explained = dict.fromkeys(c.verdict.decision for c in claims if not c.verdict.is_violation)
+    text += [explain_decision(decision) for decision in explained]
+    return [" ".join(text)]
+
+
+def _join_decisions(verdicts: Sequence[Verdict]) -> str:
+    return ", ".join(f"{number} {name}" for name, number in count_decisions(verdicts).items())
 
 
 def _get_total(finding: Finding) -> float:
     return 0.0 if finding.claim is None else finding.claim.total
-
-
-def _name_quiet(result: AuditResult) -> list[str]:
-    """Name the mechanisms for which no leak was shown at any epsilon."""
-    best: dict[str, float] = {}
-    for finding in result:
-        best[finding.label] = max(best.get(finding.label, 0.0), finding.bound.lower)
-    quiet = [label for label, lower in best.items() if lower < _NONE]
-    if not quiet or len(quiet) == len(best):
-        return []
-    return [f"No leak was found for {_join_names(quiet)} at any epsilon; another attack may find one."]
 
 
 def _describe_setting(finding: Finding) -> str:

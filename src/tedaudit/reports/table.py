@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 HEADINGS = (
     "mechanism", "epsilon", "claim", "attack", "right / trials", "attainable", "eps_emp", "interval",
-    "ceiling", "cosine", "copied", "empty", "names first", "own rewrites", "unusable", "failed", "verdict",
+    "ceiling", "cosine", "copied", "empty", "names first", "own rewrites", "unusable", "failed",
+    "adjusted p", "verdict",
 )  # fmt: skip
 RIGHT = set(HEADINGS) - {"mechanism", "claim", "attack", "interval", "verdict"}
 
@@ -38,6 +39,7 @@ def format_cells(finding: Finding) -> tuple[str, ...]:
         f"{finding.measures.own_rewrites:,}" if finding.measures.own_rewrites else "",
         f"{finding.counts.unusable:,}",
         f"{finding.counts.failed:,}",
+        "" if finding.verdict.adjusted_p is None else f"{finding.verdict.adjusted_p:.2g}",
         finding.verdict.name,
     )
 
@@ -77,8 +79,8 @@ def explain_table(findings: Sequence[Finding]) -> str:
     return (
         "eps_emp is a lower bound on the true epsilon between two texts, wrong with probability at most "
         f"{levels} per row. The interval (point, upper end) is of this attack's success: no attack proves "
-        "privacy. The ceiling is what eps_emp would be had every guess been right. A verdict shares that "
-        "error among all claims tested."
+        "privacy. The ceiling is what eps_emp would be had every guess been right. A claim is violated if an "
+        "adjusted p, which counts all tests and looks of the run, is at most the run's error."
     )
 
 
@@ -117,6 +119,26 @@ def post_processing_table(result: AuditResult) -> str:
     ]  # fmt: skip
     title = "Post-processing effect: eps_emp on the latent less that on the text"
     return f"\n\n### {title}\n\n" + markdown_table(("plan", "mechanism", "epsilon", *figures), lines)
+
+
+CLAIM_HEADINGS = ("mechanism", "epsilon", "claim", "tests", "why", "verdict")
+
+
+def format_claims(result: AuditResult) -> list[tuple[str, ...]]:
+    """Return one row of text for each claim: what was decided by all its tests together, and why."""
+    return [
+        (
+            claim.witness.label, claim.witness.epsilon.label, str(claim.witness.claim), str(claim.tests),
+            claim.verdict.reason, claim.verdict.name,
+        )
+        for claim in result.claims
+    ]  # fmt: skip
+
+
+def claims_table(result: AuditResult) -> str:
+    """Return the verdicts on all claims as Markdown; empty if nothing is claimed."""
+    rows = format_claims(result)
+    return f"### Claims\n\n{markdown_table(CLAIM_HEADINGS, rows)}\n\n" if rows else ""
 
 
 def markdown_tables(result: AuditResult) -> str:

@@ -12,17 +12,16 @@ from typing import Any
 
 from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.estimators import clopper_pearson, confidence_sequence
-from tedaudit.estimators.bound import check_alpha
+from tedaudit.estimators.bound import Interval, check_alpha
 from tedaudit.estimators.paired import (
     PairedCounts,
-    epsilon_bootstrap,
     mcnemar,
     paired_counts,
     paired_interval,
     rank_agreement,
     separate_intervals,
-    smoothed_success,
 )
+from tedaudit.estimators.paired_epsilon import paired_epsilon_interval, smoothed_success
 from tedaudit.nominal import NO_EPSILON, Nominal, distinct_epsilons
 from tedaudit.results.lineups import (
     Axis,
@@ -34,10 +33,7 @@ from tedaudit.results.lineups import (
     open_runs,
     put_first,
 )
-from tedaudit.seeding import derive, uniforms
 from tedaudit.store.directory import RunDirectory
-
-_DRAWS = 4000  # of the bootstrap: at alpha = 0.01 an end is the 20th from outside
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +48,11 @@ class Span:
     def excludes_zero(self) -> bool:
         """Whether the sides differ by this interval."""
         return self.low > 0 or self.high < 0
+
+    @property
+    def endless(self) -> bool:
+        """Whether an end is infinite: that side was never wrong."""
+        return math.isinf(self.low) or math.isinf(self.high)
 
     def to_dict(self) -> dict[str, float | None]:
         """Return the numbers safe for JSON; an infinite one is None."""
@@ -197,24 +198,24 @@ def _compare_sides(group: LineUp, first: Side, second: Side, alpha: float) -> Co
     trials = min(map(len, outcomes))
     counts = paired_counts(outcomes[0][:trials], outcomes[1][:trials])
     any_time = first.any_time or second.any_time
-    ends = paired_interval(counts, alpha, confidence_sequence if any_time else clopper_pearson)
+    interval = confidence_sequence if any_time else clopper_pearson
+    ends = paired_interval(counts, alpha, interval)
     success = Span((counts.second_only - counts.first_only) / trials, *ends)
-    eps_emp = _compare_epsilons(counts, first, second, alpha)
+    eps_emp = _compare_epsilons(counts, (first, second), alpha, interval)
     p = mcnemar(counts, any_time=any_time)
     return Comparison(group.plan, group.epsilon, first, second, counts, "", success, eps_emp, p)
 
 
-def _compare_epsilons(counts: PairedCounts, first: Side, second: Side, alpha: float) -> Span:
+def _compare_epsilons(
+    counts: PairedCounts, sides: tuple[Side, Side], alpha: float, interval: Interval
+) -> Span:
     """Return the difference of epsilons on the trials that both have."""
-    rights = (counts.both + counts.first_only, counts.both + counts.second_only)
-    value = _point(second, rights[1], counts.trials) - _point(first, rights[0], counts.trials)
-    if first.any_time or second.any_time:  # a bootstrap knows nothing of other looks
-        ranges = [confidence_sequence(right, counts.trials, alpha / 2) for right in rights]
-        return Span(value, *_epsilon_ends(first, second, ranges))
-    names = [(s.run.name, s.finding.plan, s.finding.label, s.finding.epsilon.name, s.finding.attack)
-             for s in (first, second)]  # fmt: skip
-    coins = uniforms([derive(0, "compare", *names[0], *names[1])], 3 * _DRAWS)[0].reshape(_DRAWS, 3)
-    return Span(value, *epsilon_bootstrap(counts, (first.scale, second.scale), alpha, coins))
+    first, second = sides
+    value = _point(second, counts.both + counts.second_only, counts.trials) - _point(
+        first, counts.both + counts.first_only, counts.trials
+    )
+    scales = (first.scale, second.scale)
+    return Span(value, *paired_epsilon_interval(counts, scales, alpha, interval))
 
 
 def _compare_separately(first: Side, second: Side, alpha: float) -> tuple[Span | None, Span]:

@@ -51,11 +51,12 @@ class _Comparison:
 
 def note_contradictions(findings: Sequence[Finding]) -> Iterator[str]:
     """Yield what the likelihoods of a run cannot explain."""
-    likelihoods = [finding for finding in findings if finding.score == _LIKELIHOOD]
-    settings = [finding.setting for finding in likelihoods if finding.complete]
+    trials = {f.plan: max(g.planned for g in findings if g.plan == f.plan) for f in findings}
+    whole = [f for f in findings if f.complete and f.planned == trials[f.plan]]  # not on fresh trials alone
+    settings = [finding.setting for finding in whole if finding.score == _LIKELIHOOD]
     compared = [
         comparison
-        for finding in findings
+        for finding in whole
         if settings.count(finding.setting) == 1 and (comparison := _compare(finding)) is not None
     ]
     for comparison in compared:
@@ -64,16 +65,16 @@ def note_contradictions(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _compare(finding: Finding) -> _Comparison | None:
-    """Return the comparison; None if there are no likelihoods, or trials are missing or have several guesses.
+    """Return the comparison; None if there are no likelihoods, no answers or several guesses per trial.
 
-    A trial in which a likelihood attack had no answer has a posterior of 1 / k, and is left out.
+    A trial in which a likelihood attack had no answer counts as 1 in what is attainable, and is left out.
     """
-    attainable, counts, k = finding.measures.attainable, finding.counts, finding.bound.candidates
-    fair = finding.complete and finding.one_guess_per_trial
-    if attainable is None or not 0 <= attainable <= 1 or not fair or not counts.answered:
+    attainable, counts = finding.measures.attainable, finding.counts
+    answered = counts.guesses if counts.answered is None else sum(counts.answered)
+    if attainable is None or not 0 <= attainable <= 1 or not finding.one_guess_per_trial or not answered:
         return None
-    silent = counts.guesses - counts.answered if finding.score == _LIKELIHOOD else 0
+    silent = counts.guesses - answered if finding.score == _LIKELIHOOD else 0
     trials = counts.guesses - silent
-    promised = min(1.0, max(0.0, (attainable * counts.guesses - silent / k) / trials))
+    promised = min(1.0, max(0.0, (attainable * counts.guesses - silent) / trials))
     tails = success_tails(promised, trials, finding.bound.correct)
     return _Comparison(finding, trials, promised, *tails)

@@ -2,7 +2,7 @@
 
 import math
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,9 @@ from typing import Any
 from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators import Bound, Counts
 from tedaudit.nominal import Nominal
+from tedaudit.results.family import Family, Row, judge_gate
 from tedaudit.results.measures import Measures
-from tedaudit.results.verdict import Verdict, any_violation
+from tedaudit.results.verdict import Verdict, any_violation, strongest
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
@@ -30,10 +31,18 @@ class Finding:
     counts: Counts
     planned: int
     bound: Bound
+    joint: Bound  # with the error that makes the largest of all rows hold
     verdict: Verdict
     score: str = ""  # what the attack's scores are, as its card says
     plan_base: str = ""  # the plan as it is called for mechanisms of any kind
     measures: Measures = field(default_factory=Measures)
+    unfit: str = ""  # why nothing may be concluded from its guesses
+    row: Row | None = field(default=None, repr=False)  # as its test sees it, to judge it again
+
+    @property
+    def leaks(self) -> bool:
+        """Whether the attack did better than blind guessing, at the error that all rows share."""
+        return not self.unfit and self.joint.lower > 0
 
     @property
     def strength(self) -> float | None:
@@ -75,8 +84,9 @@ class Finding:
             **asdict(self.measures),
             "strength": self.strength,
             "saturated": self.saturated,
-            "verdict": self.verdict.name,
-            "reason": self.verdict.reason,
+            "joint_lower": self.joint.lower,
+            "joint_ceiling": self.joint.ceiling,
+            **self.verdict.to_dict(),
         }
 
 
@@ -87,6 +97,29 @@ def claim_figures(claim: Claim) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedClaim:
+    """What was decided on one claim, by all attacks and plans together, and the finding that decided it."""
+
+    witness: Finding
+    tests: int
+
+    @property
+    def verdict(self) -> Verdict:
+        """The decision."""
+        return self.witness.verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the claim with its verdict, safe for JSON."""
+        finding = self.witness
+        return {
+            "mechanism": finding.label, "epsilon": finding.epsilon.json,
+            "claim": None if finding.claim is None else claim_figures(finding.claim),
+            **self.verdict.to_dict(), "tests": self.tests,
+            "witness": {"plan": finding.plan, "attack": finding.attack},
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
 class AuditResult:
     """All findings of a run, in order of plan, mechanism, epsilon and attack."""
 
@@ -94,7 +127,7 @@ class AuditResult:
     run: RunDirectory
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
-    alpha: float
+    family: Family
     models: tuple[Mapping[str, str], ...] = ()
     """The checkpoints behind the results: who uses which, with its checksum."""
     keeper: object = field(default=None, repr=False, compare=False)
@@ -109,14 +142,39 @@ class AuditResult:
         return self.run.root
 
     @property
+    def alpha(self) -> float:
+        """Twice the one-sided error of a bound, and of all verdicts together."""
+        return self.family.alpha
+
+    @property
     def violated(self) -> bool:
-        """Whether any claim is refuted, at an error of alpha / 2 for all of them together."""
+        """Whether any claim is refuted, at an error of alpha / 2 for all of them and all looks together."""
         return any_violation(finding.verdict for finding in self.findings)
 
     @property
+    def largest(self) -> Finding | None:
+        """The finding with the largest lower bound at the error that all rows share."""
+        fit = [finding for finding in self.findings if not finding.unfit]
+        return max(fit, key=lambda finding: finding.joint.lower, default=None)
+
+    @property
     def eps_emp(self) -> float:
-        """The largest lower bound among all findings."""
-        return max((finding.bound.lower for finding in self.findings), default=0.0)
+        """The largest lower bound, at an error of alpha / 2 for all rows and all looks together."""
+        return 0.0 if self.largest is None else self.largest.joint.lower
+
+    @property
+    def claims(self) -> tuple[JudgedClaim, ...]:
+        """The verdict on every claim: one for each mechanism and epsilon, however many attacks tested it."""
+        tests: dict[tuple[str, Nominal], list[Finding]] = {}
+        for finding in self.findings:
+            if finding.claim is not None:
+                tests.setdefault((finding.label, finding.epsilon), []).append(finding)
+        return tuple(JudgedClaim(_find_witness(rows), len(rows)) for rows in tests.values())
+
+    def judge_limit(self, limit: float) -> list[Verdict]:
+        """Return, for each finding, whether its bound at the shared error is above a limit."""
+        rows = [finding.row for finding in self.findings if finding.row is not None]
+        return judge_gate(rows, self.family.row_error, limit)
 
     def guesses(self, finding: Finding) -> GuessTable:
         """Return the table of guesses behind a finding."""
@@ -142,11 +200,19 @@ class AuditResult:
             "alpha": self.alpha,
             "violated": self.violated,
             "eps_emp": self.eps_emp,
+            "error": self.alpha / 2,
+            "look": self.family.look.number,
+            "claims": [claim.to_dict() for claim in self.claims],
             "models": [dict(model) for model in self.models],
             "notes": list(self.notes),
             "findings": [finding.to_dict() for finding in self.findings],
             "post_processing": post_processing(self),
         }
+
+
+def _find_witness(findings: Sequence[Finding]) -> Finding:
+    deciding = strongest(finding.verdict for finding in findings)
+    return next(finding for finding in findings if finding.verdict is deciding)
 
 
 def post_processing(result: AuditResult) -> list[dict[str, Any]]:

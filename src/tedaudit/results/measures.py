@@ -49,16 +49,18 @@ class Measures:
         return self.attainable is not None and min(success, self.attainable) >= _CEILING
 
 
-def mean_posterior(log_likelihoods: Array, k: int) -> float | None:
+def mean_posterior(log_likelihoods: Array, k: int, usable: Array | None = None) -> float | None:
     """Return how probable the best candidate is on average, given its output and a uniform secret.
 
     No attack can be expected to be right more often on these trials. None if not all scores are kept.
+    A row without a likelihood, such as a failed rewrite, may name its source: it counts as 1.
     """
     if log_likelihoods.ndim != 2 or log_likelihoods.shape[1] != k:
         return None
     scores = np.asarray(log_likelihoods, dtype=np.float64)
     odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return float((1 / odds.sum(axis=1)).mean())
+    best = 1 / odds.sum(axis=1)
+    return float((best if usable is None else np.where(usable, best, 1.0)).mean())
 
 
 def mean_cosine(table: GuessTable, plan: Plan, k: int) -> float | None:
@@ -90,7 +92,8 @@ def released_shares(run: RunDirectory) -> Iterator[tuple[tuple[str, Nominal], Sh
 def attack_measures(table: GuessTable, score: str, plan: Plan, k: int) -> dict[str, Any]:
     """Return what a table of guesses tells beside its counts, by what its scores are."""
     if score == "log-likelihood":
-        return {"attainable": mean_posterior(table.read(["scores"])["scores"], k)}
+        columns = table.read(["scores", "usable"])
+        return {"attainable": mean_posterior(columns["scores"], k, columns["usable"])}
     if score in _COSINES:
         return {score: mean_cosine(table, plan, k)}
     return {"first": first_place(table)} if score == "ordered answers" else {}

@@ -1,22 +1,22 @@
 """Reads the findings of a run from its tables alone; no model and no plug-in is loaded."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from tedaudit.estimators import Bound, Counts, Estimator, find_estimator
+from tedaudit.estimators import find_estimator
 from tedaudit.nominal import Nominal
 from tedaudit.results.contradictions import note_contradictions
+from tedaudit.results.family import Family, Row
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.measures import Measures, Shares, attack_measures, best_cosine, released_shares
 from tedaudit.results.run_notes import note_practice, note_repeats
-from tedaudit.results.verdict import Family, judge_claim
+from tedaudit.results.verdict import Verdict
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.formats import score_of
 from tedaudit.store.guesses import GuessTable
+from tedaudit.store.looks import find_look
 from tedaudit.types import Claim, Plan
-
-_MOST_DELTA = 1 - 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +24,12 @@ class _CountedTable:
     """A table of guesses, counted."""
 
     about: Mapping[str, Any]
-    estimator: Estimator
-    counts: Counts
+    row: Row
     planned: int
     looked_before: bool
     score: str
     plan_base: str
     measured: Mapping[str, Any]  # what the attack tells beside its counts
-
-    @property
-    def claim(self) -> Claim | None:
-        """What the mechanism promises."""
-        return None if self.about["claim"] is None else Claim(**self.about["claim"])
 
     @property
     def epsilon(self) -> Nominal:
@@ -47,40 +41,37 @@ class _CountedTable:
         """The outputs that were attacked: plan, mechanism and epsilon."""
         return self.about["plan"], self.about["label"], self.epsilon
 
-    def bound(self, alpha: float, delta: float) -> Bound:
-        """Return the bound; one that holds at every look if trials are missing or were added after one."""
-        early = self.counts.trials < self.planned or self.looked_before
-        return self.estimator.bound(self.counts, alpha, delta, any_time=early)
-
 
 def read_result(run: RunDirectory, alpha: float | None = None, delta: float | None = None) -> AuditResult:
     """Return the findings of a run.
 
     A run that is not finished, or was extended after its results had been seen, gets the bound
-    that is valid at every look. Verdicts share alpha among all claims under test.
+    that is valid at every look. Verdicts share alpha / 2 among all tests and looks.
     """
     manifest = run.manifest()
     alpha = manifest["spec"].get("alpha", 0.01) if alpha is None else alpha
     if delta is None:
         delta = manifest["spec"].get("delta")
-    tables = [table for table in _count_tables(run, manifest) if table.counts.trials]
-    family = Family(alpha, sum(table.claim is not None for table in tables))
+    tables = [table for table in _count_tables(run, manifest, delta) if table.row.counts.trials]
+    family = Family(alpha, tuple(table.row for table in tables), find_look(run))
     shares = dict(released_shares(run)) if tables else {}
     shared: dict[tuple[str, str, Nominal], dict[str, Any]] = {}
     for table in tables:  # some of what an attack tells belongs to the outputs, whatever the attack
         shared.setdefault(table.setting, {}).update(table.measured)
     findings = tuple(
-        replace(_judge(table, alpha, delta, family), measures=_measure(table, shared[table.setting], shares))
-        for table in tables
+        _describe(table, family, verdict, _measure(table, shared[table.setting], shares))
+        for table, verdict in zip(tables, family.judge(), strict=True)
     )
     notes = [*manifest["corpus"]["notes"], *_plan_notes(manifest), *manifest.get("format_notes", [])]
     notes += [*note_repeats(manifest), *note_practice(table.about for table in tables)]
     notes += note_contradictions(findings)
     notes += _remarks(findings, extended=any(table.looked_before for table in tables))
-    return AuditResult(manifest["name"], run, findings, tuple(notes), alpha, tuple(manifest["models"]))
+    return AuditResult(manifest["name"], run, findings, tuple(notes), family, tuple(manifest["models"]))
 
 
-def _count_tables(run: RunDirectory, manifest: Mapping[str, Any]) -> Iterator[_CountedTable]:
+def _count_tables(
+    run: RunDirectory, manifest: Mapping[str, Any], delta: float | None
+) -> Iterator[_CountedTable]:
     plans: dict[str, Plan | None] = {}
     for folder in run.guess_folders():
         info = folder.info()
@@ -92,22 +83,42 @@ def _count_tables(run: RunDirectory, manifest: Mapping[str, Any]) -> Iterator[_C
         if plan is None:
             continue
         table, estimator = GuessTable(folder, info.key), find_estimator(plan_info["estimator"])
-        counts = estimator.count(plan, table.choices(), plan_info["k"])
+        start, unfit = _find_fresh(info.about, table.complete())
+        counts = estimator.count(plan.rows(start, len(plan)), table.choices().after(start), plan_info["k"])
+        planned = (len(plan) - start) // estimator.rows_per_trial
+        looked_before = any(start < look < len(plan) for look in plan_info["looks"])
+        claim = None if info.about["claim"] is None else Claim(**info.about["claim"])
         score = score_of(info.about, info.determinants["attack"])
         yield _CountedTable(
-            info.about, estimator, counts, len(plan) // estimator.rows_per_trial,
-            any(look < len(plan) for look in plan_info["looks"]), score, plan_info["base"],
+            info.about,
+            Row(estimator, counts, claim, counts.trials < planned or looked_before, unfit, delta),
+            planned, looked_before, score, plan_info["base"],
             attack_measures(table, score, plan, plan_info["k"]),
         )  # fmt: skip
 
 
-def _judge(table: _CountedTable, alpha: float, delta: float | None, family: Family) -> Finding:
-    claim = table.claim
-    slack = delta if delta is not None else min(claim.total_delta, _MOST_DELTA) if claim else 0.0
-    verdict = judge_claim(claim, family, lambda error: table.bound(table.estimator.alpha_for(error), slack))
+def _find_fresh(about: Mapping[str, Any], rows: int) -> tuple[int, str]:
+    """Return from which row on an attack is judged, and why it cannot be if there is none.
+
+    An attack of one's own that was added after a look may have been made from what was seen.
+    """
+    seen = about.get("seen_before", 0)
+    if not seen:
+        return 0, ""
+    if rows > seen:
+        return seen, ""
+    return 0, (
+        "an attack that is added after results were seen, and is not a built-in one with default settings, "
+        "is judged on fresh trials only: run again with more trials"
+    )
+
+
+def _describe(table: _CountedTable, family: Family, verdict: Verdict, measures: Measures) -> Finding:
+    row = table.row
     return Finding(
-        *table.setting, claim, table.about["attack"], table.counts, table.planned,
-        table.bound(alpha, slack), verdict, table.score, table.plan_base,
+        *table.setting, row.claim, table.about["attack"], row.counts, table.planned,
+        row.bound_at(family.alpha), row.bound(family.row_error), verdict, table.score, table.plan_base,
+        measures, row.unfit, row,
     )  # fmt: skip
 
 
@@ -143,6 +154,8 @@ def _remarks(findings: Sequence[Finding], *, extended: bool) -> list[str]:
         remarks.append("the run is not finished: bounds come from complete blocks and hold at every look")
     elif extended:
         remarks.append("trials were added after results had been seen: bounds are those valid at every look")
+    unfit = dict.fromkeys(finding.unfit for finding in findings if finding.unfit)
+    remarks += unfit
     failing = {finding.label for finding in findings if finding.counts.failed == finding.bound.guesses}
     if failing:
         remarks.append(f"every rewrite of {', '.join(sorted(failing))} failed: `tedaudit replay` shows why")

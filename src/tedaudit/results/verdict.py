@@ -1,31 +1,45 @@
-"""Verdicts: what the bounds of an audit say of a claim.
+"""Verdicts: what the tests of an audit say of a claim.
 
-This is the only place that decides on a claim or names a decision. Reports, command line and page
-print what a verdict says; none of them compares its name.
+This is the only place that names a decision. Reports, command line and page print what a verdict says;
+none of them compares its name.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-
-from tedaudit.estimators import Bound
-from tedaudit.types import Claim
+from typing import Any
 
 
 class Decision(Enum):
-    """What was decided on a claim; the value is its name in files."""
+    """What was decided on a claim; the value is its name in files. The first that any test has counts."""
 
     VIOLATED = "violated"
-    NOT_REFUTED = "not refuted"
+    NO_VIOLATION = "no violation found"
+    NOT_TESTED = "not tested"
+    OUT_OF_REACH = "out of reach"
     NO_CLAIM = "no claim"
+
+    @property
+    def flag(self) -> str:
+        """The name as an option of the command line spells it."""
+        return self.value.replace(" ", "-")
+
+
+GATES = (Decision.VIOLATED, Decision.NOT_TESTED, Decision.OUT_OF_REACH)
+"""The decisions on which a command may be told to fail."""
+_ORDER = tuple(Decision)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A decision with its reason."""
+    """A decision with its reason, and the figures behind it as far as there are any."""
 
     decision: Decision
     reason: str = ""
+    p_value: float | None = None  # of this test alone, at the claim
+    adjusted_p: float | None = None  # for all tests and looks of the run: to be compared with its error
+    trials_needed: int | None = None  # in a new run, if the claim is out of reach and any number is enough
+    detectable: float | None = None  # the success rate that is told from the claim with probability 0.8
 
     def __str__(self) -> str:
         return self.name
@@ -41,38 +55,28 @@ class Verdict:
         return self.decision is Decision.VIOLATED
 
     @property
-    def is_tested(self) -> bool:
+    def has_claim(self) -> bool:
         """Whether there was a claim to test."""
         return self.decision is not Decision.NO_CLAIM
 
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """All tests of claims in one audit: they share its one-sided error, alpha / 2."""
-
-    alpha: float
-    tests: int
-
-    @property
-    def error(self) -> float:
-        """The one-sided error that is left for each test (Bonferroni)."""
-        return self.alpha / 2 / max(1, self.tests)
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict under the names that files use."""
+        return {
+            "verdict": self.name, "reason": self.reason, "p_value": self.p_value,
+            "adjusted_p": self.adjusted_p, "trials_needed": self.trials_needed,
+            "detectable_success": self.detectable,
+        }  # fmt: skip
 
 
-def judge_claim(claim: Claim | None, family: Family, bound_at: Callable[[float], Bound]) -> Verdict:
-    """Return the verdict on a claim; `bound_at` gives the bound with a one-sided error."""
-    if claim is None:
-        return Verdict(Decision.NO_CLAIM, "the mechanism promises nothing")
-    bound = bound_at(family.error)
-    compared = f"the bound with error {bound.error:.2g} is {bound.lower:.4g}, the claim is {claim.total:g}"
-    if bound.lower > claim.total:
-        return Verdict(Decision.VIOLATED, compared)
-    return Verdict(Decision.NOT_REFUTED, compared)
+def strongest(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the verdict that counts for a claim: the first in the order of decisions, of the smallest p."""
+    return min(verdicts, key=lambda v: (_ORDER.index(v.decision), 1.0 if v.p_value is None else v.p_value))
 
 
-def any_named(verdicts: Iterable[Verdict], name: str) -> bool:
-    """Return whether any verdict has this name, as a gate of the command line asks."""
-    return any(verdict.name == name for verdict in verdicts)
+def any_named(verdicts: Iterable[Verdict], flags: Iterable[str]) -> bool:
+    """Return whether any verdict is one of those that a gate of the command line names."""
+    wanted = set(flags)
+    return any(verdict.decision.flag in wanted for verdict in verdicts)
 
 
 def any_violation(verdicts: Iterable[Verdict]) -> bool:
@@ -80,11 +84,27 @@ def any_violation(verdicts: Iterable[Verdict]) -> bool:
     return any(verdict.is_violation for verdict in verdicts)
 
 
-def headline(verdicts: Iterable[Verdict]) -> str:
-    """Return in one sentence what was decided on all claims together."""
-    given = list(verdicts)
-    if any_violation(given):
-        return "At least one privacy claim is violated."
-    if any(verdict.is_tested for verdict in given):
-        return "No privacy claim was refuted by these attacks."
-    return "Nothing was claimed, so no claim was tested."
+def count_decisions(verdicts: Iterable[Verdict]) -> dict[str, int]:
+    """Return how many verdicts have each decision, in order, those that none has left out."""
+    given = [verdict.decision for verdict in verdicts]
+    return {decision.value: given.count(decision) for decision in Decision if decision in given}
+
+
+def explain_decision(decision: Decision) -> str:
+    """Return what a decision says and does not say, in a sentence."""
+    return _EXPLAINED[decision]
+
+
+_EXPLAINED = {
+    Decision.VIOLATED: "Violated: a guess was right more often than the claim allows, beyond chance.",
+    Decision.NO_VIOLATION: (
+        "No violation found: these attacks were not right more often than the claim allows; another attack "
+        "may be."
+    ),
+    Decision.NOT_TESTED: "Not tested: too many rewrites failed, or too few answers could be used.",
+    Decision.OUT_OF_REACH: (
+        "Out of reach: the claim is so large that no attack could have refuted it in these trials, not even "
+        "one that is always right."
+    ),
+    Decision.NO_CLAIM: "No claim: nothing is promised for a whole text.",
+}

@@ -23,6 +23,7 @@ from tedaudit.registry import Reference
 from tedaudit.seeding import derive
 from tedaudit.testing.likelihood_check import PAIRS, check_likelihood
 from tedaudit.testing.observations import make_observations
+from tedaudit.testing.release import check_tokens_tell_all
 from tedaudit.testing.subject import (
     PRECISION,
     SEEN_PARTS,
@@ -87,6 +88,7 @@ def check_mechanism(
 
     rewrites = check_consistency(ask, check, descriptions, name, "the draw's key" if repeatable else "")
     _check_codes(name, draws, rewrites)
+    check_tokens_tell_all(name, plugin, rewrites)
     by_setting: dict[tuple[str, float], list[Rewrite]] = {}
     for draw, rewrite in zip(draws, rewrites, strict=True):
         by_setting.setdefault((draw.text, draw.epsilon), []).append(rewrite)

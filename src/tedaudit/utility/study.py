@@ -14,6 +14,7 @@ import numpy as np
 
 from tedaudit.abilities import WritesOnce
 from tedaudit.batches import Rewrites
+from tedaudit.execution.calls import CallCounts, find_callee
 from tedaudit.execution.chunks import RewriteChunk
 from tedaudit.execution.preparation import epsilons_of, load_texts
 from tedaudit.execution.work import Bench
@@ -32,6 +33,7 @@ from tedaudit.utility.settings import UtilitySpec
 from tedaudit.utility.study_folder import ScoreTable, StudyFolder
 
 Progress = Callable[[str, int, int], None]
+Announce = Callable[[str], None]
 PURPOSE = "utility"
 _BLOCK = 4096  # draws written at a time
 
@@ -48,10 +50,13 @@ class Rewriter:
     plugin: Any
 
 
-def run_study(spec: UtilitySpec, progress: Progress | None = None) -> UtilityResult:
+def run_study(
+    spec: UtilitySpec, progress: Progress | None = None, announce: Announce | None = None
+) -> UtilityResult:
     """Run a study, or resume it, and return its result.
 
-    Nothing is written before every setting has been checked against the content of the folder.
+    Nothing is written before every setting has been checked against the content of the folder. `announce`
+    is told in one line how often functions and servers will be called, if any is.
     """
     folder = StudyFolder(spec.folder)
     folder.check()
@@ -69,7 +74,11 @@ def run_study(spec: UtilitySpec, progress: Progress | None = None) -> UtilityRes
     tuning = Tuning(learning_rate=spec.learning_rate, device=spec.device)
     study = _Study(spec, corpus, data, choose_classifier(spec.classifier, tuning), folder)
     study.check(rewriters)
+    resumed = folder.exists()
     with folder.locked(spec.model_dump(mode="json", fallback=describe_object)):
+        calls = study.count_calls(rewriters).describe(resumed=resumed)
+        if announce is not None and calls:
+            announce(calls)
         return study.run(rewriters, progress or (lambda *_: None))
 
 
@@ -99,6 +108,16 @@ class _Study:
                     determinants = self._describe_rewrites(rewriter, epsilon)
                     self._folder.rewrites(rewriter.label, epsilon).check(determinants)
                     self._find_scores(task, rewriter, epsilon).check()
+
+    def count_calls(self, rewriters: Sequence[Rewriter]) -> CallCounts:
+        """Return how often functions and servers are to be called for the rewrites that are missing."""
+        counts = CallCounts()
+        for rewriter in rewriters:
+            callee = find_callee(rewriter.plugin)
+            if callee is not None:
+                chunks = self._list_chunks(rewriter, self._open_tables(rewriter))
+                counts.add(callee, sum(len(chunk) for _, _, chunk in chunks))
+        return counts
 
     def run(self, rewriters: Sequence[Rewriter], progress: Progress) -> UtilityResult:
         """Compute what is missing and return the result."""
@@ -158,12 +177,7 @@ class _Study:
 
     def _rewrite(self, rewriter: Rewriter) -> dict[Nominal, RewriteTable]:
         """Make the rewrites that are missing, all epsilons of a text together."""
-        tables = {}
-        for epsilon in rewriter.epsilons:
-            folder = self._folder.rewrites(rewriter.label, epsilon)
-            tables[epsilon] = RewriteTable(
-                folder, folder.claim(self._describe_rewrites(rewriter, epsilon), {})
-            )
+        tables = self._open_tables(rewriter)
         bench = Bench(self._spec.batch_size)
         bench.adopt({rewriter.reference.identity: rewriter.plugin})
         for wanted, size, chunk in self._list_chunks(rewriter, tables):
@@ -175,6 +189,14 @@ class _Study:
                     own = wanted.rows(rows)
                     table.append(own.text, own.replicate, _keep_texts(outputs[rows]), self._corpus.texts)
             self._advance(f"{rewriter.label}: rewriting", size)
+        return tables
+
+    def _open_tables(self, rewriter: Rewriter) -> dict[Nominal, RewriteTable]:
+        tables = {}
+        for epsilon in rewriter.epsilons:
+            folder = self._folder.rewrites(rewriter.label, epsilon)
+            key = folder.claim(self._describe_rewrites(rewriter, epsilon), {})
+            tables[epsilon] = RewriteTable(folder, key)
         return tables
 
     def _list_chunks(

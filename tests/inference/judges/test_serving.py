@@ -86,7 +86,7 @@ def test_a_forced_text_is_scored_as_the_model_reads_it(judge):
     found = load_judge(judge, PATIENT)
     prompt = Prompt("Say the word Paris ", "and nothing else.")
     body = {"max_tokens": 5, "logprobs": True, "top_logprobs": 1}
-    chosen = found._chat(prompt, "", body)["choices"][0]
+    chosen = found._chat(prompt, "", body, lambda response: response["choices"][0])
     told = [step for step in chosen["logprobs"]["content"] if step["token"]]
     text = chosen["message"]["content"]
     scored = found.score([prompt], [[text, "A wholly different sentence about cats."]])[0]

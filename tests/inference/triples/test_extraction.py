@@ -154,6 +154,13 @@ def test_openie_triples_come_from_the_server_in_order() -> None:
     assert sent[0][1]["outputFormat"] == "json"
 
 
+@pytest.mark.parametrize("url", ["http://me:s3cret@127.0.0.1:9000", "http://127.0.0.1:9000/?key=s3cret"])
+def test_an_address_with_a_key_is_refused_and_the_key_is_not_shown(url: str) -> None:
+    with pytest.raises(SpecError, match="store their settings") as caught:
+        load_extractor(f"openie:{url}", allow_remote=True)
+    assert "s3cret" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "host", ["http://example.org:9000", "https://10.0.0.7", "http://localhost.example.org"]
 )

@@ -32,13 +32,18 @@ class EndingScores:
 
 
 class Judge(Protocol):
-    """A language model with the two abilities that attacks need."""
+    """A language model with the two abilities that attacks need.
 
-    def score(self, prompts: Sequence[Prompt], endings: Sequence[Sequence[str]]) -> list[EndingScores]:
+    None stands for a question that failed for good, which happens behind a server.
+    """
+
+    def score(
+        self, prompts: Sequence[Prompt], endings: Sequence[Sequence[str]]
+    ) -> Sequence[EndingScores | None]:
         """Return how probable each ending of each prompt is; nothing is generated."""
         ...
 
-    def answer(self, prompts: Sequence[Prompt], max_tokens: int) -> list[str]:
+    def answer(self, prompts: Sequence[Prompt], max_tokens: int) -> Sequence[str | None]:
         """Return the likeliest reply to each prompt, without think blocks."""
         ...
 

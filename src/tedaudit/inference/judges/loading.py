@@ -1,8 +1,8 @@
 """Judges named by a string: `hf:ID_OR_PATH`, in this process, or `openai:MODEL@URL`, behind a server."""
 
 from tedaudit.errors import SpecError
+from tedaudit.inference.judges.address import check_address, hide_address
 from tedaudit.inference.judges.base import Judge, Service
-from tedaudit.inference.judges.calls import check_address
 
 
 def check_backend(backend: str, *, allow_remote: bool) -> None:
@@ -10,7 +10,7 @@ def check_backend(backend: str, *, allow_remote: bool) -> None:
     kind, _, name = backend.partition(":")
     if kind not in ("hf", "openai") or not name:
         raise SpecError(
-            f"The judge is '{backend}'; it must be hf:ID_OR_PATH, a model in this process, or "
+            f"The judge is '{hide_address(backend)}'; it must be hf:ID_OR_PATH, a model in this process, or "
             "openai:MODEL@URL, a model behind an OpenAI-compatible server."
         )
     if kind == "openai":

@@ -5,18 +5,24 @@ short ending token by token, from the likeliest next tokens; a long one in a sin
 having the prompt echoed (vLLM) or by forcing every token with a grammar (llama.cpp).
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
 
 from tedaudit.errors import ModelError
 from tedaudit.inference.judges.base import EndingScores, Prompt, Service, strip_thoughts
-from tedaudit.inference.judges.calls import Caller
+from tedaudit.inference.judges.calls import BrokenAnswerError, Caller, FailedQuestionError, RefusalError
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 _SHORT = 8  # characters: endings up to this long are scored token by token
 _LIKELIEST = 20  # number of next tokens requested; the most that the interface allows
+_NEXT, _FORCED = "log-probabilities", "tokens forced by a grammar"
+_ECHOED = "the log-probabilities of a given text"
 _NO_THOUGHTS = {"chat_template_kwargs": {"enable_thinking": False}}
 _CONTINUE = {"continue_final_message": True, "add_generation_prompt": False}  # the reply has begun
 
@@ -27,22 +33,23 @@ class RemoteJudge:
     def __init__(self, backend: str, service: Service) -> None:
         self._caller = Caller(backend, service)
         self._forced: str = ""
+        self._proven: set[str] = set()  # what the server has returned at least once
+        self._lacking: set[str] = set()  # and what it has left out at least once
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return the model's name: an address may change, and weights behind one cannot be seen."""
         return {"judge": f"openai:{self._caller.model}"}
 
-    def answer(self, prompts: Sequence[Prompt], max_tokens: int) -> list[str]:
-        """Return the likeliest reply to each prompt."""
+    def answer(self, prompts: Sequence[Prompt], max_tokens: int) -> list[str | None]:
+        """Return the likeliest reply to each prompt, or None if it failed for good."""
 
         def reply(prompt: Prompt) -> str:
-            response = self._chat(prompt, "", {"max_tokens": max_tokens})
-            return strip_thoughts(str(_read_message(response)))
+            return strip_thoughts(self._chat(prompt, "", {"max_tokens": max_tokens}, _read_message))
 
         return self._caller.each(reply, prompts)
 
-    def score(self, prompts: Sequence[Prompt], endings: Sequence[Sequence[str]]) -> list[EndingScores]:
-        """Return how probable each ending of each prompt is."""
+    def score(self, prompts: Sequence[Prompt], endings: Sequence[Sequence[str]]) -> list[EndingScores | None]:
+        """Return how probable each ending of each prompt is, or None if that failed for good."""
 
         def score_prompt(item: tuple[Prompt, Sequence[str]]) -> EndingScores:
             prompt, texts = item
@@ -78,15 +85,20 @@ class RemoteJudge:
 
     def _request_next(self, prompt: Prompt, written: str) -> dict[str, float]:
         """Return the likeliest next tokens with their log-probabilities."""
+
+        def read(response: Mapping[str, Any]) -> dict[str, float]:
+            steps = self._prove(_NEXT, _read_steps(response))
+            likeliest: dict[str, float] = {}
+            for entry in _read_list(steps[0], "top_logprobs"):
+                token, value = str(entry.get("token", "")), _read_number(entry.get("logprob"))
+                likeliest[token] = max(value, likeliest.get(token, -np.inf))
+            if not likeliest:
+                raise BrokenAnswerError("it answered without the likeliest tokens")
+            return likeliest
+
         options = {"max_tokens": 1, "logprobs": True, "top_logprobs": _LIKELIEST}
-        steps = _read_steps(self._chat(prompt, written, options))
-        if not steps:
-            raise ModelError(self._explain_lack("log-probabilities"))
-        likeliest: dict[str, float] = {}
-        for entry in steps[0].get("top_logprobs") or []:
-            token, value = str(entry.get("token", "")), float(entry.get("logprob") or 0.0)
-            likeliest[token] = max(value, likeliest.get(token, -np.inf))
-        return likeliest
+        with self._needing(_NEXT):
+            return self._chat(prompt, written, options, read)
 
     def _score_long(self, prompt: Prompt, ending: str) -> tuple[float, int]:
         """Return the log-probability of a long ending, and how many tokens it has."""
@@ -103,28 +115,37 @@ class RemoteJudge:
     def _score_by_grammar(self, prompt: Prompt, ending: str) -> tuple[float, int]:
         """Force every token, as llama.cpp can: the log-probabilities are still the model's own."""
         tokens = self._tokenize(ending) or []
+
+        def read(response: Mapping[str, Any]) -> tuple[float, int]:
+            steps = _read_steps(response)[: len(tokens)]
+            forced = [step.get("id") for step in steps] == tokens
+            self._prove(_FORCED, steps if forced else [])
+            return float(sum(_read_number(step.get("logprob")) for step in steps)), len(tokens)
+
         grammar = "root ::= " + " ".join(f"<[{token}]>" for token in tokens)
         options = {"max_tokens": len(tokens), "logprobs": True, "top_logprobs": 1, "grammar": grammar}
-        steps = _read_steps(self._chat(prompt, "", options))[: len(tokens)]
-        if [step.get("id") for step in steps] != tokens:
-            raise ModelError(self._explain_lack("tokens forced by a grammar"))
-        return float(sum(step["logprob"] for step in steps)), len(tokens)
+        with self._needing(_FORCED):
+            return self._chat(prompt, "", options, read)
 
     def _score_by_echo(self, prompt: Prompt, ending: str) -> tuple[float, int]:
         """Have the prompt echoed with log-probabilities, as vLLM can; the turn is sent as plain text."""
         text = f"{prompt.head}{prompt.body}\n{prompt.reply}"
+
+        def read(response: Mapping[str, Any]) -> tuple[float, int]:
+            echoed = _read_choice(response).get("logprobs")
+            told = echoed if isinstance(echoed, dict) else {}
+            values, offsets = told.get("token_logprobs") or [], told.get("text_offset") or []
+            inside = [
+                _read_number(value)
+                for value, offset in zip(values, offsets, strict=False)
+                if value is not None and len(text) <= _read_number(offset) < len(text + ending)
+            ]
+            self._prove(_ECHOED, inside)
+            return float(sum(inside)), len(inside)
+
         body = {"model": self._caller.model, "prompt": text + ending, "max_tokens": 1, "temperature": 0}
-        response = self._caller.post("/completions", {**body, "echo": True, "logprobs": 1})
-        echoed = (response.get("choices") or [{}])[0].get("logprobs") or {}
-        values, offsets = echoed.get("token_logprobs") or [], echoed.get("text_offset") or []
-        inside = [
-            value
-            for value, offset in zip(values, offsets, strict=False)
-            if value is not None and len(text) <= offset < len(text + ending)
-        ]
-        if not inside:
-            raise ModelError(self._explain_lack("the log-probabilities of a given text"))
-        return float(sum(inside)), len(inside)
+        with self._needing(_ECHOED):
+            return self._caller.post("/completions", {**body, "echo": True, "logprobs": 1}, read)
 
     def _tokenize(self, text: str) -> list[int] | None:
         """Return a text's tokens if the server can tokenize, as llama.cpp can; otherwise None."""
@@ -132,12 +153,17 @@ class RemoteJudge:
         root = f"{parts.scheme}://{parts.netloc}{parts.path.removesuffix('/v1')}"
         body = {"content": text, "add_special": False, "parse_special": False}
         try:
-            tokens = self._caller.post("/tokenize", body, base=root).get("tokens")
-        except ModelError:
+            return self._caller.post("/tokenize", body, _read_tokens, base=root)
+        except RefusalError:
             return None
-        return tokens if isinstance(tokens, list) and all(isinstance(item, int) for item in tokens) else None
 
-    def _chat(self, prompt: Prompt, written: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    def _chat(
+        self,
+        prompt: Prompt,
+        written: str,
+        options: Mapping[str, Any],
+        read: Callable[[Mapping[str, Any]], Result],
+    ) -> Result:
         messages = [{"role": "user", "content": prompt.head + prompt.body}]
         beginning = prompt.reply + written
         if beginning:
@@ -146,7 +172,25 @@ class RemoteJudge:
             "model": self._caller.model, "messages": messages, "temperature": 0, **_NO_THOUGHTS,
             **(_CONTINUE if beginning else {}), **options,
         }  # fmt: skip
-        return self._caller.post("/chat/completions", body)
+        return self._caller.post("/chat/completions", body, read)
+
+    def _prove(self, feature: str, found: list[Item]) -> list[Item]:
+        """Return what was found; nothing is a broken answer."""
+        if not found:
+            self._lacking.add(feature)
+            raise BrokenAnswerError(f"it answered without {feature}")
+        self._proven.add(feature)
+        return found
+
+    @contextmanager
+    def _needing(self, feature: str) -> Iterator[None]:
+        """Say what a server lacks if a question failed because it has never returned that."""
+        try:
+            yield
+        except FailedQuestionError as error:
+            if feature in self._lacking - self._proven:
+                raise ModelError(self._explain_lack(feature)) from error
+            raise
 
     def _explain_lack(self, feature: str) -> str:
         return (
@@ -157,17 +201,40 @@ class RemoteJudge:
 
 def _read_choice(response: Mapping[str, Any]) -> dict[str, Any]:
     choices = response.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else {}
-    return first if isinstance(first, dict) else {}
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(first, dict):
+        raise BrokenAnswerError("it answered without a choice")
+    return first
 
 
 def _read_message(response: Mapping[str, Any]) -> str:
+    """Return what the model said; nothing at all is not an answer."""
     message = _read_choice(response).get("message")
-    return str(message.get("content") or "") if isinstance(message, dict) else ""
+    content = message.get("content") if isinstance(message, dict) else None
+    if not isinstance(content, str) or not content.strip():
+        raise BrokenAnswerError("it answered with an empty message")
+    return content
 
 
 def _read_steps(response: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what the server says about every token of an answer."""
     logprobs = _read_choice(response).get("logprobs")
-    content = logprobs.get("content") if isinstance(logprobs, dict) else None
-    return [step for step in content if isinstance(step, dict)] if isinstance(content, list) else []
+    return _read_list(logprobs, "content") if isinstance(logprobs, dict) else []
+
+
+def _read_list(holder: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the objects of a list."""
+    entries = holder.get(name)
+    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+
+
+def _read_number(value: Any) -> float:
+    """Return a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise BrokenAnswerError("it answered with a number that is not one")
+    return float(value)
+
+
+def _read_tokens(response: Mapping[str, Any]) -> list[int] | None:
+    tokens = response.get("tokens")
+    return tokens if isinstance(tokens, list) and all(isinstance(item, int) for item in tokens) else None

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tedaudit.errors import ModelError
+from tedaudit.extras import require
 
 HOST, PORT = "127.0.0.1", 8571
 _CONTEXT = 4096  # tokens per question; several are answered at a time
@@ -41,13 +42,9 @@ def count_threads() -> int:
 @contextmanager
 def serve(model: Path | None = None, port: int = PORT, at_once: int = 4) -> Iterator[str]:
     """Serve a GGUF file on loopback, and yield its name as a judge: openai:MODEL@URL."""
-    try:
-        import xllamacpp
-    except ImportError as error:
-        raise ModelError(
-            "Serving a model needs xllamacpp, which is not installed. Install it with: "
-            "pip install 'tedaudit[judge]'."
-        ) from error
+    require("Serving a model", "xllamacpp")
+    import xllamacpp
+
     file = packaged_model() if model is None else model.expanduser()
     if not file.is_file():
         raise ModelError(f"'{file}' is not a file; --model takes a GGUF file.")

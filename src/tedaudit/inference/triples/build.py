@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from tedaudit.errors import CorpusError, ModelError, SpecError
+from tedaudit.extras import require
 from tedaudit.inference.encoders import Encoder
 from tedaudit.inference.triples.extraction import Extractor, load_extractor
 from tedaudit.inference.triples.table import TEXTS, TripleTable, load_table, nearest, save_arrays
@@ -60,6 +61,8 @@ def build_table(
     target = Path(folder).expanduser()
     if target.exists():
         raise SpecError(f"'{target}' already exists. Name a new folder for the table, or remove this one.")
+    parses_here = isinstance(recipe.extractor, str) and not recipe.extractor.startswith("openie:")
+    require("A table of triples", "torch", "sentence_transformers", "safetensors", *["spacy"] * parses_here)
     encoder = load_dense_encoder(recipe.encoder)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:

@@ -72,17 +72,30 @@ def draw_triples(table: TripleTable, choice: ClusterChoice, slots: Slots, *, ove
 
 
 def log_masses(
-    table: TripleTable, choice: ClusterChoice, vectors: Floats, number: int, epsilon: float
+    table: TripleTable,
+    choice: ClusterChoice,
+    vectors: Floats,
+    number: int,
+    epsilon: float,
+    *,
+    overflows: bool = False,
 ) -> Floats:
-    """Return the log-probability that each vector draws this triple at this epsilon."""
+    """Return the log-probability that each vector draws this triple at this epsilon.
+
+    With `overflows` it is -inf for a vector whose draw would fail, see `draw_triples`.
+    """
     cluster = WHOLE if choice == "whole" else int(table.cluster[number])
     step = max(1, _CELLS // max(table.clusters, table.size(cluster)))
     parts = [np.zeros(0)]
     for start in range(0, len(vectors), step):
         part, share = vectors[start : start + step], _TRIPLE_SHARE[choice]
-        inside = _compute_log_mass(table.similarity(part, cluster), epsilon * share)
+        utilities = table.similarity(part, cluster)
+        inside = _compute_log_mass(utilities, epsilon * share)
         cluster_mass = _CLUSTER_MASS[choice](table, part, cluster, epsilon * (1 - share))
-        parts.append(cluster_mass + inside[:, table.place(number, cluster)])
+        masses = cluster_mass + inside[:, table.place(number, cluster)]
+        if overflows:
+            masses = np.where(np.isfinite(_sum_plainly(utilities, epsilon * share)), masses, -np.inf)
+        parts.append(masses)
     return np.concatenate(parts)
 
 
@@ -154,7 +167,12 @@ def _check_finite(score: Callable[[Ints], Floats], slots: Slots) -> npt.NDArray[
     """Return for each slot whether the sum of exp(epsilon u / 2), computed as written, is finite."""
     pairs, pair_of = np.unique(np.stack([slots.rows, slots.epsilons], axis=1), axis=0, return_inverse=True)
     sums = np.zeros(len(pairs))
-    with np.errstate(over="ignore"):
-        for i, (row, epsilon) in enumerate(pairs.tolist()):
-            sums[i] = np.exp(epsilon / 2 * np.clip(score(np.array([int(row)])), 0.0, 1.0)).sum()
+    for i, (row, epsilon) in enumerate(pairs.tolist()):
+        sums[i] = _sum_plainly(score(np.array([int(row)])), epsilon)[0]
     return np.asarray(np.isfinite(sums)[pair_of.ravel()], dtype=np.bool_)
+
+
+def _sum_plainly(utilities: Floats, epsilon: float) -> Floats:
+    """Return the sum of exp(epsilon u / 2) per row, computed as written; infinite if that overflows."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(epsilon / 2 * np.clip(utilities, 0.0, 1.0)).sum(axis=1), dtype=np.float64)

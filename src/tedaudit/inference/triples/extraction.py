@@ -15,10 +15,12 @@ from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
 from tedaudit.errors import ModelError, SpecError
+from tedaudit.extras import require
 from tedaudit.inference.loading import resolve
-from tedaudit.inference.loopback import is_loopback
+from tedaudit.inference.loopback import is_loopback, may_hold_key
 from tedaudit.inference.triples.clauses import extract_triples
 from tedaudit.inference.triples.triple import Triple, as_triple
+from tedaudit.types import Callee
 
 _MAX_CHARACTERS = 100_000
 _ENDLESS = re.compile(r"(\S{100})(?=\S)")
@@ -57,6 +59,12 @@ def load_extractor(reference: str, *, allow_remote: bool = False) -> Extractor:
         f"The extractor is '{reference}'; it must be spacy:NAME_OR_FOLDER, openie:URL or zoo:NAME, "
         "such as spacy:en_core_web_sm or openie:http://localhost:9000."
     )
+
+
+def name_server(reference: str) -> Callee | None:
+    """Return the server that texts are sent to, if the extractor is one."""
+    kind, _, url = reference.partition(":")
+    return Callee(f"the OpenIE server at {urlsplit(url).netloc}", "texts to") if kind == "openie" else None
 
 
 def clean_text(text: str, limit: int = _MAX_CHARACTERS) -> str:
@@ -99,6 +107,11 @@ class OpenIEExtractor:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise SpecError(f"The OpenIE server is '{url}'; it must be a URL such as http://localhost:9000.")
+        if may_hold_key(url):
+            raise SpecError(
+                f"The OpenIE server at {parts.hostname} is named with a user or password, or with something "
+                "after '?' or '#', and runs store their settings. Name host, port and path only."
+            )
         if not allow_remote and not is_loopback(url):
             raise SpecError(
                 f"The OpenIE server '{url}' is not on this machine, and the texts to be sent are private. "
@@ -152,13 +165,10 @@ class OpenIEExtractor:
 
 
 def _load_pipeline(name: str) -> Any:
-    try:
-        import spacy
-    except ImportError as error:
-        raise ModelError(
-            f"The extractor 'spacy:{name}' needs spaCy, which is not installed. Install it with: "
-            "pip install 'spacy>=3.8'; or use a CoreNLP server: openie:http://localhost:9000."
-        ) from error
+    server = "or use a CoreNLP server: openie:http://localhost:9000"
+    require(f"The extractor 'spacy:{name}'", "spacy", instead=server)
+    import spacy
+
     try:
         nlp = spacy.load(Path(name).expanduser() if Path(name).expanduser().is_dir() else name)
     except (OSError, ValueError) as error:

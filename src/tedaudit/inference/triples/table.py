@@ -15,10 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import ModelError
+from tedaudit.extras import require
 from tedaudit.inference.loading import resolve
 from tedaudit.inference.triples.triple import Triple
 from tedaudit.inference.triples.vectors import cosines, normalise_to_grid, round_to_grid
 from tedaudit.types import Array, Floats
+from tedaudit.unpacking import TooLargeError, unpack
 
 TEXTS, ARRAYS = "triples.txt.xz", "triples.safetensors"
 WHOLE = -1  # in place of a cluster's number: all triples
@@ -107,22 +109,19 @@ def nearest(vectors: Floats, centroids: Floats) -> npt.NDArray[np.int64]:
 def load_table(reference: str) -> TripleTable:
     """Return the table in a folder or of `zoo:NAME`; the last two stay loaded."""
     folder = Path(resolve(reference))
+    require(f"The table '{reference}'", "safetensors")
+    from safetensors import safe_open
+
     try:
-        from safetensors import safe_open
-    except ImportError as error:
-        raise ModelError(
-            f"The table '{reference}' needs safetensors, which is not installed. "
-            "Install it with: pip install 'tedaudit[models]'."
-        ) from error
-    try:
-        raw = lzma.decompress((folder / TEXTS).read_bytes())
+        raw = unpack((folder / TEXTS).read_bytes(), "xz")
         with safe_open(str(folder / ARRAYS), framework="numpy") as file:
             arrays = {key: file.get_tensor(key) for key in ("vectors", "cluster", "centroids")}
             about = file.metadata() or {}
     except Exception as error:  # safetensors and lzma have their own exceptions
+        reason = f" ({error})" if isinstance(error, TooLargeError) else ""
         raise ModelError(
-            f"The table of triples '{reference}' could not be read: {type(error).__name__}. It must be a "
-            f"folder with {TEXTS} and {ARRAYS}; `tedaudit triples build` builds one from a public corpus."
+            f"The table of triples '{reference}' could not be read: {type(error).__name__}{reason}. It must "
+            f"be a folder with {TEXTS} and {ARRAYS}; `tedaudit triples build` builds one from public texts."
         ) from error
     _check_parts(reference, raw, arrays)
     return TripleTable(raw, arrays, about)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from tedaudit.errors import ModelError
+from tedaudit.extras import require
 from tedaudit.inference.chat import chat_frame
 from tedaudit.inference.loading import Checkpoint, explain_failure, load_checkpoint, resolve, silence_loading
 from tedaudit.inference.rows import Decoder, decoder_for
@@ -16,13 +16,9 @@ _PADDING_STEP = 8
 @lru_cache(maxsize=4)
 def load_writer(name: str, revision: str, device: str, dtype: str) -> Checkpoint:
     """Return a causal or an encoder-decoder model, depending on its configuration."""
-    try:
-        from transformers import AutoConfig
-    except ImportError as error:
-        raise ModelError(
-            f"'{name}' needs torch and transformers, which are not installed. "
-            "Install them with: pip install 'tedaudit[models]'."
-        ) from error
+    require(f"'{name}'", "torch", "transformers")
+    from transformers import AutoConfig
+
     with silence_loading(), explain_failure(name):
         options = {"revision": revision} if revision else {}
         config = AutoConfig.from_pretrained(resolve(name), **options)
@@ -46,7 +42,7 @@ def fit_prompt(writer: Checkpoint, template: str, triples: Sequence[str], room: 
 def write_out(writer: Checkpoint, limits: Mapping[Prompt, int]) -> dict[Prompt, Prompt]:
     """Return the likeliest tokens after each prompt, one by one, up to its limit or an end token."""
     decoder, outputs = decoder_for(writer), dict[Prompt, Prompt]()
-    ends, by_width = _find_ends(writer), dict[int, list[Prompt]]()
+    ends, by_width = find_ends(writer), dict[int, list[Prompt]]()
     for prompt in sorted(limits):
         width = -(-max(1, len(prompt)) // _PADDING_STEP) * _PADDING_STEP
         by_width.setdefault(width, []).append(prompt)
@@ -95,7 +91,7 @@ def _build_prompt(writer: Checkpoint, template: str, triples: Sequence[str]) -> 
     return tuple(tokenizer(f"{frame[0]}{text}{frame[1]}", add_special_tokens=False)["input_ids"])
 
 
-def _find_ends(writer: Checkpoint) -> list[int]:
+def find_ends(writer: Checkpoint) -> list[int]:
     """Return the tokens that end a text; chat models have several."""
     own = getattr(writer.model.generation_config, "eos_token_id", None)
     ends = own if isinstance(own, list) else [own]

@@ -13,8 +13,7 @@ function opening() {
   notice.textContent = data.redacted
     ? "Texts, file names and labels of several words are left out of this page."
     : "This page contains texts of the audited corpus. Before you share it, run: tedaudit report RUN --redact";
-  byId("headline").textContent = data.headline;
-  byId("headline").classList.add(data.violated ? "violated" : "unbroken");
+  byId("headlines").replaceChildren(...data.headlines.map((line) => make("p", { class: `headline ${line.tone}` }, line.text)));
   byId("tiles").append(...data.tiles.map((tile) => make("div", {},
     make("dt", {}, tile.name), make("dd", { class: "value" }, tile.value), make("dd", { class: "quiet" }, tile.remark))));
   byId("paragraphs").append(...data.paragraphs.map((text) => make("p", {}, text)));
@@ -25,6 +24,11 @@ function opening() {
 }
 
 function tables() {
+  const { headings, rows, violated } = data.claims;
+  if (rows.length) {
+    byId("tables").append(table("Claims: one verdict each, by all attacks and plans together", headings, rows,
+      { right: ["tests"], marked: (at) => (violated[at] ? "violated" : "") }));
+  }
   for (const plan of data.plans) {
     const mine = data.findings.filter((finding) => finding.plan === plan.name);
     const told = data.headings.map((heading, at) => at).filter((at) => mine.some((finding) => finding.cells[at] !== ""));

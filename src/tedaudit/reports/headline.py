@@ -1,0 +1,118 @@
+"""The headline: where the sources of a mechanism's outputs can be named, in a sentence for each mechanism.
+
+It speaks of what was measured and never of safety: that no attack did better than guessing shows
+nothing about other attacks.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tedaudit.nominal import Nominal
+from tedaudit.results.findings import AuditResult, Finding
+
+Tone = Literal["untold", "guessing", "sometimes", "mostly"]
+_CAUTION = "That no attack here did better than guessing does not show that none can."
+_MOSTLY = 0.5  # share of the way from blind guessing to certainty
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """A sentence on what was measured, and how often sources were named, which gives it its colour."""
+
+    text: str
+    tone: Tone = "untold"
+
+
+def headlines(result: AuditResult) -> list[Headline]:
+    """Return a sentence for each mechanism; first one on violated claims, last a caution, if they apply."""
+    if not result.findings:
+        return [Headline("No attack has finished a block yet: there is nothing to estimate from.")]
+    labels = dict.fromkeys(finding.label for finding in result)
+    best = {label: _find_best(result, label) for label in labels}
+    named = [_describe_mechanism(label, found) for label, found in best.items()]
+    if any(
+        finding is not None and not finding.leaks for found in best.values() for finding in found.values()
+    ):
+        named.append(Headline(_CAUTION))
+    broken = sum(claim.verdict.is_violation for claim in result.claims)
+    if not broken:
+        return named
+    many = f"{broken} of {len(result.claims)} privacy claims are violated."
+    one = f"1 of {len(result.claims)} privacy claims is violated."
+    return [Headline(one if broken == 1 else many, "mostly"), *named]
+
+
+def _choose_tone(findings: Sequence[Finding | None]) -> Tone:
+    told = [finding for finding in findings if finding is not None]
+    if not told:
+        return "untold"
+    if max(map(_measure_advantage, told)) >= _MOSTLY:
+        return "mostly"
+    return "sometimes" if any(finding.leaks for finding in told) else "guessing"
+
+
+def _measure_advantage(finding: Finding) -> float:
+    """Return how far success is, at the error that all rows share, from blind guessing to certainty."""
+    if not finding.leaks:
+        return 0.0
+    blind = 1 / finding.joint.candidates
+    return (finding.joint.success_low - blind) / (1 - blind)
+
+
+def _find_best(result: AuditResult, label: str) -> dict[Nominal, Finding | None]:
+    """Return the strongest finding at each epsilon of a mechanism; None if no guess counts there."""
+    best: dict[Nominal, Finding | None] = {}
+    for finding in result:
+        if finding.label != label:
+            continue
+        known = best.setdefault(finding.epsilon, None)
+        if not _counts(finding):
+            continue
+        if known is None or _rank(finding) > _rank(known):
+            best[finding.epsilon] = finding
+    return dict(sorted(best.items()))
+
+
+def _counts(finding: Finding) -> bool:
+    """Return whether a finding says anything: not if most rewrites failed and the rest told nothing."""
+    return not finding.unfit and (finding.leaks or 2 * finding.counts.failed <= finding.bound.guesses)
+
+
+def _rank(finding: Finding) -> tuple[float, float]:
+    return finding.joint.lower, finding.bound.success
+
+
+def _describe_mechanism(label: str, best: Mapping[Nominal, Finding | None]) -> Headline:
+    named = [finding for finding in best.values() if finding is not None and finding.leaks]
+    blind = [epsilon for epsilon, finding in best.items() if finding is not None and not finding.leaks]
+    untold = [epsilon for epsilon, finding in best.items() if finding is None]
+    parts = []
+    if named:
+        where = _join_epsilons([finding.epsilon for finding in named])
+        parts.append(f"sources can be named{where} ({_describe_success(max(named, key=_rank), named)})")
+    if blind:
+        where = _join_epsilons(blind)
+        parts.append(f"{'no attack' if not named else 'none'} did provably better than guessing{where}")
+    if untold:
+        parts.append(f"nothing can be said{_join_epsilons(untold)}, since most rewrites failed")
+    text = "; ".join(parts)
+    return Headline(f"{label}: {text}.", _choose_tone(list(best.values())))
+
+
+def _describe_success(finding: Finding, named: Sequence[Finding]) -> str:
+    """Return how often the strongest attack was right, and at which epsilon if there are several."""
+    bound = finding.bound
+    at = f" at {finding.epsilon.phrase}" if len(named) > 1 and finding.epsilon.is_given else ""
+    return (
+        f"{finding.attack}: {bound.correct:,} of {bound.guesses:,} guesses right{at}; blind guessing: 1 in "
+        f"{bound.candidates:,}"
+    )
+
+
+def _join_epsilons(epsilons: Sequence[Nominal]) -> str:
+    given = [epsilon for epsilon in epsilons if epsilon.is_given]
+    if not given:
+        return ""
+    names = [epsilon.label for epsilon in given]
+    return " at epsilon " + (names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}")

@@ -1,0 +1,241 @@
+"""Judges all rows of an audit together: they share its one-sided error, over all looks.
+
+A test is a claim under one attack on one plan. In the first look only tests that could reject at all
+share the error (Tarone); from the second on all of them do, since what was added may have been chosen
+by what was seen. Holm's procedure runs over them.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tedaudit.estimators import Bound, Counts, Estimator, epsilon_from_success, success_from_epsilon
+from tedaudit.estimators.multiplicity import find_reach, holm, look_error
+from tedaudit.estimators.power import least_trials
+from tedaudit.results.verdict import Decision, Verdict
+from tedaudit.store.looks import Look
+from tedaudit.types import Claim
+
+_MOST_DELTA = 1 - 1e-12
+_POWER = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the table as its test sees it."""
+
+    estimator: Estimator
+    counts: Counts
+    claim: Claim | None
+    any_time: bool = False
+    unfit: str = ""  # why its guesses cannot be judged
+    delta: float | None = None  # what bounds are printed for; the claim's if not given
+
+    @property
+    def slack(self) -> float:
+        """The delta of the printed bound."""
+        if self.delta is not None:
+            return self.delta
+        return 0.0 if self.claim is None else min(self.claim.total_delta, _MOST_DELTA)
+
+    @property
+    def target(self) -> tuple[float, float] | None:
+        """The epsilon and delta that the claim promises for a whole text, or None if it promises nothing.
+
+        No smaller delta than the claim's may be used against it.
+        """
+        if self.claim is None or math.isinf(self.claim.total):
+            return None
+        return self.claim.total, min(max(self.claim.total_delta, self.slack), _MOST_DELTA)
+
+    def bound(self, error: float, counts: Counts | None = None) -> Bound:
+        """Return the bound with a one-sided error, of these counts or of others."""
+        alpha = self.estimator.alpha_for(error)
+        return self.bound_at(alpha, counts)
+
+    def bound_at(self, alpha: float, counts: Counts | None = None) -> Bound:
+        """Return the bound at an alpha."""
+        return self.estimator.bound(counts or self.counts, alpha, self.slack, any_time=self.any_time)
+
+    def p_value(self, counts: Counts | None = None) -> float:
+        """Return the p-value of the claim, with these counts or others."""
+        epsilon, delta = self._aim()
+        return self.estimator.p_value(counts or self.counts, epsilon, delta, any_time=self.any_time)
+
+    def fresh_trials(self, error: float) -> int | None:
+        """Return the trials of a new run in which the claim would be in reach at this error."""
+        epsilon, delta = self._aim()
+        return least_trials(
+            lambda trials: self.estimator.p_value(self.counts.all_right(trials), epsilon, delta), error
+        )
+
+    def detectable(self, error: float) -> float | None:
+        """Return the success rate that is told from the claim with probability 0.8."""
+        epsilon, delta = self._aim()
+        return self.estimator.detectable(self.counts, epsilon, delta, error, any_time=self.any_time)
+
+    def _aim(self) -> tuple[float, float]:
+        if self.target is None:
+            raise ValueError("a row without a claim has no test")
+        return self.target
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """All rows of an audit at one look."""
+
+    alpha: float
+    rows: tuple[Row, ...]
+    look: Look
+
+    @property
+    def error(self) -> float:
+        """The one-sided error that this look has."""
+        return look_error(self.alpha / 2, self.look.number)
+
+    @property
+    def row_error(self) -> float:
+        """The error of a row such that the largest bound of all rows has that of the look."""
+        return self.error / max(1, len(self.rows))
+
+    def judge(self) -> list[Verdict]:
+        """Return the verdict on each row's claim under its attack."""
+        tested = [i for i, row in enumerate(self.rows) if row.target is not None]
+        verdicts = [_refuse(row) for row in self.rows]
+        if not self.look.noted:
+            for i in tested:
+                verdicts[i] = Verdict(Decision.NOT_TESTED, _NOT_NOTED)
+            return verdicts
+        least = [self.rows[i].p_value(self.rows[i].counts.all_right()) for i in tested]
+        if self.look.number == 1:
+            in_reach = find_reach(least, self.error)
+            members = [i for i, within in zip(tested, in_reach, strict=True) if within]
+        else:
+            in_reach = np.asarray(least) < self.error / max(1, len(tested))
+            members = tested
+        share = self.error / max(1, len(members))
+        adjusted = dict(zip(members, holm([self._p_value(i) for i in members]), strict=True))
+        for i, within in zip(tested, in_reach, strict=True):
+            verdicts[i] = self._decide(self.rows[i], adjusted.get(i), share, within=bool(within))
+        return verdicts
+
+    def _p_value(self, number: int) -> float:
+        row = self.rows[number]
+        return 1.0 if row.unfit else row.p_value()
+
+    def _decide(self, row: Row, adjusted: float | None, share: float, *, within: bool) -> Verdict:
+        if adjusted is not None and adjusted <= self.error:
+            return self._violated(row, adjusted)
+        if not within:
+            return self._out_of_reach(row)
+        reason = row.unfit or _why_not_tested(row, share)
+        if reason:
+            return Verdict(Decision.NOT_TESTED, reason, p_value=1.0, adjusted_p=1.0)
+        return self._no_violation(row, adjusted, share)
+
+    def _scale(self, adjusted: float | None) -> float:
+        """Return an adjusted p-value that counts the looks too: to be compared with alpha / 2."""
+        factor = self.look.number * (self.look.number + 1)
+        return 1.0 if adjusted is None else min(1.0, float(adjusted) * factor)
+
+    def _violated(self, row: Row, adjusted: float) -> Verdict:
+        most, p = self._most_success(row), self._scale(adjusted)
+        reason = (
+            f"{row.counts.correct:,} of {row.counts.guesses:,} guesses were right; under the claim of "
+            f"{_name(row)} a guess is right with probability {most:.4g} at most (adjusted p {p:.2g})"
+        )
+        return Verdict(Decision.VIOLATED, reason, row.p_value(), p)
+
+    def _no_violation(self, row: Row, adjusted: float | None, share: float) -> Verdict:
+        success = row.detectable(share)
+        reason = "these attacks were not right more often than the claim allows"
+        if success is not None:
+            epsilon = epsilon_from_success(success, row.counts.candidates, row.slack)
+            reason = (
+                f"the claim of {_name(row)} allows {row.counts.correct:,} right guesses of "
+                f"{row.counts.guesses:,}; an attack that is right with probability {success:.4g} (epsilon "
+                f"{epsilon:.3g}) would have been told from it with probability {_POWER:g}, and one that is "
+                "right less often is not found, whatever the mechanism's epsilon"
+            )
+        return Verdict(
+            Decision.NO_VIOLATION, reason, row.p_value(), self._scale(adjusted), detectable=success
+        )
+
+    def _out_of_reach(self, row: Row) -> Verdict:
+        tests = sum(other.target is not None for other in self.rows)
+        needed = row.fresh_trials(look_error(self.alpha / 2, 1) / tests)
+        shown = row.bound(self.error / tests).ceiling
+        remedy = f"a new run of {needed:,} trials would reach it" if needed else _no_number(row)
+        reason = (
+            f"had every guess been right, the bound would be {shown:.3g} at the error that this run leaves, "
+            f"and the claim is {_name(row)}: {remedy}"
+        )
+        return Verdict(Decision.OUT_OF_REACH, reason, trials_needed=needed)
+
+    def _most_success(self, row: Row) -> float:
+        epsilon, delta = row.target or (math.inf, 0.0)
+        return success_from_epsilon(epsilon, row.counts.candidates, delta)
+
+
+_NOT_NOTED = (
+    "these guesses were not complete when the run was last judged; `tedaudit report` judges them as they "
+    "are, and counts that look"
+)
+
+
+def _refuse(row: Row) -> Verdict:
+    if row.claim is None:
+        return Verdict(Decision.NO_CLAIM, "the mechanism promises nothing")
+    return Verdict(
+        Decision.NO_CLAIM,
+        f"the claim is for each {row.claim.unit} and their number has no public bound, so that nothing is "
+        "promised for a whole text",
+    )
+
+
+def _why_not_tested(row: Row, share: float) -> str:
+    """Return why the answers could not have refuted the claim, or nothing if they could."""
+    counts = row.counts
+    if 2 * counts.failed > counts.guesses:
+        return f"{counts.failed:,} of {counts.guesses:,} rewrites failed"
+    if row.p_value(counts.answers_right()) >= share:
+        answers = sum(counts.answers_right().right)
+        return (
+            f"only {answers:,} of {counts.guesses:,} guesses were usable answers: had all of them been "
+            f"right, the claim of {_name(row)} would still stand"
+        )
+    return ""
+
+
+def _no_number(row: Row) -> str:
+    """Return that no run can be large enough; the number is about e^epsilon, to a factor of a few dozens."""
+    epsilon, _ = row.target or (math.inf, 0.0)
+    return f"no number of trials that can be run would reach it (of the order of e^{epsilon:.4g})"
+
+
+def _name(row: Row) -> str:
+    epsilon, delta = row.target or (math.inf, 0.0)
+    return f"{epsilon:g}" + (f" with delta {delta:g}" if delta else "")
+
+
+def judge_gate(rows: Sequence[Row], error: float, limit: float) -> list[Verdict]:
+    """Return, for each row, whether its bound at an error is above a limit, as a verdict of its own."""
+    return [_judge_limit(row, error, limit) for row in rows]
+
+
+def _judge_limit(row: Row, error: float, limit: float) -> Verdict:
+    bound = row.bound(error)
+    if row.unfit:
+        return Verdict(Decision.NOT_TESTED, row.unfit)
+    if bound.lower > limit:
+        return Verdict(Decision.VIOLATED, f"the bound is {bound.lower:.4g}, above {limit:g}")
+    if bound.ceiling <= limit:
+        reason = f"these trials show at most {bound.ceiling:.4g}: {limit:g} is out of reach"
+        return Verdict(Decision.OUT_OF_REACH, reason)
+    counts = row.counts
+    if 2 * counts.failed > counts.guesses or row.bound(error, counts.answers_right()).lower <= limit:
+        reason = f"{counts.failed:,} rewrites failed and {counts.unusable:,} answers were unusable"
+        return Verdict(Decision.NOT_TESTED, f"{reason}, of {counts.guesses:,}")
+    return Verdict(Decision.NO_VIOLATION, f"the bound is {bound.lower:.4g}, not above {limit:g}")

@@ -1,0 +1,61 @@
+"""Looks: every state of the tables that was judged is counted once, and only judging counts."""
+
+import json
+
+import pytest
+
+from helpers import Promising, SharedWords, audited, make_spec, stopped
+from tedaudit.api import load_run, report, run
+from tedaudit.store.checksums import seal_json
+from tedaudit.store.directory import RunDirectory
+from tedaudit.store.looks import Look, earlier_looks, find_look
+
+
+def looks(folder):
+    return json.loads((folder / "manifest.json").read_text())["looks"]
+
+
+def test_a_run_is_one_look_and_reading_it_again_is_none(tmp_path):
+    audited(tmp_path, Promising(), epsilons=[1])
+    for _ in range(3):
+        assert load_run(tmp_path).family.look == report(tmp_path).family.look == Look(1, noted=True)
+        audited(tmp_path, Promising(), epsilons=[1])
+    assert len(looks(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("change", [{"trials": 130}, {"epsilons": [1, 2]}, {"attacks": ["lexical"]}])
+def test_anything_that_adds_guesses_is_another_look(tmp_path, change):
+    audited(tmp_path, Promising(), epsilons=[1])
+    result = audited(tmp_path, Promising(), **{"epsilons": [1], **change})
+    assert result.family.look == Look(2, noted=True)
+
+
+def test_an_unfinished_run_is_judged_only_by_a_look_that_is_counted(tmp_path):
+    spec = make_spec(tmp_path, mechanisms=[Promising()], epsilons=[0.1], attacks=[SharedWords()])
+    store = stopped(spec, 2)
+    assert find_look(store) == Look(1, noted=False)
+    assert [f.verdict.name for f in load_run(tmp_path)] == ["not tested"]
+    assert looks(tmp_path) == []
+    assert [f.verdict.name for f in report(tmp_path)] == ["violated"]
+    assert len(looks(tmp_path)) == 1
+    [finding] = result = run(spec)
+    assert result.family.look == Look(2, noted=True)
+    assert finding.bound.any_time  # its trials went on after a look
+
+
+def test_a_run_in_use_is_reported_without_a_verdict(tmp_path):
+    spec = make_spec(tmp_path, mechanisms=[Promising()], epsilons=[0.1], attacks=[SharedWords()])
+    with RunDirectory(stopped(spec, 2).root).locked():
+        assert [f.verdict.name for f in report(tmp_path)] == ["not tested"]
+    assert looks(tmp_path) == []
+
+
+def test_looks_of_a_version_that_did_not_number_them_are_counted_from_its_plans(tmp_path):
+    for trials in (60, 90):
+        audited(tmp_path, Promising(), epsilons=[1], trials=trials)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    del manifest["looks"]
+    (tmp_path / "manifest.json").write_text(json.dumps(seal_json(manifest)))
+    assert load_run(tmp_path).family.look == Look(2, noted=True)
+    assert len(earlier_looks(RunDirectory(tmp_path))) == 2
+    assert audited(tmp_path, Promising(), epsilons=[1], trials=120).family.look == Look(3, noted=True)

@@ -1,0 +1,92 @@
+"""docs/data.md against a real run: every file that is written is on the page, and closed as it says."""
+
+import os
+import re
+import shutil
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tedaudit
+from command_line import call
+from helpers import make_spec, sentences
+from tedaudit.api import report, run
+from tedaudit.utility.files import write_study
+from tedaudit.utility.study import run_study
+from tiny_study import make_study
+
+TEXT = sentences(40)[0]
+PAGE = Path(tedaudit.__file__).parents[2] / "docs" / "data.md"
+
+
+@pytest.fixture(scope="module")
+def page():
+    if not PAGE.is_file():
+        pytest.skip("the documentation is not here")
+    return PAGE.read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A run directory with everything that commands put into it, made with an ordinary umask."""
+    before = os.umask(0o022)
+    try:
+        out = tmp_path_factory.mktemp("made") / "runs" / "x"
+        run(make_spec(out, mechanisms=["identity", {"name": "word-rr", "slots": 4}], attacks=["lexical"]))
+        report(out, figures=True)
+        call("card", out)
+        write_study(run_study(make_study(out.with_name("study"), limit=20)), out)
+    finally:
+        os.umask(before)
+    return out
+
+
+def patterns(page):
+    """Return the names of files in the table of the run directory; capitals stand for anything."""
+    table = page.partition("## The run directory")[2].partition("\n- Every file")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    return [re.sub(r"[A-Z]{2,}", "*", name) for row in rows for name in re.findall(r"`([^`]+)`", row)]
+
+
+def test_every_file_of_a_run_is_on_the_page_and_every_name_on_it_is_real(page, made):
+    files = [str(path.relative_to(made)) for path in made.rglob("*") if path.is_file()]
+    unknown = [file for file in files if not any(fnmatchcase(file, pattern) for pattern in patterns(page))]
+    unseen = [pattern for pattern in patterns(page) if not any(fnmatchcase(file, pattern) for file in files)]
+    assert (unknown, unseen) == ([], [])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes mean nothing here")
+def test_folders_with_texts_are_closed_as_the_page_says(page, made):
+    assert "a run directory, the folder of a study of utility | `0700`" in page
+    for folder in (made, made.with_name("study")):
+        assert folder.stat().st_mode & 0o777 == 0o700
+    texts = ["a b", "c d", "e f"]
+    result = tedaudit.audit("identity", texts, trials=20)
+    assert result.folder.parent.name.startswith("tedaudit-")
+    assert result.folder.parent.stat().st_mode & 0o777 == 0o700
+
+
+def read(path):
+    """Return what a file says, tables included."""
+    if path.suffix == ".parquet":
+        return str(pl.read_parquet(path, glob=False).to_dicts())
+    return path.read_bytes().decode("utf-8", "replace")
+
+
+def test_only_the_files_that_the_page_names_hold_texts(page, made):
+    files = [path for path in made.rglob("*") if path.is_file()]
+    holding = {path.relative_to(made).parts[0] for path in files if TEXT in read(path)}
+    assert holding == {"corpus", "rewrites", "report.html"}
+    cells = [line.split("|") for line in page.splitlines() if line.startswith("| `")]
+    bold = {name.strip(" `").split("/")[0] for _, name, _, private, *_ in cells if "**" in private}
+    assert bold == holding
+
+
+def test_what_is_redacted_holds_none(made, tmp_path):
+    copy = shutil.copytree(made, tmp_path / "copy")
+    assert TEXT in read(copy / "report.html")
+    report(copy, redact=True)
+    for name in ("report.html", "report.md", "summary.json", "estimates.parquet"):
+        assert TEXT not in read(copy / name)
