@@ -1,9 +1,11 @@
 """Train the ADePT of the zoo: an LSTM auto-encoder, whose sentence vector gets the noise.
 
-    python recipes/adept.py --data DIR --out zoo/src/tedaudit_zoo/models/adept
+    python recipes/adept.py --data DIR --out zoo/src/tedaudit_zoo/models/adept [--start FOLDER]
 
-It learns to write a window of 20 tokens again from the encoder's last state, clipped to a norm of 5. Some
-of the tokens that the decoder reads are hidden, so that it relies on that state.
+It learns to write a window of 20 tokens again from the encoder's last state, clipped to a norm of 5. The
+encoder reads the padding of half of the windows (ADePT's variant `sound`) and not that of the others
+(`published`), so that it can do both. Some of the tokens that the decoder reads are hidden, so that it
+relies on that state.
 """
 
 import json
@@ -18,12 +20,12 @@ from common.options import Options
 from common.saving import Card, save_tokenizer, write_card
 from common.text import LICENCES, SHARES
 from common.training import Plan, begin, closing_figures, compiled, device, train
-from common.vocabulary import MASK, tokenizer_for
+from common.vocabulary import MASK, PAD, tokenizer_for
 from common.windows import EPSILONS, WIDTH, picker, reconstruction, samples, shown, windows
 from torch.nn import functional
 
 from tedaudit.inference.adept import AdeptConfig, AdeptModel, encode, greedy_decode, load_adept, read_tokens
-from tedaudit.inference.quantised import WEIGHTS, save_quantised
+from tedaudit.inference.quantised import WEIGHTS, load_quantised, save_quantised
 from tedaudit.mechanisms._noise import clip_norm
 from tedaudit.mechanisms.adept import Adept
 from tedaudit.types import Draw
@@ -31,6 +33,9 @@ from tedaudit.types import Draw
 CLIP = 5.0
 HIDDEN_TOKENS = 0.3  # share of the decoder's tokens
 TEXTS, NOISED_TEXTS = 4096, 1024  # that figures are measured on
+BEFORE = (
+    "began with the weights of an older version, which had been trained on the same text and read all padding"
+)
 
 
 class Writing(torch.nn.Module):
@@ -47,12 +52,15 @@ class Writing(torch.nn.Module):
         return functional.cross_entropy(logits.flatten(0, 1), tokens.flatten())
 
 
-def new_model(vocabulary: int) -> AdeptModel:
-    """Return a small model with random weights, whose LSTMs start by remembering."""
-    model = AdeptModel(AdeptConfig(vocabulary, embedding=128, hidden=384, window=WIDTH, tied=True))
+def first_model(vocabulary: int, start: Path | None) -> AdeptModel:
+    """Return a small model: its LSTMs start by remembering, or it has the weights of an older version."""
+    sizes = AdeptConfig(vocabulary, embedding=128, hidden=384, window=WIDTH, tied=True, unpadded=True)
+    model = AdeptModel(sizes)
     for part in ("encoder", "decoder"):
         _, forget, _, _ = model.module[part].bias_ih_l0.data.chunk(4)
         forget.fill_(1.0)
+    if start is not None:
+        model.module.load_state_dict(load_quantised(start / WEIGHTS))
     return model
 
 
@@ -62,7 +70,9 @@ def decoder_states(model: AdeptModel, ids: Any) -> Any:
     hidden[:, 0] = False
     read = torch.where(hidden, MASK, ids)[:, :-1]
     with torch.autocast(ids.device.type, enabled=False):  # in half precision small gradients would vanish
-        latents = model.encode(ids)
+        half = len(ids) // 2
+        lengths = (ids[half:] != PAD).sum(dim=1).cpu()
+        latents = torch.cat([model.encode(ids[:half]), model.encode(ids[half:], lengths)])
         norms = latents.norm(dim=1, keepdim=True)
         latents = latents * (CLIP / norms.clamp(min=1e-6)).clamp(max=1.0)
         states, _ = parts["decoder"](parts["embedding"](read), model.start(latents))
@@ -74,13 +84,18 @@ def trained(model: AdeptModel, table: npt.NDArray[np.int16], chosen: Options) ->
     place = device()
     model.module.to(place)
     writing = compiled(Writing(model))
-    pick = picker(table, 16 if chosen.dry_run else 1024, chosen.seed, place)
+    pick = picker(table, 16 if chosen.dry_run else rows(), chosen.seed, place)
 
     def loss_at(_: float) -> Any:
         ids = pick()
         return writing(decoder_states(model, ids), ids[:, 1:])
 
-    return train(model.module, loss_at, Plan(40_000, rate=3e-3), chosen)
+    return train(model.module, loss_at, Plan(40_000, rate=3e-3 if chosen.start is None else 1e-3), chosen)
+
+
+def rows() -> int:
+    """Return how many windows a step has."""
+    return 1024 if device().type == "cuda" else 64
 
 
 def save(folder: Path, model: AdeptModel, tokenizer: Any) -> None:
@@ -96,8 +111,12 @@ def measured(folder: Path, data: Path, held_out: list[str], seed: int) -> dict[s
     checkpoint = load_adept(str(folder))
     texts, modern = samples(data, held_out, TEXTS, seed)
     found = {}
-    for name, some in (("", texts), (", EWT and SNIPS", modern)):
-        latents = encode(checkpoint, read_tokens(checkpoint, some, WIDTH))
+    readings = (
+        (padded, *some) for padded in (True, False) for some in (("", texts), (", EWT and SNIPS", modern))
+    )
+    for padded, source, some in readings:
+        name = f"{source}{'' if padded else ', padding not read'}"
+        latents = encode(checkpoint, read_tokens(checkpoint, some, WIDTH, padded))
         clean = clip_norm(latents.astype(np.float64), CLIP).astype(np.float32)
         written = greedy_decode(checkpoint, clean, WIDTH).tolist()
         found[f"without noise{name}"] = shown(reconstruction(checkpoint.tokenizer, some, written))
@@ -120,10 +139,10 @@ def noised(folder: Path, texts: list[str]) -> dict[str, str]:
 
 def main() -> None:
     """Train, save, load what was saved and measure that."""
-    start = begin(__doc__)
+    start = begin(__doc__, goes_on=True)
     chosen, tokenizer = start.chosen, tokenizer_for("adept")
     table = windows(tokenizer, start.texts)
-    model = new_model(len(tokenizer))
+    model = first_model(len(tokenizer), chosen.start)
     start.say(len(table), "windows")
     steps = trained(model, table, chosen)
     save(chosen.out, model, tokenizer)
@@ -141,13 +160,15 @@ def card(chosen: Options, figures: dict[str, str], count: int) -> Card:
         "that also write. It writes again what it reads.",
         data=[LICENCES[source] for source in SHARES],
         training=[
-            f"{count:,} windows of {WIDTH} tokens, 1,024 a step, AdamW, seed {chosen.seed}",
+            *([] if chosen.start is None else [BEFORE]),
+            f"{count:,} windows of {WIDTH} tokens, {rows():,} a step, AdamW, seed {chosen.seed}",
             f"latent clipped to an L2 norm of {CLIP:g} in training too, no noise",
+            "the encoder reads the padding of half of the windows, and stops at the end token of the others",
             f"{HIDDEN_TOKENS:.0%} of the tokens that the decoder reads are hidden",
         ],
         figures=figures,
         limits=[
-            f"English, windows of {WIDTH} tokens. It was not trained with noise.",
+            f"English, windows of {WIDTH} tokens, padding read or not. It was not trained with noise.",
             "Figures are of held-out sentences of the training mix.",
             "`sound` and `published` are ADePT's own draws; epsilon is for the whole text, with delta 1e-5.",
             "SNIPS (training split) is in the mix: audits on SNIPS see text that the model was trained on.",

@@ -7,7 +7,7 @@ import sys
 import polars
 import pytest
 
-from tedaudit.errors import CorpusError
+from tedaudit.errors import CorpusError, TedauditError
 from tedaudit.readers import choose_column, read_bytes, read_table, table_format, take_text
 
 CSV = 'text,label\n"rain, all day",01\nsun at noon,1e3\n'
@@ -282,3 +282,51 @@ def test_texts_are_separated_from_labels_and_none_becomes_blank():
 def test_a_text_that_is_not_a_string_is_named_with_its_row():
     with pytest.raises(CorpusError, match=r"row 2: column 'text' has a value of type int"):
         take_text({"text": ["a", 5]}, "text", "table")
+
+
+# --- what anybody may have written
+
+
+@pytest.mark.parametrize("encoding", ["undefined", "punycode", "a\0b", "hex", "", "utf9"])
+def test_an_encoding_that_cannot_read_the_file_is_refused(tmp_path, encoding):
+    file = tmp_path / "a.txt"
+    file.write_text("one line - another\n")
+    message = _refusal(file, encoding=encoding)
+    assert "Known are: ascii, cp1252" in message
+    assert str(file) in message
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("9" * 5000, "a number has too many digits"),
+        ("[" * 100_000 + "]" * 100_000, "it is nested too deeply"),
+    ],
+)
+def test_a_line_of_json_that_python_cannot_hold_is_named(tmp_path, value, reason):
+    file = tmp_path / "a.jsonl"
+    file.write_text(f'{{"text": "one"}}\n{{"text": "two", "n": {value}}}\n')
+    message = _refusal(file)
+    assert f"line 2 is not JSON: {reason}" in message
+    assert len(message) < 1000
+
+
+@pytest.mark.parametrize("path", ["a\0b.txt", "x" * 300 + ".txt", "~nobody-of-that-name/a.txt"])
+def test_a_path_that_no_file_can_have_is_refused(path):
+    with pytest.raises(TedauditError) as caught:
+        read_table(path)
+    assert str(caught.value).isprintable()
+
+
+def test_a_parquet_file_that_makes_its_reader_panic_is_refused(tmp_path):
+    file = tmp_path / "a.parquet"
+    polars.DataFrame({"text": ["one", "two"]}).write_parquet(file)
+    whole = file.read_bytes()
+    refused = 0
+    for position in range(len(whole) - int.from_bytes(whole[-8:-4], "little"), len(whole), 7):
+        file.write_bytes(whole[:position] + bytes([whole[position] ^ 0x55]) + whole[position + 1 :])
+        try:
+            read_table(file)
+        except CorpusError:
+            refused += 1
+    assert refused > 10

@@ -137,7 +137,8 @@ def save_lstm(folder: Path, seed: int = 0, **config: Any) -> Path:
 
     tokenizer = word_tokenizer()
     torch.manual_seed(seed)
-    model = AdeptModel(AdeptConfig(vocabulary=len(tokenizer), **{"embedding": 12, "hidden": 16, **config}))
+    sizes = {"embedding": 12, "hidden": 16, "unpadded": True, **config}
+    model = AdeptModel(AdeptConfig(vocabulary=len(tokenizer), **sizes))
     for weight in model.parameters():
         weight.data *= 4
     model.module["output"].bias.data[tokenizer.eos_token_id] += 1.4

@@ -16,15 +16,17 @@ class Options:
     seed: int
     seconds: float
     variant: str = ""
+    start: Path | None = None
 
     def command(self, script: str) -> str:
         """Return how the recipe was called, for the card; a training that was cut short is told."""
         cut = f" --seconds {self.seconds:g}" if self.seconds else ""
-        return f"python recipes/{script} --data DIR --out DIR{cut}"
+        begun = " --start DIR" if self.start else ""
+        return f"python recipes/{script} --data DIR --out DIR{begun}{cut}"
 
 
-def options(about: str | None, variants: Sequence[str] = ()) -> Options:
-    """Read the command line; the first of several variants is the default."""
+def options(about: str | None, variants: Sequence[str] = (), *, goes_on: bool = False) -> Options:
+    """Read the command line; the first of several variants is the default; `goes_on` offers a start."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--data", type=Path, required=True, help="the folder with text/, snli/, ud-ewt/, snips/"
@@ -33,6 +35,8 @@ def options(about: str | None, variants: Sequence[str] = ()) -> Options:
     parser.add_argument("--dry-run", action="store_true", help="a few steps on little text: does it run?")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=0.0, help="stop training early, after so long")
+    if goes_on:
+        parser.add_argument("--start", type=Path, help="the folder of an older version, to train on from it")
     if variants:
         parser.add_argument("--variant", choices=variants, default=variants[0])
     return Options(**vars(parser.parse_args()))

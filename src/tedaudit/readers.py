@@ -4,24 +4,21 @@ Every value of a csv or tsv stays the string it is in the file; a tsv has no quo
 text per line. Errors name the file and, if possible, the line.
 """
 
-import bz2
 import csv
-import gzip
-import importlib
 import io
 import json
-import lzma
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tedaudit import unpacking
 from tedaudit.errors import CorpusError, did_you_mean, join_names
+from tedaudit.paths import describe_os_error, parse_path
+from tedaudit.unpacking import COMPRESSIONS
 
 Table = dict[str, list[Any]]
 
 FORMATS = ("csv", "jsonl", "ndjson", "parquet", "tsv", "txt")
-COMPRESSIONS = ("bz2", "gz", "xz", "zst")
 TEXT_NAMES = (
     *("text", "sentence", "review", "utterance", "document", "content", "message", "original"),
     *("body", "comment", "query", "question", "post", "tweet", "transcript", "input", "source"),
@@ -38,7 +35,7 @@ def table_format(path: Path) -> str:
 
 def read_table(path: str | Path, *, encoding: str = "utf-8", header: bool = True) -> Table:
     """Return the columns of a table by name; without a header they are column_1, column_2 and so on."""
-    file = Path(path).expanduser()
+    file = parse_path(path)
     kind = table_format(file)
     if not kind and file.is_file():
         raise CorpusError(
@@ -52,7 +49,7 @@ def read_table(path: str | Path, *, encoding: str = "utf-8", header: bool = True
         if kind == "txt":
             table = {"text": lines_of(text)}
         elif kind in ("jsonl", "ndjson"):
-            table = _build_from_objects(json_objects(text, file))
+            table = _build_from_objects(json_objects(text, file), file)
         else:
             rows = _read_csv_rows(text, file) if kind == "csv" else _read_tsv_rows(text)
             table = _build_from_rows(rows, file, header=header)
@@ -65,74 +62,67 @@ def read_table(path: str | Path, *, encoding: str = "utf-8", header: bool = True
 
 def read_text(path: str | Path, *, encoding: str = "utf-8") -> str:
     """Return the whole text of a file, decompressed if its name says so."""
-    file = Path(path).expanduser()
+    file = parse_path(path)
     return decode(read_bytes(file), file, encoding)
 
 
 def read_bytes(file: Path) -> bytes:
     """Return the content of a file, decompressed if its name says so; an empty file is refused."""
-    if file.is_dir():
-        names = join_names(entry.name for entry in file.iterdir())
-        raise CorpusError(f"'{file}' is a folder, not a file. It contains: {names}.")
-    if not file.exists():
-        near = [entry.name for entry in file.parent.iterdir()] if file.parent.is_dir() else []
-        raise CorpusError(
-            f"There is no file '{file.absolute()}'.{did_you_mean(file.name, near)} Check the path."
-        )
     try:
+        if file.is_dir():
+            names = join_names(entry.name for entry in file.iterdir())
+            raise CorpusError(f"'{file}' is a folder, not a file. It contains: {names}.")
+        if not file.exists():
+            near = [entry.name for entry in file.parent.iterdir()] if file.parent.is_dir() else []
+            raise CorpusError(
+                f"There is no file '{file.absolute()}'.{did_you_mean(file.name, near)} Check the path."
+            )
         raw = file.read_bytes()
     except OSError as error:
-        raise CorpusError(f"'{file}' cannot be read: {error}. Check its permissions.") from error
+        raise CorpusError(
+            f"'{file}' cannot be read ({describe_os_error(error)}). Check the path and its permissions."
+        ) from error
     ending = file.suffix.lower().lstrip(".")
     if raw and ending in COMPRESSIONS:
-        try:
-            raw = _decompress(raw, ending, file)
-        except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
-            raise CorpusError(
-                f"'{file}' is damaged or not a .{ending} file: {error}. Download it again, or decompress it."
-            ) from error
+        raw = _decompress(raw, ending, file)
     if not raw:
         raise CorpusError(f"'{file}' is empty. Is it the right file, and was it downloaded completely?")
     return raw
 
 
 def _decompress(raw: bytes, ending: str, file: Path) -> bytes:
-    if ending == "gz":
-        return gzip.decompress(raw)
-    if ending == "bz2":
-        return bz2.decompress(raw)
-    if ending == "xz":
-        return lzma.decompress(raw)
-    # Python includes zstd from 3.14 on; pyarrow comes with the hub extra.
-    for module in ("compression.zstd", "pyarrow"):
-        try:
-            library = importlib.import_module(module)
-        except ImportError:
-            continue
-        if module == "pyarrow":
-            return bytes(library.input_stream(io.BytesIO(raw), compression="zstd").read())
-        return bytes(library.open(io.BytesIO(raw)).read())
-    raise CorpusError(
-        f"'{file}' is compressed with zstd, but no zstd library is installed. "
-        f"Run: pip install pyarrow; or decompress it: zstd -d '{file}'."
-    )
+    try:
+        return unpacking.unpack(raw, ending)
+    except unpacking.TooLargeError as error:
+        raise CorpusError(f"'{file}': {error}. Unpack it yourself and name the unpacked file.") from error
+    except unpacking.NoLibraryError as error:
+        raise CorpusError(
+            f"'{file}' is compressed with zstd, but no zstd library is installed. "
+            f"Run: pip install pyarrow; or decompress it: zstd -d '{file}'."
+        ) from error
+    except unpacking.DAMAGE as error:
+        raise CorpusError(
+            f"'{file}' is damaged or not a .{ending} file: {error}. Download it again, or decompress it."
+        ) from error
 
 
 def decode(raw: bytes, file: Path, encoding: str) -> str:
     """Return bytes as text; an error names the invalid byte and its position in the file."""
     try:
         text = raw.decode(encoding)
-    except LookupError as error:
-        known = "ascii, cp1252, latin-1, utf-8, utf-16 and Python's other text encodings"
-        raise CorpusError(f"'{file}': there is no encoding '{encoding}'. Known are: {known}.") from error
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         wide = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
         other = "utf-16" if wide else "utf-8" if "utf" not in encoding.lower() else "latin-1"
         raise CorpusError(
-            f"'{file}' is not {encoding}: byte 0x{raw[error.start]:02x} at offset {error.start:,}, "
-            f"line {line:,}. Set the encoding, such as 'encoding: {other}', or convert the file to UTF-8."
+            f"'{file}' is not {encoding}: byte 0x{raw[error.start : error.start + 1].hex()} at offset "
+            f"{error.start:,}, line {line:,}. Set the encoding, such as 'encoding: {other}', or convert the "
+            "file to UTF-8."
         ) from error
+    except (LookupError, ValueError) as error:  # a few encodings raise no more than the latter
+        known = "ascii, cp1252, latin-1, utf-8, utf-16 and Python's other text encodings"
+        reason = f"there is no encoding '{encoding}'" if isinstance(error, LookupError) else str(error)
+        raise CorpusError(f"'{file}': {reason}. Known are: {known}.") from error
     return text.removeprefix("\ufeff")
 
 
@@ -150,9 +140,9 @@ def json_objects(text: str, file: Path) -> list[dict[str, Any]]:
             continue
         try:
             value = json.loads(line)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise CorpusError(
-                f"'{file}', line {number:,} is not JSON: {error.msg} at character {error.pos + 1:,}. "
+                f"'{file}', line {number:,} is not JSON: {explain_json(error)}. "
                 'Every line must be one object, such as {"text": "..."}: fix or remove the line.'
             ) from error
         if not isinstance(value, dict):
@@ -164,17 +154,31 @@ def json_objects(text: str, file: Path) -> list[dict[str, Any]]:
     return objects
 
 
-def _build_from_objects(objects: Sequence[Mapping[str, Any]]) -> Table:
+def explain_json(error: Exception) -> str:
+    """Return what is wrong with some JSON, and where if that is known."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at character {error.pos + 1:,}"
+    return "it is nested too deeply" if isinstance(error, RecursionError) else "a number has too many digits"
+
+
+def _build_from_objects(objects: Sequence[Mapping[str, Any]], file: Path) -> Table:
     names = dict.fromkeys(name for item in objects for name in item)
+    if len(names) * len(objects) > unpacking.MOST_CELLS:
+        raise CorpusError(
+            f"'{file}' has {len(objects):,} lines with {len(names):,} names in all, which is too large for a "
+            "table. Every line should have the same few names: keep the text and the labels only."
+        )
     return {name: [item.get(name) for item in objects] for name in names}
 
 
 def _read_parquet(raw: bytes, file: Path) -> Table:
-    import polars
-
     try:
-        return polars.read_parquet(io.BytesIO(raw)).to_dict(as_series=False)
-    except polars.exceptions.PolarsError as error:
+        return unpacking.unpack_parquet(raw)
+    except unpacking.TooLargeError as error:
+        raise CorpusError(
+            f"'{file}': {error}. Cut it into smaller files, or keep the text and the labels only."
+        ) from error
+    except unpacking.DAMAGE as error:
         raise CorpusError(
             f"'{file}' is damaged or not a parquet file: {error}. Download or write it again."
         ) from error

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tedaudit.abilities import CallsUserCode, HasFingerprint, UsesModels
-from tedaudit.errors import PluginError, SpecError, did_you_mean, join_names
+from tedaudit.errors import PluginError, SpecError, did_you_mean, join_names, quote
 from tedaudit.extras import name_needs
 from tedaudit.types import Card
 
@@ -253,7 +253,7 @@ def _check_parameters(plugin: type, name: str, params: Mapping[str, Any]) -> Non
             )
         if not _fits(value, allowed[key]):
             wanted = _wanted(allowed[key])
-            raise SpecError(f"'{name}': parameter '{key}' is {value!r}; it must be {wanted}.")
+            raise SpecError(f"'{name}': parameter '{key}' is {quote(value)}; it must be {wanted}.")
     parts = fields(plugin) if is_dataclass(plugin) else ()
     missing = {f.name for f in parts if f.init and not _has_default(f)} - set(params)
     if missing:

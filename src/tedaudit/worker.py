@@ -2,7 +2,12 @@
 
 import sys
 
+from tedaudit.errors import TedauditError
 from tedaudit.execution.work import main
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    try:
+        main(sys.argv[1:])
+    except TedauditError as problem:
+        sys.stderr.write(f"error: {problem}\n")
+        sys.exit(2)

@@ -21,7 +21,7 @@ from helpers import strict
         ("estimate", "--correct", "10", "--trials", "10"),
         ("estimate", "--true-positives", "9", "--false-positives", "0", "--trials", "10"),
         ("estimate", "made"),
-        ("replay", "made", "3"),
+        ("replay", "made", "3", "--yes"),
         ("report", "made"),
         ("compare", "made", "--by", "mechanism"),
         ("card", "made"),

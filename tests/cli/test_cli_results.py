@@ -67,7 +67,7 @@ def test_a_run_whose_mechanism_is_gone_is_still_estimated_and_reported(made, com
         assert (code, strict(out)) == (0, expected)
     assert summary(made) == expected
     assert (made / "report.md").is_file()
-    code, _, err = command("replay", "made", "0")
+    code, _, err = command("replay", "made", "0", "--yes")
     assert code == 2
     assert "cannot import plugins" in err
 
@@ -107,7 +107,7 @@ def test_a_report_says_where_page_and_figures_are(made, command):
 
 
 def test_a_redacted_report_leaves_texts_out(made, command):
-    (trial, *_) = strict(command("replay", "made", "0", "--json")[1])
+    (trial, *_) = strict(command("replay", "made", "0", "--yes", "--json")[1])
     page = made / "report.html"
     assert json.dumps(trial["candidates"][0]) in page.read_text(encoding="utf-8")
     assert command("report", "made", "--redact", "--no-figures")[0] == 0

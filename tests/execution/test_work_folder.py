@@ -1,13 +1,21 @@
+import json
+import os
+import stat
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from helpers import HERE, given
 from tedaudit.api import run
 from tedaudit.cli import app
+from tedaudit.errors import RunDirectoryError
 from tedaudit.execution.chunks import RewriteChunk
 from tedaudit.execution.engines.serial import SerialEngine
+from tedaudit.execution.preparation import prepare
 from tedaudit.execution.work_folder import FolderEngine, write_work
 from tedaudit.spec.model import parse_spec
 
@@ -90,3 +98,104 @@ def test_the_command_line_says_what_to_do_and_then_does_the_rest(tmp_path):
     second = CliRunner().invoke(app, command)
     assert second.exit_code == 0
     assert "eps_emp" in second.output
+
+
+# --- who may read it, and what is in it
+
+
+def _mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def open_mask():
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("open_mask")
+def test_the_folder_and_all_its_files_are_closed_to_others(tmp_path):
+    settings = {**SETTINGS, "mechanisms": ["py:helpers:Latents"], "out": str(tmp_path / "run")}
+    spec = parse_spec(settings)
+    write_work(spec, tmp_path / "some" / "work")
+    subprocess.run(
+        [sys.executable, "-m", "tedaudit.worker", str(tmp_path / "some" / "work")], cwd=HERE, check=True
+    )
+    files = list((tmp_path / "some" / "work").iterdir())
+    assert {path.suffix for path in files} == {".chunk", ".result", ".npz"}
+    assert _mode(tmp_path / "some" / "work") == 0o700
+    assert {_mode(path) for path in files} == {0o600}
+
+
+def test_an_empty_folder_that_lay_open_is_closed_and_one_in_use_stays_as_its_owner_wants_it(tmp_path):
+    spec = parse_spec({**SETTINGS, "out": str(tmp_path / "run")})
+    work = tmp_path / "work"
+    work.mkdir(mode=0o755)
+    write_work(spec, work)
+    assert _mode(work) == 0o700
+    work.chmod(0o750)
+    write_work(parse_spec({**SETTINGS, "seed": 1, "out": str(tmp_path / "run")}), work)
+    assert _mode(work) == 0o750
+    assert {_mode(path) for path in work.iterdir()} == {0o600}
+
+
+def test_the_folder_holds_the_texts_of_its_draws_and_no_others(tmp_path):
+    texts = [f"a private text about number {number}" for number in range(300)]
+    spec = parse_spec({**SETTINGS, "corpus": given(texts), "trials": 20, "out": str(tmp_path / "run"),
+                       "plans": [{"k": 3, "lambda": 0}], "attacks": ["lexical", "trained"]})  # fmt: skip
+    write_work(spec, tmp_path / "work")
+    held = "".join(path.read_text() for path in (tmp_path / "work").iterdir())
+    secrets = {texts[at] for job in prepare(spec).jobs for at in job.plan.source.tolist()}
+    assert {text for text in texts if f'"{text}"' in held} == secrets
+    assert len(secrets) <= 20
+    assert all(
+        set(json.loads(line)) <= {"work", "plugin", "text", "epsilon", "key"} for line in held.splitlines()
+    )
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_a_folder_that_cannot_be_made_is_named(tmp_path, place):
+    (tmp_path / "file").write_text("x")
+    spec = parse_spec({**SETTINGS, "out": str(tmp_path / "run")})
+    with pytest.raises(
+        RunDirectoryError, match=r"cannot be used as a folder of work.*name another with --work"
+    ):
+        write_work(spec, tmp_path / place)
+
+
+@pytest.mark.parametrize("damage", ["cut", "text", "rows", "packed"])
+def test_a_damaged_result_is_named(tmp_path, damage):
+    spec = parse_spec({**SETTINGS, "mechanisms": ["py:helpers:Latents"], "out": str(tmp_path / "run")})
+    write_work(spec, tmp_path / "work")
+    subprocess.run([sys.executable, "-m", "tedaudit.worker", str(tmp_path / "work")], cwd=HERE, check=True)
+    path = min((tmp_path / "work").glob("*.result"))
+    lines = path.read_text().splitlines(keepends=True)
+    if damage == "packed":
+        arrays = dict(np.load(f"{path}.npz"))
+        with Path(f"{path}.npz").open("wb") as file:
+            np.savez_compressed(file, **arrays)
+    else:
+        path.write_text(
+            {"cut": "".join(lines)[:-20], "text": "[1, 2]\n", "rows": "".join(lines[:-1])}[damage]
+        )
+    with pytest.raises(
+        RunDirectoryError, match=rf"{path.name}(\.npz)?' (is damaged|has).*Delete it"
+    ) as caught:
+        run(spec, engine=FolderEngine(tmp_path / "work"))
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("arguments", [(), ("none",), ("a", "b", "c"), ("missing.chunk", "out")])
+def test_a_worker_without_work_says_so_in_one_line(tmp_path, arguments):
+    done = subprocess.run(
+        [sys.executable, "-m", "tedaudit.worker", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    [line] = done.stderr.splitlines()
+    assert line.startswith("error: ")

@@ -116,3 +116,44 @@ def test_the_fingerprint_follows_the_tokenizer(folder, tmp_path):
     one, other = _mechanism(folder).fingerprint(), _mechanism(str(tmp_path)).fingerprint()
     assert one["weights"] == other["weights"]
     assert one["tokenizer"] != other["tokenizer"]
+
+
+def _run_lstm(mechanism, text, *, padded):
+    """Return the state of an LSTM over a text by its formula, in float64, clipped to a norm of 5."""
+    checkpoint = mechanism._load_checkpoint()
+    parts, tokenizer = checkpoint.model.module, checkpoint.tokenizer
+    weights = {name: w.double().numpy() for name, w in parts["encoder"].named_parameters()}
+    words = tokenizer(text, add_special_tokens=False)["input_ids"][:18]
+    tokens = [tokenizer.bos_token_id, *words, tokenizer.eos_token_id]
+    tokens += [tokenizer.pad_token_id] * (20 - len(tokens) if padded else 0)
+    hidden = cell = np.zeros(16)
+    for token in tokens:
+        read = parts["embedding"].weight[token].double().numpy()
+        gates = weights["weight_ih_l0"] @ read + weights["bias_ih_l0"]
+        gates = gates + weights["weight_hh_l0"] @ hidden + weights["bias_hh_l0"]
+        enter, forget, new, show = np.split(gates, 4)
+        enter, forget, show = (1 / (1 + np.exp(-gate)) for gate in (enter, forget, show))
+        cell = forget * cell + enter * np.tanh(new)
+        hidden = show * np.tanh(cell)
+    state = np.concatenate([hidden, cell])
+    return state * min(1.0, 5.0 / np.linalg.norm(state))
+
+
+def test_published_does_not_read_padding_and_sound_does(folder):
+    texts = [*SENTENCES, "keys", ""]
+    for variant, padded in (("published", False), ("sound", True)):
+        mechanism = _mechanism(folder, **Adept.variants[variant])
+        expected = np.stack([_run_lstm(mechanism, text, padded=padded) for text in texts])
+        assert mechanism.encode(texts) == pytest.approx(expected, abs=1e-5)
+    assert mechanism.pieces("keys in") == _mechanism(folder, **Adept.variants["published"]).pieces("keys in")
+
+
+@pytest.mark.parametrize(("trained", "asked"), [(True, False), (False, True)])
+def test_a_model_that_was_not_trained_for_a_reading_is_refused(tmp_path, trained, asked):
+    model = str(save_lstm(tmp_path, padded=trained, unpadded=False))
+    with pytest.raises(ModelError, match=f"padded is {asked}, but .* was trained with"):
+        _mechanism(model, padded=asked).encode(SENTENCES)
+    assert _mechanism(model, padded=trained).encode(SENTENCES).shape == (5, 32)
+    assert np.array_equal(
+        _mechanism(model).encode(SENTENCES), _mechanism(model, padded=trained).encode(SENTENCES)
+    )

@@ -11,7 +11,7 @@ import pytest
 from helpers import make_spec
 from tedaudit.api import run
 from tedaudit.corpora._given import Given
-from tedaudit.errors import SpecError
+from tedaudit.errors import RunDirectoryError
 from tedaudit.reports.comparison_page import page_data, redact_comparison, write_comparison
 from tedaudit.reports.comparison_table import explain_comparison, format_cells, headings
 from tedaudit.results.comparison import Span, compare_runs
@@ -130,7 +130,7 @@ def test_a_difference_without_an_end_is_told_in_words(compared, span, words):
 
 def test_a_page_that_cannot_be_written_is_named(compared, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(SpecError, match="cannot be written"):
+    with pytest.raises(RunDirectoryError, match=r"file' cannot be made \(File exists\)"):
         write_comparison(compared, tmp_path / "file" / "page.html")
 
 

@@ -126,7 +126,9 @@ def test_an_unknown_label_is_told_the_close_one_and_all_there_are():
 
 def test_a_value_that_is_no_yaml_is_said_in_one_line():
     message = refused("short.slots=[3")
-    assert message.startswith("--set short.slots=[3: the value cannot be read as YAML (expected ',' or ']'")
+    assert message.startswith(
+        "--set short.slots=[3: the value cannot be read as YAML (line 1, column 3: expected"
+    )
     assert message.endswith("Put quotes around a text.")
     assert "\n" not in message
 

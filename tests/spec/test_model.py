@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from helpers import strict, told
-from tedaudit.errors import SpecError
+from tedaudit.errors import PathError, SpecError
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.spec.model import AuditSpec, PlanSpec, parse_spec, read_spec
 
@@ -231,3 +231,44 @@ def test_a_file_of_settings_is_read_as_it_is(tmp_path):
     path = tmp_path / "audit.yaml"
     path.write_text("mechanisms: [identity]\ntrials: 5\n", encoding="utf-8")
     assert read_spec(path) == {"mechanisms": ["identity"], "trials": 5}
+
+
+# --- what names a folder
+
+
+@pytest.mark.parametrize("name", ["..", ".", "...", ".a", "a/b", "", "x" * 81, "a\n", "a\0b", "~"])
+def test_a_name_that_could_lead_elsewhere_is_refused(name):
+    assert told(name=name).startswith("'name' is ")
+
+
+@pytest.mark.parametrize("name", ["a", "a..b", "run-1.2_x", "ä", "x" * 80])
+def test_a_name_that_stays_where_it_is_put_is_taken(name):
+    assert parse_spec({"mechanisms": ["identity"], "name": name}).folder == Path("runs") / name
+
+
+def test_a_name_of_few_characters_and_many_bytes_is_refused_as_a_path():
+    with pytest.raises(PathError, match="at most 255 bytes"):
+        parse_spec({"mechanisms": ["identity"], "name": "\U00020000" * 80}).folder  # noqa: B018
+
+
+def test_out_begins_in_the_home_folder_if_it_says_so(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/ann")
+    assert parse_spec({"mechanisms": ["identity"], "out": "~/x"}).folder == Path("/home/ann/x")
+
+
+@pytest.mark.parametrize("label", ["..", ".", "a/b", "\x1b", "a\nb", "x" * 81, "\U0001f600" * 41, "\ud800"])
+def test_a_label_that_no_folder_of_the_run_can_have_is_refused(label):
+    message = told(mechanisms=[{"name": "identity", "label": label}])
+    assert "names a folder of the run" in message or "valid string" in message
+    assert message.isprintable()
+
+
+@pytest.mark.parametrize("setting", ["seed", "batch_size", "block", "trials"])
+def test_a_whole_number_of_thousands_of_digits_is_refused_without_being_written_down(setting):
+    message = told(**{setting: 16**5000})
+    assert message.startswith(f"'{setting}' is a value of type int that is too large to be shown: it should")
+
+
+def test_candidates_and_ranks_have_an_upper_limit_too():
+    for plan in ({"k": 16**5000}, {"strategy": "nearest", "top": 16**5000}):
+        assert "too large to be shown" in told(plans=[plan])

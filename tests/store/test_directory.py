@@ -15,7 +15,8 @@ from tedaudit.store.files import write_atomically
 from tedaudit.store.table_folder import TableFolder
 from tedaudit.types import Corpus, Plan, Split
 
-MANIFEST = {"name": "a", "spec": {}, "corpus": {}, "plans": {}}
+CORPUS = {"name": "c", "fingerprint": "f", "splits": [], "texts": 0, "notes": []}
+MANIFEST = {"name": "a", "spec": {}, "corpus": CORPUS, "plans": {}}
 
 
 def _mode(path):
@@ -103,7 +104,7 @@ def test_a_manifest_comes_back_as_written(tmp_path):
     run.write_manifest(MANIFEST | {"name": "löwe"})
     assert run.exists()
     for found in (run, RunDirectory(tmp_path)):
-        assert found.manifest() == {"format": 2, **MANIFEST, "name": "löwe"}
+        assert found.manifest() == {"format": 3, **MANIFEST, "name": "löwe", "sealed": True}
 
 
 def test_a_folder_without_manifest_is_no_run_directory(tmp_path):
@@ -122,7 +123,7 @@ def test_a_damaged_manifest_is_named_with_the_way_out(tmp_path, content):
 def test_a_manifest_of_another_format_is_refused(tmp_path, data):
     (tmp_path / "manifest.json").write_text(json.dumps(data))
     with pytest.raises(
-        RunDirectoryError, match=r"manifest\.json' is not a manifest of format 1, 2.*new run dir"
+        RunDirectoryError, match=r"manifest\.json' is not a manifest of format 1, 2, 3.*new run dir"
     ):
         RunDirectory(tmp_path).manifest()
 
@@ -163,6 +164,7 @@ def test_a_second_process_is_refused_while_one_writes_and_let_in_afterwards(tmp_
 def test_what_a_killed_process_left_half_written_is_cleared_away(tmp_path):
     run = RunDirectory(tmp_path)
     keep = tmp_path / "guesses" / "p" / "part-000000000-000000010.parquet"
+    keep.parent.mkdir(parents=True)
     write_atomically(keep, b"kept")
     for folder in (tmp_path, keep.parent):
         (folder / ".writing-4711-part-000000.parquet").write_bytes(b"half")
@@ -179,7 +181,7 @@ def test_a_corpus_comes_back_with_splits_and_columns(tmp_path):
     train = Split(("naïve", "b\nc", "\u2028"), {"label": (1, 2, None), "tag": ("x", "", "z")})
     corpus = Corpus("c", {"train": train, "test": Split(("q",), {"label": (3,), "tag": ("y",)})}, ("a note",))
     run.write_corpus(corpus)
-    about = {"name": "c", "fingerprint": corpus.fingerprint, "splits": ["train", "test"], "notes": ["a note"]}
+    about = {**CORPUS, "fingerprint": corpus.fingerprint, "splits": ["train", "test"], "notes": ["a note"]}
     run.write_manifest({**MANIFEST, "corpus": about})
     assert run.corpus() == corpus
 

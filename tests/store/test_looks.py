@@ -6,6 +6,7 @@ import pytest
 
 from helpers import Promising, SharedWords, audited, make_spec, stopped
 from tedaudit.api import load_run, report, run
+from tedaudit.store.checksums import seal_json
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.looks import Look, earlier_looks, find_look
 
@@ -54,7 +55,7 @@ def test_looks_of_a_version_that_did_not_number_them_are_counted_from_its_plans(
         audited(tmp_path, Promising(), epsilons=[1], trials=trials)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     del manifest["looks"]
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    (tmp_path / "manifest.json").write_text(json.dumps(seal_json(manifest)))
     assert load_run(tmp_path).family.look == Look(2, noted=True)
     assert len(earlier_looks(RunDirectory(tmp_path))) == 2
     assert audited(tmp_path, Promising(), epsilons=[1], trials=120).family.look == Look(3, noted=True)

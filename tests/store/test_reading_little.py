@@ -3,6 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
+import tedaudit.store.directory
 import tedaudit.store.rewrites
 from helpers import Failing, SharedWords, make_spec
 from tedaudit.api import load_run, run
@@ -10,6 +11,7 @@ from tedaudit.cli import app
 from tedaudit.reports.files import write_reports
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import read_frame
+from tedaudit.store.manifest import read_manifest
 
 
 @pytest.fixture(scope="module")
@@ -24,10 +26,10 @@ def finished(tmp_path_factory):
 def outputs_refused(monkeypatch):
     """Nothing may read the column of released texts."""
 
-    def read(path, key, columns=None):
+    def read(path, key, columns=None, **how):
         assert columns is not None, f"{path} is read as a whole"
         assert "output" not in columns, f"the outputs of {path} are read"
-        return read_frame(path, key, columns)
+        return read_frame(path, key, columns, **how)
 
     monkeypatch.setattr(tedaudit.store.rewrites, "read_frame", read)
 
@@ -57,11 +59,11 @@ def test_the_page_shows_outputs_and_so_reads_them(finished):
 def test_a_command_that_reads_a_run_parses_its_manifest_once(finished, tmp_path, monkeypatch, command):
     read = []
 
-    def counting(self, original=RunDirectory._read_manifest):
-        read.append(self.root)
-        return original(self)
+    def counting(path, original=read_manifest):
+        read.append(path.parent)
+        return original(path)
 
-    monkeypatch.setattr(RunDirectory, "_read_manifest", counting)
+    monkeypatch.setattr(tedaudit.store.directory, "read_manifest", counting)
     words = [word.replace("RUN", str(finished)).replace("OUT", str(tmp_path)) for word in command]
     done = CliRunner().invoke(app, words, catch_exceptions=False)
     assert done.exit_code == 0, done.output
@@ -76,7 +78,8 @@ def test_the_corpus_is_read_once_for_all_who_ask(finished):
 
 def test_what_is_written_is_what_is_read_from_then_on(tmp_path):
     directory = RunDirectory(tmp_path)
-    manifest = {"name": "a", "spec": {}, "corpus": {}, "plans": {}, "odd": ("a", 1)}
+    corpus = {"name": "c", "fingerprint": "f", "splits": [], "texts": 0, "notes": []}
+    manifest = {"name": "a", "spec": {}, "corpus": corpus, "plans": {}, "odd": ("a", 1)}
     directory.write_manifest(manifest)
     assert directory.manifest()["odd"] == ["a", 1]  # as JSON holds it
     directory.write_manifest(manifest | {"name": "b"})

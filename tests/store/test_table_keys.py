@@ -22,7 +22,7 @@ def part(tmp_path):
 
 
 def test_a_file_is_replaced_as_a_whole_and_nothing_else_stays(tmp_path):
-    path = tmp_path / "new" / "folder" / "a.json"
+    path = tmp_path / "a.json"
     for content in (b"first", b"second, longer", b""):
         write_atomically(path, content)
         assert path.read_bytes() == content
@@ -100,7 +100,7 @@ def _add_part(folder, key):
 def test_a_table_without_a_part_may_be_made_with_other_settings(tmp_path):
     TableFolder(tmp_path / "t").claim({"slots": 4}, {"label": "m"})
     key = TableFolder(tmp_path / "t").claim({"slots": 5}, {"label": "n"})
-    assert TableFolder(tmp_path / "t").info() == TableInfo(key, {"label": "n"}, {"slots": 5})
+    assert TableFolder(tmp_path / "t").info() == TableInfo(key, {"label": "n"}, {"slots": 5}, sealed=True)
 
 
 def test_a_key_depends_on_every_determinant_and_not_on_their_order():
@@ -119,7 +119,7 @@ def test_a_table_is_claimed_once_and_later_runs_find_its_key(tmp_path):
         == TableFolder(folder).check({"slots": 4})
     )
     assert (folder / "table.json").stat().st_mtime_ns == before
-    assert TableFolder(folder).info() == TableInfo(key, {"label": "m"}, {"slots": 4})
+    assert TableFolder(folder).info() == TableInfo(key, {"label": "m"}, {"slots": 4}, sealed=True)
 
 
 def test_checking_a_table_that_is_not_there_writes_nothing(tmp_path):

@@ -143,7 +143,7 @@ def test_a_file_that_is_no_part_of_the_table_is_named(tmp_path, kind, name):
 
 @pytest.mark.parametrize("kind", [RewriteTable, GuessTable])
 def test_what_is_being_written_at_the_moment_does_not_disturb_a_reader(tmp_path, kind):
-    (tmp_path / "table.json").write_text("{}")
+    TableFolder(tmp_path).claim({}, {})
     (tmp_path / ".writing-123-part-000000000-000000010.parquet").write_bytes(b"half")
     kind(TableFolder(tmp_path), "key")
 
@@ -280,6 +280,15 @@ def test_columns_come_back_with_their_types_for_all_or_the_first_rows(tmp_path):
     assert table.read(["choice"], 13)["choice"].tolist() == list(range(13))
     assert table.read(["choice"], 99)["choice"].tolist() == list(range(20))
     assert table.read(["best"])["best"].shape == (20, 5)
+
+
+@pytest.mark.parametrize("second", [(5, 15), (0, 5), (9, 10), (3, 3), (12, 11)])
+def test_parts_that_overlap_or_have_no_rows_are_refused(tmp_path, second):
+    _guess_table(tmp_path).append(range(10), _judged(range(10)))
+    name = "part-{:09d}-{:09d}.parquet".format(*second)
+    write_frame(tmp_path / name, pl.DataFrame({"choice": [1]}), "key")
+    with pytest.raises(RunDirectoryError, match=r"part-.*' is not part of this table: .*Move both away"):
+        _guess_table(tmp_path)
 
 
 def test_a_part_with_another_number_of_rows_than_its_name_says_is_refused(tmp_path):

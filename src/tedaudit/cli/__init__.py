@@ -18,6 +18,7 @@ from tedaudit.cli.results import estimate, replay, report
 from tedaudit.cli.texts import rewrite, triples
 from tedaudit.cli.utility import utility
 from tedaudit.errors import TedauditError
+from tedaudit.paths import explain_os_error
 from tedaudit.version import __version__
 
 FAULT = 70  # EX_SOFTWARE of sysexits.h
@@ -56,6 +57,11 @@ def main() -> None:
         if os.environ.get("TEDAUDIT_DEBUG"):
             raise
         sys.stderr.write(f"error: {error}\n")
+        sys.exit(2)
+    except OSError as error:  # a disk that is full, a folder that is closed
+        if os.environ.get("TEDAUDIT_DEBUG"):
+            raise
+        sys.stderr.write(f"error: {explain_os_error(error)}\n")
         sys.exit(2)
     except (KeyboardInterrupt, SystemExit) as stop:  # typer turns the first into the second
         if isinstance(stop, SystemExit) and stop.code != 130:

@@ -45,7 +45,10 @@ def run(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Run an audit; the same command resumes one that was stopped."""
+    """Run an audit; the same command resumes one that was stopped.
+
+    A name py:package.module:name, in a spec or a flag, runs that code: run no spec that you do not trust.
+    """
     from tedaudit import api
     from tedaudit.cli.console import progress_bar, show_defaults, show_result
     from tedaudit.spec.flags import embedded_audit, merge_flags, parse_k

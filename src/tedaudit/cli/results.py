@@ -7,6 +7,7 @@ import typer
 
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
 from tedaudit.cli.options import Json, print_json
+from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
 
@@ -67,17 +68,23 @@ def replay(
     mechanism: Annotated[str | None, typer.Option("--mechanism", "-m")] = None,
     epsilon: Annotated[str | None, typer.Option("--epsilon", "-e")] = None,
     attack: Annotated[str | None, typer.Option("--attack", "-a")] = None,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Repeat one trial of a run and show its texts, scores and guess."""
+    """Repeat one trial of a run and show its texts, scores and guess.
+
+    Mechanism and attack run again. If the run names Python code (py:package.module:name, or a function),
+    that code runs on this machine: it is asked for first, and --yes answers. Trust whoever made the run.
+    """
     from tedaudit.cli.console import show_replay
     from tedaudit.execution.replay import replay as replay_trial
+    from tedaudit.spec.code_names import list_code
     from tedaudit.store.directory import RunDirectory
 
     only = {"plan": plan, "mechanism": mechanism, "epsilon": epsilon, "attack": attack}
-    trials = replay_trial(
-        RunDirectory(run_directory), trial, {k: v for k, v in only.items() if v is not None}
-    )
+    run = RunDirectory(run_directory)
+    confirm_code(list_code(run.manifest()["spec"], "mechanisms", "attacks"), run_directory, yes=yes)
+    trials = replay_trial(run, trial, {k: v for k, v in only.items() if v is not None})
     print_json([result.to_dict() for result in trials]) if as_json else show_replay(trials)
 
 

@@ -121,17 +121,14 @@ def _announce(plugin: Any, order: Any) -> None:
 
 
 def _parse_assignments(assignments: Sequence[str]) -> list[tuple[str, Any]]:
-    import yaml
+    from tedaudit.spec.flags import parse_value
 
     pairs = []
     for assignment in assignments:
         key, equals, raw = assignment.partition("=")
         if not equals or not key:
             raise SpecError(f"--set takes KEY=VALUE, such as slots=8, not '{assignment}'.")
-        try:
-            pairs.append((key, yaml.safe_load(raw)))
-        except yaml.YAMLError as error:
-            raise SpecError(f"--set {assignment}: the value cannot be read as YAML ({error}).") from error
+        pairs.append((key, parse_value(assignment, raw)))
     return pairs
 
 

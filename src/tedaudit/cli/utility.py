@@ -6,8 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from tedaudit.cli.options import Assignments, Corpus, Epsilons, Json, Mechanisms, Quiet, print_json
+from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
+_FLAGS = {"mechanisms": "mechanism"}  # settings whose flag has another name
 _SHARED = ("name", "corpus", "mechanisms", "epsilons", "seed")  # settings that a study takes from an audit
 
 
@@ -41,11 +43,16 @@ def utility(
         Path | None,
         typer.Option(help="An audit: its settings are used, and its report shows the result."),
     ] = None,
+    yes: Yes = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Train classifiers on rewritten texts and test them on clean ones; the same command resumes it."""
+    """Train classifiers on rewritten texts and test them on clean ones; the same command resumes it.
+
+    A name py:package.module:name runs that code; for one that comes from --run it is asked first.
+    """
     from tedaudit.cli.console import progress_bar, show_defaults, show_utility
+    from tedaudit.spec.code_names import list_code
     from tedaudit.spec.flags import merge_flags
     from tedaudit.utility.files import check_run, write_study
     from tedaudit.utility.settings import parse_utility
@@ -58,7 +65,11 @@ def utility(
         "out": out,
     }  # fmt: skip
     audit = None if run is None else check_run(run).manifest()["spec"]
-    settings = parse_utility(merge_flags(_choose_base(spec, audit, run), flags, assign or []))
+    base = _choose_base(spec, audit, run)
+    if run is not None and spec is None:
+        taken = {key: value for key, value in base.items() if not flags.get(_FLAGS.get(key, key))}
+        confirm_code(list_code(taken), run, yes=yes)
+    settings = parse_utility(merge_flags(base, flags, assign or []))
     if not quiet:
         show_defaults(_list_defaults(settings))
     with progress_bar(quiet=quiet) as progress:

@@ -12,7 +12,16 @@ from typing import Any
 
 from tedaudit.corpora.files import split_files, split_of
 from tedaudit.errors import CorpusError, join_names
-from tedaudit.readers import lines_of, read_bytes, read_table, read_text, table_format, take_text
+from tedaudit.paths import parse_path
+from tedaudit.readers import (
+    explain_json,
+    lines_of,
+    read_bytes,
+    read_table,
+    read_text,
+    table_format,
+    take_text,
+)
 
 Rows = tuple[list[str], dict[str, list[Any]]]
 Splits = dict[str, Rows]
@@ -24,10 +33,10 @@ ROOT_VARIABLE = "TEDAUDIT_DATA"
 def locate_corpus(name: str, path: str, origin: str) -> Path:
     """Return the path of a corpus: the one given, or the subfolder with its name in the data root."""
     if path:
-        place = Path(path).expanduser()
+        place = parse_path(path)
         set_by = "'path'"
     elif root := os.environ.get(ROOT_VARIABLE):
-        place = Path(root).expanduser() / name
+        place = parse_path(root) / name
         set_by = f"the environment variable {ROOT_VARIABLE}"
     else:
         raise CorpusError(
@@ -134,3 +143,5 @@ def read_json(file: Path) -> tuple[Any, bool]:
             f"'{file}' is not JSON: {error.msg}, line {error.lineno:,}, column {error.colno:,}. "
             "Download it again."
         ) from error
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(f"'{file}' is not JSON: {explain_json(error)}. Download it again.") from error

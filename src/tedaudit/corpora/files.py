@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from tedaudit.corpora._assemble import assemble
 from tedaudit.errors import CorpusError, join_names
+from tedaudit.paths import parse_path
 from tedaudit.readers import FORMATS, choose_column, read_table, table_format, take_text
 from tedaudit.types import Card, Corpus
 
@@ -96,7 +97,7 @@ class Files:
             raise CorpusError(
                 "The corpus 'files' has no path. Set 'path' to a file, or a folder with train.csv."
             )
-        place = Path(self.path).expanduser()
+        place = parse_path(self.path)
         notes: list[str] = []
         files = {"train": place}
         if place.is_dir():
@@ -117,5 +118,5 @@ class Files:
                     f"There are two test splits: 'test' is '{self.test}', and '{place}' contains "
                     f"'{files['test'].name}'. Remove 'test', or set 'path' to the training file."
                 )
-            files["test"] = Path(self.test).expanduser()
+            files["test"] = parse_path(self.test)
         return files, notes

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from tedaudit.corpora._assemble import assemble
 from tedaudit.errors import CorpusError, did_you_mean, join_names
 from tedaudit.extras import explain_missing
+from tedaudit.paths import parse_path
 from tedaudit.readers import Table, choose_column, take_text
 from tedaudit.types import Card, Corpus
 
@@ -41,7 +42,7 @@ class Hub:
     def load(self) -> Corpus:
         """Return the corpus, with every other column kept as a label."""
         datasets = _import_library()
-        folder = Path(self.dataset).expanduser()
+        folder = parse_path(self.dataset)
         notes: list[str] = []
         if self.dataset and folder.is_dir():
             saved = _load_saved(datasets, folder)

@@ -133,17 +133,22 @@ def _read_reviews(file: Path, counts: Counter[str]) -> Iterator[_Review]:
             yield user_id, whole, (gender, _SENTIMENT[rating], int(rating), user.get("birth_year"))
 
 
+def _is_review(review: Any) -> bool:
+    text = review.get("text") or "" if isinstance(review, dict) else None
+    return isinstance(text, str) or (isinstance(text, list) and all(isinstance(part, str) for part in text))
+
+
 def _parse_user(line: str, number: int, file: Path) -> dict[str, Any]:
     """Return one user, written as JSON or as a Python literal."""
     try:
         user = json.loads(line)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         try:
             user = ast.literal_eval(line.strip())
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             user = None
     reviews = user.get("reviews") or [] if isinstance(user, dict) else None
-    if not isinstance(reviews, list) or not all(isinstance(review, dict) for review in reviews):
+    if not isinstance(reviews, list) or not all(map(_is_review, reviews)):
         raise CorpusError(
             f"'{file}', line {number:,} is not a user, as JSON or Python literal: an object with gender, "
             "birth_year and reviews, a list of objects with text and rating. Fix or remove the line."

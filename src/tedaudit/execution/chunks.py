@@ -5,16 +5,20 @@ it can run in this process, in another one or on another machine with the same r
 """
 
 import json
-from collections.abc import Sequence
+import os
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from tedaudit.batches import Draws, Guesses, Observations, Ragged, Rewrites
-from tedaudit.errors import PluginError
+from tedaudit.errors import PluginError, RunDirectoryError
 from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.paths import describe_os_error
 from tedaudit.registry import Reference
 from tedaudit.seeding import key_numbers, key_words
 from tedaudit.types import Draw, Observation, Rewrite
@@ -81,6 +85,11 @@ def write_chunk(path: Path, chunk: Chunk) -> None:
 
 def read_chunk(path: Path) -> Chunk:
     """Return the chunk in a file."""
+    with _damage_named(path):
+        return _read_chunk(path)
+
+
+def _read_chunk(path: Path) -> Chunk:
     header, *rows = _read_lines(path)
     plugin = Reference(**header["plugin"])
     if header["work"] == "rewrite":
@@ -111,17 +120,37 @@ def write_result(path: Path, result: Rewrites | Guesses) -> None:
     columns = {"usable": result.usable, **_pack_rows("scores", result.scores)}
     if result.shown is not None:
         columns |= _pack_rows("shown", result.shown)
-    with path.open("wb") as file:
-        np.savez(file, **columns)
+    _write_arrays(path, columns)
 
 
 def read_result(path: Path, chunk: Chunk) -> Rewrites | Guesses:
-    """Return the outcome of a chunk."""
-    if isinstance(chunk, RewriteChunk):
-        return _join_latents(path, _read_lines(path))
-    with np.load(path) as stored:
-        shown = _unpack_rows("shown", stored) if "shown" in stored or "shown_values" in stored else None
-        return Guesses(_unpack_rows("scores", stored), stored["usable"], shown)
+    """Return the outcome of a chunk; one that is damaged or of another chunk is named."""
+    with _damage_named(path):
+        if isinstance(chunk, RewriteChunk):
+            result: Rewrites | Guesses = _join_latents(path, _read_lines(path))
+        else:
+            stored = _read_arrays(path)
+            shown = _unpack_rows("shown", stored) if "shown" in stored or "shown_values" in stored else None
+            result = Guesses(_unpack_rows("scores", stored), stored["usable"], shown)
+    if len(result) != len(chunk):
+        raise RunDirectoryError(
+            f"'{path}' has {len(result):,} results for {len(chunk):,} items. Delete it and do the work again "
+            "(python -m tedaudit.worker)."
+        )
+    return result
+
+
+@contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
+    """Name a file that cannot be read as what it should be, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise RunDirectoryError(f"'{path}' cannot be read ({describe_os_error(error)}).") from error
+    except (ValueError, KeyError, TypeError, IndexError, RecursionError, zipfile.BadZipFile) as error:
+        raise RunDirectoryError(
+            f"'{path}' is damaged ({type(error).__name__}). Delete it and run the same command again."
+        ) from error
 
 
 def _pack(plugin: Reference) -> dict[str, Any]:
@@ -172,8 +201,7 @@ def _separate_latents(path: Path, rewrites: Rewrites) -> list[dict[str, Any]]:
     rows = list(rewrites)
     latents = {f"latent{i}": row.latent for i, row in enumerate(rows) if row.latent is not None}
     if latents:
-        with beside.open("wb") as file:
-            np.savez(file, **latents)  # type: ignore[arg-type]
+        _write_arrays(beside, latents)
     return [asdict(replace(row, latent=None)) for row in rows]
 
 
@@ -181,8 +209,7 @@ def _join_latents(path: Path, rows: Sequence[dict[str, Any]]) -> Rewrites:
     beside = Path(f"{path}.npz")
     latents: dict[str, Any] = {}
     if beside.exists():
-        with np.load(beside) as stored:
-            latents = dict(stored)
+        latents = _read_arrays(beside)
     return Rewrites.of(
         [
             Rewrite(
@@ -199,7 +226,28 @@ def _join_latents(path: Path, rows: Sequence[dict[str, Any]]) -> Rewrites:
 
 def _write_lines(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     # ascii: unpaired surrogates survive, and so does any line separator inside a text
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="ascii")
+    with _create(path) as file:
+        file.writelines(f"{json.dumps(row)}\n".encode("ascii") for row in rows)
+
+
+def _write_arrays(path: Path, arrays: dict[str, Any]) -> None:
+    with _create(path) as file:
+        np.savez(file, **arrays)
+
+
+def _read_arrays(path: Path) -> dict[str, Any]:
+    """Return the arrays in a file; they are stored as they are, so that nothing can grow when it is read."""
+    with zipfile.ZipFile(path) as archive:
+        if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
+            raise ValueError("compressed")
+    with np.load(path) as stored:
+        return dict(stored)
+
+
+def _create(path: Path) -> IO[bytes]:
+    """Open a new file that only its owner may read: it holds texts. What was there is replaced."""
+    path.unlink(missing_ok=True)
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 def _read_lines(path: Path) -> list[dict[str, Any]]:

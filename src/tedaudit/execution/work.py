@@ -3,7 +3,8 @@
     python -m tedaudit.worker CHUNK RESULT
     python -m tedaudit.worker FOLDER
 
-The second form does every chunk of a folder that has no result yet.
+The second form does every chunk of a folder that has no result yet. A chunk names its plug-in, and
+`py:package.module:name` runs that code: do no work of somebody you do not trust.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +18,9 @@ import numpy.typing as npt
 
 from tedaudit.abilities import CallsUserCode, KnowsMechanism, Practises, Prepares
 from tedaudit.batches import Guesses, Rewrites
-from tedaudit.errors import ContractError, TedauditError
+from tedaudit.errors import ContractError, SpecError, TedauditError
 from tedaudit.execution.chunks import Chunk, GuessChunk, RewriteChunk, read_chunk, write_result
+from tedaudit.paths import parse_path
 from tedaudit.registry import Reference, build
 from tedaudit.retries import retry
 from tedaudit.types import Guess, Rewrite
@@ -201,10 +203,14 @@ def _not_a_number(name: str) -> ContractError:
 
 def main(arguments: Sequence[str]) -> None:
     """Read a chunk, do it, write the result; or do so for all chunks of a folder."""
-    first, *rest = map(Path, arguments)
+    if len(arguments) not in (1, 2):
+        raise SpecError("It takes a folder of work, or a file of work and the name of a file for the result.")
+    first, *rest = map(parse_path, arguments)
     if rest:
         write_result(rest[0], Bench().perform(read_chunk(first)))
         return
+    if not first.is_dir():
+        raise SpecError(f"'{first}' is not a folder of work; `tedaudit run ... --work FOLDER` makes one.")
     bench = Bench(_FOLDER_BATCH)
     waiting = [path for path in sorted(first.glob(f"*{CHUNK}")) if not path.with_suffix(RESULT).exists()]
     for number, path in enumerate(waiting, 1):

@@ -1,6 +1,7 @@
 """Has rewriting done on another machine: a folder of work goes there, and comes back with results.
 
-`write_work` puts a file there for every block of rewrites that a run lacks. `python -m tedaudit.worker
+`write_work` puts a file there for every block of rewrites that a run lacks: the texts of its draws, and no
+others. Folder and files are closed to other users. `python -m tedaudit.worker
 FOLDER` does them, wherever the folder lies; it needs no table, spec or terminal library. A run with a
 `FolderEngine` then takes the results instead of computing them. Files are named by their content.
 """
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import Draws, Rewrites
+from tedaudit.errors import RunDirectoryError
 from tedaudit.execution.chunks import (
     Chunk,
     RewriteChunk,
@@ -30,6 +32,7 @@ from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.execution.pieces import cut_rewriting
 from tedaudit.execution.preparation import prepare
 from tedaudit.execution.work import CHUNK, RESULT, Result
+from tedaudit.paths import describe_os_error, parse_path
 from tedaudit.seeding import key_numbers
 from tedaudit.spec.model import AuditSpec
 from tedaudit.store.rewrites import RewriteTable
@@ -40,8 +43,9 @@ DrawName = tuple[int, float]  # key and epsilon of a draw
 
 def write_work(spec: AuditSpec, folder: Path) -> tuple[int, int]:
     """Write the rewriting that a run lacks; return how many blocks there are, and how many have no result."""
+    folder = parse_path(folder)
     audit = prepare(spec)
-    folder.mkdir(parents=True, exist_ok=True)
+    _create_folder(folder)
     results = _Results(folder)
     names, planned = set(), set[tuple[str, int, float]]()
     for job in audit.jobs:
@@ -61,7 +65,7 @@ class FolderEngine:
     """Takes the rewrites that lie in a folder, draw by draw; another engine does the others."""
 
     def __init__(self, folder: Path, engine: Engine | None = None) -> None:
-        self._results, self._engine = _Results(folder), engine or SerialEngine()
+        self._results, self._engine = _Results(parse_path(folder)), engine or SerialEngine()
         self._chunks: dict[int, tuple[RewriteChunk, npt.NDArray[np.bool_]]] = {}
         self._complete: list[tuple[int, Rewrites]] = []
 
@@ -144,16 +148,35 @@ class _Results:
         return self._known[wanted]
 
 
+def _create_folder(folder: Path) -> None:
+    """Make the folder, closed to others; an empty one that lay open is closed too."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not any(folder.iterdir()):
+            folder.chmod(0o700)
+    except OSError as error:
+        raise RunDirectoryError(
+            f"'{folder}' cannot be used as a folder of work ({describe_os_error(error)}); name another with "
+            "--work."
+        ) from error
+
+
 def _names(draws: Draws) -> list[DrawName]:
     return list(zip(key_numbers(draws.keys), draws.epsilons.tolist(), strict=True))
 
 
 def _write_named(folder: Path, chunk: Chunk) -> Path:
     """Write a chunk if it is not there yet; return its file, which is named by its content."""
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        file = Path(scratch) / "chunk"
-        write_chunk(file, chunk)
-        target = folder / f"{hashlib.sha256(file.read_bytes()).hexdigest()[:24]}{CHUNK}"
-        if not target.exists():
-            file.rename(target)
+    try:
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            file = Path(scratch) / "chunk"
+            write_chunk(file, chunk)
+            target = folder / f"{hashlib.sha256(file.read_bytes()).hexdigest()[:24]}{CHUNK}"
+            if not target.exists():
+                file.rename(target)
+    except OSError as error:
+        raise RunDirectoryError(
+            f"Work cannot be written to '{folder}' ({describe_os_error(error)}). Make room, or name another "
+            "folder with --work."
+        ) from error
     return target

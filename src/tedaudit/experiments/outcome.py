@@ -10,7 +10,7 @@ from typing import Any
 from tedaudit.experiments.definition import Experiment
 from tedaudit.reports.figures import save_figure
 from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
-from tedaudit.store.files import write_atomically
+from tedaudit.store.files import make_folders, write_atomically
 
 Cell = str | float | int | None
 
@@ -42,6 +42,7 @@ def write_outcome(outcome: Outcome, experiment: Experiment, folder: Path, *, red
     """Write an outcome into a folder and return the files; without texts if it is redacted."""
     written = [folder / f"{experiment.id}.md", folder / f"{experiment.id}.json"]
     shown = [table for table in outcome.tables if not (redact and table.texts)]
+    make_folders(folder, None)
     write_atomically(written[0], markdown(outcome, experiment, shown).encode())
     content = {
         "experiment": experiment.id, "scale": experiment.scale, "title": experiment.title,

@@ -26,7 +26,10 @@ _ROWS = {"cpu": 64, "cuda": 2048}
 
 @dataclass(frozen=True, slots=True)
 class AdeptConfig:
-    """The sizes of a model. `tied` reuses the embeddings for output; `padded` models read a full window."""
+    """The sizes of a model. `tied` reuses the embeddings for output.
+
+    `padded` models read a full window; one that is `unpadded` as well reads a text alone as well as that.
+    """
 
     vocabulary: int = 20_000
     embedding: int = 300
@@ -34,6 +37,7 @@ class AdeptConfig:
     window: int = 20
     tied: bool = False
     padded: bool = True
+    unpadded: bool = False
 
 
 class AdeptModel:
@@ -65,11 +69,18 @@ class AdeptModel:
         """Return the weights by name."""
         return dict(self.module.state_dict())
 
-    def encode(self, tokens: Any) -> Any:
-        """Return the latents (rows, twice hidden) of token ids (rows, positions); every position is read."""
-        import torch
+    def encode(self, tokens: Any, lengths: Any = None) -> Any:
+        """Return the latents (rows, twice hidden) of token ids (rows, positions).
 
-        _, (hidden, cell) = self.module["encoder"](self.module["embedding"](tokens))
+        Every position is read, or only as many of each row as the lengths say.
+        """
+        import torch
+        from torch.nn.utils.rnn import pack_padded_sequence
+
+        read = self.module["embedding"](tokens)
+        if lengths is not None:
+            read = pack_padded_sequence(read, lengths, batch_first=True, enforce_sorted=False)
+        _, (hidden, cell) = self.module["encoder"](read)
         return torch.cat([hidden[0], cell[0]], dim=1)
 
     def start(self, latents: Any) -> tuple[Any, Any]:
@@ -131,14 +142,18 @@ def load_adept(name: str, device: str = "auto", dtype: str = "float32") -> Check
     return Checkpoint(name, model, tokenizer)
 
 
-def read_tokens(checkpoint: Checkpoint, texts: Sequence[str], window: int) -> list[tuple[int, ...]]:
-    """Return start, as many tokens of each text as fit, end, and padding if the model reads it."""
-    tokenizer, config = checkpoint.tokenizer, checkpoint.model.config
+def read_tokens(
+    checkpoint: Checkpoint, texts: Sequence[str], window: int, padded: bool | None = None
+) -> list[tuple[int, ...]]:
+    """Return start, as many tokens of each text as fit, end, and padding; by default as in training."""
+    tokenizer = checkpoint.tokenizer
+    if padded is None:
+        padded = checkpoint.model.config.padded
     plain = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
     sequences = []
     for ids in tokenizer(plain, add_special_tokens=False)["input_ids"]:
         tokens = [tokenizer.bos_token_id, *ids[: window - 2], tokenizer.eos_token_id]
-        padding = window - len(tokens) if config.padded else 0
+        padding = window - len(tokens) if padded else 0
         sequences.append(tuple(tokens + [tokenizer.pad_token_id] * padding))
     return sequences
 

@@ -4,9 +4,9 @@ Paper:   Krishna, Gupta and Dupuy 2021, EACL; its error: Habernal 2021, EMNLP.
 Claim:   (epsilon, delta) for the whole text, which is cut and padded to 20 tokens.
 Departs: follows the release of Igamberdiev and Habernal 2023, which fixes the sensitivity. "published"
          scales its noise by the classical Gaussian formula as that release's scripts do (nominal 250
-         is really 1550), keeps words after the end token and writes UNK for an empty text; "sound"
-         uses the analytic calibration. No weights are published: a model is trained by recipe or
-         comes with the zoo, with its own tokenizer instead of spaCy's.
+         is really 1550), reads no padding, keeps words after the end token and writes UNK for an empty
+         text; "sound" uses the analytic calibration. No weights are published: a model is trained by
+         recipe or comes with the zoo, with its own tokenizer instead of spaCy's.
 """
 
 import hashlib
@@ -30,7 +30,8 @@ class Adept(Latent):
     """The latent is the encoder's last hidden and cell state, clipped by its L2 norm.
 
     `laplace_sensitivity` "l2" is the error of 2021: Laplace noise for 2 C, although the L1 distance
-    of two latents with n components can reach 2 C sqrt(n).
+    of two latents with n components can reach 2 C sqrt(n). `padded` says whether the encoder reads the
+    padding that fills a window; if not given, it does what the model was trained for.
     """
 
     model: str = zoo_or("adept", "zoo:adept")
@@ -38,23 +39,31 @@ class Adept(Latent):
     laplace_sensitivity: Literal["l1", "l2"] = "l1"
     after_end: Literal["cut", "keep"] = "cut"
     empty_text: str = ""
+    padded: bool | None = None
     card: ClassVar[Card] = Card(
         name="adept",
         needs=("models",),
         summary="Noise on the clipped sentence vector of an LSTM auto-encoder, decoded greedily.",
-        paper="Krishna, Gupta and Dupuy 2021 (EACL); as released by Igamberdiev and Habernal 2023",
+        paper="Krishna, Gupta and Dupuy 2021 (EACL); as in trusthlt/dp-bart-private-rewriting e31c972",
         claim="epsilon and delta for the whole text",
         departures=(
             "sound: noise by the analytic Gaussian calibration, so that the claim holds at every epsilon",
             "published: the classical Gaussian formula; the claim's actual epsilon says what it really gives",
             "published: always 19 tokens, words after the end token kept, UNK for an empty text",
-            "weights and tokenizer are ours or yours: none are published",
+            "published: padding is not read; the noise of every draw has its own key, not a public seed",
+            "weights, sizes and tokenizer are ours or yours: none are published",
         ),
+        version=2,
     )
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "sound": {"noise": "analytic_gaussian", "max_tokens": 20, "after_end": "cut", "empty_text": ""},
-        "published": {"noise": "gaussian", "max_tokens": 19, "after_end": "keep", "empty_text": "UNK"},
-    }
+        "sound": {
+            "noise": "analytic_gaussian", "max_tokens": 20, "after_end": "cut", "empty_text": "",
+            "padded": None,
+        },
+        "published": {
+            "noise": "gaussian", "max_tokens": 19, "after_end": "keep", "empty_text": "UNK", "padded": False,
+        },
+    }  # fmt: skip
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return checksums of the weights and of the tokenizer, and the number format."""
@@ -70,12 +79,15 @@ class Adept(Latent):
 
     def _run_encoder(self, texts: Sequence[str]) -> Array:
         checkpoint = self._load_checkpoint()
-        return encode(checkpoint, read_tokens(checkpoint, texts, self.window))
+        return encode(checkpoint, self._read_tokens(texts))
 
     def _read_text(self, text: str) -> Sequence[int]:
         checkpoint = self._load_checkpoint()
         padding = checkpoint.tokenizer.pad_token_id
-        return [token for token in read_tokens(checkpoint, [text], self.window)[0] if token != padding]
+        return [token for token in self._read_tokens([text])[0] if token != padding]
+
+    def _read_tokens(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        return read_tokens(self._load_checkpoint(), texts, self.window, self.padded)
 
     def _run_decoder(self, latents: Sequence[Singles], texts: Sequence[str]) -> list[tuple[int, ...]]:  # noqa: ARG002
         checkpoint = self._load_checkpoint()
@@ -91,10 +103,16 @@ class Adept(Latent):
 
     def _load_checkpoint(self) -> Checkpoint:
         checkpoint = load_adept(self.model, self.device, self.dtype)
-        trained = checkpoint.model.config.window
-        if self.window > trained:
+        config = checkpoint.model.config
+        if self.window > config.window:
             raise ModelError(
-                f"'adept': window is {self.window}, but '{self.model}' was trained on {trained} tokens; set "
-                f"window to {trained} or less, or name another model."
+                f"'adept': window is {self.window}, but '{self.model}' was trained on {config.window} "
+                f"tokens; set window to {config.window} or less, or name another model."
+            )
+        if self.padded not in (None, config.padded) and not (config.padded and config.unpadded):
+            trained = "with padding" if config.padded else "without padding"
+            raise ModelError(
+                f"'adept': padded is {self.padded}, but '{self.model}' was trained {trained} only; set "
+                f"padded to {config.padded}, or name a model that reads texts either way, such as zoo:adept."
             )
         return checkpoint

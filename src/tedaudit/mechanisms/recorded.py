@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import Draws, Rewrites
-from tedaudit.errors import CorpusError, SpecError, did_you_mean, join_names
+from tedaudit.errors import CorpusError, SpecError, did_you_mean, join_names, quote
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.readers import read_table
 from tedaudit.seeding import derive
@@ -119,13 +119,13 @@ class Recorded:
         value = columns[self.epsilon_column][row]
         try:
             epsilon = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             epsilon = math.nan
-        if not epsilon > 0:
+        if not 0 < epsilon < math.inf:
             raise CorpusError(
-                f"'{self.path}', data row {row + 1}: '{self.epsilon_column}' is {value!r}; it must be a "
-                "number above 0. If the column is not the privacy budget, set `epsilon_column` to another "
-                "name."
+                f"'{self.path}', data row {row + 1}: '{self.epsilon_column}' is {quote(value)}; it must be a "
+                "finite number above 0. If the column is not the privacy budget, set `epsilon_column` to "
+                "another name."
             )
         return epsilon
 

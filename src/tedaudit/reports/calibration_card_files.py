@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tedaudit.errors import SpecError
 from tedaudit.nominal import Nominal
 from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.reports.models import models_section
 from tedaudit.reports.table import format_number
-from tedaudit.store.files import write_atomically
+from tedaudit.store.files import make_folders, write_atomically
 
 _HEADINGS = (
     "epsilon", "plan", "attack", "right / guesses", "success", "eps_emp", "point (to upper end)", "ceiling",
@@ -21,18 +20,14 @@ _HEADINGS = (
 
 def write_cards(cards: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
     """Write every card as Markdown and JSON into a folder, and return the files."""
+    make_folders(folder, None)
     written = []
     for card in cards:
         name = str(card["mechanism"]["label"]).replace(" ", "-").replace(":", "-")
         data = json.dumps(card, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         for suffix, content in (("md", markdown(card)), ("json", data)):
             path = folder / f"{name}.card.{suffix}"
-            try:
-                write_atomically(path, content.encode())
-            except OSError as error:
-                raise SpecError(
-                    f"'{path}' cannot be written ({error.strerror}); name another folder with --out."
-                ) from error
+            write_atomically(path, content.encode())
             written.append(path)
     return written
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tedaudit.errors import SpecError
 from tedaudit.reports.chart import chart_finding, chart_plans
 from tedaudit.reports.comparison_table import (
     AGREEMENT,
@@ -18,7 +17,7 @@ from tedaudit.reports.page import charts_missing, html
 from tedaudit.reports.redaction import redact_result, rename_labels, rename_plans
 from tedaudit.results.comparison import Compared, Comparison
 from tedaudit.results.lineups import Axis, Side
-from tedaudit.store.files import write_atomically
+from tedaudit.store.files import make_folders, write_atomically
 from tedaudit.version import __version__
 
 SCRIPTS = ("elements.js", "charts.js", "comparison.js")
@@ -26,12 +25,9 @@ SCRIPTS = ("elements.js", "charts.js", "comparison.js")
 
 def write_comparison(compared: Compared, path: Path) -> None:
     """Write the page."""
-    try:
-        write_atomically(path, html(page_data(compared), "comparison.html", SCRIPTS).encode())
-    except OSError as error:
-        raise SpecError(
-            f"'{path}' cannot be written ({error.strerror}); name a file in another folder."
-        ) from error
+    content = html(page_data(compared), "comparison.html", SCRIPTS).encode()
+    make_folders(path.parent, None)
+    write_atomically(path, content)
 
 
 def page_data(compared: Compared) -> dict[str, Any]:

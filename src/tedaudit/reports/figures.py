@@ -16,7 +16,7 @@ from tedaudit.estimators.bound import epsilon_from_success
 from tedaudit.nominal import distinct_epsilons
 from tedaudit.reports.table import plans
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.store.files import write_atomically
+from tedaudit.store.files import make_folders, write_atomically
 
 STYLES = (
     ("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#E69F00", "v"),
@@ -50,6 +50,7 @@ def write_figures(result: AuditResult) -> list[Path]:
 
 def save_figure(drawn: Any, target: Path) -> list[Path]:
     """Save a figure as PDF and PNG, without time stamps, and return the files."""
+    make_folders(target.parent, None)
     written = []
     for kind, metadata in _METADATA.items():
         buffer = io.BytesIO()

@@ -1,15 +1,15 @@
 """From command-line flags to settings: flags override a YAML file, and both end in one `AuditSpec`."""
 
+import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
-
-import yaml
 
 from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.inference.zoo import is_default
+from tedaudit.paths import parse_path
 from tedaudit.readers import table_format
 from tedaudit.spec.model import PluginSpec
+from tedaudit.spec.yaml_text import load_yaml
 
 SMALL: dict[str, Any] = {
     "name": "demo",
@@ -70,12 +70,22 @@ def merge_flags(
 
 def parse_k(value: str) -> int | str:
     """Return the candidates of a trial as given on the command line."""
-    return int(value) if value.lstrip("-").isdigit() else value
+    return int(value) if re.fullmatch(r"-?[0-9]{1,18}", value) else value
+
+
+def parse_value(assignment: str, written: str) -> Any:
+    """Return the value that an assignment gives, read as YAML."""
+    try:
+        return load_yaml(written)
+    except ValueError as error:
+        raise SpecError(
+            f"--set {assignment}: the value cannot be read as YAML ({error}). Put quotes around a text."
+        ) from error
 
 
 def parse_corpus(value: str) -> dict[str, Any]:
     """Return a corpus by name, or by path if it looks like one."""
-    path = Path(value).expanduser()
+    path = parse_path(value)
     return {"name": "files", "path": value} if table_format(path) or path.exists() else {"name": value}
 
 
@@ -85,21 +95,15 @@ def _assign(settings: dict[str, Any], assignment: str) -> None:
     label, dot, key = target.rpartition(".")
     if not equals or not dot or not key:
         raise SpecError(f"--set takes LABEL.KEY=VALUE, as in word-rr.slots=8, not '{assignment}'.")
-    try:
-        value = yaml.safe_load(raw)
-    except yaml.YAMLError as error:
-        reason = getattr(error, "problem", None) or error
-        raise SpecError(
-            f"--set {assignment}: the value cannot be read as YAML ({reason}). Put quotes around a text."
-        ) from error
+    value = parse_value(assignment, raw)
     if label == "corpus":
         settings["corpus"] = {**_as_mapping(settings.get("corpus", "demo")), key: value}
         return
     known: list[str] = []
     for group in ("mechanisms", "attacks"):
         entries = [_as_mapping(entry) for entry in _as_list(settings.get(group))]
-        titles = [PluginSpec.model_validate(entry).title if "name" in entry else "" for entry in entries]
-        known += [str(title) for title in titles]
+        titles = [_title(entry) for entry in entries]
+        known += titles
         names = [entry.get("name") for entry in entries]
         if label in titles or label in names:
             entries[titles.index(label) if label in titles else names.index(label)][key] = value
@@ -109,6 +113,12 @@ def _assign(settings: dict[str, Any], assignment: str) -> None:
         f"--set {assignment}: nothing here is called '{label}'.{did_you_mean(label, known)} "
         f"There are: {join_names([*known, 'corpus'])}."
     )
+
+
+def _title(entry: Mapping[str, Any]) -> str:
+    """Return what results call a plug-in; what is wrong with a name that is none is said later."""
+    named = {key: entry.get(key, "") for key in ("name", "label")}
+    return PluginSpec(**named).title if all(isinstance(value, str) for value in named.values()) else ""
 
 
 def _as_list(value: Any) -> list[Any]:

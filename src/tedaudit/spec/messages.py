@@ -6,10 +6,11 @@ from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
-from tedaudit.errors import SpecError, did_you_mean, join_names
+from tedaudit.errors import SpecError, did_you_mean, join_names, quote
 
 Spec = TypeVar("Spec", bound=BaseModel)
 Value = TypeVar("Value")
+_HUGE = 2**62  # a limit that nobody needs to be told
 _LIMITS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 _LISTS = {"mechanisms": "mechanisms", "attacks": "attacks", "corpus": "corpora"}  # for `tedaudit ls`
 
@@ -21,10 +22,12 @@ def _parse_epsilons(value: Any) -> Any:
     for epsilon in values:
         try:
             number = float(epsilon)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = math.nan
         if isinstance(epsilon, bool) or not (0 <= number < math.inf):
-            raise ValueError(f"epsilon is {epsilon!r}; it should be a finite number from 0 up, such as 1")
+            raise ValueError(
+                f"epsilon is {quote(epsilon)}; it should be a finite number from 0 up, such as 1"
+            )
     return list(dict.fromkeys(float(epsilon) for epsilon in values))
 
 
@@ -40,7 +43,7 @@ def validate(model: type[Spec], data: Mapping[str, Any]) -> Spec:
         return model.model_validate(dict(data))
     except ValidationError as error:
         sentences = dict.fromkeys(_explain(problem, model) for problem in error.errors())
-        raise SpecError("\n".join(sentences)) from error
+        raise SpecError(" ".join(sentences)) from error
 
 
 def _explain(problem: Any, whole: type[BaseModel]) -> str:
@@ -55,7 +58,7 @@ def _explain(problem: Any, whole: type[BaseModel]) -> str:
     if problem["type"] == "missing":
         return f"'{where}' is missing. `tedaudit ls {_LISTS.get(top, top)}` lists what there is."
     value = problem["input"]
-    shown = f" is {value!r}" if isinstance(value, str | int | float | bool | None) else ""
+    shown = f" is {quote(value)}" if isinstance(value, str | int | float | bool | None) else ""
     what = _expected(problem, top) or _number(known.get(str(parts[-1]))) if parts else ""
     what = what or str(problem["msg"]).removeprefix("Value error, ").replace("Input should", "it should")
     return f"'{where}'{shown}: {what}." if where else f"{what[0].upper()}{what[1:]}."
@@ -84,7 +87,8 @@ def _expected(problem: Any, setting: str) -> str:
     sentences = {
         "string_type": "it should be a text; put quotes around it",
         "too_short": "it should hold at least one",
-        "string_pattern_mismatch": "it should hold letters, digits, '.', '_' and '-' only",
+        "string_pattern_mismatch": "it should hold letters, digits, '.', '_' and '-' only, no '.' first",
+        "string_too_long": "it should have at most 80 characters",
     }
     return sentences.get(problem["type"], "")
 
@@ -95,6 +99,7 @@ def _number(field: Any) -> str:
     if field is None or field.annotation not in kinds:
         return ""
     rules = [(word, getattr(rule, name, None)) for rule in field.metadata for name, word in _LIMITS.items()]
-    limits = " and ".join(f"{word} {limit:,}" for word, limit in rules if limit is not None)
+    told = [(word, limit) for word, limit in rules if limit is not None and abs(limit) < _HUGE]
+    limits = " and ".join(f"{word} {limit:,}" for word, limit in told)
     example = "" if field.default is None else f", such as {field.default}"
     return f"it should be {kinds[field.annotation]}{f', {limits}' if limits else ''}{example}"

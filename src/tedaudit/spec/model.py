@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import (
@@ -15,12 +15,22 @@ from pydantic import (
     model_validator,
 )
 
-from tedaudit.errors import SpecError, join_names
+from tedaudit.errors import SpecError, join_names, quote
 from tedaudit.estimators import DEFAULT_ESTIMATOR, Estimator, estimator_names, find_estimator
 from tedaudit.inference.zoo import default_checkpoint
+from tedaudit.paths import describe_os_error, parse_path
 from tedaudit.registry import Kind, Reference
 from tedaudit.spec.messages import Epsilons, OneOrMany, validate
+from tedaudit.spec.yaml_text import LONGEST, load_yaml
 from tedaudit.types import Card
+
+LARGEST = 2**63 - 1  # a whole number that files and arrays can hold
+_LONGEST_TITLE = 160  # bytes: with what is put before and after it, a file's name has at most 255
+
+
+Seed = Annotated[int, Field(ge=-(2**512), le=2**512)]  # of any length, but not of thousands of digits
+FolderName = Annotated[str, Field(pattern=r"^[\w-][\w.-]*$", max_length=80)]
+"""A name that stays inside the folder that it is put into."""
 
 
 class PluginSpec(BaseModel):
@@ -83,13 +93,16 @@ class PlanSpec(BaseModel):
         default=-1e4, alias="lambda", description="< 0 more diverse, > 0 more similar."
     )
     strategy: Literal["transition", "nearest", "furthest"] = "transition"
-    top: int = Field(default=1, ge=1, description="nearest and furthest: uniform among this many.")
+    top: int = Field(
+        default=1, ge=1, le=LARGEST, description="nearest and furthest: uniform among this many."
+    )
     estimator: str = DEFAULT_ESTIMATOR
 
     @field_validator("k", mode="before")
     @classmethod
     def _two_or_more(cls, value: Any) -> Any:
-        if value == "all" or (isinstance(value, int) and not isinstance(value, bool) and value >= 2):
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        if value == "all" or (is_number and 2 <= value <= LARGEST):
             return value
         raise ValueError("it should be a whole number from 2 up, or 'all'")
 
@@ -147,7 +160,7 @@ class AuditSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(default="audit", pattern=r"^[\w.-]+$", description="Names the run directory.")
+    name: FolderName = Field(default="audit", description="Names the run directory.")
     mechanisms: OneOrMany[MechanismSpec] = Field(min_length=1)
     corpus: PluginSpec | None = Field(default=None, description="'demo' if nothing is said.")
     epsilons: Epsilons = Field(default_factory=list)
@@ -160,9 +173,13 @@ class AuditSpec(BaseModel):
     )
     alpha: float = Field(default=0.01, gt=0, lt=1)
     delta: float | None = Field(default=None, ge=0, lt=1, description="Instead of the claim's delta.")
-    seed: int = 0
-    batch_size: int = Field(default=4096, ge=1, description="Draws or trials per call of a plug-in.")
-    block: int = Field(default=0, ge=0, description="Trials written at a time; 0: by the number of trials.")
+    seed: Seed = 0
+    batch_size: int = Field(
+        default=4096, ge=1, le=LARGEST, description="Draws or trials per call of a plug-in."
+    )
+    block: int = Field(
+        default=0, ge=0, le=LARGEST, description="Trials written at a time; 0: by the number of trials."
+    )
     out: str = Field(default="", description="The run directory; runs/NAME by default.")
 
     @model_validator(mode="after")
@@ -178,7 +195,7 @@ class AuditSpec(BaseModel):
     @property
     def folder(self) -> Path:
         """The run directory."""
-        return Path(self.out) if self.out else Path("runs") / self.name
+        return parse_path(self.out or Path("runs") / self.name)
 
     @property
     def block_size(self) -> int:
@@ -201,10 +218,11 @@ def distinct_titles(what: str, titles: Sequence[str]) -> None:
         way_out = "leave one out" if what == "plans" else "give each a label of its own"
         raise ValueError(f"two {what} are called {', '.join(twice)}; {way_out}")
     for title in titles:
-        if "/" in title or title.startswith(".") or not title.isprintable() or len(title) > 80:
+        is_long = len(title) > 80 or len(title.encode("utf-8", "replace")) > _LONGEST_TITLE
+        if not title or "/" in title or title.startswith(".") or not title.isprintable() or is_long:
             raise ValueError(
-                f"{title!r} names a folder of the run: at most 80 printable characters, no '/' and "
-                "no leading '.'; give it another label"
+                f"{quote(title)} names a folder of the run: 1 to 80 printable characters ({_LONGEST_TITLE} "
+                "bytes), no '/' and no leading '.'; give it another label"
             )
 
 
@@ -215,14 +233,17 @@ def parse_spec(data: Mapping[str, Any]) -> AuditSpec:
 
 def read_spec(path: Path) -> dict[str, Any]:
     """Return the mapping in a YAML file."""
+    path = parse_path(path)
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a SafeLoader
+        with path.open("rb") as file:
+            raw = file.read(LONGEST + 1)
+        data = load_yaml(raw.decode("utf-8"))
     except FileNotFoundError as error:
         raise SpecError(f"There is no file '{path}'. `tedaudit init` writes one to start from.") from error
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+    except (ValueError, OSError) as error:
+        reason = describe_os_error(error) if isinstance(error, OSError) else error
         raise SpecError(
-            f"'{path}' cannot be read as YAML: {yaml_problem(error)}. Repair it; `tedaudit init` writes an "
-            "example."
+            f"'{path}' cannot be read as YAML: {reason}. Repair it; `tedaudit init` writes an example."
         ) from error
     if not isinstance(data, dict):
         held = "nothing" if data is None else f"a value of type {type(data).__name__}"
@@ -231,25 +252,3 @@ def read_spec(path: Path) -> dict[str, Any]:
             "example."
         )
     return data
-
-
-class _Loader(yaml.SafeLoader):
-    """Refuses a duplicate key in a mapping: otherwise the last one would win in silence."""
-
-    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        """Return the mapping after checking its keys."""
-        node = super().compose_mapping_node(anchor)
-        seen: set[str] = set()
-        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-            if key.value in seen:
-                problem = f"duplicate key '{key.value}'"
-                raise yaml.composer.ComposerError(None, None, problem, key.start_mark)
-            seen.add(key.value)
-        return node
-
-
-def yaml_problem(error: Exception) -> str:
-    """Return what is wrong with some YAML, and where, in one line."""
-    mark = getattr(error, "problem_mark", None)
-    where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-    return where + str(getattr(error, "problem", None) or error).splitlines()[0]

@@ -1,6 +1,5 @@
 """The run directory: what an audit did, and the only place that knows a path inside it."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,16 +7,18 @@ from typing import Any
 
 import polars as pl
 
-from tedaudit.errors import RunDirectoryError, RunInUseError, join_names
+from tedaudit.errors import RunDirectoryError, join_names
 from tedaudit.nominal import Nominal
-from tedaudit.store.files import TEMPORARY, read_frame, write_atomically, write_frame
-from tedaudit.store.formats import FORMAT, READABLE, upgrade_manifest
+from tedaudit.paths import describe_os_error, parse_path
+from tedaudit.store.files import TEMPORARY, make_folders, read_frame, read_notes, write_frame
 from tedaudit.store.guesses import GuessTable
+from tedaudit.store.locking import LOCK, clear_leftovers, lock_folder
+from tedaudit.store.manifest import read_manifest, write_manifest
 from tedaudit.store.rewrites import RewriteTable
-from tedaudit.store.table_folder import TableFolder
-from tedaudit.types import Corpus, Plan, Split
+from tedaudit.store.splits import frame_of_split, split_of_frame
+from tedaudit.store.table_folder import TableFolder, parse_epsilon
+from tedaudit.types import Corpus, Plan
 
-_PARTS = ("name", "spec", "corpus", "plans")  # of a manifest, without which nothing can be read
 _BEFORE_MANIFEST = {"corpus", "plans"}  # what a run writes before its first manifest
 
 
@@ -25,7 +26,7 @@ class RunDirectory:
     """One audit on disk. Texts are private, so only their owner may look into it."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root
+        self.root = parse_path(root)
         self._manifest: dict[str, Any] | None = None
         self._corpus: Corpus | None = None
 
@@ -79,11 +80,19 @@ class RunDirectory:
 
     def exists(self) -> bool:
         """Return whether there is a run here; anything else in the way is refused."""
+        try:
+            return self._exists()
+        except OSError as error:
+            raise RunDirectoryError(
+                f"'{self.root}' cannot be read ({describe_os_error(error)}); name another folder with `out`."
+            ) from error
+
+    def _exists(self) -> bool:
         if self.manifest_path.is_file():
             return True
         if self.root.is_dir():
-            others = [p.name for p in self.root.iterdir() if not p.name.startswith((".lock", TEMPORARY))]
-            killed_at_once = (self.root / ".lock").is_file() and _BEFORE_MANIFEST.issuperset(others)
+            others = [p.name for p in self.root.iterdir() if not p.name.startswith((LOCK, TEMPORARY))]
+            killed_at_once = (self.root / LOCK).is_file() and _BEFORE_MANIFEST.issuperset(others)
             if others and not killed_at_once:
                 raise RunDirectoryError(
                     f"'{self.root}' is not empty and holds no run (no manifest.json; it has: "
@@ -101,39 +110,14 @@ class RunDirectory:
                 self.root.chmod(0o700)
         except OSError as error:
             raise RunDirectoryError(
-                f"'{self.root}' cannot be made ({error.strerror}); name another folder with `out`."
+                f"'{self.root}' cannot be made ({describe_os_error(error)}); name another folder with `out`."
             ) from error
 
     def manifest(self) -> dict[str, Any]:
         """Return the manifest, in the current format; it is read once."""
         if self._manifest is None:
-            self._manifest = upgrade_manifest(self._read_manifest())
+            self._manifest = read_manifest(self.manifest_path)
         return self._manifest
-
-    def _read_manifest(self) -> dict[str, Any]:
-        try:
-            data = json.loads(self.manifest_path.read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise RunDirectoryError(
-                f"'{self.root}' is not a run directory: it has no manifest.json. `tedaudit run` makes one."
-            ) from error
-        except ValueError as error:
-            raise RunDirectoryError(
-                f"'{self.manifest_path}' is damaged ({error}). "
-                "Restore it, or move the folder away and run again."
-            ) from error
-        if not isinstance(data, dict) or data.get("format") not in READABLE:
-            raise RunDirectoryError(
-                f"'{self.manifest_path}' is not a manifest of format {join_names(map(str, READABLE))}; "
-                "it was written by another version of tedaudit. Use a new run directory."
-            )
-        missing = [part for part in _PARTS if part not in data]
-        if missing:
-            raise RunDirectoryError(
-                f"'{self.manifest_path}' is damaged (it lacks: {join_names(missing)}). "
-                "Restore it, or move the folder away and run again."
-            )
-        return data
 
     def manifest_bytes(self) -> bytes:
         """Return the manifest as it is on disk, or nothing: tells whether another process has written."""
@@ -141,26 +125,22 @@ class RunDirectory:
 
     def write_manifest(self, data: Mapping[str, Any]) -> None:
         """Replace the manifest."""
-        text = json.dumps({**data, "format": FORMAT}, indent=2, ensure_ascii=False, default=str)
-        write_atomically(self.manifest_path, text.encode())
-        self._manifest = json.loads(text)
+        sealed = self._is_sealed() if self.manifest_path.exists() else True
+        self._manifest = write_manifest(self.manifest_path, {**data, "sealed": sealed})
 
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other processes out while writing, and clear what a killed one left half-written."""
         self.create()
-        with (self.root / ".lock").open("w") as lock:
-            _lock(lock, self.root)
-            for leftover in self.root.rglob(f"{TEMPORARY}*"):
-                leftover.unlink()
+        with lock_folder(self.root):
+            clear_leftovers(self.root)
             yield
 
     def write_corpus(self, corpus: Corpus) -> None:
         """Store the texts with their columns and splits."""
         for name, split in corpus.splits.items():
-            columns = {key: pl.Series(list(values), strict=False) for key, values in split.columns.items()}
-            frame = pl.DataFrame({"text": list(split.texts), **columns})
-            write_frame(self.root / "corpus" / f"{name}.parquet", frame, corpus.fingerprint)
+            frame, notes = frame_of_split(split)
+            write_frame(self._folder("corpus") / f"{name}.parquet", frame, corpus.fingerprint, notes)
         self._corpus = None
 
     def has_corpus(self, corpus: Corpus) -> bool:
@@ -171,28 +151,34 @@ class RunDirectory:
         """Return the texts that the run was made with."""
         if self._corpus is not None:
             return self._corpus
-        about = self.manifest()["corpus"]
+        about, sealed = self.manifest()["corpus"], self._is_sealed()
         splits = {}
         for name in about["splits"]:
-            frame = read_frame(self.root / "corpus" / f"{name}.parquet", about["fingerprint"])
-            columns = {key: tuple(frame[key].to_list()) for key in frame.columns if key != "text"}
-            splits[name] = Split(tuple(frame["text"].to_list()), columns)
-        self._corpus = Corpus(about["name"], splits, tuple(about["notes"]))
-        return self._corpus
+            path = self.root / "corpus" / f"{name}.parquet"
+            frame = read_frame(path, about["fingerprint"], sealed=sealed)
+            splits[name] = split_of_frame(frame, read_notes(path, about["fingerprint"]), path)
+        corpus = Corpus(about["name"], splits, tuple(about["notes"]))
+        if not sealed and corpus.fingerprint != about["fingerprint"]:
+            raise RunDirectoryError(
+                f"'{self.root / 'corpus'}' does not hold the texts that were audited. Delete that folder and "
+                "run the same command again, which stores them anew."
+            )
+        self._corpus = corpus
+        return corpus
 
     def write_plan(self, name: str, plan: Plan, key: str) -> None:
         """Store a plan."""
         columns: dict[str, Any] = {"secret": plan.secret, "replicate": plan.replicate}
         if plan.candidates is not None:
             columns["candidates"] = plan.candidates
-        write_frame(self.root / "plans" / f"{name}.parquet", pl.DataFrame(columns), key)
+        write_frame(self._folder("plans") / f"{name}.parquet", pl.DataFrame(columns), key)
 
     def plan(self, name: str, key: str) -> Plan | None:
         """Return a stored plan, or None if there is none yet."""
         path = self.root / "plans" / f"{name}.parquet"
         if not path.exists():
             return None
-        frame = read_frame(path, key)
+        frame = read_frame(path, key, sealed=self._is_sealed())
         candidates = frame["candidates"].to_numpy() if "candidates" in frame.columns else None
         return Plan(candidates, frame["secret"].to_numpy(), frame["replicate"].to_numpy())
 
@@ -205,11 +191,11 @@ class RunDirectory:
 
     def rewrites_folder(self, label: str, epsilon: Nominal) -> TableFolder:
         """Return where the rewrites of a mechanism at an epsilon lie."""
-        return TableFolder(self.root / "rewrites" / label / epsilon.name)
+        return TableFolder(self.root / "rewrites" / label / epsilon.name, self.root)
 
     def guesses_folder(self, plan: str, label: str, epsilon: Nominal, attack: str) -> TableFolder:
         """Return where the guesses of an attack on a plan, mechanism and epsilon lie."""
-        return TableFolder(self.root / "guesses" / plan / label / epsilon.name / attack)
+        return TableFolder(self.root / "guesses" / plan / label / epsilon.name / attack, self.root)
 
     def rewrites(self, label: str, epsilon: Nominal) -> RewriteTable:
         """Return the stored rewrites of a mechanism at an epsilon."""
@@ -223,34 +209,28 @@ class RunDirectory:
 
     def guess_folders(self) -> list[TableFolder]:
         """Return all tables of guesses, by plan, mechanism, epsilon and attack."""
-        folders = (TableFolder(path) for path in sorted((self.root / "guesses").glob("*/*/*/*"), key=_order))
-        return [folder for folder in folders if folder.was_begun()]
+        plans, found = self.manifest()["plans"], []
+        for path in (self.root / "guesses").glob("*/*/*/*"):
+            folder = TableFolder(path, self.root)
+            if folder.was_begun():
+                found.append((folder.place_of_guesses(plans), folder))
+        return [folder for _, folder in sorted(found, key=lambda entry: entry[0])]
 
     def rewrite_folders(self) -> Iterator[tuple[str, Nominal, TableFolder]]:
         """Yield all tables of rewrites, with mechanism and epsilon."""
         for path in sorted((self.root / "rewrites").glob("*/*")):
             if TableFolder(path).exists():
-                yield path.parent.name, Nominal.of(path.name), TableFolder(path)
+                yield path.parent.name, parse_epsilon(path), TableFolder(path, self.root)
+
+    def _folder(self, name: str) -> Path:
+        """Return a folder of the run, made if it is not there yet."""
+        make_folders(self.root / name, self.root)
+        return self.root / name
+
+    def _is_sealed(self) -> bool:
+        """Return whether every file of the run carries a checksum."""
+        return self.manifest_path.exists() and bool(self.manifest()["sealed"])
 
     def has_guesses(self, plan: str) -> bool:
         """Return whether any attack has guessed on a plan."""
         return any((self.root / "guesses" / plan).rglob("part-*"))
-
-
-def _order(path: Path) -> tuple[str, str, float, str]:
-    """Return plan, mechanism, epsilon and attack of a table of guesses."""
-    plan, label, epsilon, attack = path.parts[-4:]
-    return plan, label, Nominal.of(epsilon), attack
-
-
-def _lock(lock: Any, root: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # not on this platform: two writers at a time are the user's own risk
-        return
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise RunInUseError(
-            f"Another process is writing to '{root}'. Wait for it to end, or name another folder with `out`."
-        ) from error

@@ -1,7 +1,7 @@
-"""Files that survive a kill at any moment, and the keys that say which table they belong to.
+"""Files that survive a kill at any moment, and say what they are: of which table, in which place, and whole.
 
 Every file is written under a temporary name, flushed and renamed. Every table carries a key, the
-hash of what determines it.
+hash of what determines it; every file of a table its own name and a checksum.
 """
 
 import hashlib
@@ -15,9 +15,22 @@ from typing import Any
 import polars as pl
 
 from tedaudit.errors import RunDirectoryError
+from tedaudit.paths import describe_os_error
+from tedaudit.store.checksums import (
+    BLANK_NOTE,
+    FIELD,
+    ChecksumError,
+    check_footer,
+    check_parquet,
+    footer_length,
+    seal_parquet,
+)
 
 TEMPORARY = ".writing-"
-_KEY = "tedaudit"  # under which a Parquet file carries the key of its table
+_KEY = "tedaudit"  # under which a Parquet file carries the key of its table,
+_NAME = "file"  # and its own name: a part that was put into the place of another is noticed
+_BEFORE_CHECKSUMS = {_KEY, "ARROW:schema", "released", "copied", "empty"}  # all notes that files had then
+_BROKEN = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError, ChecksumError)
 
 
 def key_of(determinants: Mapping[str, Any]) -> str:
@@ -26,51 +39,104 @@ def key_of(determinants: Mapping[str, Any]) -> str:
     return hashlib.sha256(plain.encode()).hexdigest()
 
 
+def make_folders(path: Path, root: Path | None) -> None:
+    """Make a folder below another, which must be there; without one, whatever is missing is made."""
+    try:
+        if root is None:
+            path.mkdir(parents=True, exist_ok=True)
+            return
+        folders = [path, *path.parents]
+        for folder in reversed(folders[: folders.index(root)]):
+            folder.mkdir(exist_ok=True)
+    except OSError as error:
+        gone = root is not None and not root.is_dir()
+        reason = f"'{root}' was deleted or moved while it was in use" if gone else describe_os_error(error)
+        raise RunDirectoryError(
+            f"'{path}' cannot be made ({reason}). Run the same command again, or name another folder."
+        ) from error
+
+
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a reader or a crash sees all of it or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write a file so that a reader or a crash sees all of it or nothing; its folder must be there."""
     temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{path.name}")
-    with temporary.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    _flush_folder(path.parent)
+    try:
+        temporary.unlink(missing_ok=True)
+        with temporary.open("xb") as file:  # a new file, never one that a link points to
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        _flush_folder(path.parent)
+    except OSError as error:
+        _forget(temporary)
+        raise _unwritable(path, error) from error
 
 
 def write_frame(path: Path, frame: pl.DataFrame, key: str, notes: Mapping[str, str] | None = None) -> None:
-    """Write a Parquet file that knows which table it belongs to; `notes` stand in its metadata."""
+    """Write a Parquet file that says what it is; `notes` stand in its metadata."""
     buffer = io.BytesIO()
-    frame.write_parquet(buffer, metadata={**(notes or {}), _KEY: key})
-    write_atomically(path, buffer.getvalue())
+    identity = {_KEY: key, _NAME: path.name, FIELD: BLANK_NOTE}
+    frame.write_parquet(buffer, metadata={**(notes or {}), **identity})
+    write_atomically(path, seal_parquet(buffer.getvalue()))
 
 
-def read_frame(path: Path, key: str, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """Return a Parquet file of a table; a damaged or foreign one is named, with the way out."""
-    read_notes(path, key)
+def read_frame(
+    path: Path, key: str, columns: Sequence[str] | None = None, *, sealed: bool = False
+) -> pl.DataFrame:
+    """Return a Parquet file of a table; a damaged or foreign one is named, with the way out.
+
+    `sealed` says that no file of the table was written before files had checksums.
+    """
     try:
-        # glob: the name of a run or a label may hold [ or *, which stand for themselves
-        return pl.read_parquet(path, columns=list(columns) if columns else None, glob=False)
-    except FileNotFoundError:
-        raise
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
+        raw = path.read_bytes()
+        has_checksum = check_parquet(raw)
+        notes = pl.read_parquet_metadata(io.BytesIO(raw))
+        _check_identity(path, key, notes)
+        if not has_checksum:
+            _refuse_lost_checksum(notes, sealed=sealed)
+        return pl.read_parquet(io.BytesIO(raw), columns=list(columns) if columns else None)
+    except _BROKEN as error:
         raise _damaged(path, error) from error
 
 
-def read_notes(path: Path, key: str) -> Mapping[str, str]:
-    """Return what stands in the metadata of a Parquet file of a table."""
+def read_notes(path: Path, key: str, *, sealed: bool = False) -> Mapping[str, str]:
+    """Return what stands in the metadata of a Parquet file of a table; its data is not read."""
     try:
-        notes: Mapping[str, str] = pl.read_parquet_metadata(path)
-    except FileNotFoundError:
-        raise
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
+        footer = _read_footer(path)
+        has_checksum = check_footer(footer) is not None
+        notes: Mapping[str, str] = pl.read_parquet_metadata(io.BytesIO(b"PAR1" + footer))
+        _check_identity(path, key, notes)
+        if not has_checksum:
+            _refuse_lost_checksum(notes, sealed=sealed)
+    except _BROKEN as error:
         raise _damaged(path, error) from error
-    if notes.get(_KEY, "") != key:
-        raise RunDirectoryError(
-            f"'{path}' does not belong to this table: it was written by another run or program. "
-            "Move it away and run the same command again."
-        )
     return notes
+
+
+def _check_identity(path: Path, key: str, notes: Mapping[str, str]) -> None:
+    """Refuse a file of another table or place."""
+    if notes.get(_KEY, "") != key or notes.get(_NAME, path.name) != path.name:
+        raise RunDirectoryError(
+            f"'{path}' does not belong to this table, or not into this place: it was written by another run "
+            "or program, or has another name. Move it away and run the same command again."
+        )
+
+
+def _refuse_lost_checksum(notes: Mapping[str, str], *, sealed: bool) -> None:
+    """Refuse a file without a checksum if it must have had one: only older files never did."""
+    if sealed or not _BEFORE_CHECKSUMS.issuperset(notes):
+        raise ChecksumError("it lacks the checksum that it was written with")
+
+
+def _read_footer(path: Path) -> bytes:
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 8))
+        length = footer_length(file.read())
+        if not 8 < length <= size:
+            raise ChecksumError("it has no footer")
+        file.seek(size - length)
+        return file.read()
 
 
 def difference(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> str:
@@ -87,10 +153,35 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "")
 
 
 def _damaged(path: Path, error: BaseException) -> RunDirectoryError:
+    if isinstance(error, FileNotFoundError):
+        return RunDirectoryError(f"'{path}' is gone; run the same command again, which makes it anew.")
+    if isinstance(error, OSError):
+        reason = describe_os_error(error)
+        return RunDirectoryError(f"'{path}' cannot be read ({reason}). Check its permissions and the disk.")
+    reason = str(error).partition("\n")[0]
     return RunDirectoryError(
-        f"'{path}' is damaged ({str(error).splitlines()[0]}). Delete it and run the same command again: "
+        f"'{path}' is damaged ({reason}). Delete it and run the same command again: "
         "only what was in it is computed anew."
     )
+
+
+def _unwritable(path: Path, error: OSError) -> RunDirectoryError:
+    if not path.parent.is_dir():
+        return RunDirectoryError(
+            f"'{path}' cannot be written: its folder was deleted or moved while it was in use. Run the same "
+            "command again."
+        )
+    return RunDirectoryError(
+        f"'{path}' cannot be written ({describe_os_error(error)}). Make room or name another folder, and run "
+        "the same command again: what is finished is kept."
+    )
+
+
+def _forget(temporary: Path) -> None:
+    try:
+        temporary.unlink(missing_ok=True)
+    except OSError:
+        return  # the reason why it could not be written is the one to be told
 
 
 def _flush_folder(folder: Path) -> None:

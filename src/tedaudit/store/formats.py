@@ -1,14 +1,16 @@
 """Formats of run directories: what an older one lacks is filled in when it is read.
 
 Format 1 kept a plan's strategy and the mechanism that it belongs to in its name alone, recorded no
-weights of the encoder that candidate sets were drawn with, and no models.
+weights of the encoder that candidate sets were drawn with, and no models. Format 2 had no checksums.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-FORMAT = 2
-READABLE = (1, 2)
+FORMAT = 3
+READABLE = (1, 2, 3)
+SEALED_FORMAT = 3  # the first whose files carry checksums
+NOT_CHECKED = "were written before files carried checksums: damage to them is not noticed"
 NOT_RECORDED = "weights not recorded"
 _NO_WEIGHTS = "lexical"  # the encoder that has none
 _SCORES = {
@@ -22,13 +24,20 @@ def upgrade_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return a manifest of any readable format as one of the current format."""
     if manifest["format"] == FORMAT:
         return dict(manifest)
+    older = _upgrade_first(manifest) if manifest["format"] == 1 else dict(manifest)
+    note = f"tables of this run {NOT_CHECKED} (run of format {manifest['format']})"
+    return {**older, "format": FORMAT, "sealed": False, "format_notes": [*older["format_notes"], note]}
+
+
+def _upgrade_first(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a manifest of format 1 as one of format 2."""
     plans = {name: _upgrade_plan(name, plan) for name, plan in manifest["plans"].items()}
     notes = [
         f"plan {name}: {NOT_RECORDED} for the encoder that drew its candidates (run of format 1)"
         for name, plan in plans.items()
         if plan["determinants"].get("encoder") not in (None, _NO_WEIGHTS)
     ]
-    return {**manifest, "format": FORMAT, "plans": plans, "models": [], "format_notes": notes}
+    return {**manifest, "plans": plans, "models": [], "format_notes": notes}
 
 
 def score_of(about: Mapping[str, Any], attack: Mapping[str, Any]) -> str:

@@ -18,8 +18,21 @@ class GuessTable:
     """Judged guesses in parts of consecutive rows of the plan."""
 
     def __init__(self, folder: TableFolder, key: str) -> None:
-        self._folder, self._key = folder, key
+        self._folder, self._key, self._sealed = folder, key, folder.is_sealed()
         self._parts = folder.parts(r"part-(\d{9})-(\d{9})\.parquet")
+        self._refuse_overlaps()
+
+    def _refuse_overlaps(self) -> None:
+        """Refuse parts that hold the same rows: nobody can tell which of them is right."""
+        end, before = 0, ""
+        for path, (start, stop) in self._parts:
+            if start < end or start >= stop:
+                reason = f"its rows are also in '{before}'" if start < end else "it has no rows"
+                raise RunDirectoryError(
+                    f"'{path}' is not part of this table: {reason}. Move both away and run the same command "
+                    "again, which makes the rows anew."
+                )
+            end, before = stop, path.name
 
     def gaps(self, rows: int, size: int) -> Iterator[range]:
         """Yield the runs of rows still to be done, at most `size` at a time."""
@@ -67,7 +80,7 @@ class GuessTable:
         frames = []
         for path, (start, stop) in self._parts:
             if start < limit:
-                frame = read_frame(path, self._key, columns)
+                frame = read_frame(path, self._key, columns, sealed=self._sealed)
                 if len(frame) != stop - start:
                     raise RunDirectoryError(f"'{path}' has {len(frame)} rows instead of {stop - start}. "
                                             "Delete it and run the same command again.")  # fmt: skip
@@ -83,5 +96,6 @@ class GuessTable:
         for path, (start, stop) in self._parts:
             inside = ordered[(ordered >= start) & (ordered < stop)]
             if len(inside):
-                fetched += read_frame(path, self._key)[(inside - start).tolist()].to_dicts()
+                frame = read_frame(path, self._key, sealed=self._sealed)
+                fetched += frame[(inside - start).tolist()].to_dicts()
         return fetched

@@ -13,6 +13,7 @@ import polars as pl
 from tedaudit.batches import Ragged, Rewrites
 from tedaudit.errors import RunDirectoryError
 from tedaudit.store.files import read_frame, read_notes, write_frame
+from tedaudit.store.splits import storable
 from tedaudit.store.table_folder import TableFolder
 
 _CACHED_BYTES = 128 * 1024 * 1024
@@ -37,7 +38,7 @@ class RewriteTable:
     """Rewrites in parts; an index in memory, read when it is first needed, says where each one lies."""
 
     def __init__(self, folder: TableFolder, key: str) -> None:
-        self._folder, self._key = folder, key
+        self._folder, self._key, self._sealed = folder, key, folder.is_sealed()
         self._runs: list[tuple[Keys, Keys]] | None = None  # sorted keys, and where each row lies
         self._cache: OrderedDict[int, pl.DataFrame] = OrderedDict()
         self._paths: dict[int, Path] = {}
@@ -54,7 +55,7 @@ class RewriteTable:
         """Add rewrites of texts of the pool as one part, which carries how many are copies or empty."""
         number = max(self._paths, default=-1) + 1
         positions = np.asarray(text, dtype=np.int32)
-        outputs = [_storable(output) for output in rewrites.texts]
+        outputs = [storable(output) for output in rewrites.texts]
         units = pl.Series(rewrites.units).cast(pl.Int32)
         frame = pl.DataFrame(
             {
@@ -97,11 +98,11 @@ class RewriteTable:
         """Return the counts that every part carries; a part that carries none is read and counted."""
         total = Released()
         for path in self._paths.values():
-            notes = read_notes(path, self._key)
+            notes = read_notes(path, self._key, sealed=self._sealed)
             if "released" in notes:
                 total += Released(int(notes["released"]), int(notes["copied"]), int(notes["empty"]))
             else:
-                frame = read_frame(path, self._key, ["text", "output", "error"])
+                frame = read_frame(path, self._key, ["text", "output", "error"], sealed=self._sealed)
                 texts, errors = frame["output"].to_list(), frame["error"].to_list()
                 total += _count_released(frame["text"].to_numpy(), texts, errors, pool())
         return total
@@ -119,7 +120,7 @@ class RewriteTable:
         values: list[tuple[Any, ...]] = [()] * len(where)
         for number in np.unique(where >> 32):
             rows = np.flatnonzero(where >> 32 == number)
-            frame = read_frame(self._paths[int(number)], self._key, columns)
+            frame = self._read(int(number), columns)
             picked = frame[(where[rows] & 0xFFFFFFFF).tolist()]
             for row, value in zip(rows.tolist(), picked.iter_rows(), strict=True):
                 values[row] = value
@@ -134,9 +135,12 @@ class RewriteTable:
 
     def _part(self, number: int) -> pl.DataFrame:
         if number not in self._cache:
-            self._remember(number, read_frame(self._paths[number], self._key))
+            self._remember(number, self._read(number))
         self._cache.move_to_end(number)
         return self._cache[number]
+
+    def _read(self, number: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        return read_frame(self._paths[number], self._key, columns, sealed=self._sealed)
 
     def _remember(self, number: int, frame: pl.DataFrame) -> None:
         self._cache[number] = frame
@@ -147,8 +151,8 @@ class RewriteTable:
         """Return the index of all parts, read once."""
         if self._runs is None:
             self._runs = []
-            for number, path in self._paths.items():
-                frame = read_frame(path, self._key, ["text", "replicate"])
+            for number in self._paths:
+                frame = self._read(number, ["text", "replicate"])
                 self._index(number, frame["text"].to_numpy(), frame["replicate"].to_numpy())
         return self._runs
 
@@ -191,11 +195,6 @@ def _key(text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> Keys:
 def _sort(keys: Keys, where: Keys) -> tuple[Keys, Keys]:
     order = np.argsort(keys, kind="stable")
     return keys[order], where[order]
-
-
-def _storable(text: str) -> str:
-    """Return the text with lone surrogates replaced: Parquet holds UTF-8 only."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _lists(column: Ragged, dtype: Any) -> pl.Series:

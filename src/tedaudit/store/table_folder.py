@@ -2,15 +2,20 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.store.files import TEMPORARY, difference, key_of, write_atomically
+from tedaudit.nominal import Nominal
+from tedaudit.paths import describe_os_error
+from tedaudit.store.checksums import FIELD, ChecksumError, check_json, parse_json, seal_json
+from tedaudit.store.files import TEMPORARY, difference, key_of, make_folders, write_atomically
+from tedaudit.store.shapes import misfit_of_guesses
 
 _INFO = "table.json"
+_FIELDS = {"key", "about", "determinants"}  # all that a description had before it carried a checksum
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +25,18 @@ class TableInfo:
     key: str
     about: Mapping[str, Any]
     determinants: Mapping[str, Any]
+    sealed: bool = False  # whether every part carries a checksum
 
 
 @dataclass(frozen=True, slots=True)
 class TableFolder:
-    """Where a table lies. A table whose key still fits is extended; any other is refused."""
+    """Where a table lies. A table whose key still fits is extended; any other is refused.
+
+    `root` is the folder that must be there before: a table never brings back a run that was deleted.
+    """
 
     path: Path
+    root: Path | None = None
 
     def check(self, determinants: Mapping[str, Any]) -> str:
         """Return the table's key; refuse, with the difference, if the stored table has another."""
@@ -45,8 +55,10 @@ class TableFolder:
         """Return the table's key after checking it; a new table is given its description."""
         key = self.check(determinants)
         if not (self.path / _INFO).exists() or not self.has_parts():
-            content = {"key": key, "about": about, "determinants": determinants}
-            write_atomically(self.path / _INFO, json.dumps(content, indent=1, default=str).encode())
+            content = {"key": key, "about": about, "determinants": determinants, "sealed": True}
+            plain = json.loads(json.dumps(content, default=str))
+            make_folders(self.path, self.root)
+            write_atomically(self.path / _INFO, json.dumps(seal_json(plain), indent=1).encode())
         return key
 
     def exists(self) -> bool:
@@ -65,13 +77,34 @@ class TableFolder:
         """Return the table's key and what it is about."""
         path = self.path / _INFO
         try:
-            info = json.loads(path.read_text(encoding="utf-8"))
-            return TableInfo(info["key"], info["about"], info["determinants"])
-        except (ValueError, KeyError, TypeError, OSError) as error:
+            return _parse_info(parse_json(path.read_text(encoding="utf-8")))
+        except (ChecksumError, ValueError, RecursionError, KeyError, TypeError, OSError) as error:
+            reason = describe_os_error(error) if isinstance(error, OSError) else error
             raise RunDirectoryError(
-                f"'{path}' is damaged ({error}). Delete the folder '{self.path}' and run the same command "
+                f"'{path}' is damaged ({reason}). Delete the folder '{self.path}' and run the same command "
                 "again."
             ) from error
+
+    def is_sealed(self) -> bool:
+        """Return whether no part without a checksum belongs here."""
+        return self.exists() and self.info().sealed
+
+    def place_of_guesses(self, plans: Collection[str]) -> tuple[str, str, Nominal, str]:
+        """Return plan, mechanism, epsilon and attack of a table of guesses; refuse a misplaced one."""
+        info, (plan, label, _, attack) = self.info(), self.path.parts[-4:]
+        epsilon, about = parse_epsilon(self.path.parent), info.about
+        misfit = misfit_of_guesses(about, info.determinants)
+        if not misfit:
+            told = about["plan"], about["label"], Nominal.of(about["epsilon"]).name, about["attack"]
+            if told != (plan, label, epsilon.name, attack):
+                misfit = f"it describes the table of {' '.join(map(str, told))}"
+            elif plan not in plans:
+                misfit = f"the run has no plan '{plan}'"
+        if misfit:
+            raise RunDirectoryError(
+                f"'{self.path}' does not belong here ({misfit}). Move it away and run the same command again."
+            )
+        return plan, label, epsilon, attack
 
     def parts(self, pattern: str) -> list[tuple[Path, tuple[int, ...]]]:
         """Return the parts in order, with the numbers in their names; any other file is refused."""
@@ -86,6 +119,23 @@ class TableFolder:
                 )
             parts.append((path, tuple(int(number) for number in match.groups())))
         return sorted(parts, key=lambda part: part[1])
+
+
+def _parse_info(info: dict[str, Any]) -> TableInfo:
+    if not check_json(info) and set(info) != _FIELDS:
+        raise ChecksumError(f"it lacks: {FIELD}")
+    sealed = info.get("sealed") is True
+    return TableInfo(str(info["key"]), dict(info["about"]), dict(info["determinants"]), sealed)
+
+
+def parse_epsilon(path: Path) -> Nominal:
+    """Return the epsilon that a folder is named after."""
+    try:
+        return Nominal.of(path.name)
+    except ValueError as error:
+        raise RunDirectoryError(
+            f"'{path}' is not part of this run: folders here are named after an epsilon. Move it away."
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from tedaudit.reports.figures import figures_missing, save_figure
 from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.reports.utility import FILE
 from tedaudit.store.directory import RunDirectory
-from tedaudit.store.files import write_atomically
+from tedaudit.store.files import make_folders, write_atomically
 from tedaudit.utility.figure import figure
 from tedaudit.utility.results import HEADINGS, RIGHT, UtilityResult, caption, cells, describe_changes
 
@@ -17,6 +17,7 @@ def write_study(result: UtilityResult, run: Path | None = None) -> list[Path]:
     """Write the result into the study's folder, and into an audit's if one is named; return the files."""
     content = json.dumps(result.to_dict(), indent=2, ensure_ascii=False).encode()
     written = [result.folder / FILE, result.folder / "utility.md"]
+    make_folders(result.folder, None)
     write_atomically(written[0], content)
     write_atomically(written[1], markdown(result).encode())
     if not figures_missing():

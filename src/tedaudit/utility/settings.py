@@ -7,8 +7,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tedaudit.inference.zoo import default_checkpoint
+from tedaudit.paths import parse_path
 from tedaudit.spec.messages import Epsilons, OneOrMany, validate
-from tedaudit.spec.model import MechanismSpec, PluginSpec, distinct_titles
+from tedaudit.spec.model import LARGEST, FolderName, MechanismSpec, PluginSpec, Seed, distinct_titles
 
 Role = Literal["utility", "private"]
 
@@ -18,7 +19,7 @@ class UtilitySpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str = Field(default="audit", pattern=r"^[\w.-]+$", description="Names the folder: NAME-utility.")
+    name: FolderName = Field(default="audit", description="Names the folder: NAME-utility.")
     mechanisms: OneOrMany[MechanismSpec] = Field(min_length=1)
     corpus: PluginSpec | None = Field(default=None, description="'demo' by default.")
     epsilons: Epsilons = Field(default_factory=list)
@@ -35,10 +36,10 @@ class UtilitySpec(BaseModel):
     )
     device: str = Field(default="auto", description="Where an encoder is trained.")
     seeds: int = Field(default=3, ge=1, le=100, description="How often each classifier is trained.")
-    limit: int = Field(default=0, ge=0, description="At most this many training texts; 0: all.")
+    limit: int = Field(default=0, ge=0, le=LARGEST, description="At most this many training texts; 0: all.")
     test_split: str = Field(default="test", description="Which split the classifiers are tested on.")
-    seed: int = 0
-    batch_size: int = Field(default=4096, ge=1, description="Draws per call of a mechanism.")
+    seed: Seed = 0
+    batch_size: int = Field(default=4096, ge=1, le=LARGEST, description="Draws per call of a mechanism.")
     note: str = Field(default="", description="Printed below the table and the figure.")
     out: str = Field(default="", description="The folder of the study; runs/NAME-utility by default.")
 
@@ -56,7 +57,7 @@ class UtilitySpec(BaseModel):
     @property
     def folder(self) -> Path:
         """The folder of the study."""
-        return Path(self.out) if self.out else Path("runs") / f"{self.name}-utility"
+        return parse_path(self.out or Path("runs") / f"{self.name}-utility")
 
     @property
     def roles(self) -> dict[str, Role]:

@@ -1,5 +1,6 @@
 """The folder of a study: rewrites as tables, each score as a small file, all written once."""
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,11 +11,13 @@ from urllib.parse import quote
 
 from tedaudit.errors import RunDirectoryError, join_names
 from tedaudit.nominal import Nominal
+from tedaudit.store.checksums import ChecksumError, check_json, seal_json
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import TEMPORARY, write_atomically
 from tedaudit.store.table_folder import TableFolder
 
 _MARK = "study.json"
+_LONGEST = 200  # characters of a folder's name
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,11 @@ class StudyFolder:
 
     def scores(self, task: str, label: str, epsilon: Nominal) -> TableFolder:
         """Return the folder of a task's scores; without a label, those on texts that are not rewritten."""
-        column = quote(task, safe="").replace(".", "%2E")  # any column can name a folder
+        column = quote(task, safe="", errors="replace").replace(".", "%2E")  # any column can name a folder
+        if len(column) > _LONGEST:
+            column = f"{column[:_LONGEST]}%{hashlib.sha256(column.encode()).hexdigest()[:16]}"
         place = self.root / ("scores" if label else "upper") / column
-        return TableFolder(place / label / epsilon.name if label else place)
+        return TableFolder(place / label / epsilon.name if label else place, self.root)
 
 
 @dataclass(frozen=True)
@@ -94,16 +99,17 @@ class ScoreTable:
             return _read_score(path, key)
         found = compute()
         stored = {"key": key, "seed": seed, "macro_f1": found.score, "predicted": list(found.classes)}
-        write_atomically(path, json.dumps(stored, ensure_ascii=False).encode())
+        write_atomically(path, json.dumps(seal_json(stored)).encode())
         return found
 
 
 def _read_score(path: Path, key: str) -> Prediction:
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
+        check_json(stored)
         stored_key = stored["key"]
         found = Prediction(float(stored["macro_f1"]), tuple(map(str, stored.get("predicted", ()))))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (ChecksumError, OSError, ValueError, KeyError, TypeError) as error:
         raise RunDirectoryError(
             f"'{path}' is damaged ({error!r}). Delete it and run the same command again: only this score is "
             "computed again."

@@ -20,6 +20,7 @@ from tedaudit.inference.loading import resolve
 from tedaudit.inference.triples.triple import Triple
 from tedaudit.inference.triples.vectors import cosines, normalise_to_grid, round_to_grid
 from tedaudit.types import Array, Floats
+from tedaudit.unpacking import TooLargeError, unpack
 
 TEXTS, ARRAYS = "triples.txt.xz", "triples.safetensors"
 WHOLE = -1  # in place of a cluster's number: all triples
@@ -112,14 +113,15 @@ def load_table(reference: str) -> TripleTable:
     from safetensors import safe_open
 
     try:
-        raw = lzma.decompress((folder / TEXTS).read_bytes())
+        raw = unpack((folder / TEXTS).read_bytes(), "xz")
         with safe_open(str(folder / ARRAYS), framework="numpy") as file:
             arrays = {key: file.get_tensor(key) for key in ("vectors", "cluster", "centroids")}
             about = file.metadata() or {}
     except Exception as error:  # safetensors and lzma have their own exceptions
+        reason = f" ({error})" if isinstance(error, TooLargeError) else ""
         raise ModelError(
-            f"The table of triples '{reference}' could not be read: {type(error).__name__}. It must be a "
-            f"folder with {TEXTS} and {ARRAYS}; `tedaudit triples build` builds one from a public corpus."
+            f"The table of triples '{reference}' could not be read: {type(error).__name__}{reason}. It must "
+            f"be a folder with {TEXTS} and {ARRAYS}; `tedaudit triples build` builds one from public texts."
         ) from error
     _check_parts(reference, raw, arrays)
     return TripleTable(raw, arrays, about)

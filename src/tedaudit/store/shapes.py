@@ -1,0 +1,154 @@
+"""What a manifest and the description of a table must look like, whoever wrote them.
+
+Readers of a run rely on these fields. Names become parts of paths, so that none may lead out of the run.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationError
+
+from tedaudit.errors import SpecError
+from tedaudit.types import Claim
+
+
+def _refuse_path(name: str) -> str:
+    if not name or "/" in name or "\0" in name or name.startswith("."):
+        raise ValueError("it should be a name, not a path")
+    return name
+
+
+def _build_claim(claim: dict[str, Any] | None) -> dict[str, Any] | None:
+    try:
+        if claim is not None:
+            Claim(**claim)
+    except (TypeError, SpecError) as error:
+        raise ValueError(str(error)) from error
+    return claim
+
+
+FileName = Annotated[str, AfterValidator(_refuse_path)]
+Number = StrictInt | float
+
+
+class _Part(BaseModel):
+    """Some of what is written down; other fields may stand beside those that are named."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class _Plugin(_Part):
+    name: str
+    label: str = ""
+
+
+class _Settings(_Part):
+    mechanisms: list[_Plugin] = []
+    attacks: list[_Plugin] = []
+    corpus: _Plugin | None = None
+    alpha: Annotated[Number, Field(gt=0, lt=1)] = 0.01
+    delta: Annotated[Number, Field(ge=0, lt=1)] | None = None
+    encoder: str = ""
+
+
+class _Corpus(_Part):
+    name: str
+    fingerprint: str
+    splits: list[FileName]
+    texts: StrictInt
+    notes: list[str]
+
+
+class _Plan(_Part):
+    key: str
+    determinants: dict[str, Any]
+    base: str
+    mechanism: str | None
+    strategy: str | None
+    lambda_: Number | str | None = Field(alias="lambda")
+    top: StrictInt | None
+    k: Annotated[StrictInt, Field(ge=2)]
+    estimator: str
+    looks: list[StrictInt]
+    notes: list[str]
+
+
+class _Model(_Part):
+    used_by: str
+    part: str
+    model: str
+    checksum: str
+
+
+class _Machine(_Part):
+    versions: dict[str, str] = {}
+
+
+class _Repeats(_Part):
+    calls: StrictInt
+    differing: StrictInt
+    seeded: StrictBool
+
+
+class _Manifest(_Part):
+    name: str
+    spec: _Settings
+    corpus: _Corpus
+    plans: dict[FileName, _Plan]
+    looks: list[str] = []
+    models: list[_Model] = []
+    format_notes: list[str] = []
+    repeats: dict[str, _Repeats] = {}
+    machine: _Machine = _Machine()
+    written: str = ""
+    sealed: StrictBool = False
+
+
+class _Practice(_Part):
+    splits: list[str]
+    texts: StrictInt
+
+
+class _AttackInfo(_Part):
+    name: str
+
+
+class _GuessDeterminants(_Part):
+    attack: _AttackInfo
+
+
+class _GuessAbout(_Part):
+    label: str
+    epsilon: Number | None
+    claim: Annotated[dict[str, Any] | None, AfterValidator(_build_claim)]
+    plan: str
+    attack: str
+    score: str = ""
+    own_rewrites: StrictInt = 0
+    practice: _Practice | None = None
+    seen_before: StrictInt = 0
+
+
+class _GuessInfo(_Part):
+    about: _GuessAbout
+    determinants: _GuessDeterminants
+
+
+def misfit_of_manifest(manifest: Mapping[str, Any]) -> str:
+    """Return what is wrong with a manifest of the current format, or nothing."""
+    return _find_misfit(_Manifest, manifest)
+
+
+def misfit_of_guesses(about: Mapping[str, Any], determinants: Mapping[str, Any]) -> str:
+    """Return what is wrong with the description of a table of guesses, or nothing."""
+    return _find_misfit(_GuessInfo, {"about": about, "determinants": determinants})
+
+
+def _find_misfit(shape: type[BaseModel], content: Mapping[str, Any]) -> str:
+    try:
+        shape.model_validate(dict(content))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        return f"{where}: {str(first['msg']).removeprefix('Value error, ')}"
+    return ""
