@@ -8,6 +8,7 @@ from helpers import Failing, Recording, given, sentences, snapshot
 from tedaudit import load_corpus
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.seeding import derive
+from tedaudit.store.checksums import seal_json
 from tedaudit.utility.results import compare_scores, describe_changes
 from tedaudit.utility.study import run_study
 from tiny_study import make_study
@@ -185,7 +186,7 @@ def test_a_study_whose_files_have_no_predictions_has_scores_without_that_error(t
     for path in (tmp_path / "s" / "upper" / "topic").glob("part-*.json"):
         stored = json.loads(path.read_text())
         del stored["predicted"]
-        path.write_text(json.dumps(stored))
+        path.write_text(json.dumps(seal_json(stored)))
     after = run_study(spec).task("topic").upper
     assert after.values == before.values
     assert before.test_error is not None
