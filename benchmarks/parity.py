@@ -112,8 +112,14 @@ def compare_dp_mlm(texts: Sequence[str], nltk_data: str) -> Iterator[Row]:
         for place, row in zip(slots, rows, strict=True)
     }
     expected = {place: _mask(mechanism, words[place[0]], place[1]) for place in places.drawn}
-    clip = mechanism._choose_clip()
-    yield Row(name, f"draws of {len(found)} words", [
+    clip, given = mechanism._choose_clip(), {place: logits.numpy() for place, logits in found.items()}
+    largest = max(float(np.abs(given[place] - expected[place]).max()) for place in found)
+    yield Row(name, "logits: largest difference of a number", [f"{largest:.1e}"])
+    yield Row(name, f"draws of {len(found)} words, from the same logits", [
+        show([variation(_drawn(mechanism, found[p], e), exponential(given[p], clip, e)) for p in found])
+        for e in GRID
+    ])  # fmt: skip
+    yield Row(name, f"draws of {len(found)} words, from the library's own logits", [
         show([variation(_drawn(mechanism, found[p], e), exponential(expected[p], clip, e)) for p in found])
         for e in GRID
     ])  # fmt: skip
@@ -207,8 +213,11 @@ def compare_latents(
 def _encode_bart(mechanism: Any, text: str, width: int | None, low: float) -> Any:
     """Return BART's encoder output, padded to a width or not, clipped by value, kept dimensions alone."""
     checkpoint = mechanism._load_checkpoint()
-    options = {"padding": "max_length", "max_length": width, "truncation": True} if width else {}
-    encoded = checkpoint.tokenizer(text, return_tensors="pt", **options)
+    most = width or min(512, checkpoint.model.config.max_position_embeddings)
+    padding = "max_length" if width else False
+    encoded = checkpoint.tokenizer(
+        text, return_tensors="pt", padding=padding, truncation=True, max_length=most
+    )
     with torch.no_grad():
         hidden = checkpoint.model.get_encoder()(
             input_ids=encoded["input_ids"], attention_mask=encoded["attention_mask"]

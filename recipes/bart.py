@@ -164,8 +164,8 @@ def noised(folder: Path, texts: list[str]) -> dict[str, str]:
     """Return how much of the texts DP-BART itself brings back, decoding greedily."""
     tokenizer = load_bart(str(folder), dtype="float32").checkpoint.tokenizer
     found = {}
-    for name, settings in DPBart.variants.items():
-        mechanism = DPBart(model=str(folder), beams=1, **settings)
+    for name in ("sound", "published"):
+        mechanism = DPBart(model=str(folder), beams=1, **DPBart.variants[name])
         draws = [Draw(text, epsilon, key) for epsilon in EPSILONS for key, text in enumerate(texts)]
         written = [rewrite.tokens or () for rewrite in mechanism.rewrite(draws)]
         for i, epsilon in enumerate(EPSILONS):
