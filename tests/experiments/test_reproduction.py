@@ -5,8 +5,8 @@ from typer.testing import CliRunner
 
 from tedaudit.cli import app
 from tedaudit.errors import SpecError
-from tedaudit.experiments.audits import rankings, trend
 from tedaudit.experiments.definition import GRID, load, names
+from tedaudit.experiments.rankings import list_rankings
 from tedaudit.experiments.reproduction import reproduce
 from tedaudit.experiments.workspace import Workspace
 
@@ -46,6 +46,7 @@ def test_an_experiment_runs_at_the_smallest_scale(name, place):
     assert outcome.tables
     assert all(len(row) == len(table.headings) for table in outcome.tables for row in table.rows)
     assert all(table.rows for table in outcome.tables)
+    assert all("sound: " in table.caption or "published: " in table.caption for table in outcome.tables)
     assert all(file.stat().st_size for file in files)
     told = json.loads((place.root / "results" / f"{name}.json").read_text())
     assert told["experiment"] == name
@@ -87,22 +88,15 @@ def test_wrong_names_are_explained(arguments, message):
         load(*arguments)
 
 
-@pytest.mark.parametrize(
-    ("values", "told"),
-    [([0, 1, 4, 7], "rises"), ([3, 3.1, 2.9], "flat"), ([0, 5, 2], "rises and falls"), ([5, 2, 2], "falls"),
-     ([0, 0.2, 0.4], "rises")],
-)  # fmt: skip
-def test_a_trend_is_described_in_words(values, told):
-    assert trend(values) == told
-
-
 def test_rankings_that_agree_have_a_tau_of_one(place):
     found = list(place.audit(smoke("abl-k"), "demo"))
     by_plan = {"one": [f for f in found if f.plan.startswith("k2")]}
     by_plan["other"] = by_plan["one"]
-    taus = [tau for _, _, tau in rankings(by_plan) if tau is not None]
-    assert taus
-    assert all(tau == pytest.approx(1.0) for tau in taus)
+    rankings = [ranking for ranking in list_rankings(by_plan) if ranking.tau is not None]
+    assert rankings
+    assert all(ranking.tau == pytest.approx(1.0) for ranking in rankings)
+    assert all(ranking.orders.opposite == 0 for ranking in rankings)
+    assert all(ranking.redrawn is None or ranking.redrawn.mean < 1 for ranking in rankings)
 
 
 def test_the_list_says_what_each_costs():

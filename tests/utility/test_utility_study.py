@@ -8,6 +8,8 @@ from helpers import Failing, Recording, given, sentences, snapshot
 from tedaudit import load_corpus
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.seeding import derive
+from tedaudit.store.checksums import seal_json
+from tedaudit.utility.results import compare_scores, describe_changes
 from tedaudit.utility.study import run_study
 from tiny_study import make_study
 
@@ -164,3 +166,28 @@ def test_texts_without_labels_cannot_be_studied(tmp_path):
     with pytest.raises(SpecError, match="no split 'test'"):
         run_study(make_study(tmp_path / "s", corpus=given(sentences(20))))
     assert not (tmp_path / "s").exists()
+
+
+def test_scores_have_the_error_of_the_test_texts(known):
+    upper = known.task("topic").upper
+    assert 0 < upper.test_error < 0.2
+    assert upper.error >= upper.test_error
+    low, high = scores(known, "word-rr")
+    assert compare_scores(low, high).told == "rises"
+    assert any(
+        note.startswith("topic F1, word-rr: rises from epsilon 4 to 10") for note in describe_changes(known)
+    )
+    assert known.to_dict()["rows"][0]["test_error"] == scores(known, "identity")[0].test_error
+
+
+def test_a_study_whose_files_have_no_predictions_has_scores_without_that_error(tmp_path):
+    spec = make_study(tmp_path / "s")
+    before = run_study(spec).task("topic").upper
+    for path in (tmp_path / "s" / "upper" / "topic").glob("part-*.json"):
+        stored = json.loads(path.read_text())
+        del stored["predicted"]
+        path.write_text(json.dumps(seal_json(stored)))
+    after = run_study(spec).task("topic").upper
+    assert after.values == before.values
+    assert before.test_error is not None
+    assert after.test_error is None

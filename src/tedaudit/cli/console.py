@@ -245,6 +245,7 @@ def show_outcome(outcome: Outcome, files: Sequence[Path], *, redact: bool) -> No
         if redact and table.texts:
             continue
         printed = Table(title=Text(escape_text(table.title)), title_justify="left", header_style="bold")
+        printed.caption = Text(escape_text(table.caption))
         for heading in table.headings:
             printed.add_column(escape_text(heading), overflow="fold")
         for row in table.rows:

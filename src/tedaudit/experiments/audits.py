@@ -7,21 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple
 from typing import Any
 
-import numpy as np
-
-from tedaudit.estimators.paired import rank_agreement
 from tedaudit.experiments.agreement import agreement
 from tedaudit.experiments.convention import convert_units
 from tedaudit.experiments.definition import Experiment
-from tedaudit.experiments.outcome import Cell, Outcome, Table
+from tedaudit.experiments.outcome import Outcome, Table
+from tedaudit.experiments.rankings import describe_rankings, list_rankings, tabulate_rankings
+from tedaudit.experiments.trends import describe_trends
 from tedaudit.experiments.workspace import Workspace, corpus_name
 from tedaudit.nominal import Nominal
 from tedaudit.reports.figures import figure, figures_missing
 from tedaudit.results.disagreement import disagreements
 from tedaudit.results.findings import AuditResult, Finding, post_processing
 from tedaudit.store.directory import RunDirectory
-
-_STEP = 0.3  # the smallest change of eps_emp that counts: about its interval at 10,000 trials
 
 
 def calibrate(experiment: Experiment, workspace: Workspace) -> Outcome:
@@ -33,7 +30,7 @@ def calibrate(experiment: Experiment, workspace: Workspace) -> Outcome:
         hidden = post_processing(result)
         if hidden:
             tables.append(_tabulate_hidden(hidden, name))
-        notes += [f"{name}: {note}" for note in trends(result)]
+        notes += [f"{name}: {note}" for note in describe_trends(result)]
         if not figures_missing():
             figures[name] = figure(list(result))
     return Outcome(tuple(tables), figures, tuple(notes))
@@ -54,16 +51,10 @@ def ablate(experiment: Experiment, workspace: Workspace) -> Outcome:
                 title = finding.plan if len(counts) == 1 else f"{finding.bound.trials:,} trials"
                 by_setting.setdefault(title, []).append(finding)
         tables.append(_tabulate_settings(by_setting, f"{name}: eps_emp by setting"))
-        ranks = rankings(by_setting)
-        title = f"{name}: Kendall's tau of the ranking of mechanisms"
-        if ranks:  # one mechanism has no ranking
-            tables.append(Table(title, ("settings", "epsilon", "tau"), tuple(ranks)))
-        known = [tau for _, _, tau in ranks if isinstance(tau, float)]
-        if known:
-            notes.append(
-                f"{name}: mean tau {np.mean(known):.2f} over {len(known)} pairs of settings and epsilon, "
-                f"least {min(known):.2f}"
-            )
+        rankings = list(list_rankings(by_setting))
+        if rankings:  # one mechanism has no ranking
+            tables.append(tabulate_rankings(rankings, name))
+        notes += describe_rankings(rankings, name)
         if experiment.options.get("agreement"):
             texts = RunDirectory(workspace.folder(corpus, experiment.trials)).corpus().texts
             encoder = experiment.options["agreement"]
@@ -120,46 +111,6 @@ def by_epsilon(result: AuditResult, title: str) -> Table:
     ceiling = max((f.bound.ceiling for f in result), default=0.0)
     headings = ("plan", "attack", "mechanism", *(epsilon.name for epsilon in epsilons))
     return Table(f"{title} (ceiling {ceiling:.2f})", headings, tuple(rows))
-
-
-def trends(result: AuditResult) -> list[str]:
-    """Return in words how eps_emp changes with epsilon, for every mechanism and attack of the first plan."""
-    notes = []
-    first = next((f.plan for f in result), "")
-    for attack, label in dict.fromkeys((f.attack, f.label) for f in result if f.plan == first):
-        line = [f for f in result if (f.plan, f.attack, f.label) == (first, attack, label)]
-        values = [f.bound.lower for f in sorted(line, key=lambda f: f.epsilon)]
-        notes.append(f"{label} under {attack}: {trend(values)}, {values[0]:.2f} to {values[-1]:.2f}")
-    return notes
-
-
-def trend(values: Sequence[float]) -> str:
-    """Return whether values rise, fall or stay flat; steps within noise do not count."""
-    steps = np.diff(values)
-    rises, falls = bool((steps > _STEP).any()), bool((steps < -_STEP).any())
-    if rises and falls:
-        return "rises and falls"
-    if not rises and not falls:
-        grown = values[-1] - values[0] if len(values) else 0.0
-        return "rises" if grown > _STEP else "falls" if grown < -_STEP else "flat"
-    return "rises" if rises else "falls"
-
-
-def rankings(by_setting: Mapping[str, Sequence[Finding]]) -> list[tuple[Cell, ...]]:
-    """Return Kendall's tau of the rankings of mechanisms under every two settings, per attack and epsilon."""
-    rows: list[tuple[Cell, ...]] = []
-    titles = list(by_setting)
-    for i, first in enumerate(titles):
-        for second in titles[i + 1 :]:
-            before, after = _index_bounds(by_setting[first]), _index_bounds(by_setting[second])
-            for key in sorted({(attack, epsilon) for attack, epsilon, _ in before if epsilon.is_given}):
-                labels = [n for a, e, n in before if (a, e) == key and (a, e, n) in after]
-                if len(labels) < 2:
-                    continue
-                pairs = [(before[*key, label], after[*key, label]) for label in labels]
-                tau = rank_agreement(*zip(*pairs, strict=True))
-                rows.append((f"{first} and {second}, {key[0]}", key[1], tau))
-    return rows
 
 
 def _index_bounds(findings: Sequence[Finding]) -> dict[tuple[str, Nominal, str], float]:

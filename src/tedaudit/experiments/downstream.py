@@ -7,7 +7,7 @@ from tedaudit.experiments.outcome import Outcome, Table
 from tedaudit.experiments.workspace import Workspace, corpus_name
 from tedaudit.reports.figures import figures_missing
 from tedaudit.utility.figure import figure
-from tedaudit.utility.results import HEADINGS, caption, cells
+from tedaudit.utility.results import HEADINGS, caption, cells, describe_changes
 from tedaudit.utility.settings import parse_utility
 from tedaudit.utility.study import run_study
 
@@ -26,7 +26,7 @@ def train_on_rewrites(experiment: Experiment, workspace: Workspace) -> Outcome:
         )  # fmt: skip
         result = run_study(spec, workspace.progress)
         tables.append(Table(f"{name}: macro F1", HEADINGS, tuple(tuple(row) for row in cells(result))))
-        notes.append(caption(result))
+        notes += [caption(result), *(f"{name}: {note}" for note in describe_changes(result))]
         if not figures_missing():
             figures[name] = figure(result)
     return Outcome(tuple(tables), figures, tuple(notes))

@@ -17,12 +17,16 @@ Cell = str | float | int | None
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under headings. `texts`: cells contain texts of a corpus, which a redacted outcome leaves out."""
+    """Rows under headings. `texts`: cells contain texts of a corpus, which a redacted outcome leaves out.
+
+    `caption` says which variants and models the numbers come from.
+    """
 
     title: str
     headings: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     texts: bool = False
+    caption: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ def write_outcome(outcome: Outcome, experiment: Experiment, folder: Path, *, red
         "experiment": experiment.id, "scale": experiment.scale, "title": experiment.title,
         "settings": _list_settings(experiment, redact=redact), "notes": list(outcome.notes),
         "tables": [
-            {"title": table.title, "headings": table.headings,
+            {"title": table.title, "caption": table.caption, "headings": table.headings,
              "rows": [[_drop_infinite(cell) for cell in row] for row in table.rows]}
             for table in shown
         ],
@@ -71,7 +75,8 @@ def markdown(outcome: Outcome, experiment: Experiment, tables: Sequence[Table]) 
 
 def _format_table(table: Table) -> str:
     rows = [[format_cell(cell) for cell in row] for row in table.rows]
-    return f"### {markdown_text(table.title)}\n\n{markdown_table(table.headings, rows)}"
+    caption = f"{markdown_text(table.caption)}\n\n" if table.caption else ""
+    return f"### {markdown_text(table.title)}\n\n{caption}{markdown_table(table.headings, rows)}"
 
 
 def format_cell(cell: Cell) -> str:

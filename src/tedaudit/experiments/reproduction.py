@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from tedaudit.experiments.captions import name_models
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Outcome, write_outcome
 from tedaudit.experiments.workspace import Workspace
@@ -12,7 +13,7 @@ def reproduce(
     experiment: Experiment, workspace: Workspace, *, redact: bool = False
 ) -> tuple[Outcome, list[Path]]:
     """Run an experiment and write its outcome under `results`."""
-    outcome = maker(experiment)(experiment, workspace)
+    outcome = name_models(maker(experiment)(experiment, workspace), experiment)
     return outcome, write_outcome(outcome, experiment, workspace.root / "results", redact=redact)
 
 

@@ -46,8 +46,8 @@ def _draw_panel(
         axes.axhline(height, linestyle="--", color=GREY, linewidth=1)
         axes.annotate(f"{name} {height:.2f}", (0.01, height), (0, 3), xycoords=("axes fraction", "data"),
                       textcoords="offset points", color=GREY, fontsize=8)  # fmt: skip
-    spread = task.upper.spread
-    axes.axhspan(task.upper.mean - spread, task.upper.mean + spread, color=GREY, alpha=0.15, linewidth=0)
+    error = task.upper.error
+    axes.axhspan(task.upper.mean - error, task.upper.mean + error, color=GREY, alpha=0.15, linewidth=0)
     axes.set(xscale="log", ylim=(0, 1.08), xlabel="nominal $\\epsilon$, per the mechanism's own unit",
              ylabel="macro F1")  # fmt: skip
     labelled = labels_with_room(epsilons) if len(epsilons) > 1 else epsilons
@@ -66,7 +66,7 @@ def _draw_line(
     epsilons: Sequence[float],
     number: int,
 ) -> None:
-    """Draw one mechanism with its standard deviations; one that takes no epsilon is drawn at every place."""
+    """Draw one mechanism with its standard errors; one that takes no epsilon is drawn at every place."""
     if not measured:
         return
     everywhere = not measured[0].epsilon.is_given
@@ -76,7 +76,7 @@ def _draw_line(
     colour, marker = STYLES[number % len(STYLES)]
     axes.errorbar(
         [x for x, _ in points], [m.scores.mean for _, m in points],
-        yerr=[m.scores.spread for _, m in points], label=escape_label(measured[0].mechanism), color=colour,
+        yerr=[m.scores.error for _, m in points], label=escape_label(measured[0].mechanism), color=colour,
         marker=marker, markersize=5, linewidth=1.3, elinewidth=0.8, capsize=2,
         linestyle=":" if everywhere else "-",
     )  # fmt: skip

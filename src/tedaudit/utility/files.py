@@ -10,7 +10,7 @@ from tedaudit.reports.utility import FILE
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import make_folders, write_atomically
 from tedaudit.utility.figure import figure
-from tedaudit.utility.results import HEADINGS, RIGHT, UtilityResult, caption, cells
+from tedaudit.utility.results import HEADINGS, RIGHT, UtilityResult, caption, cells, describe_changes
 
 
 def write_study(result: UtilityResult, run: Path | None = None) -> list[Path]:
@@ -40,5 +40,8 @@ def check_run(run: Path) -> RunDirectory:
 
 def markdown(result: UtilityResult) -> str:
     """Return the table as Markdown, with its caption."""
-    table, notes = markdown_table(HEADINGS, cells(result), RIGHT), markdown_list(result.notes)
+    table, notes = (
+        markdown_table(HEADINGS, cells(result), RIGHT),
+        markdown_list([*result.notes, *describe_changes(result)]),
+    )
     return f"# Utility {result.name}\n\n{table}\n\n{markdown_text(caption(result))}\n\n## Notes\n\n{notes}\n"

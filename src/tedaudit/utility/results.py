@@ -1,5 +1,6 @@
 """The result of a study: macro F1 by mechanism, epsilon and task, between an upper and a lower line."""
 
+import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +14,13 @@ from tedaudit.utility.settings import Role
 
 @dataclass(frozen=True)
 class Scores:
-    """The macro F1 of one classifier over the seeds; `spread` is their sample standard deviation."""
+    """The macro F1 of one classifier over the seeds; `spread` is their sample standard deviation.
+
+    `redrawn` is the mean over the seeds on each redrawn test set; empty if predictions were not stored.
+    """
 
     values: tuple[float, ...]
+    redrawn: tuple[float, ...] = ()
 
     @property
     def mean(self) -> float:
@@ -27,9 +32,57 @@ class Scores:
         """The standard deviation over the seeds, 0 for one seed."""
         return statistics.stdev(self.values) if len(self.values) > 1 else 0.0
 
+    @property
+    def test_error(self) -> float | None:
+        """The standard error of the mean that comes from the test texts; None if it is not known."""
+        return statistics.stdev(self.redrawn) if len(self.redrawn) > 1 else None
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean: of the seeds, and of the test texts as far as it is known."""
+        return math.hypot(self.spread / math.sqrt(len(self.values)), self.test_error or 0.0)
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
-        return {"score": self.mean, "spread": self.spread, "scores": list(self.values)}
+        return {
+            "score": self.mean, "spread": self.spread, "test_error": self.test_error,
+            "scores": list(self.values),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Change:
+    """By how much a score differs from another one, with a 95 % interval (approximate: normal)."""
+
+    value: float
+    error: float
+
+    @property
+    def low(self) -> float:
+        """The lower end."""
+        return self.value - 1.96 * self.error
+
+    @property
+    def high(self) -> float:
+        """The upper end."""
+        return self.value + 1.96 * self.error
+
+    @property
+    def told(self) -> str:
+        """In a word: rises, falls, or not told from no change."""
+        return "rises" if self.low > 0 else "falls" if self.high < 0 else "not told from no change"
+
+    def __str__(self) -> str:
+        return f"{self.value:+.3f} ({self.low:+.3f} to {self.high:+.3f})"
+
+
+def compare_scores(first: Scores, second: Scores) -> Change | None:
+    """Return the second less the first, on the same redrawn test sets; None if these are not known."""
+    if not first.redrawn or len(first.redrawn) != len(second.redrawn):
+        return None
+    of_tests = statistics.stdev(b - a for a, b in zip(first.redrawn, second.redrawn, strict=True))
+    of_seeds = [scores.spread / math.sqrt(len(scores.values)) for scores in (first, second)]
+    return Change(second.mean - first.mean, math.hypot(of_tests, *of_seeds))
 
 
 @dataclass(frozen=True)
@@ -115,7 +168,7 @@ class UtilityResult:
         }  # fmt: skip
 
 
-HEADINGS = ("task", "mechanism", "epsilon", "macro F1", "std", "failed rewrites")
+HEADINGS = ("task", "mechanism", "epsilon", "macro F1", "std", "test error", "failed rewrites")
 RIGHT = frozenset(HEADINGS[2:])
 
 
@@ -124,14 +177,32 @@ def cells(result: UtilityResult) -> list[Sequence[str]]:
     rows: list[Sequence[str]] = []
     for task in result.tasks:
         upper = task.upper
-        rows.append((task.title, "(not rewritten)", "", f"{upper.mean:.3f}", f"{upper.spread:.3f}", ""))
+        rows.append((task.title, "(not rewritten)", "", *_show_scores(upper), ""))
         for measured in (m for m in result if m.task == task.name):
             epsilon = measured.epsilon.label
-            score = (f"{measured.scores.mean:.3f}", f"{measured.scores.spread:.3f}")
             failed = f"{measured.failed:,} of {measured.rewrites:,}"
-            rows.append((task.title, measured.mechanism, epsilon, *score, failed))
-        rows.append((task.title, "(majority class)", "", f"{task.lower:.3f}", "", ""))
+            rows.append((task.title, measured.mechanism, epsilon, *_show_scores(measured.scores), failed))
+        rows.append((task.title, "(majority class)", "", f"{task.lower:.3f}", "", "", ""))
     return rows
+
+
+def _show_scores(scores: Scores) -> tuple[str, str, str]:
+    error = "" if scores.test_error is None else f"{scores.test_error:.3f}"
+    return f"{scores.mean:.3f}", f"{scores.spread:.3f}", error
+
+
+def describe_changes(result: UtilityResult) -> list[str]:
+    """Return in words how scores change from the smallest epsilon to the largest, with intervals."""
+    notes = []
+    for task in result.tasks:
+        own = [m for m in result if m.task == task.name and m.epsilon.is_given]
+        for label in dict.fromkeys(m.mechanism for m in own):
+            line = sorted((m for m in own if m.mechanism == label), key=lambda m: m.epsilon)
+            change = compare_scores(line[0].scores, line[-1].scores)
+            if len(line) > 1 and change is not None:
+                span = f"from epsilon {line[0].epsilon.label} to {line[-1].epsilon.label}"
+                notes.append(f"{task.title}, {label}: {change.told} {span}, {change}")
+    return notes
 
 
 def caption(result: UtilityResult) -> str:
@@ -140,7 +211,8 @@ def caption(result: UtilityResult) -> str:
     times = "once" if result.seeds == 1 else f"{result.seeds} times, each on other rewrites"
     text = (
         f"Corpus {result.corpus}: {result.classifier}, trained {times}, on {train:,} rewritten texts, tested "
-        f"on {test:,} clean ones. Macro F1; std is the standard deviation over the seeds."
+        f"on {test:,} clean ones. Macro F1; std is the standard deviation over the seeds, test error the "
+        "standard error of the mean that comes from the test texts (bootstrap)."
     )
     if any(task.role == "private" for task in result.tasks):
         text += " For a private attribute, lower is more private."

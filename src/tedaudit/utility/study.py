@@ -28,9 +28,10 @@ from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Corpus
 from tedaudit.utility.classifiers import Classifier, Lesson, choose_classifier, macro_f1, majority
 from tedaudit.utility.labels import LabelledTexts, take_labels
+from tedaudit.utility.resampling import redraw_tests, resample_f1
 from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult
 from tedaudit.utility.settings import UtilitySpec
-from tedaudit.utility.study_folder import ScoreTable, StudyFolder
+from tedaudit.utility.study_folder import Prediction, ScoreTable, StudyFolder
 
 Progress = Callable[[str, int, int], None]
 Announce = Callable[[str], None]
@@ -164,16 +165,25 @@ class _Study:
     ) -> Scores:
         """Return the scores over all seeds; each seed has its own texts, if there are several."""
         labels, table = self._data.labels[task], self._find_scores(task, rewriter, epsilon)
-        scores = []
+        found = []
         for seed in range(self._spec.seeds):
             key = derive(self._spec.seed, PURPOSE, "classifier", seed)
             lesson = Lesson(texts[seed % len(texts)], labels.train, self._data.test, key)
-            scores.append(table.score(seed, partial(self._compute_f1, task, lesson)))
+            found.append(table.predictions(seed, partial(self._predict, task, lesson)))
             self._advance(f"{rewriter.label if rewriter else 'not rewritten'}: learning {task}", 1)
-        return Scores(tuple(scores))
+        return Scores(tuple(prediction.score for prediction in found), self._redraw(task, found))
 
-    def _compute_f1(self, task: str, lesson: Lesson) -> float:
-        return macro_f1(self._data.labels[task].test, self._classifier.predict(lesson))
+    def _predict(self, task: str, lesson: Lesson) -> Prediction:
+        classes = tuple(self._classifier.predict(lesson))
+        return Prediction(macro_f1(self._data.labels[task].test, classes), classes)
+
+    def _redraw(self, task: str, found: Sequence[Prediction]) -> tuple[float, ...]:
+        """Return the mean score over the seeds on redrawn test sets, the same for all mechanisms."""
+        truth = self._data.labels[task].test
+        if any(len(prediction.classes) != len(truth) for prediction in found):  # none were stored
+            return ()
+        weights = redraw_tests(len(truth), derive(self._spec.seed, PURPOSE, "test texts"))
+        return tuple(np.mean([resample_f1(truth, p.classes, weights) for p in found], axis=0).tolist())
 
     def _rewrite(self, rewriter: Rewriter) -> dict[Nominal, RewriteTable]:
         """Make the rewrites that are missing, all epsilons of a text together."""

@@ -73,8 +73,16 @@ class StudyFolder:
 
 
 @dataclass(frozen=True)
+class Prediction:
+    """A score, and the classes that were predicted; none if the file is of a version that kept none."""
+
+    score: float
+    classes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ScoreTable:
-    """The scores of one classifier on one kind of texts, a file per seed."""
+    """The scores and predictions of one classifier on one kind of texts, a file per seed."""
 
     folder: TableFolder
     determinants: Mapping[str, Any]
@@ -83,23 +91,24 @@ class ScoreTable:
         """Refuse scores that were computed with other settings."""
         self.folder.check(self.determinants)
 
-    def score(self, seed: int, compute: Callable[[], float]) -> float:
-        """Return a score; compute it unless it is already stored."""
+    def predictions(self, seed: int, compute: Callable[[], Prediction]) -> Prediction:
+        """Return a score with the predictions behind it; compute them unless they are already stored."""
         key = self.folder.claim(self.determinants, {})
         path = self.folder.path / f"part-{seed:03d}.json"
         if path.exists():
             return _read_score(path, key)
-        value = compute()
-        content = seal_json({"key": key, "seed": seed, "macro_f1": value})
-        write_atomically(path, json.dumps(content).encode())
-        return value
+        found = compute()
+        stored = {"key": key, "seed": seed, "macro_f1": found.score, "predicted": list(found.classes)}
+        write_atomically(path, json.dumps(seal_json(stored)).encode())
+        return found
 
 
-def _read_score(path: Path, key: str) -> float:
+def _read_score(path: Path, key: str) -> Prediction:
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         check_json(stored)
-        stored_key, value = stored["key"], float(stored["macro_f1"])
+        stored_key = stored["key"]
+        found = Prediction(float(stored["macro_f1"]), tuple(map(str, stored.get("predicted", ()))))
     except (ChecksumError, OSError, ValueError, KeyError, TypeError) as error:
         raise RunDirectoryError(
             f"'{path}' is damaged ({error!r}). Delete it and run the same command again: only this score is "
@@ -107,4 +116,4 @@ def _read_score(path: Path, key: str) -> float:
         ) from error
     if stored_key != key:
         raise RunDirectoryError(f"'{path}' does not belong here. Delete it and run the same command again.")
-    return value
+    return found

@@ -1,0 +1,104 @@
+"""Whether settings rank mechanisms alike, and how much of it the trials can tell."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from tedaudit.estimators.paired import rank_agreement
+from tedaudit.estimators.ranking import Ends, Measure, Orders, TauSpread, compare_orders, redraw_tau
+from tedaudit.experiments.outcome import Cell, Table
+from tedaudit.nominal import Nominal
+from tedaudit.results.family import Row
+from tedaudit.results.findings import Finding
+from tedaudit.seeding import derive
+
+_ALPHA = 0.01  # of all intervals of one comparison together
+_HEADINGS = (
+    "settings", "epsilon", "tau", "redrawn: mean", "95 % range", "pairs in the same order", "in the other",
+    "not told apart",
+)  # fmt: skip
+
+
+class Ranking:
+    """Two settings' rankings of the same mechanisms, under one attack at one epsilon."""
+
+    def __init__(
+        self, title: str, epsilon: Nominal, first: Sequence[Finding], second: Sequence[Finding]
+    ) -> None:
+        self.title, self.epsilon = title, epsilon
+        sides = first, second
+        self.tau = rank_agreement(*([f.bound.lower for f in side] for side in sides))
+        share = _ALPHA / (4 * len(first))  # two ends in each of two settings
+        self.orders: Orders = compare_orders(*([_find_ends(f, share) for f in side] for side in sides))
+        random = np.random.default_rng(derive(0, "redrawn rankings", title, str(float(epsilon))))
+        measured = [[(f.counts, _measure(f)) for f in side] for side in sides]
+        self.redrawn: TauSpread | None = redraw_tau(measured[0], measured[1], random)
+
+    @property
+    def row(self) -> tuple[Cell, ...]:
+        """Its row in a table."""
+        redrawn: tuple[Cell, Cell] = (None, None)
+        if self.redrawn is not None:
+            redrawn = self.redrawn.mean, f"{self.redrawn.low:.2f} to {self.redrawn.high:.2f}"
+        orders = self.orders
+        return self.title, self.epsilon, self.tau, *redrawn, orders.same, orders.opposite, orders.untold
+
+
+def list_rankings(by_setting: Mapping[str, Sequence[Finding]]) -> Iterator[Ranking]:
+    """Yield the rankings of mechanisms under every two settings, per attack and epsilon."""
+    for (first, before), (second, after) in combinations(by_setting.items(), 2):
+        indexed = [{(f.attack, f.epsilon, f.label): f for f in findings} for findings in (before, after)]
+        for attack, epsilon in sorted({(a, e) for a, e, _ in indexed[0] if e.is_given}):
+            keys = [key for key in indexed[0] if key[:2] == (attack, epsilon) and key in indexed[1]]
+            if len(keys) > 1:
+                sides = [[side[key] for key in keys] for side in indexed]
+                yield Ranking(f"{first} and {second}, {attack}", epsilon, *sides)
+
+
+def tabulate_rankings(rankings: Sequence[Ranking], name: str) -> Table:
+    """Return a table of rankings."""
+    title = f"{name}: Kendall's tau of the ranking of mechanisms"
+    return Table(title, _HEADINGS, tuple(ranking.row for ranking in rankings))
+
+
+def describe_rankings(rankings: Sequence[Ranking], name: str) -> list[str]:
+    """Return in words how stable the ranking is, and how much of that can be told."""
+    known = [ranking.tau for ranking in rankings if ranking.tau is not None]
+    if not known:
+        return []
+    orders = [ranking.orders for ranking in rankings]
+    same, opposite = sum(o.same for o in orders), sum(o.opposite for o in orders)
+    values = f"{name}: mean tau {np.mean(known):.2f} over {len(known)} pairs of settings and epsilon"
+    told = (
+        f"{name}: of {sum(o.pairs for o in orders)} pairs of mechanisms {same} are told apart in both "
+        f"settings and in the same order, {opposite} in the other; of the rest these trials cannot tell "
+        f"(error of a row {_ALPHA})"
+    )
+    notes = [f"{values}, least {min(known):.2f}", told]
+    redrawn = [ranking.redrawn for ranking in rankings if ranking.redrawn is not None]
+    if redrawn:
+        notes.append(
+            f"{name}: with every count drawn again from its binomial, mean tau "
+            f"{np.mean([r.mean for r in redrawn]):.2f}, and the lowest 95 % range begins at "
+            f"{min(r.low for r in redrawn):.2f} (approximate, and rather too low: settings are taken to be "
+            "independent, and noise is added to noise)"
+        )
+    return notes
+
+
+def _find_ends(finding: Finding, error: float) -> Ends:
+    """Return the interval of the attack's epsilon, with this error at each end."""
+    bound = _get_row(finding).bound(error)
+    return bound.lower, bound.upper
+
+
+def _measure(finding: Finding) -> Measure:
+    """Return what makes eps_emp of counts as it was made of the finding's own."""
+    row, error = _get_row(finding), finding.bound.error
+    return lambda counts: row.bound(error, counts).lower
+
+
+def _get_row(finding: Finding) -> Row:
+    assert finding.row is not None  # noqa: S101 - findings that are read from a run have one
+    return finding.row
