@@ -9,6 +9,7 @@ from tedaudit.api import load_run, run
 from tedaudit.corpora.demo import Demo
 from tedaudit.execution.practice import choose_practice
 from tedaudit.registry import cards
+from tedaudit.store.checksums import seal_json
 from tedaudit.types import Corpus, Split
 
 ATTACKS = [
@@ -84,7 +85,7 @@ def test_of_a_run_that_did_not_record_it_this_is_said(tmp_path):
     [info] = tmp_path.glob("guesses/*/*/*/*/table.json")
     table = json.loads(info.read_text(encoding="utf-8"))
     del table["about"]["practice"]
-    info.write_text(json.dumps(table), encoding="utf-8")
+    info.write_text(json.dumps(seal_json(table)), encoding="utf-8")
     assert any("of texts that this run has not recorded" in note for note in load_run(tmp_path).notes)
 
 
