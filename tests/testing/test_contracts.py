@@ -74,9 +74,9 @@ NEEDED = {
     "recorded": _recorded,
     "embedding": _embedding,
     "dp-prompt": _model(tiny_models.save_t5, max_tokens=4, context=60),
-    "dp-paraphrase": _model(tiny_models.save_gpt2, max_tokens=4, context=60),
+    "dp-paraphrase": _model(tiny_models.save_gpt2, max_tokens=4, context=60, low=-2.0, high=2.0),
     "dp-mlm": _model(tiny_models.save_roberta, slots=4, context=60),
-    "dp-bart": _model(tiny_models.save_bart),
+    "dp-bart": _model(tiny_models.save_bart, max_tokens=4),
     "adept": _model(tiny_models.save_lstm),
     "dp-st": _dp_st,
     "llm": _llm,
@@ -95,6 +95,9 @@ KNOWN = {
 }
 
 
+WITH_LIKELIHOOD = {"adept", "dp-bart", "dp-mlm", "dp-paraphrase", "dp-prompt", "dp-st", "word-rr"}
+
+
 def made(kind, name, folder):
     params = NEEDED[name](folder) if name in NEEDED else {}
     return build(Reference(kind, name, params))
@@ -105,6 +108,7 @@ def test_a_mechanism_keeps_its_contract(name, tmp_path):
     checked = check_mechanism(made("mechanism", name, tmp_path))
     assert checked.name == name
     assert checked.items
+    assert (checked.likelihood_p is not None) == (name in WITH_LIKELIHOOD)
 
 
 @pytest.mark.parametrize("name", names("attack"))

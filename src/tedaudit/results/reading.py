@@ -6,6 +6,7 @@ from typing import Any
 
 from tedaudit.estimators import find_estimator
 from tedaudit.nominal import Nominal
+from tedaudit.results.contradictions import note_contradictions
 from tedaudit.results.family import Family, Row
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.measures import Measures, Shares, attack_measures, best_cosine, released_shares
@@ -63,6 +64,7 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     )
     notes = [*manifest["corpus"]["notes"], *_plan_notes(manifest), *manifest.get("format_notes", [])]
     notes += [*note_repeats(manifest), *note_practice(table.about for table in tables)]
+    notes += note_contradictions(findings)
     notes += _remarks(findings, extended=any(table.looked_before for table in tables))
     return AuditResult(manifest["name"], run, findings, tuple(notes), family, tuple(manifest["models"]))
 

@@ -21,6 +21,7 @@ from tedaudit.batches import Draws
 from tedaudit.errors import ContractError, SpecError, join_names
 from tedaudit.registry import Reference
 from tedaudit.seeding import derive
+from tedaudit.testing.likelihood_check import PAIRS, check_likelihood
 from tedaudit.testing.observations import make_observations
 from tedaudit.testing.release import check_tokens_tell_all
 from tedaudit.testing.subject import (
@@ -50,6 +51,7 @@ class Checked:
     items: int  # draws or observations
     unusable: int  # failed rewrites or unusable guesses among them
     random: bool = False  # whether another key gave another rewrite of the same text
+    likelihood_p: float | None = None  # how well its likelihoods fit its draws; None if it has none
 
 
 def check_mechanism(
@@ -58,11 +60,16 @@ def check_mechanism(
     epsilon: float = 1.0,
     *,
     repeatable: bool = True,
+    likelihood_pairs: int = PAIRS,
 ) -> Checked:
     """Check a mechanism, or a class that needs no parameters, on these texts and on odd ones.
 
     `repeatable=False` is for a mechanism whose noise honestly does not come from the draw's key,
     such as a plain function with noise of its own: then its answers may differ between calls.
+
+    If it has `log_likelihood` or `log_density`, these are held against so many draws of its own
+    (`likelihood_pairs`; fewer find less, and 0 leaves it out). Above a loss of about 10 no sample can check
+    their scale.
     """
     plugin, name = _build_checked(mechanism, "rewrite")
     grid = plugin.epsilons((epsilon,)) if isinstance(plugin, HasOwnEpsilons) else (epsilon, 2 * epsilon)
@@ -86,7 +93,10 @@ def check_mechanism(
     for draw, rewrite in zip(draws, rewrites, strict=True):
         by_setting.setdefault((draw.text, draw.epsilon), []).append(rewrite)
     noisy = any(not alike(same[0], other) for same in by_setting.values() for other in same[1:])
-    return Checked(name, len(draws), sum(bool(rewrite.error) for rewrite in rewrites), noisy)
+    failed = sum(bool(rewrite.error) for rewrite in rewrites)
+    own = texts if texts and len(set(texts)) > 1 else ORDINARY
+    p = check_likelihood(plugin, name, own, epsilon, likelihood_pairs) if likelihood_pairs else None
+    return Checked(name, len(draws), failed, noisy, p)
 
 
 def check_attack(

@@ -1,0 +1,142 @@
+"""Refuses a mechanism whose likelihoods are not those of what it draws; part of the contract suite.
+
+The mechanism rewrites one text of each of many pairs, and the likelihood attack names the likelier one. If
+the likelihoods are right, every guess is right with the probability that they give it. That is tested exactly
+(`tedaudit.estimators.likelihood_check`), with fixed keys: the same mechanism always gets the same answer.
+
+It is done at an epsilon at which that probability is .6 to .95 on average. A loss above about 10 is almost
+never followed by a wrong guess, so that no sample can check its scale: what is right where losses are small
+is believed where they are large. Nor is a likelihood found that is right for a part of the release and leaves
+out the rest: `results.contradictions` finds it if an attack makes more of the whole.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.abilities import HasLatent, HasLikelihood, HasOwnEpsilons
+from tedaudit.attacks.likelihood import Likelihood
+from tedaudit.batches import Guesses, Observations, Rewrites
+from tedaudit.errors import ContractError
+from tedaudit.estimators.likelihood_check import calibration_p, posteriors
+from tedaudit.execution.chunks import GuessChunk, RewriteChunk
+from tedaudit.execution.work import Bench
+from tedaudit.nominal import Nominal
+from tedaudit.plans.candidates import Sampling
+from tedaudit.plans.plans import make_plan
+from tedaudit.plans.trials import Wanted, make_draws, tie_keys
+from tedaudit.registry import Reference
+from tedaudit.seeding import derive
+from tedaudit.types import Floats
+
+PAIRS = 2_000
+ERROR = 0.001  # the probability with which a right likelihood is refused
+_PILOT = 200  # pairs that are looked at to find an epsilon
+_RANGE = (0.65, 0.9)  # of the mean posterior in a pilot, so that it is .6 to .95 in the end
+_EPSILONS = (1e-3, 1e5)
+_STEPS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """Pairs of texts, one of each rewritten: the losses between them, and if the likelier was the source."""
+
+    epsilon: float
+    losses: Floats
+    right: npt.NDArray[np.bool_]
+
+    @property
+    def mean(self) -> float:
+        """The mean posterior of the likelier source."""
+        return float(posteriors(self.losses).mean()) if len(self.losses) else 0.5
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether guesses are often right and often wrong."""
+        return _RANGE[0] <= self.mean <= _RANGE[1]
+
+    @property
+    def is_blind(self) -> bool:
+        """Whether guesses are too seldom right."""
+        return self.mean < _RANGE[0]
+
+
+def check_likelihood(
+    mechanism: Any, name: str, texts: Sequence[str], epsilon: float, pairs: int = PAIRS
+) -> float | None:
+    """Refuse wrong likelihoods, or return the p-value of right ones; None if the mechanism has none."""
+    if not isinstance(mechanism, HasLikelihood | HasLatent):
+        return None
+    game = _Game(mechanism, name, tuple(dict.fromkeys(texts)))
+    chosen = _choose_epsilon(game, mechanism, epsilon)
+    played = game.play(chosen, pairs, "likelihood")
+    p = calibration_p(played.losses, played.right, derive(0, "testing", "redraws"))
+    if p <= ERROR:
+        method = "log_likelihood" if isinstance(mechanism, HasLikelihood) else "log_density"
+        told = played.losses != 0
+        promised, right = float(posteriors(played.losses[told]).sum()), int(played.right[told].sum())
+        raise ContractError(
+            f"'{name}': `{method}` is not that of what it draws. At epsilon {chosen:.4g} it promises "
+            f"{promised:,.0f} right guesses among {told.sum():,} pairs of texts, and {right:,} were right: "
+            f"p = {p:.4f} (right ones are refused with probability {ERROR}). Look for a wrong sign, for "
+            "another epsilon than that of the draws, and for factors left out that depend on the candidate."
+        )
+    return p
+
+
+class _Game:
+    """Plays pairs of texts, one of each rewritten, with the likelihood attack, as an audit does."""
+
+    def __init__(self, mechanism: Any, name: str, texts: tuple[str, ...]) -> None:
+        self._mechanism = Reference("mechanism", name, live=mechanism)
+        self._attack = Reference("attack", "likelihood", live=Likelihood())
+        self._texts, self._bench = texts, Bench()
+
+    def play(self, epsilon: float, pairs: int, purpose: str) -> _Played:
+        """Return the losses of so many pairs, those without a likelihood left out."""
+        plan = make_plan(len(self._texts), Sampling(2, temperature=0.0), range(pairs), derive(0, purpose))
+        wanted = Wanted(plan.source, np.arange(pairs, dtype=np.int32), np.full(pairs, epsilon))
+        draws = make_draws(self._texts, wanted, 0, purpose)
+        order = np.argsort(plan.source, kind="stable")  # draws of the same text together: cheaper
+        done = self._bench.perform(RewriteChunk(self._mechanism, draws[order]))
+        assert isinstance(done, Rewrites)  # noqa: S101 - by the kind of the chunk
+        given = np.flatnonzero(~done.failed)
+        rows, keys = order[given], tie_keys(0, purpose, "likelihood", range(len(given)))
+        assert plan.candidates is not None  # noqa: S101 - by the kind of sampling
+        outputs = done[given].reveal(Likelihood.card.sees)
+        seen = Observations(outputs, self._texts, plan.candidates[rows], keys)
+        chunk = GuessChunk(self._attack, seen, self._mechanism, Nominal(epsilon))
+        guesses = self._bench.perform(chunk)
+        assert isinstance(guesses, Guesses)  # noqa: S101
+        scores = np.asarray(guesses.scores, dtype=np.float64).reshape(-1, 2)[guesses.usable]
+        losses = scores[:, 0] - scores[:, 1]
+        return _Played(epsilon, losses, (losses > 0) == (plan.secret[rows][guesses.usable] == 0))
+
+
+def _choose_epsilon(game: _Game, mechanism: Any, epsilon: float) -> float:
+    """Return an epsilon at which guesses are neither blind nor always right, or the nearest to it."""
+    if isinstance(mechanism, HasOwnEpsilons):
+        tried = [game.play(value, _PILOT, "pilot") for value in mechanism.epsilons((epsilon,))]
+    else:
+        tried = _search(game, epsilon)
+    return min(tried, key=lambda played: abs(played.mean - sum(_RANGE) / 2)).epsilon
+
+
+def _search(game: _Game, epsilon: float) -> list[_Played]:
+    """Return what was played at this epsilon, at one end of the range, and between them by bisection."""
+    tried = [game.play(epsilon, _PILOT, "pilot")]
+    if tried[0].is_telling:
+        return tried
+    tried.append(game.play(_EPSILONS[tried[0].is_blind], _PILOT, "pilot"))
+    low, high = sorted(math.log(played.epsilon) for played in tried)
+    if tried[0].is_blind == tried[1].is_blind:  # at any epsilon
+        return tried
+    while not tried[-1].is_telling and len(tried) < _STEPS:
+        middle = (low + high) / 2
+        tried.append(game.play(math.exp(middle), _PILOT, "pilot"))
+        low, high = (middle, high) if tried[-1].is_blind else (low, middle)
+    return tried
