@@ -34,6 +34,12 @@ def test_a_table_that_names_no_mechanism_speaks_of_all():
     )
 
 
+def test_a_table_that_is_of_one_mechanism_by_its_title_names_that_one():
+    table = Table("dp-prompt: likeliest first tokens", ("token",), ((" play",),))
+    said = name_models(Outcome((table,)), load("fig-first-token", "zoo")).tables[0].caption
+    assert said == "published: dp-prompt (zoo:seq2seq)"
+
+
 def test_mechanisms_of_further_settings_are_named_too():
     assert "sound: dp-mlm-sound (zoo:mlm)" in caption((("dp-mlm-sound", ""),), "abl-k")
 

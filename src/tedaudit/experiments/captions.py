@@ -65,6 +65,7 @@ def _write_caption(
 def _find_named(table: Table, described: Mapping[str, tuple[str, str]]) -> Mapping[str, tuple[str, str]]:
     """Return the plug-ins that a table speaks of; all of them if it names none."""
     cells = {part for row in table.rows for cell in row if isinstance(cell, str) for part in cell.split(", ")}
+    cells.add(table.title.partition(": ")[0])  # a table may be of one mechanism
     named = {title: about for title, about in described.items() if title in cells}
     return named or described
 
