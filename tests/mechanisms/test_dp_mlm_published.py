@@ -242,3 +242,12 @@ def test_the_stop_words_of_a_file_are_read_and_named(made, tmp_path):
     assert mechanism.rewrite([Draw("bread", 1.0, 1)])[0].text == "bread"
     assert mechanism.fingerprint()["stop words"].startswith("a file, ")
     assert load_stop_words("", str(file)).words == {"bread"}
+
+
+def test_a_word_is_copied_if_and_only_if_its_draw_fails(made):
+    numbers = made._number_slots()
+    assert numbers.fits(["bread"], ["bread"], lost={0})
+    assert not numbers.fits(["bread"], ["bread"], lost=set())
+    assert numbers.fits([5], ["bread"], lost=set())
+    assert not numbers.fits([5], ["bread"], lost={0})
+    assert not numbers.fits(["keys"], ["bread"], lost={0})

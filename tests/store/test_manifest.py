@@ -54,7 +54,8 @@ PLAN = "plans/k2-lambda0"
         ("corpus/fingerprint", 7),
         ("plans", []), ("plans", {"../x": {}}), (PLAN, []), (f"{PLAN}/key", 1), (f"{PLAN}/looks", 5),
         (f"{PLAN}/looks", ["5"]), (f"{PLAN}/k", "2"), (f"{PLAN}/k", 1), (f"{PLAN}/notes", None),
-        (f"{PLAN}/determinants", []), (f"{PLAN}/top", "one"), ("models", {}), ("models", [1]),
+        (f"{PLAN}/determinants", []), (f"{PLAN}/top", "one"), (f"{PLAN}/lambda", "--"), ("models", {}),
+        ("models", [1]),
         ("format_notes", "x"),
         ("machine", []), ("machine", {"versions": 3}), ("sealed", "yes"),
     ],
@@ -114,7 +115,9 @@ def test_json_that_python_cannot_hold_is_damage(tmp_path, text):
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        ("about/claim", 3), ("about/claim", {"epsilon": "x"}), ("about/epsilon", "3"), ("about/label", None),
+        ("about/claim", 3), ("about/claim", {"epsilon": "x"}), ("about/claim/neighbours", {}),
+        ("about/claim/unit", "page"), ("about/claim/new", 1), ("about/claim/delta", 2), ("about/epsilon",
+        "3"), ("about/label", None),
         ("about/plan", "another"), ("about/attack", 3), ("about", []), ("determinants", None),
         ("determinants/attack", "lexical"), ("key", None), ("about/own_rewrites", "1"),
     ],

@@ -6,7 +6,16 @@ Readers of a run rely on these fields. Names become parts of paths, so that none
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    ValidationError,
+    model_validator,
+)
 
 from tedaudit.errors import SpecError
 from tedaudit.types import Claim
@@ -18,17 +27,15 @@ def _refuse_path(name: str) -> str:
     return name
 
 
-def _build_claim(claim: dict[str, Any] | None) -> dict[str, Any] | None:
-    try:
-        if claim is not None:
-            Claim(**claim)
-    except (TypeError, SpecError) as error:
-        raise ValueError(str(error)) from error
-    return claim
+def _refuse_word(value: int | float | str | None) -> int | float | str | None:
+    if isinstance(value, str):
+        float(value)
+    return value
 
 
 FileName = Annotated[str, AfterValidator(_refuse_path)]
 Number = StrictInt | float
+Lambda = Annotated[Number | str | None, AfterValidator(_refuse_word)]  # an infinite one is a text
 
 
 class _Part(BaseModel):
@@ -65,7 +72,7 @@ class _Plan(_Part):
     base: str
     mechanism: str | None
     strategy: str | None
-    lambda_: Number | str | None = Field(alias="lambda")
+    lambda_: Lambda = Field(alias="lambda")
     top: StrictInt | None
     k: Annotated[StrictInt, Field(ge=2)]
     estimator: str
@@ -117,10 +124,27 @@ class _GuessDeterminants(_Part):
     attack: _AttackInfo
 
 
+class _Claim(_Part):
+    epsilon: Number
+    unit: str
+    delta: Number = 0.0
+    max_units: StrictInt | None = 1
+    neighbours: str = "any two texts"
+    actual: Number | None = None
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "_Claim":
+        try:
+            Claim(**self.model_dump())  # type: ignore[arg-type] - it refuses a unit that there is not
+        except (TypeError, SpecError) as error:
+            raise ValueError(str(error)) from error
+        return self
+
+
 class _GuessAbout(_Part):
     label: str
     epsilon: Number | None
-    claim: Annotated[dict[str, Any] | None, AfterValidator(_build_claim)]
+    claim: _Claim | None
     plan: str
     attack: str
     score: str = ""
