@@ -9,9 +9,11 @@ from typing import Any
 
 from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators import Bound, Counts
+from tedaudit.estimators.abstaining import AbstainingBound
 from tedaudit.nominal import Nominal
-from tedaudit.results.family import Family, Row, judge_gate
+from tedaudit.results.family import Family, judge_gate
 from tedaudit.results.measures import Measures
+from tedaudit.results.row import Row
 from tedaudit.results.verdict import Verdict, any_violation, strongest
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
@@ -38,6 +40,7 @@ class Finding:
     measures: Measures = field(default_factory=Measures)
     unfit: str = ""  # why nothing may be concluded from its guesses
     row: Row | None = field(default=None, repr=False)  # as its test sees it, to judge it again
+    confident: AbstainingBound | None = None  # of the most certain guesses, with half of the row's own error
 
     @property
     def leaks(self) -> bool:
@@ -84,6 +87,7 @@ class Finding:
             **asdict(self.measures),
             "strength": self.strength,
             "saturated": self.saturated,
+            "confident": None if self.confident is None else asdict(self.confident),
             "joint_lower": self.joint.lower,
             "joint_ceiling": self.joint.ceiling,
             **self.verdict.to_dict(),
