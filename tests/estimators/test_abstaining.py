@@ -70,7 +70,7 @@ def test_the_error_holds_whatever_is_picked_if_every_guess_is_right_as_often_as_
 
 
 def hide_delta(trials, success, delta):
-    """Yield (probability, right) with certain trials first: a leak of mass delta, and the attack knows of it."""
+    """Yield (probability, right), certain trials first: a leak of mass delta that the attack knows of."""
     for leaks in product([False, True], repeat=trials):
         mass = np.prod([delta if leak else 1 - delta for leak in leaks])
         for tosses in product([False, True], repeat=trials):

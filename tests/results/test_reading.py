@@ -36,7 +36,9 @@ def test_findings_come_from_the_files_alone_and_again_with_another_alpha(tmp_pat
     strict = read_result(RunDirectory(tmp_path), alpha=1e-6)
     assert strict.alpha == 1e-6
     assert [finding.bound for finding in strict] == [reduced_form(100, 100, 2, 1e-6)] * 6
-    assert result.eps_emp == reduced_form(100, 100, 2, 0.01 / 2 / 6 / 2).lower < result.findings[0].bound.lower
+    assert (
+        result.eps_emp == reduced_form(100, 100, 2, 0.01 / 2 / 6 / 2).lower < result.findings[0].bound.lower
+    )
 
 
 def test_the_result_is_safe_for_json_without_infinite_numbers(tmp_path):

@@ -1,10 +1,10 @@
-"""What a success rate says if the mechanism is Gaussian: a reading under an assumption, and no bound without it.
+"""What a success rate says if the mechanism is Gaussian: a reading under an assumption, no bound without it.
 
-A mechanism is mu-GDP if telling two texts apart is never easier than telling N(0, 1) from N(mu, 1) (Dong, Roth
-and Su 2022, "Gaussian differential privacy"). For any trade-off function f and any k, an attack that may abstain
-has r <= 1 - f(w / (k - 1)), with r and w the shares of right and wrong guesses among all trials. For a Gaussian
-one that is mu >= Phi^-1(r) - Phi^-1(w / (k - 1)): exact at k = 2, loose above. Then eps(delta) follows in closed
-form (Balle and Wang 2018, "Improving the Gaussian mechanism for differential privacy"):
+A mechanism is mu-GDP if telling two texts apart is never easier than telling N(0, 1) from N(mu, 1) (Dong,
+Roth and Su 2022, "Gaussian differential privacy"). For any trade-off function f and any k, an attack that may
+abstain has r <= 1 - f(w / (k - 1)), with r and w the shares of right and wrong guesses among all trials. For a
+Gaussian one that is mu >= Phi^-1(r) - Phi^-1(w / (k - 1)): exact at k = 2, loose above. Then eps(delta)
+follows in closed form (Balle and Wang 2018, "Improving the Gaussian mechanism for differential privacy"):
 
     delta(eps) = Phi(mu / 2 - eps / mu) - e^eps Phi(-mu / 2 - eps / mu)
 
@@ -40,14 +40,16 @@ def read_as_gaussian(
     correct, trials = check_counts("correct", correct, trials)
     candidates, alpha, delta = check_candidates(candidates), check_alpha(alpha), check_delta(delta)
     if delta == 0:
-        raise SpecError("A Gaussian mechanism has no finite epsilon at delta 0: give one above 0, such as 1e-5.")
+        raise SpecError(
+            "A Gaussian mechanism has no finite epsilon at delta 0: give one above 0, such as 1e-5."
+        )
     low, _ = clopper_pearson(correct, trials, alpha)
     mu = find_mu(low, (1 - low) / (candidates - 1))
     return GaussianReading(mu, find_epsilon(mu, delta), delta, alpha / 2)
 
 
 def find_mu(right: float, wrong: float) -> float:
-    """Return the least mu at which shares of right guesses and of wrong ones per other candidate can occur."""
+    """Return the least mu at which these shares of right guesses, and wrong ones per candidate, can occur."""
     from scipy.special import ndtri
 
     if right <= wrong:

@@ -10,6 +10,7 @@ from typing import Any
 from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators import Bound, Counts
 from tedaudit.estimators.abstaining import AbstainingBound
+from tedaudit.estimators.gdp import GaussianReading, read_as_gaussian
 from tedaudit.nominal import Nominal
 from tedaudit.results.family import Family, judge_gate
 from tedaudit.results.measures import Measures
@@ -19,6 +20,8 @@ from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Claim
+
+_DELTA = 1e-5  # of a reading under GDP, if the bound has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,14 @@ class Finding:
         return self.measures.saturated(self.bound.success)
 
     @property
+    def gaussian(self) -> GaussianReading | None:
+        """What the success says if the mechanism is Gaussian, at the claim's delta; None unless k is 2."""
+        if self.bound.candidates != 2 or self.bound.any_time or not self.one_guess_per_trial:
+            return None
+        delta = self.bound.delta or _DELTA
+        return read_as_gaussian(self.bound.correct, self.bound.trials, 2, 2 * self.bound.error, delta)
+
+    @property
     def complete(self) -> bool:
         """Whether all planned trials are in."""
         return self.counts.trials >= self.planned
@@ -88,6 +99,7 @@ class Finding:
             "strength": self.strength,
             "saturated": self.saturated,
             "confident": None if self.confident is None else asdict(self.confident),
+            "gaussian": None if self.gaussian is None else asdict(self.gaussian),
             "joint_lower": self.joint.lower,
             "joint_ceiling": self.joint.ceiling,
             **self.verdict.to_dict(),
