@@ -35,6 +35,8 @@ from tedaudit.types import Corpus, Draw, Mechanism
 ERROR = 0.0025
 ZERO = (1e-6, 1e-4, 1e-2, 0.1, 1.0)
 _MOST_UNITS = 10_000  # if nothing bounds the units of a claim: no text here has more
+_MODEL_TRIALS = 60
+_SHORT = 40  # of the shorter half of the texts at least so many: twins of short texts are small examples
 _SINGLE = 20  # pairs for a fresh process, which takes long to start
 Progress = Callable[[str], None]
 
@@ -61,12 +63,12 @@ class Settings:
     @property
     def twins(self) -> int:
         """Twins of each kind."""
-        return max(20, self.trials // 5)
+        return max(12, self.trials // 5)
 
     @property
     def known(self) -> int:
         """Pairs that are rewritten often, and texts that are rewritten after others."""
-        return max(16, self.trials // 8)
+        return max(12, self.trials // 8)
 
 
 def find_leaks(
@@ -88,10 +90,11 @@ def find_leaks(
     >>> "case" in find_leaks(str.strip, ["a cup of tea", "two of them", "Now or never"], trials=60).names
     True
     """
-    chosen = _read_settings(settings)
     [named] = parse_spec({"mechanisms": [mechanism]}).mechanisms
-    reference = named.reference("mechanism")
-    plugin: Mechanism = build(reference)
+    plugin: Mechanism = build(named.reference("mechanism"))
+    if plugin.card.needs:
+        settings = {"trials": _MODEL_TRIALS, **settings}  # a model takes long, and its draws are independent
+    chosen = _read_settings(settings)
     pool = _read_texts(texts, plugin)
     if isinstance(plugin, WritesOnce):
         battery = _Battery(plugin, pool, chosen, claim, progress)
@@ -125,10 +128,10 @@ class _Battery:
         self.tell(f"rewriting at {epsilon.phrase or 'its only setting'}")
         seed, chosen = derive(self.settings.seed, "leaks", epsilon.name), self.settings
         calls, rate = self._start(epsilon, seed)
-        shuffled = [self.texts[i] for i in np.random.default_rng(seed).permutation(len(self.texts))]
+        shuffled = _shuffle_short(self.texts, seed)
         parts: list[Any] = [
             SourcePairs(calls, draw_pairs(self.texts, chosen.pairs, derive(seed, "pairs"))),
-            KnownPairs(calls, draw_pairs(self.texts, chosen.known, derive(seed, "known"))),
+            KnownPairs(calls, draw_pairs(shuffled, chosen.known, derive(seed, "known"))),
         ]
         parts += [TwinPairs(calls, kind, build_twins(kind, shuffled, chosen.twins)) for kind in KINDS]
         calls.make()
@@ -202,6 +205,12 @@ class _Battery:
         calls = Calls(self.plugin, epsilon, seed)
         self.calls.append(calls)
         return calls, allowed_rate(promised or 0.0)
+
+
+def _shuffle_short(texts: Sequence[str], seed: int) -> list[str]:
+    """Return the shorter half of the texts, or more if they are few, in an order drawn at random."""
+    short = sorted(texts, key=len)[: max(_SHORT, len(texts) // 2)]
+    return [short[i] for i in np.random.default_rng(seed).permutation(len(short))]
 
 
 def find_zero(plugin: Any, texts: Sequence[str], asked: float | None) -> Nominal:
