@@ -67,8 +67,13 @@ class Settings:
 
     @property
     def known(self) -> int:
-        """Pairs that are rewritten often, and texts that are rewritten after others."""
+        """Pairs of texts that are rewritten often."""
         return max(12, self.trials // 8)
+
+    @property
+    def sequences(self) -> int:
+        """Texts that are rewritten after one text and after another."""
+        return max(32, self.trials // 5)
 
 
 def find_leaks(
@@ -150,15 +155,16 @@ class _Battery:
         else:
             self.tell("calling in another order")
             calls, _ = self._start(epsilon, seed)
-            self.outcomes += judge_state(calls, self.texts, self.settings.known, together=False)
+            self.outcomes += judge_state(calls, self.texts, self.settings.sequences, together=False)
             if getattr(self.plugin, "batch", True):
-                self.outcomes += judge_state(calls, self.texts, self.settings.known, together=True)
+                self.outcomes += judge_state(calls, self.texts, self.settings.sequences, together=True)
         if not name:
             reason = "a fresh process can only run what it can import: py:package.module:name"
             self.not_run.append(NotRun("determinism", reason))
             return
         self.tell("starting fresh processes")
-        found = judge_processes(name, epsilon, draw_pairs(self.texts, _SINGLE, seed), seed)
+        pairs, rate = draw_pairs(self.texts, _SINGLE, seed), self._find_rate(epsilon)
+        found = judge_processes(name, epsilon, pairs, seed, rate)
         if isinstance(found, str):
             self.not_run.append(NotRun("determinism", found))
         else:
@@ -196,15 +202,18 @@ class _Battery:
         )  # fmt: skip
 
     def _start(self, epsilon: Nominal, seed: int) -> tuple[Calls, float]:
-        """Return calls at one epsilon, and how often a pair may follow its source by the claim there."""
+        calls = Calls(self.plugin, epsilon, seed)
+        self.calls.append(calls)
+        return calls, self._find_rate(epsilon)
+
+    def _find_rate(self, epsilon: Nominal) -> float:
+        """Return how often a pair may follow its source by what is claimed at an epsilon."""
         claim = self.plugin.claim(epsilon)
         promised = self.claim if self.claim is not None else None if claim is None else claim.total
         if epsilon.is_given and promised is not None:
             promised = min(promised, epsilon * _MOST_UNITS)
         self.rounds[epsilon] = "no claim" if promised is None else f"{promised:g} for a whole release"
-        calls = Calls(self.plugin, epsilon, seed)
-        self.calls.append(calls)
-        return calls, allowed_rate(promised or 0.0)
+        return allowed_rate(promised or 0.0)
 
 
 def _shuffle_short(texts: Sequence[str], seed: int) -> list[str]:

@@ -37,10 +37,10 @@ def lint_units(plugin: Any, texts: Sequence[str], epsilon: float) -> Iterator[No
     counts = [output.units for output in plugin.rewrite(draws) if output.units is not None]
     most = max(counts, default=0)
     if most > claim.max_units:
-        text = f"a rewrite drew {most} {claim.unit}s; the claim counts {claim.max_units}"
+        text = f"a rewrite drew {most} (unit: {claim.unit}); the claim counts {claim.max_units}"
         yield Note("error", "max_units", text, f"max_units of the claim, or a cap of {claim.max_units}")
     elif counts:
-        text = f"of {len(counts)} rewrites none drew more than {most} {claim.unit}s; the claim counts "
+        text = f"{len(counts)} rewrites drew at most {most} (unit: {claim.unit}); the claim counts "
         yield Note("info", "max_units", f"{text}{claim.max_units}")
 
 

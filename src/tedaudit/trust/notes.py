@@ -13,7 +13,8 @@ class Note:
     """One thing that can be seen without a sample.
 
     An error is one for which the claim cannot hold as it is stated, a warning something that breaks it under
-    a condition that is named, and info what a reader of results should know. `fix` says what to set or change.
+    a condition that is named, and info what a reader of results should know. `fix` says what to set
+    or change.
     """
 
     level: Level
