@@ -12,6 +12,8 @@ from tedaudit.cli.audit import init, run
 from tedaudit.cli.compare import card, compare
 from tedaudit.cli.disagree import disagree
 from tedaudit.cli.judge import judge
+from tedaudit.cli.leaks import leaks
+from tedaudit.cli.lint import lint
 from tedaudit.cli.listing import list_plugins
 from tedaudit.cli.reproduce import reproduce
 from tedaudit.cli.results import estimate, replay, report
@@ -31,7 +33,8 @@ app = typer.Typer(
 _COMMANDS: dict[str, Callable[..., None]] = {
     "init": init, "run": run, "report": report, "compare": compare, "card": card, "replay": replay,
     "disagree": disagree, "estimate": estimate, "utility": utility, "reproduce": reproduce,
-    "ls": list_plugins, "rewrite": rewrite, "judge": judge,
+    "ls": list_plugins, "rewrite": rewrite, "judge": judge, "leaks": leaks,
+    "lint": lint,
 }  # fmt: skip
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)

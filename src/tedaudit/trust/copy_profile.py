@@ -4,7 +4,7 @@ A share alone says little: a constant sentence "copies" stop words. So each rewr
 text and against the other text of the pair.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from tedaudit.trust.words import CLASSES, find_marks, list_content, sort_words, split_words
 from tedaudit.types import Floats, Rewrite, fold_text
 
-Take = Callable[[str], set[str]]
+Take = Callable[[str], Set[str]]
 
 
 @dataclass(frozen=True, slots=True)

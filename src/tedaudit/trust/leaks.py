@@ -35,6 +35,8 @@ from tedaudit.types import Corpus, Draw, Mechanism
 ERROR = 0.0025
 ZERO = (1e-6, 1e-4, 1e-2, 0.1, 1.0)
 _MOST_UNITS = 10_000  # if nothing bounds the units of a claim: no text here has more
+_MODEL_TRIALS = 60
+_SHORT = 40  # of the shorter half of the texts at least so many: twins of short texts are small examples
 _SINGLE = 20  # pairs for a fresh process, which takes long to start
 Progress = Callable[[str], None]
 
@@ -61,12 +63,17 @@ class Settings:
     @property
     def twins(self) -> int:
         """Twins of each kind."""
-        return max(20, self.trials // 5)
+        return max(12, self.trials // 5)
 
     @property
     def known(self) -> int:
-        """Pairs that are rewritten often, and texts that are rewritten after others."""
-        return max(16, self.trials // 8)
+        """Pairs of texts that are rewritten often."""
+        return max(12, self.trials // 8)
+
+    @property
+    def sequences(self) -> int:
+        """Texts that are rewritten after one text and after another."""
+        return max(32, self.trials // 5)
 
 
 def find_leaks(
@@ -88,10 +95,11 @@ def find_leaks(
     >>> "case" in find_leaks(str.strip, ["a cup of tea", "two of them", "Now or never"], trials=60).names
     True
     """
-    chosen = _read_settings(settings)
     [named] = parse_spec({"mechanisms": [mechanism]}).mechanisms
-    reference = named.reference("mechanism")
-    plugin: Mechanism = build(reference)
+    plugin: Mechanism = build(named.reference("mechanism"))
+    if plugin.card.needs:
+        settings = {"trials": _MODEL_TRIALS, **settings}  # a model takes long, and its draws are independent
+    chosen = _read_settings(settings)
     pool = _read_texts(texts, plugin)
     if isinstance(plugin, WritesOnce):
         battery = _Battery(plugin, pool, chosen, claim, progress)
@@ -125,10 +133,10 @@ class _Battery:
         self.tell(f"rewriting at {epsilon.phrase or 'its only setting'}")
         seed, chosen = derive(self.settings.seed, "leaks", epsilon.name), self.settings
         calls, rate = self._start(epsilon, seed)
-        shuffled = [self.texts[i] for i in np.random.default_rng(seed).permutation(len(self.texts))]
+        shuffled = _shuffle_short(self.texts, seed)
         parts: list[Any] = [
             SourcePairs(calls, draw_pairs(self.texts, chosen.pairs, derive(seed, "pairs"))),
-            KnownPairs(calls, draw_pairs(self.texts, chosen.known, derive(seed, "known"))),
+            KnownPairs(calls, draw_pairs(shuffled, chosen.known, derive(seed, "known"))),
         ]
         parts += [TwinPairs(calls, kind, build_twins(kind, shuffled, chosen.twins)) for kind in KINDS]
         calls.make()
@@ -147,15 +155,16 @@ class _Battery:
         else:
             self.tell("calling in another order")
             calls, _ = self._start(epsilon, seed)
-            self.outcomes += judge_state(calls, self.texts, self.settings.known, together=False)
+            self.outcomes += judge_state(calls, self.texts, self.settings.sequences, together=False)
             if getattr(self.plugin, "batch", True):
-                self.outcomes += judge_state(calls, self.texts, self.settings.known, together=True)
+                self.outcomes += judge_state(calls, self.texts, self.settings.sequences, together=True)
         if not name:
             reason = "a fresh process can only run what it can import: py:package.module:name"
             self.not_run.append(NotRun("determinism", reason))
             return
         self.tell("starting fresh processes")
-        found = judge_processes(name, epsilon, draw_pairs(self.texts, _SINGLE, seed), seed)
+        pairs, rate = draw_pairs(self.texts, _SINGLE, seed), self._find_rate(epsilon)
+        found = judge_processes(name, epsilon, pairs, seed, rate)
         if isinstance(found, str):
             self.not_run.append(NotRun("determinism", found))
         else:
@@ -193,15 +202,24 @@ class _Battery:
         )  # fmt: skip
 
     def _start(self, epsilon: Nominal, seed: int) -> tuple[Calls, float]:
-        """Return calls at one epsilon, and how often a pair may follow its source by the claim there."""
+        calls = Calls(self.plugin, epsilon, seed)
+        self.calls.append(calls)
+        return calls, self._find_rate(epsilon)
+
+    def _find_rate(self, epsilon: Nominal) -> float:
+        """Return how often a pair may follow its source by what is claimed at an epsilon."""
         claim = self.plugin.claim(epsilon)
         promised = self.claim if self.claim is not None else None if claim is None else claim.total
         if epsilon.is_given and promised is not None:
             promised = min(promised, epsilon * _MOST_UNITS)
         self.rounds[epsilon] = "no claim" if promised is None else f"{promised:g} for a whole release"
-        calls = Calls(self.plugin, epsilon, seed)
-        self.calls.append(calls)
-        return calls, allowed_rate(promised or 0.0)
+        return allowed_rate(promised or 0.0)
+
+
+def _shuffle_short(texts: Sequence[str], seed: int) -> list[str]:
+    """Return the shorter half of the texts, or more if they are few, in an order drawn at random."""
+    short = sorted(texts, key=len)[: max(_SHORT, len(texts) // 2)]
+    return [short[i] for i in np.random.default_rng(seed).permutation(len(short))]
 
 
 def find_zero(plugin: Any, texts: Sequence[str], asked: float | None) -> Nominal:

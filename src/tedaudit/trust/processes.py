@@ -33,7 +33,9 @@ print("\\n" + json.dumps([[output.text, output.error] for output in made]))
 """
 
 
-def judge_processes(name: str, epsilon: float, pairs: Sequence[tuple[str, str]], seed: int) -> Outcome | str:
+def judge_processes(
+    name: str, epsilon: float, pairs: Sequence[tuple[str, str]], seed: int, rate: float
+) -> Outcome | str:
     """Return whether two fresh processes have the same noise, or why that could not be found out."""
     coins = np.random.default_rng(derive(seed, "processes")).integers(2, size=len(pairs))
     turned = [(b, a) if coin else (a, b) for (a, b), coin in zip(pairs, coins, strict=True)]
@@ -51,8 +53,8 @@ def judge_processes(name: str, epsilon: float, pairs: Sequence[tuple[str, str]],
     return Outcome(
         "determinism", "fresh process",
         "two fresh processes that make the same calls release the same outputs",
-        "equal outputs tell that the texts were the same", Nominal(epsilon), judge_signs(margins),
-        example=example,
+        "equal outputs tell that the texts were the same", Nominal(epsilon), judge_signs(margins, rate),
+        rate, example,
     )  # fmt: skip
 
 

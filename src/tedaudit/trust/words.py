@@ -25,11 +25,12 @@ def split_words(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
-def find_marks(text: str) -> set[str]:
+def find_marks(text: str) -> frozenset[str]:
     """Return the punctuation marks that occur in a text."""
-    return {character for character in text if is_mark(character)}
+    return frozenset(character for character in set(text) if is_mark(character))
 
 
+@lru_cache(maxsize=1 << 13)
 def is_mark(character: str) -> bool:
     """Return whether a character is punctuation, in any script."""
     return unicodedata.category(character).startswith("P")
@@ -48,13 +49,14 @@ def joint_of(text: str) -> str:
     return "" if " " not in text and _UNSPACED.search(text) else " "
 
 
-def sort_words(text: str) -> dict[str, set[str]]:
+@lru_cache(maxsize=1 << 13)
+def sort_words(text: str) -> dict[str, frozenset[str]]:
     """Return the distinct words of a text, lower-cased, by class; each word in one class."""
     found: dict[str, set[str]] = {name: set() for name in CLASSES}
-    found["punctuation"] = find_marks(text)
+    found["punctuation"] = set(find_marks(text))
     for place, word in enumerate(split_words(text)):
         found[classify(word, is_first=place == 0)].add(word.casefold())
-    return found
+    return {name: frozenset(words) for name, words in found.items()}
 
 
 def classify(word: str, *, is_first: bool = False) -> str:
