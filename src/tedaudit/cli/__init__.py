@@ -17,6 +17,7 @@ from tedaudit.cli.lint import lint
 from tedaudit.cli.listing import list_plugins
 from tedaudit.cli.reproduce import reproduce
 from tedaudit.cli.results import estimate, replay, report
+from tedaudit.cli.selftest import selftest
 from tedaudit.cli.texts import rewrite, triples
 from tedaudit.cli.utility import utility
 from tedaudit.errors import TedauditError
@@ -33,7 +34,7 @@ app = typer.Typer(
 _COMMANDS: dict[str, Callable[..., None]] = {
     "init": init, "run": run, "report": report, "compare": compare, "card": card, "replay": replay,
     "disagree": disagree, "estimate": estimate, "utility": utility, "reproduce": reproduce,
-    "ls": list_plugins, "rewrite": rewrite, "judge": judge, "leaks": leaks,
+    "ls": list_plugins, "rewrite": rewrite, "judge": judge, "selftest": selftest, "leaks": leaks,
     "lint": lint,
 }  # fmt: skip
 for _name, _command in _COMMANDS.items():

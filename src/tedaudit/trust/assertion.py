@@ -168,7 +168,9 @@ def _find_trials(result: AuditResult, finding: Finding, limit: float) -> int | N
     if row is None or finding.joint.ceiling > limit:
         return None
     error = result.family.row_error
-    return least_trials(lambda n: float(row.bound(error, row.counts.all_right(n)).ceiling <= limit), 0.5)
+    return least_trials(
+        lambda n: float(replace(row, counts=row.counts.all_right(n)).bound(error).ceiling <= limit), 0.5
+    )
 
 
 def _raise_first(judged: Sequence[_Judged], result: AuditResult, *, redact: bool) -> None:
