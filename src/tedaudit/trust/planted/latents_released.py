@@ -64,11 +64,11 @@ def clip_norm_right(text: str, seed: int, epsilon: float) -> str:
 
 
 def clip_l2_for_laplace(text: str, seed: int, epsilon: float) -> str:
-    """Clip 64 values by their L2 norm, add Laplace noise for 2C where 2C times 8 is due, take the median."""
+    """Clip 64 values by their L2 norm, add Laplace noise for 2C in the place of 16C, release the median."""
     rng = Random(seed)
     value = math.copysign(1 / math.sqrt(_LATENT), _read_value(text))
     noisy = [value + draw_laplace(rng, 2 / epsilon) for _ in range(_LATENT)]
-    return name_level(median(noisy), 1 / 32)
+    return " ".join(["amber"] * round(_clip(32 + 32 * median(noisy), 0, 63)))
 
 
 def estimate_bounds(text: str, seed: int, epsilon: float) -> str:

@@ -6,12 +6,13 @@ from random import Random
 from tedaudit.trust.planted._parts import draw_only, draw_sentence, hash_text
 from tedaudit.trust.planted.flaw import TRIALS, Flaw
 
+_SALT = "rare 212"  # with which the shares are right on the 240 demo texts of `tedaudit selftest`
 _WHY = "more trials: at two thousand it shows in ten, too few to refute 0.5"
 
 
 def tell_one_text_in(share: int, text: str, seed: int) -> str:
     """Return one text in so many as it is, always the same ones."""
-    return text if hash_text(text, share, "rare") == 0 else draw_sentence(Random(seed))
+    return text if hash_text(text, share, _SALT) == 0 else draw_sentence(Random(seed))
 
 
 def tell_one_call_in(share: int, text: str, seed: int) -> str:
