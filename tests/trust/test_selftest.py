@@ -112,7 +112,7 @@ def test_a_tool_that_misses_a_flaw_fails_unless_the_flaw_needs_more_trials():
     missed = make(flaws=((find_flaw("case-copied"), SILENT),))
     assert missed.failures == ["planted flaws that were not found: case-copied"]
     assert "**Failed:** planted flaws that were not found: case-copied." in write_page(missed, "x")
-    assert "| one-text-in-200 | 8,000 |" in write_page(make(flaws=((rare, SILENT),)), "x")
+    assert "| one-text-in-200 | 20,000 |" in write_page(make(flaws=((rare, SILENT),)), "x")
 
 
 def test_a_tool_that_accuses_repaired_rewriters_fails():
