@@ -159,7 +159,7 @@ def test_a_table_of_rewrites_is_tested_as_far_as_it_goes(tmp_path):
     table.write_text("original,rewrite\n" + "\n".join(rows) + "\n")
     report = find_leaks({"name": "recorded", "path": str(table)})
     assert "last word" in report.names
-    assert {part.part for part in report.not_run} == {"zero budget", "twins", "state", "determinism"}
+    assert {part.part for part in report.not_run} == {"recognition", "twins", "state", "determinism"}
 
 
 def test_what_cannot_be_run_is_said():
@@ -193,10 +193,10 @@ def test_two_texts_are_blamed_on_every_field_that_is_set_to_leak():
     from tedaudit.trust.fixes import find_fix
 
     published = DPParaphrase(model="x", **DPParaphrase.variants["published"])
-    fix = find_fix(published, "zero budget", "two texts")
+    fix = find_fix(published, "recognition", "two texts")
     assert all(part in fix for part in ("top_k=0", "length=fixed", "overlong=cut"))
     sound = DPParaphrase(model="x", **DPParaphrase.variants["sound"])
-    assert "dp-paraphrase" not in find_fix(sound, "zero budget", "two texts")
+    assert "dp-paraphrase" not in find_fix(sound, "recognition", "two texts")
 
 
 def test_settings_that_make_no_sense_are_refused():

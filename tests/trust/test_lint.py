@@ -202,6 +202,14 @@ def test_the_source_of_a_function_is_read(function, level, rules):
     assert set(by_rule(lint(function), level)) == rules
 
 
+@pytest.mark.parametrize("function", [_seeded, _help])
+def test_a_line_is_counted_from_the_start_of_the_file(function):
+    import inspect
+
+    line = inspect.getsourcelines(_seeded)[1] + 1
+    assert by_rule(lint(function))["fixed seed"].text.startswith(f"line {line}: seed")
+
+
 def test_a_budget_that_depends_on_the_text_is_an_error():
     assert "budget of the text" in by_rule(lint(_divide, epsilons=[1]))
 
