@@ -246,9 +246,8 @@ def test_a_worker_does_own_rewrites_in_the_same_pass(tmp_path):
     main([str(tmp_path / "work")])
     run(spec, FolderEngine(tmp_path / "work", _GuessesOnly()))
     assert tables(tmp_path / "there") == tables(tmp_path / "here")
-    assert [finding.counts for finding in load_run(tmp_path / "there")] == [
-        finding.counts for finding in here
-    ]
+    there = load_run(tmp_path / "there")
+    assert [(row.counts, row.measures.own_rewrites) for row in there] == [(row.counts, 80) for row in here]
 
 
 class _GuessesOnly:
@@ -320,6 +319,15 @@ def test_own_calls_of_a_stopped_run_are_counted_and_made_once(tmp_path):
     assert len(SEEDS) == 188
 
 
+def test_an_attack_that_is_added_later_calls_for_its_own_rewrites_alone(tmp_path):
+    run(make_spec(tmp_path, mechanisms=[seeded], attacks=[SharedWords()]))
+    SEEDS.clear()
+    lines = []
+    run(make_spec(tmp_path, mechanisms=[seeded], attacks=[SharedWords(), "resample"]), announce=lines.append)
+    assert "up to 80 calls of the function" in lines[0]
+    assert len(SEEDS) == 80
+
+
 # --- cost
 
 
@@ -337,9 +345,10 @@ def test_own_rewrites_add_few_rows_to_the_work_of_a_masked_model(tmp_path, monke
 
         monkeypatch.setattr(_masked_rows, "masked_logits", counted)
         mechanism = {"name": "dp-mlm", "model": str(folder), "slots": 4, "context": 60}
-        run(make_spec(tmp_path / name, mechanisms=[mechanism], attacks=attacks, trials=80, block=20))
+        return run(make_spec(tmp_path / name, mechanisms=[mechanism], attacks=attacks, trials=80, block=20))
 
     work("without", ["lexical"])
-    work("with", ["lexical", "resample"])
+    result = work("with", ["lexical", "resample"])
+    assert [(row.counts.trials, row.measures.own_rewrites) for row in result] == [(80, 0), (80, 80)]
     assert rows["without"] > 0
     assert rows["without"] <= rows["with"] <= 1.7 * rows["without"]
