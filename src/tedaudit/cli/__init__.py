@@ -13,6 +13,7 @@ from tedaudit.cli.compare import card, compare
 from tedaudit.cli.disagree import disagree
 from tedaudit.cli.judge import judge
 from tedaudit.cli.listing import list_plugins
+from tedaudit.cli.records import records
 from tedaudit.cli.reproduce import reproduce
 from tedaudit.cli.results import estimate, replay, report
 from tedaudit.cli.texts import rewrite, triples
@@ -30,8 +31,8 @@ app = typer.Typer(
 
 _COMMANDS: dict[str, Callable[..., None]] = {
     "init": init, "run": run, "report": report, "compare": compare, "card": card, "replay": replay,
-    "disagree": disagree, "estimate": estimate, "utility": utility, "reproduce": reproduce,
-    "ls": list_plugins, "rewrite": rewrite, "judge": judge,
+    "disagree": disagree, "records": records, "estimate": estimate, "utility": utility,
+    "reproduce": reproduce, "ls": list_plugins, "rewrite": rewrite, "judge": judge,
 }  # fmt: skip
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)

@@ -140,7 +140,7 @@ class _Claim(_Part):
     @model_validator(mode="after")
     def _is_one(self) -> "_Claim":
         try:
-            Claim(**self.model_dump())  # type: ignore[arg-type] - it refuses a unit that there is not
+            Claim(**self.model_dump())
         except (TypeError, SpecError) as error:
             raise ValueError(str(error)) from error
         return self
