@@ -247,7 +247,8 @@ def test_a_worker_does_own_rewrites_in_the_same_pass(tmp_path):
     run(spec, FolderEngine(tmp_path / "work", _GuessesOnly()))
     assert tables(tmp_path / "there") == tables(tmp_path / "here")
     there = load_run(tmp_path / "there")
-    assert [(row.counts, row.measures.own_rewrites) for row in there] == [(row.counts, 80) for row in here]
+    assert [(row.counts.trials, row.measures.own_rewrites) for row in there] == [(100, 80)]
+    assert [row.counts for row in there] == [row.counts for row in here]
 
 
 class _GuessesOnly:
@@ -351,4 +352,5 @@ def test_own_rewrites_add_few_rows_to_the_work_of_a_masked_model(tmp_path, monke
     result = work("with", ["lexical", "resample"])
     assert [(row.counts.trials, row.measures.own_rewrites) for row in result] == [(80, 0), (80, 80)]
     assert rows["without"] > 0
-    assert rows["without"] <= rows["with"] <= 1.7 * rows["without"]
+    # only texts that are no secret of any trial cost rows of their own; 0.7 times as many are allowed
+    assert rows["without"] < rows["with"] <= 1.3 * rows["without"]
