@@ -38,7 +38,12 @@ class PlannedTrials:
     key: str
     plan: Plan
     candidates: int
-    seen: int = 0  # rows whose guesses were looked at before
+    looks: tuple[int, ...] = ()  # numbers of rows at which guesses may have been looked at
+
+    @property
+    def seen(self) -> int:
+        """Rows whose guesses may have been looked at before."""
+        return max(self.looks, default=0)
 
 
 class Planner:
@@ -95,7 +100,7 @@ class Planner:
             "k": candidates, "estimator": spec.estimator, "looks": looks,
             "notes": self._describe(plan, spec),
         }  # fmt: skip
-        return PlannedTrials(name, key, plan, candidates, max(looks, default=0))
+        return PlannedTrials(name, key, plan, candidates, tuple(looks))
 
     def _determinants(
         self, name: str, spec: PlanSpec, sampling: Sampling | None, usable: npt.NDArray[np.bool_] | None

@@ -12,7 +12,7 @@ from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.measures import Measures, Shares, attack_measures, best_cosine, released_shares
 from tedaudit.results.row import Row
-from tedaudit.results.run_notes import note_practice, note_repeats
+from tedaudit.results.run_notes import note_practice, note_repeats, note_resampling
 from tedaudit.results.verdict import Verdict
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.formats import score_of
@@ -32,6 +32,7 @@ class _CountedTable:
     score: str
     plan_base: str
     measured: Mapping[str, Any]  # what the attack tells beside its counts
+    own_rewrites: int = 0
 
     @property
     def epsilon(self) -> Nominal:
@@ -66,6 +67,7 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     )
     notes = [*manifest["corpus"]["notes"], *_plan_notes(manifest), *manifest.get("format_notes", [])]
     notes += [*note_repeats(manifest), *note_practice(table.about for table in tables)]
+    notes += note_resampling((table.about, table.own_rewrites) for table in tables)
     notes += note_contradictions(findings)
     notes += _remarks(findings, extended=any(table.looked_before for table in tables))
     return AuditResult(manifest["name"], run, findings, tuple(notes), family, tuple(manifest["models"]))
@@ -98,8 +100,15 @@ def _count_tables(
             info.about,
             replace(row, parts=count_certain(row, fresh, table, looks, alpha / 2)),
             planned, looked_before, score, plan_info["base"],
-            attack_measures(table, score, plan, plan_info["k"]),
+            attack_measures(table, score, plan, plan_info["k"]), _count_own(run, info.about),
         )  # fmt: skip
+
+
+def _count_own(run: RunDirectory, about: Mapping[str, Any]) -> int:
+    """Return how many rewrites were made for an attack: more than at first, if trials were added."""
+    if about.get("resampled"):
+        return run.count_own_rewrites(about["label"], Nominal.of(about["epsilon"]))
+    return int(about.get("own_rewrites", 0))
 
 
 def _find_fresh(about: Mapping[str, Any], rows: int) -> tuple[int, str]:
@@ -138,7 +147,7 @@ def _measure(
         copied=released.copied if released else None,
         empty=released.empty if released else None,
         first=table.measured.get("first"),
-        own_rewrites=table.about.get("own_rewrites", 0),
+        own_rewrites=table.own_rewrites,
     )
 
 

@@ -116,6 +116,11 @@ class _Practice(_Part):
     texts: StrictInt
 
 
+class _Resampled(_Part):
+    texts: StrictInt
+    most: StrictInt
+
+
 class _AttackInfo(_Part):
     name: str
 
@@ -150,6 +155,7 @@ class _GuessAbout(_Part):
     score: str = ""
     own_rewrites: StrictInt = 0
     practice: _Practice | None = None
+    resampled: _Resampled | None = None
     seen_before: StrictInt = 0
 
 
