@@ -9,7 +9,8 @@ from scipy.stats import binom
 from helpers import Failing, Promising, SharedWords, audited, make_spec
 from tedaudit.api import load_run, run
 from tedaudit.estimators import Counts, baseline, find_estimator, reduced_form, sequential
-from tedaudit.results.family import Family, Row, judge_gate
+from tedaudit.results.family import Family, judge_gate
+from tedaudit.results.row import Row
 from tedaudit.store.looks import Look
 from tedaudit.types import Claim
 

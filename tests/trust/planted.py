@@ -101,6 +101,17 @@ def fail_at_random(text):
     return " ".join(draw(3))
 
 
+class Grow:
+    """Releases more with every call, whatever the texts are."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, text):
+        self.calls += 1
+        return "lamp " * self.calls
+
+
 class Count:
     """Counts its calls, whatever the texts are."""
 

@@ -2,8 +2,8 @@
 
 A mechanism is mu-GDP if telling two texts apart is never easier than telling N(0, 1) from N(mu, 1) (Dong,
 Roth and Su 2022, "Gaussian differential privacy"). For any trade-off function f and any k, an attack that may
-abstain has r <= 1 - f(w / (k - 1)), with r and w the shares of right and wrong guesses among all trials. For a
-Gaussian one that is mu >= Phi^-1(r) - Phi^-1(w / (k - 1)): exact at k = 2, loose above. Then eps(delta)
+abstain has r <= 1 - f(w / (k - 1)), with r and w the shares of right and wrong guesses among all trials. If f
+is Gaussian, that is mu >= Phi^-1(r) - Phi^-1(w / (k - 1)): exact at k = 2, loose above. Then eps(delta)
 follows in closed form (Balle and Wang 2018, "Improving the Gaussian mechanism for differential privacy"):
 
     delta(eps) = Phi(mu / 2 - eps / mu) - e^eps Phi(-mu / 2 - eps / mu)

@@ -165,10 +165,15 @@ def _encoder_model(spec: AuditSpec, planner: Planner) -> list[dict[str, str]]:
     return [{"used_by": SAMPLING, "part": "encoder weights", "model": spec.encoder, "checksum": weights}]
 
 
+def explain_misfit(attack: Any, mechanism: Any) -> str:
+    """Return why an attack cannot be used on a mechanism, or ""."""
+    return attack.unfit(mechanism) if isinstance(attack, KnowsMechanism | Resamples) else ""
+
+
 def _match(mechanisms: Mapping[str, Mechanism], attackers: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return which attacks can be used on each mechanism; one that fits none is refused."""
     reasons = {
-        (title, name): attack.unfit(mechanism) if isinstance(attack, KnowsMechanism | Resamples) else ""
+        (title, name): explain_misfit(attack, mechanism)
         for title, mechanism in mechanisms.items()
         for name, attack in attackers.items()
     }

@@ -178,8 +178,8 @@ class _JobRun:
         while self._stored in self._early:
             piece, rewrites = self._early.pop(self._stored)
             audited = len(piece.wanted)
-            self._append(self._rewrites, piece.wanted, rewrites[piece.place[:audited]])
             self._append(self._own, piece.own, rewrites[piece.place[audited:]])
+            self._append(self._rewrites, piece.wanted, rewrites[piece.place[:audited]])
             self._stored += 1
             self._ready, self._own_left = max(self._ready, piece.ready), piece.own_left
             done = piece.rows * len(self._rewrites) + len(piece.own)

@@ -74,6 +74,15 @@ class RunDirectory:
         """Where calibration cards lie."""
         return self.root / "cards"
 
+    @property
+    def sections(self) -> Path:
+        """Where what was found beside the findings waits for the report: a file for each section."""
+        return self.root / "sections"
+
+    def study(self, name: str, label: str, epsilon: Nominal) -> "RunDirectory":
+        """Return the run of fresh trials that a study of one mechanism and epsilon made."""
+        return RunDirectory(self.root / "studies" / name / label / epsilon.name)
+
     def figure(self, plan: str) -> Path:
         """Return where the figures of a plan lie, without the ending."""
         return self.root / "figures" / plan

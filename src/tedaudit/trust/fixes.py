@@ -3,21 +3,24 @@
 from collections.abc import Mapping
 from typing import Any
 
-_LENGTHS = ("length", "reversed length", "repeated length", "two texts")
+_ANY = object()  # any value but none
+_LENGTHS = ("length", "reversed length", "repeated length")
+_COPIES = (
+    "common words", "rare words", "names", "numbers", "first word", "middle words", "last word", "whole text"
+)  # fmt: skip
 _FIELDS: Mapping[str, tuple[tuple[tuple[str, ...], str, Any, Any], ...]] = {
     "dp-mlm": (
-        (("stop word", "stop words"), "keep_stop_words", True, False),
+        (("stop word", "stop words", *_COPIES), "keep_stop_words", True, False),
         (("punctuation", "sentences"), "keep_punctuation", True, False),
         (("case",), "copy_case", True, False),
         (_LENGTHS, "length", "input", "fixed"),
-        (("first word", "middle words", "last word", "common words", "rare words", "names", "numbers",
-          "rare word", "name", "number", "word order", "zero-width character", "homoglyph"),
-         "pairs", "released", "plain"),
+        ((*_LENGTHS, *_COPIES, "rare word", "name", "number", "word order", "zero-width character",
+          "homoglyph"), "pairs", "released", "plain"),
     ),
     "dp-prompt": ((_LENGTHS, "length", "input", "fixed"), (("failure",), "overlong", "error", "cut")),
     "dp-paraphrase": (
         (("failure",), "overlong", "error", "cut"),
-        (("two texts",), "top_k", 50, 0),
+        ((), "top_k", _ANY, 0),
         (_LENGTHS, "length", "input", "fixed"),
     ),
     "dp-bart": (
@@ -31,11 +34,13 @@ _FIELDS: Mapping[str, tuple[tuple[tuple[str, ...], str, Any, Any], ...]] = {
           "rare word", "word order", "homoglyph", "zero-width character", "trailing space", "line break",
           "sentences"), "no_triples", "copy", "null"),
         (_LENGTHS, "triple_count", "input", "fixed"),
-        (_LENGTHS, "cluster_choice", "nearest", "private"),
+        ((), "cluster_choice", "nearest", "private"),
         (_LENGTHS, "length", "input", "fixed"),
     ),
 }  # fmt: skip
-"""By card: which tests a field explains, the field, the value that leaks and the one that does not."""
+"""By card: which tests a field explains, the field, the value that leaks and the one that does not.
+
+That two texts are told apart may come from any of them."""
 
 _ADVICE = {
     "case": "take the case of letters from what is drawn, not from the text",
@@ -66,11 +71,15 @@ def find_fix(mechanism: Any, part: str, name: str) -> str:
     fields = [
         f"{field}={_write(good)}"
         for names, field, bad, good in _FIELDS.get(card, ())
-        if name in names and getattr(mechanism, field, None) == bad
+        if (name in names or name == "two texts") and _is_set(getattr(mechanism, field, None), bad)
     ]
     if fields:
-        return f"{card}: set {' or '.join(fields)} (the variant 'sound' sets all)"
+        return f"{card}: set {' and '.join(fields)} (the variant 'sound' sets all)"
     return _ADVICE.get(name, _WORDS)
+
+
+def _is_set(value: Any, bad: Any) -> bool:
+    return bool(value) if bad is _ANY else bool(value == bad)
 
 
 def _write(value: Any) -> str:

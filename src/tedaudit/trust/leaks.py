@@ -5,6 +5,7 @@ takes no epsilon is tested as it is. A test at an epsilon with a claim rejects o
 allow.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -181,7 +182,7 @@ class _Battery:
             calls.make()
             self.outcomes += part.judge(rate)
         once = "a table has one rewrite of each text, and none of texts that were changed"
-        self.not_run += [NotRun(part, once) for part in ("zero budget", "twins", "state", "determinism")]
+        self.not_run += [NotRun(part, once) for part in ("recognition", "twins", "state", "determinism")]
 
     def report(self, title: str) -> LeakReport:
         """Return all outcomes with adjusted p-values and fixes."""
@@ -210,9 +211,11 @@ class _Battery:
         """Return how often a pair may follow its source by what is claimed at an epsilon."""
         claim = self.plugin.claim(epsilon)
         promised = self.claim if self.claim is not None else None if claim is None else claim.total
-        if epsilon.is_given and promised is not None:
-            promised = min(promised, epsilon * _MOST_UNITS)
-        self.rounds[epsilon] = "no claim" if promised is None else f"{promised:g} for a whole release"
+        words = "no claim" if promised is None else f"{promised:g} for a whole release"
+        if promised is not None and math.isinf(promised) and epsilon.is_given:
+            promised = epsilon * _MOST_UNITS
+            words = f"{epsilon:g} for each unit, {promised:g} for {_MOST_UNITS:,} of them"
+        self.rounds[epsilon] = words
         return allowed_rate(promised or 0.0)
 
 

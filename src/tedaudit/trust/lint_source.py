@@ -38,7 +38,8 @@ def lint_source(function: Callable[..., Any]) -> Iterator[Note]:
 
 def _read_trees(function: Callable[..., Any]) -> list[tuple[ast.AST, str]]:
     """Return the syntax trees to read, each with the name of its private parameter."""
-    own = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    lines, first = inspect.getsourcelines(function)
+    own = ast.increment_lineno(ast.parse(textwrap.dedent("".join(lines))), max(0, first - 1))
     trees: list[tuple[ast.AST, str]] = [
         (node, _first(node)) for node in own.body if isinstance(node, Function)
     ]
@@ -163,5 +164,5 @@ def _check_returns(tree: Function, private: str) -> Iterator[Note]:
     for node in ast.walk(tree):
         is_private = isinstance(node, ast.Return) and getattr(node.value, "id", "") == private
         if is_private and private and private not in assigned:
-            text = f"line {getattr(node, 'lineno', 0)} of the function: the private text is returned as it is"
+            text = f"line {getattr(node, 'lineno', 0)}: the private text is returned as it is"
             yield Note("error", "copied text", text, "return an ordinary draw for every text")

@@ -38,7 +38,7 @@ class KnownPairs:
         clearest = max(range(len(margins)), key=lambda i: margins[i], default=-1)
         clue = clues[clearest] if clues else ("", "")
         outcome = Outcome(
-            "zero budget", "two texts", "outputs of two texts are told apart by earlier rewrites of each",
+            "recognition", "two texts", "outputs of two texts are told apart by earlier rewrites of each",
             "an output looks more like earlier ones of its own text", Nominal(self._calls.epsilon),
             judge_signs(margins, rate), rate, pick_example(margins, texts, outputs), clue,
         )  # fmt: skip

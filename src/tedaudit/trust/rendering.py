@@ -120,8 +120,9 @@ def _explain(report: LeakReport) -> str:
     least = min((outcome.signs.p_value for outcome in report.outcomes), default=1.0)
     silent = "" if report.findings else f" The smallest p-value was {least:.2g}, before adjustment."
     return (
-        "Every test compares outputs of different texts; a leak is a difference that is no chance. A battery "
-        "that finds nothing proves nothing: it looks for these leaks, on these texts." + silent
+        "Every test compares outputs of different texts; a leak is a difference that chance does not "
+        "explain at that error. A battery that finds nothing proves nothing: it looks for these leaks, on "
+        "these texts." + silent
     )
 
 

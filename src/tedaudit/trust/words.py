@@ -7,10 +7,14 @@ from importlib.resources import files
 
 STOP_WORDS = frozenset(
     """
-    a about after all also am an and any are as at be because been but by can could did do does for from
-    had has have he her him his how i if in into is it its just me more my no not of on one or our out
-    she so some than that the their them then there they this to too up us was we were what when which
-    who will with would you your
+    a about above after again against all almost already also although always am an and any are as
+    at be because been before being below between both but by can could did do does doing down
+    during each else ever every few for from further had has have having he her here hers herself
+    him himself his how however i if in into is it its itself just many may me might more most much
+    must my myself never no nor not now of off often on once one only or other our ours ourselves
+    out over own per same shall she should so some still such than that the their them themselves
+    then there these they this those though through to too under until up upon us very via was we
+    were what when where which while who whom why will with would yet you your yours yourself
     """.split()  # noqa: SIM905 - a list of words reads best as one
 )
 CLASSES = ("stop words", "punctuation", "names", "numbers", "rare words", "common words")
