@@ -8,7 +8,7 @@ from tedaudit.trust.planted.flaw import TRIALS, Flaw
 
 _SALT = "rare 212"  # with which the shares are right on the 240 demo texts of `tedaudit selftest`
 _FEW = "more trials: in two thousand it shows ten times, too seldom to refute 0.5"
-_SELDOM = "more trials: the one text of 240 is drawn even less often, as it is far from few others"
+_SELDOM = "more trials: texts far from all others are drawn most, and this one of 240 is not among them"
 
 
 def tell_one_text_in(share: int, text: str, seed: int) -> str:
