@@ -48,5 +48,7 @@ FLAWS = (
     Flaw("previous-text-told", "state", "an output tells the first words of the text of the call before",
          tell_previous, lambda: draw_only),
     Flaw("repeats-told", "state", "an output tells whether its text came before",
-         count_repeats, lambda: draw_only),
+         count_repeats, lambda: draw_only, needs=None,
+         why="nothing yet: it tells of earlier calls, not which of two texts it was; a test that sends a text "
+         "twice would see it"),
 )  # fmt: skip
