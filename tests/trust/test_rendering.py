@@ -1,8 +1,8 @@
 """The battery's report in words: what is said, what is left out, and that nothing said is false."""
 
+import planted
 import pytest
 
-import planted
 from helpers import sentences
 from tedaudit.trust.leaks import find_leaks
 from tedaudit.trust.rendering import describe_leaks, write_markdown
