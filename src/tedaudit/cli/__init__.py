@@ -12,10 +12,13 @@ from tedaudit.cli.audit import init, run
 from tedaudit.cli.compare import card, compare
 from tedaudit.cli.disagree import disagree
 from tedaudit.cli.judge import judge
+from tedaudit.cli.leaks import leaks
+from tedaudit.cli.lint import lint
 from tedaudit.cli.listing import list_plugins
 from tedaudit.cli.records import records
 from tedaudit.cli.reproduce import reproduce
 from tedaudit.cli.results import estimate, replay, report
+from tedaudit.cli.selftest import selftest
 from tedaudit.cli.texts import rewrite, triples
 from tedaudit.cli.utility import utility
 from tedaudit.errors import TedauditError
@@ -31,8 +34,9 @@ app = typer.Typer(
 
 _COMMANDS: dict[str, Callable[..., None]] = {
     "init": init, "run": run, "report": report, "compare": compare, "card": card, "replay": replay,
-    "disagree": disagree, "records": records, "estimate": estimate, "utility": utility,
-    "reproduce": reproduce, "ls": list_plugins, "rewrite": rewrite, "judge": judge,
+    "disagree": disagree, "records": records, "leaks": leaks, "lint": lint, "selftest": selftest,
+    "estimate": estimate, "utility": utility, "reproduce": reproduce, "ls": list_plugins,
+    "rewrite": rewrite, "judge": judge,
 }  # fmt: skip
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)

@@ -14,6 +14,7 @@ from tedaudit.plans.plans import make_plan
 from tedaudit.plans.trials import Wanted, make_draws, tie_keys
 from tedaudit.registry import Reference
 from tedaudit.seeding import derive
+from tedaudit.testing.own_rewrites import copy_unused, guard_keys
 from tedaudit.testing.subject import WatchedGuessChunk
 from tedaudit.testing.texts import ODD
 from tedaudit.types import Mechanism, Plan, Rewrite
@@ -34,9 +35,12 @@ def make_observations(
     odd = [] if mechanism is not None or k != 2 else [*map(Rewrite, ODD.values()), *_FAILED]
     trials = min(len(pool), _MOST) + len(odd)
     plan = make_plan(len(pool), sampling, range(trials), derive(0, "testing"))
+    known = unused = None
     if mechanism is not None:
         wanted = Wanted(plan.source, np.arange(trials, dtype=np.int32), np.full(trials, epsilon))
-        outputs = list(mechanism.rewrite(make_draws(pool, wanted, 0)))
+        draws = make_draws(pool, wanted, 0)
+        known, unused = (guard_keys(met, draws, name) for met in (mechanism, copy_unused(mechanism)))
+        outputs = list(mechanism.rewrite(draws))
     elif set(sees) <= {"text", "error"}:
         outputs = [*odd, *_leave_words_out(pool, plan, len(odd))]
     else:
@@ -49,9 +53,13 @@ def make_observations(
     reference = Reference("attack", name, live=plugin)
     keys = tie_keys(0, "testing", name, range(trials))
     seen = Observations(Rewrites.of(outputs).reveal(sees), pool, plan.candidates, keys)
-    known = Reference("mechanism", mechanism.card.name, live=mechanism) if mechanism is not None else None
-    own = _make_own(pool, mechanism, epsilon, sees) if isinstance(plugin, Resamples) else None
-    return descriptions, WatchedGuessChunk(reference, seen, known, Nominal(epsilon), (), own).rows(given)
+    met = [
+        None if live is None else Reference("mechanism", live.card.name, live=live)
+        for live in (known, unused)
+    ]
+    own = _make_own(pool, known, epsilon, sees) if isinstance(plugin, Resamples) else None
+    chunk = WatchedGuessChunk(reference, seen, met[0], Nominal(epsilon), own=own, unused=met[1])
+    return descriptions, chunk.rows(given)
 
 
 def _make_own(

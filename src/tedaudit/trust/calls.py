@@ -1,0 +1,75 @@
+"""Calls of the mechanism that the battery makes: collected first, then made in an order drawn at random.
+
+The order is part of the tests: whatever a mechanism remembers of its earlier calls, which of two texts came
+first is a coin of ours.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tedaudit.errors import ContractError
+from tedaudit.extras import name_needs
+from tedaudit.retries import retry
+from tedaudit.seeding import derive
+from tedaudit.types import Draw, Mechanism, Rewrite
+
+_AT_ONCE = 256
+
+
+@dataclass
+class Calls:
+    """Asks for rewrites by ticket; `make` does all that were asked for since."""
+
+    mechanism: Mechanism
+    epsilon: float
+    seed: int
+    _asked: list[str] = field(default_factory=list)
+    _outputs: list[Rewrite] = field(default_factory=list)
+
+    def ask(self, text: str) -> int:
+        """Return the ticket of one rewrite of this text, with noise of its own."""
+        self._asked.append(text)
+        return len(self._asked) - 1
+
+    def ask_often(self, text: str, times: int) -> list[int]:
+        """Return the tickets of several rewrites of this text."""
+        return [self.ask(text) for _ in range(times)]
+
+    def make(self) -> None:
+        """Rewrite all that was asked for, in an order drawn at random."""
+        done = len(self._outputs)
+        waiting = np.random.default_rng(derive(self.seed, "order", done)).permutation(
+            np.arange(done, len(self._asked))
+        )
+        found: dict[int, Rewrite] = {}
+        for start in range(0, len(waiting), _AT_ONCE):
+            tickets = [int(ticket) for ticket in waiting[start : start + _AT_ONCE]]
+            found |= zip(tickets, self._rewrite(tickets), strict=True)
+        self._outputs += [found[ticket] for ticket in range(done, len(self._asked))]
+
+    def follow(self, texts: Sequence[str], *, together: bool) -> list[Rewrite]:
+        """Rewrite texts now and in this order: all in one call, or each in a call of its own."""
+        self.make()
+        tickets = [self.ask(text) for text in texts]
+        groups = [tickets] if together else [[ticket] for ticket in tickets]
+        self._outputs += [output for group in groups for output in self._rewrite(group)]
+        return [self[ticket] for ticket in tickets]
+
+    def __getitem__(self, ticket: int) -> Rewrite:
+        return self._outputs[ticket]
+
+    def __len__(self) -> int:
+        return len(self._asked)
+
+    def _rewrite(self, tickets: Sequence[int]) -> list[Rewrite]:
+        draws = [Draw(self._asked[t], self.epsilon, derive(self.seed, "leaks", t)) for t in tickets]
+        card = self.mechanism.card
+        with name_needs(card.name, card.needs):
+            rewrites = list(retry(lambda: self.mechanism.rewrite(draws), card.name))
+        if len(rewrites) != len(draws):
+            raise ContractError(
+                f"'{card.name}' was given {len(draws)} draws and returned {len(rewrites)} rewrites."
+            )
+        return rewrites

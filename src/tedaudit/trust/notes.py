@@ -1,0 +1,58 @@
+"""What lint says: notes with a level, the field that would fix them, and all of it as data."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Level = Literal["error", "warning", "info"]
+LEVELS: tuple[Level, ...] = ("error", "warning", "info")
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One thing that can be seen without a sample.
+
+    An error is one for which the claim cannot hold as it is stated, a warning something that breaks it under
+    a condition that is named, and info what a reader of results should know. `fix` says what to set
+    or change.
+    """
+
+    level: Level
+    rule: str
+    text: str
+    fix: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """Return it as JSON holds it."""
+        return {"level": self.level, "rule": self.rule, "text": self.text, "fix": self.fix}
+
+
+@dataclass(frozen=True, slots=True)
+class LintReport:
+    """All notes on one mechanism or model, errors first."""
+
+    subject: str
+    notes: tuple[Note, ...]
+
+    @classmethod
+    def of(cls, subject: str, notes: Iterable[Note]) -> "LintReport":
+        """Return notes in the order of their levels, each once."""
+        return cls(subject, tuple(sorted(dict.fromkeys(notes), key=lambda note: LEVELS.index(note.level))))
+
+    @property
+    def rules(self) -> frozenset[str]:
+        """The names of the rules that have something to say."""
+        return frozenset(note.rule for note in self.notes)
+
+    def at(self, level: Level) -> tuple[Note, ...]:
+        """Return the notes of one level."""
+        return tuple(note for note in self.notes if note.level == level)
+
+    def reaches(self, level: Level) -> bool:
+        """Return whether there is a note of this level or a graver one."""
+        return any(LEVELS.index(note.level) <= LEVELS.index(level) for note in self.notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        counts = {level: len(self.at(level)) for level in LEVELS}
+        return {"subject": self.subject, "counts": counts, "notes": [note.to_dict() for note in self.notes]}

@@ -1,0 +1,96 @@
+"""The one test behind every part of the battery: evidence points to the true source or away from it.
+
+A pair has two texts and their outputs. Its margin is above 0 if the outputs fit the texts as they are, below
+if they would fit better exchanged, and 0 if neither; exchanging the outputs turns its sign. If both texts
+have the same law of outputs, every sign but 0 is a fair coin, whatever the size of the margins: this holds
+for any law, any length, and for calls that depend on each other as long as their order was drawn at random.
+If the outputs of any two texts are within a factor of e^epsilon, it is above 0 with probability at most
+e^(2 epsilon) / (1 + e^(2 epsilon)), since two outputs are exchanged.
+
+So a subset picked by the sizes of margins is as good as all of them. A leak of few texts shows in the
+largest margins only: half of the error is for all pairs, and half for the largest 1/2, 1/4, 1/8, ... of them.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tedaudit.estimators.intervals import binomial_tail, clopper_pearson
+
+LEAST = 12  # pairs in the smallest subset: 2^-12 is as far as a smaller one could ever get
+_ALPHA = 0.01  # of the intervals
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What a number of margins say: how many follow the source, and how unlikely that is by chance.
+
+    `clearest` counts the pairs of the subset that gave the p-value, and `right` those among them that follow.
+    """
+
+    followed: int
+    against: int
+    same: int
+    p_value: float
+    clearest: int
+    right: int
+
+    @property
+    def pairs(self) -> int:
+        """All pairs, those without any difference included."""
+        return self.followed + self.against + self.same
+
+    @property
+    def share(self) -> float:
+        """The share of all pairs that follow the source."""
+        return self.followed / self.pairs if self.pairs else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of that share, wrong with probability .01."""
+        return clopper_pearson(self.followed, self.pairs, _ALPHA) if self.pairs else (0.0, 1.0)
+
+
+def allowed_rate(epsilon: float) -> float:
+    """Return how often a margin may be above 0 if any two texts are within a factor of e^epsilon."""
+    return 1 / (1 + math.exp(-2 * epsilon)) if epsilon < 350 else 1.0
+
+
+def judge_signs(margins: Sequence[float], rate: float = 0.5) -> Signs:
+    """Return how often margins are above 0, with the probability of that if each is with at most this rate.
+
+    >>> judge_signs([1.0] * 20).p_value
+    1.9073486328125e-06
+    """
+    given = np.asarray(margins, dtype=np.float64)
+    untied = given[given != 0]
+    order = np.argsort(-np.abs(untied), kind="stable")
+    positive = (untied > 0)[order]
+    sizes = list_subsets(len(positive))
+    weights = [1.0] if len(sizes) == 1 else [0.5, *[0.5 / (len(sizes) - 1)] * (len(sizes) - 1)]
+    best, clearest, right = 1.0, len(positive), int(positive.sum())
+    for size, weight in zip(sizes, weights, strict=True):
+        found = int(positive[:size].sum())
+        p_value = min(1.0, binomial_tail(found, size, rate) / weight) if size else 1.0
+        if p_value < best:
+            best, clearest, right = p_value, size, found
+    followed = int(positive.sum())
+    against = len(positive) - followed
+    return Signs(followed, against, len(given) - len(positive), best, clearest, right)
+
+
+def list_subsets(pairs: int) -> list[int]:
+    """Return the sizes of the subsets that are tested: all pairs, a half, a quarter, and so on."""
+    sizes = [pairs]
+    while sizes[-1] // 2 >= LEAST:
+        sizes.append(sizes[-1] // 2)
+    return sizes
+
+
+def smallest_p_value(pairs: int, rate: float) -> float:
+    """Return the p-value if every pair followed its source: known before any output."""
+    sizes = list_subsets(pairs)
+    weight = 1.0 if len(sizes) == 1 else 0.5
+    return min(1.0, math.pow(rate, pairs) / weight) if pairs else 1.0
