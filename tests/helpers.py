@@ -29,7 +29,7 @@ from tedaudit.store.table_folder import TableFolder
 from tedaudit.types import Card, Claim, Draw, Guess, Observation, Rewrite
 
 HERE = Path(__file__).parent
-TABLES = "[rg]*es/**/*"  # of a run: rewrites and guesses
+TABLES = "[rgo]*es/**/*"  # of a run: rewrites, own rewrites and guesses
 NEVER = 1e-9  # the probability with which a statistical test may fail although all is well
 
 
@@ -88,7 +88,7 @@ def tables(root: Path) -> dict[str, list[tuple[object, ...]]]:
         key = TableFolder(folder).info().key
         parts = [read_frame(path, key) for path in sorted(folder.glob("part-*.parquet"))]
         rows = pl.concat(parts).rows() if parts else []
-        by_text = folder.relative_to(root).parts[0] == "rewrites"
+        by_text = folder.relative_to(root).parts[0] in ("rewrites", "own_rewrites")
         found[str(folder.relative_to(root))] = sorted(rows, key=lambda row: row[:2]) if by_text else rows
     for path in sorted(root.glob("plans/*.parquet")):
         found[str(path.relative_to(root))] = pl.read_parquet(path).rows()

@@ -18,6 +18,7 @@ from tedaudit.utility.study import run_study
 from tiny_study import make_study
 
 TEXT = sentences(40)[0]
+ATTACKS = ["lexical", "resample"]
 PAGE = Path(tedaudit.__file__).parents[2] / "docs" / "data.md"
 
 
@@ -34,7 +35,7 @@ def made(tmp_path_factory):
     before = os.umask(0o022)
     try:
         out = tmp_path_factory.mktemp("made") / "runs" / "x"
-        run(make_spec(out, mechanisms=["identity", {"name": "word-rr", "slots": 4}], attacks=["lexical"]))
+        run(make_spec(out, mechanisms=["identity", {"name": "word-rr", "slots": 4}], attacks=ATTACKS))
         report(out, figures=True)
         call("card", out)
         write_study(run_study(make_study(out.with_name("study"), limit=20)), out)
@@ -78,7 +79,7 @@ def read(path):
 def test_only_the_files_that_the_page_names_hold_texts(page, made):
     files = [path for path in made.rglob("*") if path.is_file()]
     holding = {path.relative_to(made).parts[0] for path in files if TEXT in read(path)}
-    assert holding == {"corpus", "rewrites", "report.html"}
+    assert holding == {"corpus", "rewrites", "own_rewrites", "report.html"}
     cells = [line.split("|") for line in page.splitlines() if line.startswith("| `")]
     bold = {name.strip(" `").split("/")[0] for _, name, _, private, *_ in cells if "**" in private}
     assert bold == holding

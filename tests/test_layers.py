@@ -31,7 +31,7 @@ LEVELS = (
     ("execution", "results"),
     ("testing", "reports"),
     ("utility", "api"),
-    ("experiments", "trust"),
+    ("experiments", "studies", "trust"),
     ("cli", "worker"),
 )
 """From the ground up. A module may import from levels below its own and from its own folder, no other."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tedaudit.results.verdict import Verdict
     from tedaudit.seeding import normals, uniforms
     from tedaudit.spec.model import AuditSpec
+    from tedaudit.trust.assertion import NotPrivateError, NotTestedError, PrivacyError, assert_private
     from tedaudit.types import (
         Attack,
         Card,
@@ -58,6 +59,7 @@ _HOMES = {
     "tedaudit.results.verdict": ("Verdict",),
     "tedaudit.seeding": ("normals", "uniforms"),
     "tedaudit.spec.model": ("AuditSpec",),
+    "tedaudit.trust.assertion": ("NotPrivateError", "NotTestedError", "PrivacyError", "assert_private"),
     "tedaudit.types": (
         "Attack", "Card", "Claim", "Corpus", "CorpusLoader", "Draw", "Guess", "Mechanism", "Observation",
         "Rewrite", "Split",
@@ -68,8 +70,9 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
     "NO_EPSILON", "Attack", "AuditResult", "AuditSpec", "Bound", "Card", "Claim", "ContractError", "Corpus",
     "CorpusError", "CorpusLoader", "Draw", "Draws", "EncoderError", "Engine", "Finding", "Guess", "Guesses",
-    "InfrastructureError", "Mechanism", "ModelError", "Nominal", "Observation", "Observations", "PluginError",
-    "Rewrite", "Rewrites", "RunDirectoryError", "SpecError", "Split", "TedauditError", "Verdict", "audit",
+    "InfrastructureError", "Mechanism", "ModelError", "Nominal", "NotPrivateError", "NotTestedError",
+    "Observation", "Observations", "PluginError", "PrivacyError", "Rewrite", "Rewrites",
+    "RunDirectoryError", "SpecError", "Split", "TedauditError", "Verdict", "assert_private", "audit",
     "compare", "estimate", "load_corpus", "load_run", "normals", "report", "rewrite", "run", "uniforms",
 ]  # fmt: skip
 

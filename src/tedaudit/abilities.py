@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.batches.own import OwnRewrites
 from tedaudit.types import Array, Callee, Floats, ModelUse
 
 
@@ -46,6 +47,33 @@ class Practises(Protocol):
 
     def practise_on(self, texts: Sequence[str]) -> None:
         """Take in the texts: no candidates if the corpus has enough others. Called before `meet`."""
+        ...
+
+
+@runtime_checkable
+class Resamples(Protocol):
+    """An attack that is given rewrites of the candidates themselves, made for it before it guesses.
+
+    They are made with keys of their own, stored with the run and shared over its trials, and they never
+    share noise with audited draws. The attack itself never meets the mechanism.
+    """
+
+    @property
+    def rewrites_each(self) -> int:
+        """How many rewrites of each candidate it asks for."""
+        ...
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it makes do with no more of them, in all, than there are audited rewrites."""
+        ...
+
+    def unfit(self, mechanism: Any) -> str:
+        """Return why the attack cannot be used on this mechanism, or an empty string if it can."""
+        ...
+
+    def learn(self, own: OwnRewrites) -> None:
+        """Take in the own rewrites. Called before guesses on another mechanism, epsilon or plan."""
         ...
 
 

@@ -158,7 +158,7 @@ from tedaudit.estimators.reduced import reduced_form
 from tedaudit.estimators.sequential import sequential
 
 class Pairs:
-    name, title, rows_per_trial = "pairs", "pairs in full", 2
+    name, title, rows_per_trial, may_abstain = "pairs", "pairs in full", 2, False
 
     def refuse(self, candidates):
         return "" if candidates == 2 else "pairs need k = 2"

@@ -1,5 +1,6 @@
 """What CONTRIBUTING.md tells people to do is done here, exactly as it says."""
 
+import importlib
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tedaudit
+from tedaudit.trust.assertion import default_attacks
 
 PROJECT = Path(__file__).parents[2]
 PACKAGE = Path(tedaudit.__file__).parent
@@ -36,6 +38,24 @@ def test_the_test_that_the_text_shows_passes(tmp_path):
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
+
+
+def test_the_example_made_to_lie_is_found_out_without_a_likelihood(monkeypatch):
+    """It tells the truth and claims 1: most texts mention no money, so that success hardly shows it."""
+    monkeypatch.syspath_prepend(str(EXAMPLE.parent))
+    money_flag = importlib.import_module("money_flag")
+
+    class Truthful(money_flag.MoneyFlag):
+        def _one(self, draw, coin):
+            return tedaudit.Rewrite(money_flag.SENTENCES[bool(re.search(self.pattern, draw.text))])
+
+    attacks = default_attacks()
+    lie = tedaudit.audit(Truthful(), "demo", epsilon=1.0, trials=2000, attack=attacks)
+    assert lie.violated
+    assert {finding.attack for finding in lie} == {"lexical", "resample", "trained"}
+    assert not tedaudit.audit(
+        money_flag.MoneyFlag(), "demo", epsilon=1.0, trials=2000, attack=attacks
+    ).violated
 
 
 @pytest.fixture(scope="module")

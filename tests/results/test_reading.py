@@ -36,7 +36,9 @@ def test_findings_come_from_the_files_alone_and_again_with_another_alpha(tmp_pat
     strict = read_result(RunDirectory(tmp_path), alpha=1e-6)
     assert strict.alpha == 1e-6
     assert [finding.bound for finding in strict] == [reduced_form(100, 100, 2, 1e-6)] * 6
-    assert result.eps_emp == reduced_form(100, 100, 2, 0.01 / 2 / 6).lower < result.findings[0].bound.lower
+    assert (
+        result.eps_emp == reduced_form(100, 100, 2, 0.01 / 2 / 6 / 2).lower < result.findings[0].bound.lower
+    )
 
 
 def test_the_result_is_safe_for_json_without_infinite_numbers(tmp_path):
@@ -81,7 +83,7 @@ def test_a_mechanism_without_a_claim_violates_none(tmp_path):
 
 def test_a_verdict_shares_the_error_among_all_claims_in_reach(tmp_path):
     """A claim that is in reach alone is not if another takes half of the error."""
-    alone, shared = (reduced_form(100, 100, 2, 0.01 / 2 / tests).lower for tests in (1, 2))
+    alone, shared = (reduced_form(100, 100, 2, 0.01 / 4 / tests).lower for tests in (1, 2))
     between = (shared + alone) / 2
     [one] = audited(tmp_path / "one", Promising(), epsilons=[between])
     assert one.verdict.name == "violated"
@@ -93,7 +95,7 @@ def test_a_verdict_shares_the_error_among_all_claims_in_reach(tmp_path):
 
 
 def test_findings_without_a_claim_take_no_share(tmp_path):
-    close = reduced_form(100, 100, 2, 0.01 / 2 / 1.5).lower
+    close = reduced_form(100, 100, 2, 0.01 / 4 / 1.5).lower
     result = run(
         make_spec(tmp_path, mechanisms=[Promising(), "identity"], epsilons=[close], attacks=[SharedWords()])
     )

@@ -2,5 +2,6 @@
 
 from tedaudit.batches.columns import Ragged
 from tedaudit.batches.kinds import Draws, Guesses, Observations, Rewrites
+from tedaudit.batches.own import OwnRewrites
 
-__all__ = ["Draws", "Guesses", "Observations", "Ragged", "Rewrites"]
+__all__ = ["Draws", "Guesses", "Observations", "OwnRewrites", "Ragged", "Rewrites"]

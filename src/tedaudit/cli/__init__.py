@@ -15,8 +15,10 @@ from tedaudit.cli.judge import judge
 from tedaudit.cli.leaks import leaks
 from tedaudit.cli.lint import lint
 from tedaudit.cli.listing import list_plugins
+from tedaudit.cli.records import records
 from tedaudit.cli.reproduce import reproduce
 from tedaudit.cli.results import estimate, replay, report
+from tedaudit.cli.selftest import selftest
 from tedaudit.cli.texts import rewrite, triples
 from tedaudit.cli.utility import utility
 from tedaudit.errors import TedauditError
@@ -32,9 +34,9 @@ app = typer.Typer(
 
 _COMMANDS: dict[str, Callable[..., None]] = {
     "init": init, "run": run, "report": report, "compare": compare, "card": card, "replay": replay,
-    "disagree": disagree, "estimate": estimate, "utility": utility, "reproduce": reproduce,
-    "ls": list_plugins, "rewrite": rewrite, "judge": judge, "leaks": leaks,
-    "lint": lint,
+    "disagree": disagree, "records": records, "leaks": leaks, "lint": lint, "selftest": selftest,
+    "estimate": estimate, "utility": utility, "reproduce": reproduce, "ls": list_plugins,
+    "rewrite": rewrite, "judge": judge,
 }  # fmt: skip
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)

@@ -7,6 +7,7 @@ import typer
 
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
 from tedaudit.cli.options import Assignments, Corpus, Epsilons, Json, Mechanisms, Quiet, print_json
+from tedaudit.cli.records import show_pairs, try_worst
 from tedaudit.errors import SpecError
 
 
@@ -42,6 +43,10 @@ def run(
             help="Rewrite on another machine: work is written to this folder, results are read from it."
         ),
     ] = None,
+    worst: Annotated[
+        int, typer.Option(help="Also try this many of the worst pairs of texts again, on fresh trials.")
+    ] = 0,
+    worst_trials: Annotated[int, typer.Option(help="Fresh trials for each of the worst pairs.")] = 200,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -71,8 +76,14 @@ def run(
     engine = None if work is None else _read_work(settings, work)
     with progress_bar(quiet=quiet) as progress:
         result = api.run(settings, engine, progress, announce=(lambda _: None) if quiet else None)
-    print_json(result.to_dict()) if as_json else show_result(result)
-    pass_gates(result, fail_on, fail_above)
+    pairs = try_worst(result, settings, worst, worst_trials, quiet=quiet) if worst else None
+    if as_json:
+        print_json(result.to_dict() | ({} if pairs is None else {"worst_pairs": pairs.to_dict()}))
+    else:
+        show_result(result)
+        if pairs is not None:
+            show_pairs(pairs)
+    pass_gates(result, fail_on, fail_above, [pair.verdict for pair in pairs or ()])
 
 
 def _read_work(settings: Any, folder: Path) -> Any:

@@ -33,9 +33,18 @@ def check_gates(fail_on: Sequence[str] | None, fail_above: float | None) -> None
         raise SpecError(f"--fail-above is {fail_above}; it must be 0 or larger, such as 2.0.")
 
 
-def pass_gates(result: "AuditResult", fail_on: Sequence[str] | None, fail_above: float | None) -> None:
-    """Say how the gates came out, and exit with 1 if one of them failed."""
-    claims = [claim.verdict for claim in result.claims]
+def pass_gates(
+    result: "AuditResult",
+    fail_on: Sequence[str] | None,
+    fail_above: float | None,
+    pairs: Sequence[Verdict] = (),
+) -> None:
+    """Say how the gates came out, and exit with 1 if one of them failed.
+
+    `pairs` are verdicts on pairs that were tried again: one that refutes a claim counts for it.
+    """
+    refuted = [verdict for verdict in pairs if verdict.is_violation]
+    claims = [*(claim.verdict for claim in result.claims), *refuted]
     if fail_on and not claims and fail_above is None:
         _say("--fail-on: nothing is claimed, so there is nothing to fail on; --fail-above needs no claim.")
     failed = any_named(claims, fail_on or ())

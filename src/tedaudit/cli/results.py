@@ -20,6 +20,10 @@ def estimate(
     false_positives: Annotated[int | None, typer.Option(help="Baseline: named v1 on M(v2).")] = None,
     alpha: Annotated[float | None, typer.Option(help="0.01 by default.")] = None,
     delta: Annotated[float | None, typer.Option(help="0 by default; for a run, that of its claims.")] = None,
+    gdp: Annotated[
+        bool,
+        typer.Option("--gdp", help="Read --correct as of a Gaussian mechanism; --delta 1e-5 by default."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Turn counts into a bound, or estimate a run again from its tables."""
@@ -35,6 +39,11 @@ def estimate(
         print_json(result.to_dict()) if as_json else show_result(result)
         return
     level, slack = 0.01 if alpha is None else alpha, delta or 0.0
+    if gdp:
+        _show_gaussian(
+            correct, trials, 2 if candidates is None else candidates, level, delta, as_json=as_json
+        )
+        return
     if trials is not None and true_positives is not None and false_positives is not None:
         bound = baseline(true_positives, false_positives, trials, level, slack)
     elif trials is not None and correct is not None:
@@ -45,6 +54,32 @@ def estimate(
             "--false-positives and --trials."
         )
     print_json(bound.to_dict()) if as_json else show_bound(bound)
+
+
+def _show_gaussian(
+    correct: int | None,
+    trials: int | None,
+    candidates: int,
+    alpha: float,
+    delta: float | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Print what a success rate says under the assumption of a Gaussian mechanism."""
+    from dataclasses import asdict
+
+    from tedaudit.estimators.gdp import read_as_gaussian
+
+    if correct is None or trials is None:
+        raise SpecError("`estimate --gdp` needs --correct and --trials.")
+    reading = read_as_gaussian(correct, trials, candidates, alpha, 1e-5 if delta is None else delta)
+    if as_json:
+        print_json(asdict(reading))
+        return
+    typer.echo(
+        f"mu is at least {reading.mu:.4g}, so that epsilon is at least {reading.epsilon:.2f} at delta "
+        f"{reading.delta:g}: {reading.assumption}. Wrong with probability {reading.error:g} at most."
+    )
 
 
 def _refuse_mixed(run_directory: Path | None, *groups: dict[str, int | None]) -> None:

@@ -70,6 +70,7 @@ class Baseline:
     name = "baseline"
     title = "baseline"
     rows_per_trial = 2
+    may_abstain = False  # the two rows of a trial depend on each other
 
     def refuse(self, candidates: int | None) -> str:
         """Refuse any number of candidates but two."""

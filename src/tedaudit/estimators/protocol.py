@@ -88,6 +88,11 @@ class Estimator(Protocol):
         """How many of the candidates of a trial are rewritten, each in a row of its own."""
         ...
 
+    @property
+    def may_abstain(self) -> bool:
+        """Whether guesses are right independently given all outputs, so that some can be left out."""
+        ...
+
     def refuse(self, candidates: int | None) -> str:
         """Return why it cannot read trials with so many candidates (None: all texts), or nothing."""
         ...

@@ -32,6 +32,7 @@ class ReducedForm:
     name = "reduced"
     title = "reduced form"
     rows_per_trial = 1
+    may_abstain = True
 
     def refuse(self, candidates: int | None) -> str:  # noqa: ARG002
         """Refuse no number of candidates."""

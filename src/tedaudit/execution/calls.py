@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tedaudit.abilities import CallsOut, HasLatent, HasLikelihood
 from tedaudit.execution.jobs import Job
+from tedaudit.execution.own_rewrites import list_replicates
 from tedaudit.execution.preparation import PreparedAudit
 from tedaudit.execution.repeats import CALLS
 from tedaudit.nominal import Nominal
@@ -66,7 +67,8 @@ def describe_calls(audit: PreparedAudit) -> str:
         callee = find_callee(mechanism)
         if callee is not None:
             rewrites, repeats = _count_rewrites(jobs)
-            counts.add(callee, rewrites, {_REPEATED: repeats, _TRIED: _count_tries(jobs, mechanism)})
+            tries = _count_tries(jobs, mechanism) + _count_own(jobs)
+            counts.add(callee, rewrites, {_REPEATED: repeats, _TRIED: tries})
         for job in jobs:
             for attack, prepared in job.attacks.items():
                 plugin = audit.plugins[prepared.reference.identity]
@@ -108,6 +110,18 @@ def _count_tries(jobs: Sequence[Job], mechanism: Any) -> int:
             if prepared.knows_mechanism and isinstance(mechanism, HasLikelihood | HasLatent):
                 total += rows * job.candidates  # it may ask about every candidate
     return total + sum(practising.values())
+
+
+def _count_own(jobs: Sequence[Job]) -> int:
+    """Return how many rewrites for adversaries a mechanism has to make: plans and attacks share them."""
+    lacking: set[tuple[Nominal, int, int]] = set()
+    for job in jobs:
+        text, replicate = list_replicates(job.own_numbers)
+        for epsilon, definition in job.own_tables():
+            missing = RewriteTable(definition.folder, definition.check()).missing(text, replicate)
+            pairs = zip(text[missing].tolist(), replicate[missing].tolist(), strict=True)
+            lacking.update((epsilon, *pair) for pair in pairs)
+    return len(lacking)
 
 
 def _gaps(job: Job) -> Iterator[tuple[Nominal, str, int]]:

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from tedaudit.batches import Draws, Guesses, Observations, Ragged, Rewrites
+from tedaudit.batches import Draws, Guesses, Observations, OwnRewrites, Ragged, Rewrites
 from tedaudit.errors import PluginError, RunDirectoryError
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.paths import describe_os_error
@@ -28,12 +28,14 @@ from tedaudit.types import Draw, Observation, Rewrite
 class RewriteChunk:
     """Draws for one mechanism: by text, so that it can do the noise-free work once, or shuffled.
 
-    `repeats` says that all of it has been done before, and is done again to be compared.
+    `repeats` says that all of it has been done before, and is done again to be compared; `own` that it is
+    done for an adversary by code that must be told so (`CallsUserCode`).
     """
 
     plugin: Reference
     draws: Draws
     repeats: bool = False
+    own: bool = False
 
     def __len__(self) -> int:
         return len(self.draws)
@@ -48,7 +50,7 @@ class GuessChunk:
     """Outputs with their candidates, for one attack.
 
     `mechanism` and `epsilon` say what made the outputs, for attacks that use it; `practice` holds texts
-    for those that try it themselves.
+    for those that try it themselves, and `own` rewrites of the candidates for those that ask for them.
     """
 
     plugin: Reference
@@ -56,6 +58,7 @@ class GuessChunk:
     mechanism: Reference | None = None
     epsilon: Nominal = NO_EPSILON
     practice: Sequence[str] = ()
+    own: OwnRewrites | None = None
 
     def __len__(self) -> int:
         return len(self.observations)
@@ -71,15 +74,15 @@ Chunk = RewriteChunk | GuessChunk
 def write_chunk(path: Path, chunk: Chunk) -> None:
     """Write a chunk as JSON lines, with an npz file beside it if there are latents."""
     if isinstance(chunk, RewriteChunk):
-        header: dict[str, Any] = {"work": "rewrite", "plugin": _pack(chunk.plugin)}
-        _write_lines(path, [header, *map(asdict, chunk.draws)])
+        _write_lines(path, [_rewriting_header(chunk.plugin, own=chunk.own), *map(asdict, chunk.draws)])
         return
     seen = chunk.observations
-    header = {"work": "guess", "plugin": _pack(chunk.plugin), "pool": list(seen.pool)}
+    header: dict[str, Any] = {"work": "guess", "plugin": _pack(chunk.plugin), "pool": list(seen.pool)}
     header |= {"tie_keys": key_numbers(seen.tie_keys), "candidates": _positions(seen.candidates)}
     header["mechanism"] = None if chunk.mechanism is None else _pack(chunk.mechanism)
     header["epsilon"] = chunk.epsilon.json
     header["practice"] = list(chunk.practice)
+    header["own"] = None if chunk.own is None else _pack_own(chunk.own, seen.pool)
     _write_lines(path, [header, *_separate_latents(path, seen.outputs)])
 
 
@@ -93,17 +96,37 @@ def _read_chunk(path: Path) -> Chunk:
     header, *rows = _read_lines(path)
     plugin = Reference(**header["plugin"])
     if header["work"] == "rewrite":
-        return RewriteChunk(plugin, Draws.of([Draw(**row) for row in rows]))
+        return RewriteChunk(plugin, Draws.of([Draw(**row) for row in rows]), own=header.get("own", False))
     candidates = _from_positions(header["candidates"])
     outputs, keys = _join_latents(path, rows), key_words(header["tie_keys"])
     seen = Observations(outputs, tuple(header["pool"]), candidates, keys)
     mechanism = None if header["mechanism"] is None else Reference(**header["mechanism"])
-    return GuessChunk(plugin, seen, mechanism, Nominal.of(header["epsilon"]), tuple(header["practice"]))
+    own = None if header.get("own") is None else _unpack_own(header["own"], seen.pool)
+    epsilon, practice = Nominal.of(header["epsilon"]), tuple(header["practice"])
+    return GuessChunk(plugin, seen, mechanism, epsilon, practice, own)
 
 
-def first_line_for(plugin: Reference) -> str:
-    """Return the first line of a file of rewriting by this plug-in."""
-    return json.dumps({"work": "rewrite", "plugin": _pack(plugin)})
+def first_line_for(chunk: RewriteChunk) -> str:
+    """Return the first line of a file of rewriting like this."""
+    return json.dumps(_rewriting_header(chunk.plugin, own=chunk.own))
+
+
+def _rewriting_header(plugin: Reference, *, own: bool) -> dict[str, Any]:
+    return {"work": "rewrite", "plugin": _pack(plugin), **({"own": True} if own else {})}
+
+
+def _pack_own(own: OwnRewrites, pool: Sequence[str]) -> dict[str, Any]:
+    """Return own rewrites as plain values; their texts are in the pool of the candidates."""
+    place = {text: i for i, text in enumerate(pool)}
+    return {
+        "text": [place[own.pool[i]] for i in own.text.tolist()],
+        "rewrites": [asdict(replace(row, latent=None)) for row in own.rewrites],
+    }
+
+
+def _unpack_own(packed: dict[str, Any], pool: Sequence[str]) -> OwnRewrites:
+    rewrites = Rewrites.of([Rewrite(**row) for row in packed["rewrites"]])
+    return OwnRewrites(pool, np.asarray(packed["text"], dtype=np.int32), rewrites)
 
 
 def first_line(path: Path) -> str:

@@ -1,12 +1,14 @@
 """What the runner works on: one mechanism on one plan, with the attacks that fit it."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.execution.own_rewrites import PURPOSE, Numbers, Stretch
 from tedaudit.execution.planner import PlannedTrials
 from tedaudit.execution.practice import PracticeTexts
 from tedaudit.nominal import Nominal
@@ -48,6 +50,7 @@ class Job:
     bulky: bool = False  # whether rewrites carry a latent, too large to read from all over the disk
     shuffled: bool = False  # whether draws reach the mechanism in random order: it runs code of others
     is_seeded: bool | None = None  # whether code of its user takes a seed; None if there is no such code
+    stretches: Mapping[str, tuple[Stretch, ...]] = field(default_factory=dict)  # of attacks with own rewrites
 
     @property
     def plan(self) -> Plan:
@@ -80,6 +83,34 @@ class Job:
         folder = self.store.rewrites_folder(self.label, epsilon)
         return TableDefinition(folder, determinants, self._about(epsilon))
 
+    def own_rewrites_at(self, epsilon: Nominal) -> TableDefinition:
+        """Return the table of rewrites for adversaries at an epsilon."""
+        audited = self.rewrites_at(epsilon)
+        determinants = {**audited.determinants, "purpose": PURPOSE}
+        return TableDefinition(
+            self.store.own_rewrites_folder(self.label, epsilon), determinants, audited.about
+        )
+
+    def own_tables(self) -> list[tuple[Nominal, TableDefinition]]:
+        """Return the tables of rewrites for adversaries; none if no attack asks for any."""
+        return [(epsilon, self.own_rewrites_at(epsilon)) for epsilon in self.epsilons if self.stretches]
+
+    @property
+    def own_numbers(self) -> Numbers:
+        """How many own rewrites of each text there are; of no text if no attack asks for any."""
+        numbers = [stretches[-1].numbers for stretches in self.stretches.values()]
+        return np.maximum.reduce(numbers) if numbers else np.zeros(0, dtype=np.int32)
+
+    def stretch_of(self, attack: str, row: int) -> Stretch | None:
+        """Return the stretch of a row for an attack; None if it is given no own rewrites."""
+        return next((s for s in self.stretches.get(attack, ()) if row < s.stop), None)
+
+    def split_by_stretch(self, attack: str, rows: range) -> list[range]:
+        """Return rows in parts of one stretch each, for an attack that is given own rewrites."""
+        inside = [s.stop for s in self.stretches.get(attack, ()) if rows.start < s.stop < rows.stop]
+        ends = [rows.start, *inside, rows.stop]
+        return [range(start, stop) for start, stop in pairwise(ends)]
+
     def guesses_at(self, epsilon: Nominal, attack: str) -> TableDefinition:
         """Return the table of guesses of an attack at an epsilon."""
         prepared, rewrites = self.attacks[attack], self.rewrites_at(epsilon)
@@ -90,6 +121,8 @@ class Job:
         if prepared.own_rewrites:
             determinants["practice"] = self.practice.hash
             about |= {"own_rewrites": prepared.own_rewrites, "practice": self.practice.description}
+        if attack in self.stretches:
+            about |= _describe_own(self.stretches[attack][-1])
         if self.planned.seen and not prepared.standard:
             about["seen_before"] = self.planned.seen  # said of a new table only: a stored one keeps its own
         folder = self.store.guesses_folder(self.plan_name, self.label, epsilon, attack)
@@ -97,6 +130,8 @@ class Job:
 
     def check_tables(self) -> None:
         """Refuse if a stored table was made with other settings."""
+        for _, table in self.own_tables():
+            table.check()
         for epsilon in self.epsilons:
             self.rewrites_at(epsilon).check()
             for attack in self.attacks:
@@ -109,3 +144,9 @@ class Job:
             "epsilon": epsilon.json,
             "claim": None if claim is None else asdict(claim),
         }
+
+
+def _describe_own(stretch: Stretch) -> dict[str, Any]:
+    """Return what a table says of own rewrites: how many, of how many texts, the most of one."""
+    texts, most = int((stretch.numbers > 0).sum()), int(stretch.numbers.max(initial=0))
+    return {"own_rewrites": stretch.total, "resampled": {"texts": texts, "most": most}}

@@ -1,14 +1,20 @@
-"""Cuts the work of a job into chunks: spans of rows, rewriting by text or shuffled, guessing by table."""
+"""Cuts the work of a job into chunks: spans of rows, rewriting by text or shuffled, guessing by table.
+
+Own rewrites of a text, for adversaries, are made together with its audited ones, so that a mechanism does
+its noise-free work once. Code of others gets them in chunks of their own: it may have to be told which are
+which, and what it remembers of them should not stand beside an audited draw of the same text.
+"""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Guesses, Observations, Rewrites
+from tedaudit.batches import Draws, Guesses, Observations, OwnRewrites, Rewrites
 from tedaudit.execution.chunks import GuessChunk, RewriteChunk
 from tedaudit.execution.jobs import Job
+from tedaudit.execution.own_rewrites import PURPOSE, MissingOwn
 from tedaudit.execution.preparation import PreparedAudit
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, make_draws, tie_keys
@@ -20,49 +26,105 @@ _SPAN = 1 << 18  # rows that are rewritten in the order of their texts,
 _SPAN_BYTES = 100 * 1024 * 1024  # as far as their rewrites stay in a table's memory
 
 
+_NOTHING = Wanted(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
+_NOWHERE = np.zeros(0, np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some of the missing rewriting: of how many rows, and up to which row all is there after it."""
+    """Some of the missing rewriting: of how many rows, and up to which row all is there after it.
+
+    `place` says where each draw stands in the chunk: first those that are wanted, then the own ones.
+    """
 
     wanted: Wanted
     rows: int
     ready: int
+    own: Wanted
+    own_left: int  # own rewrites that are still missing after it
+    place: npt.NDArray[np.int64]
+
+
+Rewriting = tuple[Piece, RewriteChunk]
 
 
 def cut_rewriting(
-    job: Job, tables: Mapping[Nominal, RewriteTable], audit: PreparedAudit
-) -> Iterator[tuple[Piece, RewriteChunk]]:
+    job: Job, tables: Mapping[Nominal, RewriteTable], own: MissingOwn, audit: PreparedAudit
+) -> Iterator[Rewriting]:
     """Yield the rewriting that is missing, in pieces of one block's size.
 
     Within a span rows go by text: what a mechanism does for all draws of a text, whatever their noise,
     it then does once in a span and not once in a block. Code of others may remember what it was called
-    with, so its draws are shuffled within each block: their order tells nothing of the texts.
+    with, so its draws are shuffled within each block: their order tells nothing of the texts. Own rewrites
+    of texts that have no audited draw to go with come after the first span.
     """
-    size = audit.spec.block_size
+    later = _find_sources(job, tables) if len(own) and not job.shuffled else np.zeros(0, dtype=np.int32)
     for span in spans(job, audit):
-        plan = job.plan.rows(span.start, span.stop)
-        source, replicate = plan.source, plan.replicate
-        missing = {epsilon: table.missing(source, replicate) for epsilon, table in tables.items()}
-        by_text = np.lexsort((replicate, source))
-        order = by_text[np.logical_or.reduce(list(missing.values()))[by_text]]
-        for start in range(0, max(1, len(order)), size):
-            rows = order[start : start + size]
-            by_epsilon = {epsilon: rows[lacking[rows]] for epsilon, lacking in missing.items()}
-            which = np.concatenate(list(by_epsilon.values()))
-            epsilons = np.repeat(
-                [float(epsilon) for epsilon in by_epsilon], list(map(len, by_epsilon.values()))
-            )
-            wanted = Wanted(source[which], replicate[which], epsilons)
-            if job.shuffled:
-                wanted = wanted.rows(np.argsort(_toss(job, audit, span, by_epsilon), kind="stable"))
-            else:
-                wanted = wanted.sort()
-            draws = make_draws(audit.corpus.texts, wanted, audit.spec.seed)
-            if start + size < len(order):
-                piece = Piece(wanted, len(rows), span.start)
-            else:  # the last, with the rows that lacked nothing
-                piece = Piece(wanted, len(rows) + len(span) - len(order), span.stop)
-            yield piece, RewriteChunk(job.reference, draws)
+        for wanted, rows, ready in _cut_span(job, tables, span, audit):
+            along = _NOTHING if job.shuffled else own.take(wanted.text)
+            yield _assemble(job, audit, Piece(wanted, rows, ready, along, len(own), _NOWHERE))
+        if span.start == 0:
+            for alone in own.take_others(later, audit.spec.block_size):
+                piece = Piece(_NOTHING, 0, span.stop, _shuffle(job, audit, alone), len(own), _NOWHERE)
+                yield _assemble(job, audit, piece)
+
+
+def _find_sources(job: Job, tables: Mapping[Nominal, RewriteTable]) -> npt.NDArray[np.int32]:
+    """Return the texts that audited rewrites are missing of."""
+    source, replicate = job.plan.source, job.plan.replicate
+    lacking = np.logical_or.reduce([table.missing(source, replicate) for table in tables.values()])
+    return np.unique(source[lacking])
+
+
+def _cut_span(
+    job: Job, tables: Mapping[Nominal, RewriteTable], span: range, audit: PreparedAudit
+) -> Iterator[tuple[Wanted, int, int]]:
+    """Yield the audited draws of a span: of how many rows they are, and up to which row all is there then."""
+    size, plan = audit.spec.block_size, job.plan.rows(span.start, span.stop)
+    source, replicate = plan.source, plan.replicate
+    missing = {epsilon: table.missing(source, replicate) for epsilon, table in tables.items()}
+    by_text = np.lexsort((replicate, source))
+    order = by_text[np.logical_or.reduce(list(missing.values()))[by_text]]
+    for start in range(0, max(1, len(order)), size):
+        rows = order[start : start + size]
+        by_epsilon = {epsilon: rows[lacking[rows]] for epsilon, lacking in missing.items()}
+        which = np.concatenate(list(by_epsilon.values()))
+        epsilons = np.repeat([float(epsilon) for epsilon in by_epsilon], list(map(len, by_epsilon.values())))
+        wanted = Wanted(source[which], replicate[which], epsilons)
+        if job.shuffled:
+            wanted = wanted.rows(np.argsort(_toss(job, audit, span, by_epsilon), kind="stable"))
+        else:
+            wanted = wanted.sort()
+        if start + size < len(order):
+            yield wanted, len(rows), span.start
+        else:  # the last, with the rows that lacked nothing
+            yield wanted, len(rows) + len(span) - len(order), span.stop
+
+
+def _assemble(job: Job, audit: PreparedAudit, piece: Piece) -> Rewriting:
+    """Return a piece with its chunk: audited and own draws of a text stand together."""
+    texts, seed = audit.corpus.texts, audit.spec.seed
+    draws = make_draws(texts, piece.wanted, seed)
+    is_alone = not len(piece.wanted)
+    if len(piece.own):
+        own = make_draws(texts, piece.own, seed, PURPOSE)
+        draws = own if is_alone else Draws.join([draws, own])
+    order = np.arange(len(draws))
+    if len(piece.own) and not is_alone:
+        order = np.argsort(draws.text, kind="stable")
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    must_tell = is_alone and len(piece.own) > 0 and job.is_seeded is not None
+    return replace(piece, place=place), RewriteChunk(job.reference, draws[order], own=must_tell)
+
+
+def _shuffle(job: Job, audit: PreparedAudit, own: Wanted) -> Wanted:
+    """Return own draws in an order that tells nothing of the texts, if code of others makes them."""
+    if not job.shuffled:
+        return own
+    columns = (own.text.tolist(), own.replicate.tolist(), own.epsilon.astype(str).tolist())
+    keys = [derive(audit.spec.seed, PURPOSE, "order", *row) for row in zip(*columns, strict=True)]
+    return own.rows(np.argsort(uniforms(keys, 1)[:, 0], kind="stable"))
 
 
 def _toss(
@@ -94,10 +156,20 @@ def spans(job: Job, audit: PreparedAudit) -> Iterator[range]:
         start, size = stop, min(3 * stop, largest)
 
 
+@dataclass(frozen=True, slots=True)
+class Guessing:
+    """Rows that an attack guesses at an epsilon."""
+
+    rows: range
+    epsilon: Nominal
+    attack: str
+
+
 def cut_guessing(
-    job: Job, epsilon: Nominal, attack: str, rows: range, outputs: Rewrites, audit: PreparedAudit
+    job: Job, guessing: Guessing, outputs: Rewrites, audit: PreparedAudit, own: OwnRewrites | None = None
 ) -> GuessChunk:
     """Return the guessing for the rows that the attack is given, cut down to what it may see of them."""
+    rows, epsilon, attack = guessing.rows, guessing.epsilon, guessing.attack
     prepared, plan = job.attacks[attack], job.plan.rows(rows.start, rows.stop)
     given = np.flatnonzero(~prepared.withheld(outputs.failed))
     keys = tie_keys(audit.spec.seed, job.plan_name, attack, rows)
@@ -113,6 +185,7 @@ def cut_guessing(
         job.reference if prepared.knows_mechanism else None,
         epsilon,
         job.practice.texts if prepared.own_rewrites else (),
+        own,
     )
 
 

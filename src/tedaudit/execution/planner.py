@@ -10,7 +10,7 @@ import numpy.typing as npt
 from tedaudit.abilities import WritesOnce
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.inference.encoders import Encoder, load_encoder
-from tedaudit.plans.candidates import Pool, Sampling
+from tedaudit.plans.candidates import GivenSets, Pool, Sampling
 from tedaudit.plans.plans import (
     join_plans,
     make_disjoint_plan,
@@ -19,6 +19,7 @@ from tedaudit.plans.plans import (
     name_plan,
     number_replicates,
     refuse_large_k,
+    refuse_missing,
 )
 from tedaudit.seeding import derive
 from tedaudit.spec.model import AuditSpec, PlanSpec
@@ -37,7 +38,12 @@ class PlannedTrials:
     key: str
     plan: Plan
     candidates: int
-    seen: int = 0  # rows whose guesses were looked at before
+    looks: tuple[int, ...] = ()  # numbers of rows at which guesses may have been looked at
+
+    @property
+    def seen(self) -> int:
+        """Rows whose guesses may have been looked at before."""
+        return max(self.looks, default=0)
 
 
 class Planner:
@@ -67,7 +73,7 @@ class Planner:
     def _make(
         self, name: str, spec: PlanSpec, label: str, usable: npt.NDArray[np.bool_] | None
     ) -> PlannedTrials:
-        sampling = None if spec.k == "all" else Sampling(spec.k, spec.strategy, spec.temperature, spec.top)
+        sampling = spec.sampling
         if usable is not None and sampling is None:
             raise SpecError(
                 f"'{label}' has one rewrite of each text, so candidate sets may share no text and k "
@@ -75,6 +81,11 @@ class Planner:
             )
         if usable is None and sampling is not None:
             refuse_large_k(sampling, len(self._corpus.texts))  # before an encoder is loaded
+            refuse_missing(sampling, len(self._corpus.texts))
+        if usable is not None and isinstance(sampling, GivenSets):
+            raise SpecError(
+                f"'{label}' has one rewrite of each text, so that its candidate sets cannot be `given`."
+            )
         determinants = self._determinants(name, spec, sampling, usable)
         key = key_of(determinants)
         if usable is not None and sampling is not None:
@@ -89,7 +100,7 @@ class Planner:
             "k": candidates, "estimator": spec.estimator, "looks": looks,
             "notes": self._describe(plan, spec),
         }  # fmt: skip
-        return PlannedTrials(name, key, plan, candidates, max(looks, default=0))
+        return PlannedTrials(name, key, plan, candidates, tuple(looks))
 
     def _determinants(
         self, name: str, spec: PlanSpec, sampling: Sampling | None, usable: npt.NDArray[np.bool_] | None

@@ -16,10 +16,12 @@ from tedaudit.abilities import (
     HasOwnEpsilons,
     KnowsMechanism,
     Practises,
+    Resamples,
 )
 from tedaudit.corpora._assemble import assemble
 from tedaudit.errors import CorpusError, RunDirectoryError, SpecError
 from tedaudit.execution.jobs import Job, PreparedAttack
+from tedaudit.execution.own_rewrites import share_out
 from tedaudit.execution.planner import Planner
 from tedaudit.execution.practice import choose_practice
 from tedaudit.nominal import Nominal
@@ -126,11 +128,16 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
         models += model_uses(title, mechanism, known)
         for plan_spec in spec.plans:
             planned = planner.plan(plan_spec, mechanism, title, grids[title])
+            stretches = {
+                name: share_out(planned, len(corpus.texts), attack, spec.seed)
+                for name, attack in attackers.items()
+                if name in fitting[title] and isinstance(attack, Resamples)
+            }
             jobs.append(
                 Job(store, title, references[title], known, claims, planned,
                     {name: attacks[name] for name in fitting[title]}, common, practice,
                     isinstance(mechanism, HasLatent), is_foreign(mechanism),
-                    mechanism.is_seeded if isinstance(mechanism, CallsUserCode) else None)
+                    mechanism.is_seeded if isinstance(mechanism, CallsUserCode) else None, stretches)
             )  # fmt: skip
     for job in jobs:
         job.check_tables()
@@ -158,10 +165,15 @@ def _encoder_model(spec: AuditSpec, planner: Planner) -> list[dict[str, str]]:
     return [{"used_by": SAMPLING, "part": "encoder weights", "model": spec.encoder, "checksum": weights}]
 
 
+def explain_misfit(attack: Any, mechanism: Any) -> str:
+    """Return why an attack cannot be used on a mechanism, or ""."""
+    return attack.unfit(mechanism) if isinstance(attack, KnowsMechanism | Resamples) else ""
+
+
 def _match(mechanisms: Mapping[str, Mechanism], attackers: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return which attacks can be used on each mechanism; one that fits none is refused."""
     reasons = {
-        (title, name): attack.unfit(mechanism) if isinstance(attack, KnowsMechanism) else ""
+        (title, name): explain_misfit(attack, mechanism)
         for title, mechanism in mechanisms.items()
         for name, attack in attackers.items()
     }

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.batches import Guesses, Rewrites
+from tedaudit.batches import Guesses, OwnRewrites, Rewrites
 from tedaudit.corpora._given import Given
 from tedaudit.errors import PluginError, RunDirectoryError, SpecError, join_names
 from tedaudit.estimators import find_estimator
 from tedaudit.execution.chunks import RewriteChunk
 from tedaudit.execution.jobs import Job
-from tedaudit.execution.pieces import cut_guessing, restore_withheld
+from tedaudit.execution.own_rewrites import fetch_own
+from tedaudit.execution.pieces import Guessing, cut_guessing, restore_withheld
 from tedaudit.execution.preparation import PreparedAudit, prepare
 from tedaudit.execution.work import Bench
 from tedaudit.nominal import Nominal
@@ -123,7 +124,8 @@ def _replay_row(
     wanted = Wanted(plan.source, plan.replicate, np.array([float(epsilon)]))
     draws = make_draws(texts, wanted, audit.spec.seed)
     again = bench.perform(RewriteChunk(job.reference, draws))
-    chunk = cut_guessing(job, epsilon, attack, range(row, row + 1), outputs, audit)
+    guessing = Guessing(range(row, row + 1), epsilon, attack)
+    chunk = cut_guessing(job, guessing, outputs, audit, _fetch_own(job, guessing, audit))
     guessed = bench.perform(chunk)
     assert isinstance(again, Rewrites)  # noqa: S101 - by the kind of the chunk
     assert isinstance(guessed, Guesses)  # noqa: S101
@@ -135,3 +137,13 @@ def _replay_row(
         job.plan_name, job.label, epsilon, attack, row, tuple(texts[i] for i in positions), tuple(positions),
         secret, outputs[0], again[0], tuple(guess.scores.tolist()), choice, choice == secret,
     )  # fmt: skip
+
+
+def _fetch_own(job: Job, guessing: Guessing, audit: PreparedAudit) -> OwnRewrites | None:
+    """Return the own rewrites that the attack was given for a row, as they are stored."""
+    stretch = job.stretch_of(guessing.attack, guessing.rows.start)
+    if stretch is None:
+        return None
+    definition = job.own_rewrites_at(guessing.epsilon)
+    table = RewriteTable(definition.folder, definition.check())
+    return fetch_own(table, stretch, audit.corpus.texts, job.attacks[guessing.attack].card.sees)

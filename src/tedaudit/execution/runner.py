@@ -5,7 +5,7 @@ it alone puts rows in order before it writes them.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -13,18 +13,26 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Guesses, Rewrites
+from tedaudit.batches import Guesses, OwnRewrites, Rewrites
 from tedaudit.errors import ContractError
 from tedaudit.execution.calls import describe_calls
 from tedaudit.execution.chunks import Chunk, GuessChunk
 from tedaudit.execution.engines.protocol import Engine
 from tedaudit.execution.jobs import Job
-from tedaudit.execution.pieces import Piece, cut_guessing, cut_rewriting, restore_withheld, spans
+from tedaudit.execution.own_rewrites import MissingOwn, Stretch, fetch_own
+from tedaudit.execution.pieces import (
+    Guessing,
+    Piece,
+    cut_guessing,
+    cut_rewriting,
+    restore_withheld,
+    spans,
+)
 from tedaudit.execution.preparation import PreparedAudit, prepare
 from tedaudit.execution.repeats import repeat_calls
 from tedaudit.execution.work import Result
 from tedaudit.nominal import Nominal
-from tedaudit.plans.trials import judge, tie_keys
+from tedaudit.plans.trials import Wanted, judge, tie_keys
 from tedaudit.spec.model import AuditSpec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
@@ -55,8 +63,7 @@ def executed(
             announce(calls)
         audit.write()
         engine.offer(audit.plugins)
-        total = sum(len(job.plan) * len(job.epsilons) * (1 + len(job.attacks)) for job in audit.jobs)
-        meter = _Meter(progress, total)
+        meter = _Meter(progress, sum(map(_count_work, audit.jobs)))
         for job in audit.jobs:
             work = _JobRun(job, audit, engine, meter)
             work.run()
@@ -64,6 +71,12 @@ def executed(
                 audit.note_repeats(job.label, repeat_calls(job, audit, engine, next(_TICKETS)))
         audit.note_look()
         yield audit.store
+
+
+def _count_work(job: Job) -> int:
+    """Return how many rewrites, own ones included, and guesses a job makes in all."""
+    rewrites = len(job.plan) + int(job.own_numbers.sum())
+    return len(job.epsilons) * (rewrites + len(job.plan) * len(job.attacks))
 
 
 class _Meter:
@@ -79,19 +92,10 @@ class _Meter:
 
 
 @dataclass(frozen=True, slots=True)
-class _Gap:
-    """Rows that an attack has not guessed yet."""
-
-    rows: range
-    epsilon: Nominal
-    attack: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Guessing:
+class _Flight:
     """A chunk of guessing in flight: its rows, and which of their rewrites failed."""
 
-    gap: _Gap
+    gap: Guessing
     failed: npt.NDArray[np.bool_]
 
 
@@ -102,9 +106,15 @@ class _JobRun:
         self._job, self._audit, self._engine, self._meter = job, audit, engine, meter
         self._rewrites = {e: _open_rewrites(job, e) for e in job.epsilons}
         self._guesses = {(e, name): _open_guesses(job, e, name) for e in job.epsilons for name in job.attacks}
-        self._pieces = enumerate(cut_rewriting(job, self._rewrites, audit))
-        self._gaps = self._find_gaps()
-        self._flying: dict[int, tuple[int, Piece] | _Guessing] = {}
+        self._own = {e: RewriteTable(table.folder, table.claim()) for e, table in job.own_tables()}
+        own = MissingOwn(job.own_numbers, self._own)
+        meter.advance("", int(job.own_numbers.sum()) * len(self._own) - len(own))
+        self._pieces = enumerate(cut_rewriting(job, self._rewrites, own, audit))
+        self._gaps = self._find_gaps([name for name in job.attacks if name not in job.stretches])
+        self._own_gaps = self._find_gaps(list(job.stretches))  # these wait for all own rewrites
+        self._own_left = len(own)
+        self._learning: tuple[Nominal, Stretch, OwnRewrites] | None = None  # what was last given to an attack
+        self._flying: dict[int, tuple[int, Piece] | _Flight] = {}
         self._early: dict[int, tuple[Piece, Rewrites]] = {}  # rewritten before a piece that comes first
         self._begun = self._stored = 0  # pieces that were taken up, and those that are in the tables
         self.has_rewritten = False
@@ -122,10 +132,10 @@ class _JobRun:
     def _feed(self) -> None:
         """Give the engine what it has room for: guessing if rows are ready, or else more rewriting."""
         while self._engine.has_room:
-            if self._gaps and self._gaps[0].rows.stop <= self._ready:
-                gap = self._gaps.pop(0)
+            gap = self._take_gap()
+            if gap is not None:
                 chunk, failed = self._observe(gap)
-                self._submit(_Guessing(gap, failed), chunk)
+                self._submit(_Flight(gap, failed), chunk)
                 continue
             if self._begun - self._stored >= _WINDOW:
                 return
@@ -135,18 +145,25 @@ class _JobRun:
             self._begun = number + 1
             piece, rewriting = work
             if len(rewriting):
-                self.has_rewritten = True
+                self.has_rewritten |= len(piece.wanted) > 0
                 self._submit((number, piece), rewriting)
             else:
                 self._store_rewrites(number, piece, Rewrites.of([]))
 
-    def _submit(self, work: tuple[int, Piece] | _Guessing, chunk: Chunk) -> None:
+    def _take_gap(self) -> Guessing | None:
+        """Return the next guessing for which everything is there, if there is any."""
+        for gaps, is_ready in ((self._gaps, True), (self._own_gaps, not self._own_left)):
+            if is_ready and gaps and gaps[0].rows.stop <= self._ready:
+                return gaps.pop(0)
+        return None
+
+    def _submit(self, work: tuple[int, Piece] | _Flight, chunk: Chunk) -> None:
         ticket = next(_TICKETS)
         self._flying[ticket] = work
         self._engine.submit(ticket, chunk)
 
-    def _take(self, work: tuple[int, Piece] | _Guessing, result: Result) -> None:
-        if isinstance(work, _Guessing) and isinstance(result, Guesses):
+    def _take(self, work: tuple[int, Piece] | _Flight, result: Result) -> None:
+        if isinstance(work, _Flight) and isinstance(result, Guesses):
             self._store_guesses(work, result)
         elif isinstance(work, tuple) and isinstance(result, Rewrites):
             self._store_rewrites(*work, result)
@@ -160,16 +177,23 @@ class _JobRun:
         self._early[number] = piece, rewrites
         while self._stored in self._early:
             piece, rewrites = self._early.pop(self._stored)
-            for epsilon, table in self._rewrites.items():
-                rows = np.flatnonzero(piece.wanted.epsilon == epsilon)
-                if len(rows):
-                    wanted = piece.wanted.rows(rows)
-                    table.append(wanted.text, wanted.replicate, rewrites[rows], self._audit.corpus.texts)
+            audited = len(piece.wanted)
+            self._append(self._own, piece.own, rewrites[piece.place[audited:]])
+            self._append(self._rewrites, piece.wanted, rewrites[piece.place[:audited]])
             self._stored += 1
-            self._ready = max(self._ready, piece.ready)
-            self._meter.advance(f"{self._job.label}: rewriting", piece.rows * len(self._rewrites))
+            self._ready, self._own_left = max(self._ready, piece.ready), piece.own_left
+            done = piece.rows * len(self._rewrites) + len(piece.own)
+            self._meter.advance(f"{self._job.label}: rewriting", done)
 
-    def _store_guesses(self, work: _Guessing, guesses: Guesses) -> None:
+    def _append(self, tables: Mapping[Nominal, RewriteTable], wanted: Wanted, rewrites: Rewrites) -> None:
+        """Add rewrites to the tables of their epsilons."""
+        for epsilon, table in tables.items():
+            rows = np.flatnonzero(wanted.epsilon == epsilon)
+            if len(rows):
+                made = wanted.rows(rows)
+                table.append(made.text, made.replicate, rewrites[rows], self._audit.corpus.texts)
+
+    def _store_guesses(self, work: _Flight, guesses: Guesses) -> None:
         job, gap = self._job, work.gap
         withheld = job.attacks[gap.attack].withheld(work.failed)
         whole = restore_withheld(guesses, withheld, job.candidates)
@@ -178,24 +202,37 @@ class _JobRun:
         self._guesses[gap.epsilon, gap.attack].append(gap.rows, judged)
         self._meter.advance(f"{job.label}: {gap.attack}", len(gap.rows))
 
-    def _observe(self, gap: _Gap) -> tuple[GuessChunk, npt.NDArray[np.bool_]]:
+    def _observe(self, gap: Guessing) -> tuple[GuessChunk, npt.NDArray[np.bool_]]:
         """Return the guessing for a gap, and which of its rewrites failed."""
         plan = self._job.plan.rows(gap.rows.start, gap.rows.stop)
         outputs = self._rewrites[gap.epsilon].fetch(plan.source, plan.replicate)
-        chunk = cut_guessing(self._job, gap.epsilon, gap.attack, gap.rows, outputs, self._audit)
+        chunk = cut_guessing(self._job, gap, outputs, self._audit, self._fetch_own(gap))
         return chunk, outputs.failed
 
-    def _find_gaps(self) -> list[_Gap]:
+    def _fetch_own(self, gap: Guessing) -> OwnRewrites | None:
+        """Return the own rewrites that an attack is given for a gap, if any; the last ones are kept."""
+        stretch = self._job.stretch_of(gap.attack, gap.rows.start)
+        if stretch is None:
+            return None
+        if self._learning is None or self._learning[0] != gap.epsilon or self._learning[1] is not stretch:
+            sees = self._job.attacks[gap.attack].card.sees
+            own = fetch_own(self._own[gap.epsilon], stretch, self._audit.corpus.texts, sees)
+            self._learning = gap.epsilon, stretch, own
+        return self._learning[2]
+
+    def _find_gaps(self, attacks: Sequence[str]) -> list[Guessing]:
         """Return what is left to guess: span by span, and within a span one table after the other."""
         job = self._job
         size = max(1, min(self._audit.spec.block_size, _CELLS // job.candidates))
         gaps = [
-            _Gap(rows, epsilon, attack)
-            for (epsilon, attack), table in self._guesses.items()
-            for rows in table.gaps(len(job.plan), size)
+            Guessing(part, epsilon, attack)
+            for epsilon in job.epsilons
+            for attack in attacks
+            for rows in self._guesses[epsilon, attack].gaps(len(job.plan), size)
+            for part in job.split_by_stretch(attack, rows)
         ]
         missing = sum(len(gap.rows) for gap in gaps)
-        self._meter.advance("", len(job.plan) * len(self._guesses) - missing)
+        self._meter.advance("", len(job.plan) * len(job.epsilons) * len(attacks) - missing)
         ends = [span.stop for span in spans(job, self._audit)]
         return sorted(
             gaps, key=lambda gap: (bisect_left(ends, gap.rows.stop), gap.epsilon, gap.attack, gap.rows.start)

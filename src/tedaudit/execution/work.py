@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.abilities import CallsUserCode, KnowsMechanism, Practises, Prepares
-from tedaudit.batches import Guesses, Rewrites
+from tedaudit.abilities import CallsUserCode, KnowsMechanism, Practises, Prepares, Resamples
+from tedaudit.batches import Guesses, OwnRewrites, Rewrites
 from tedaudit.errors import ContractError, SpecError, TedauditError
 from tedaudit.execution.chunks import Chunk, GuessChunk, RewriteChunk, read_chunk, write_result
 from tedaudit.paths import parse_path
@@ -41,6 +41,7 @@ class Bench:
         self._plugins: dict[str, Any] = {}
         self._prepared: dict[str, Sequence[str]] = {}
         self._practising: dict[str, Sequence[str]] = {}
+        self._learnt: dict[str, OwnRewrites] = {}
         self._met: dict[str, tuple[Any, Any]] = {}  # mechanisms, and each as attacks meet it
 
     def adopt(self, plugins: Mapping[str, Any]) -> None:
@@ -50,6 +51,7 @@ class Bench:
                 self._plugins[identity] = plugin
                 self._prepared.pop(identity, None)
                 self._practising.pop(identity, None)
+                self._learnt.pop(identity, None)
 
     def perform(self, chunk: Chunk) -> Result:
         """Return one rewrite per draw or one guess per observation, checked."""
@@ -58,7 +60,7 @@ class Bench:
     def _rewrite(self, chunk: RewriteChunk) -> Rewrites:
         name, batches = chunk.plugin.name, []
         for start in range(0, len(chunk), self._batch_size):
-            mechanism = self._plugin(chunk.plugin)
+            mechanism = self._for_adversary(chunk.plugin) if chunk.own else self._plugin(chunk.plugin)
             draws = chunk.batch(start, start + self._batch_size)
             with _blame(name):
                 rewrites = retry(partial(mechanism.rewrite, draws), name)
@@ -82,7 +84,7 @@ class Bench:
         return Guesses.join(batches)
 
     def _ready(self, attack: Any, chunk: GuessChunk) -> None:
-        """Give an attack the pool, the texts to practise on and the mechanism, as far as it uses them."""
+        """Give an attack the pool, practice texts, own rewrites and the mechanism, as far as it uses them."""
         identity, pool = chunk.plugin.identity, chunk.observations.pool
         if isinstance(attack, Prepares) and not _same(self._prepared.get(identity), pool):
             attack.prepare(pool)
@@ -90,6 +92,14 @@ class Bench:
         if isinstance(attack, Practises) and not _same(self._practising.get(identity), chunk.practice):
             attack.practise_on(chunk.practice or pool)
             self._practising[identity] = chunk.practice
+        if (
+            isinstance(attack, Resamples)
+            and chunk.own is not None
+            and self._learnt.get(identity) != chunk.own
+        ):
+            with _blame(chunk.plugin.name):
+                attack.learn(chunk.own)
+            self._learnt[identity] = chunk.own
         if isinstance(attack, KnowsMechanism) and chunk.mechanism is not None:
             with _blame(chunk.plugin.name):
                 attack.meet(self._for_adversary(chunk.mechanism), chunk.epsilon)

@@ -29,6 +29,7 @@ from tedaudit.execution.chunks import (
 )
 from tedaudit.execution.engines.protocol import Engine
 from tedaudit.execution.engines.serial import SerialEngine
+from tedaudit.execution.own_rewrites import MissingOwn
 from tedaudit.execution.pieces import cut_rewriting
 from tedaudit.execution.preparation import prepare
 from tedaudit.execution.work import CHUNK, RESULT, Result
@@ -51,7 +52,8 @@ def write_work(spec: AuditSpec, folder: Path) -> tuple[int, int]:
     for job in audit.jobs:
         definitions = {epsilon: job.rewrites_at(epsilon) for epsilon in job.epsilons}
         tables = {e: RewriteTable(table.folder, table.check()) for e, table in definitions.items()}
-        for _, chunk in cut_rewriting(job, tables, audit):
+        own = MissingOwn(job.own_numbers, {e: RewriteTable(t.folder, t.check()) for e, t in job.own_tables()})
+        for _, chunk in cut_rewriting(job, tables, own, audit):
             draws = chunk.draws[~results.has(chunk)]
             draw_names = [(job.label, *name) for name in _names(draws)]
             is_new = np.array([name not in planned for name in draw_names], dtype=np.bool_)
@@ -132,7 +134,7 @@ class _Results:
         return Rewrites.of([known[name] for name in _names(chunk.draws)])
 
     def _read(self, chunk: RewriteChunk) -> dict[DrawName, Rewrite]:
-        wanted = first_line_for(chunk.plugin)
+        wanted = first_line_for(chunk)
         if wanted not in self._known:
             known = self._known[wanted] = {}
             for file in sorted(self._folder.glob(f"*{CHUNK}")):

@@ -1,6 +1,7 @@
 """Whether settings rank mechanisms alike, and how much of it the trials can tell."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -9,8 +10,8 @@ from tedaudit.estimators.paired import rank_agreement
 from tedaudit.estimators.ranking import Ends, Measure, Orders, TauSpread, compare_orders, redraw_tau
 from tedaudit.experiments.outcome import Cell, Table
 from tedaudit.nominal import Nominal
-from tedaudit.results.family import Row
 from tedaudit.results.findings import Finding
+from tedaudit.results.row import Row
 from tedaudit.seeding import derive
 
 _ALPHA = 0.01  # of all intervals of one comparison together
@@ -89,14 +90,16 @@ def describe_rankings(rankings: Sequence[Ranking], name: str) -> list[str]:
 
 def _find_ends(finding: Finding, error: float) -> Ends:
     """Return the interval of the attack's epsilon, with this error at each end."""
-    bound = _get_row(finding).bound(error)
+    row = _get_row(finding)
+    bound = row.bound_at(row.estimator.alpha_for(error))
     return bound.lower, bound.upper
 
 
 def _measure(finding: Finding) -> Measure:
     """Return what makes eps_emp of counts as it was made of the finding's own."""
-    row, error = _get_row(finding), finding.bound.error
-    return lambda counts: row.bound(error, counts).lower
+    row = _get_row(finding)
+    alpha = row.estimator.alpha_for(finding.bound.error)
+    return lambda counts: replace(row, counts=counts).bound_at(alpha).lower
 
 
 def _get_row(finding: Finding) -> Row:

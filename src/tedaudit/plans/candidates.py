@@ -22,7 +22,7 @@ from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Floats
 
 Ints = npt.NDArray[np.int32]
-Strategy = Literal["transition", "nearest", "furthest"]
+Strategy = Literal["transition", "nearest", "furthest", "given"]
 SAMPLING = "candidate sampling"  # how lists of models name what uses the encoder of a spec
 _CELLS = 4_000_000  # similarities held at a time: 32 MB
 
@@ -40,6 +40,18 @@ class Sampling:
     def uniform(self) -> bool:
         """Whether distances play no part."""
         return self.strategy == "transition" and self.temperature == 0
+
+
+@dataclass(frozen=True, slots=True)
+class GivenSets(Sampling):
+    """Candidate sets that were named: trial t has set t, and after the last comes the first again."""
+
+    sets: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def uniform(self) -> bool:
+        """Distances play no part."""
+        return True
 
 
 class Pool:
@@ -70,6 +82,9 @@ def candidate_sets(pool: Pool | int, sampling: Sampling, trials: range, key: int
 
     If distances play no part, the pool's size is enough.
     """
+    if isinstance(sampling, GivenSets):
+        sets: Ints = np.asarray(sampling.sets, dtype=np.int32)
+        return np.asarray(sets[np.asarray(trials) % len(sets)], dtype=np.int32)
     size = pool if isinstance(pool, int) else pool.size
     first = uniforms([derive(key, "first")], len(trials), trials.start)[0]
     chosen = np.minimum((first * size).astype(np.int32), size - 1)[:, None]

@@ -52,6 +52,16 @@ def refuse_large_k(sampling: Sampling, size: int) -> None:
         )
 
 
+def refuse_missing(sampling: Sampling, size: int) -> None:
+    """Refuse sets that name a text which is not there."""
+    largest = max((max(positions) for positions in getattr(sampling, "sets", ())), default=0)
+    if largest >= size:
+        raise SpecError(
+            f"`sets` names the text at position {largest}, but the corpus has {size} distinct texts; "
+            "positions count from 0."
+        )
+
+
 def make_disjoint_plan(
     pool: Pool | int,
     sampling: Sampling,

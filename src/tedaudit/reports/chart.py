@@ -16,6 +16,8 @@ def plan_words(name: str, manifest: Mapping[str, Any]) -> str:
         how = "every text a candidate"
     elif info["lambda"] is not None:
         how = f"lambda = {float(info['lambda']):g}"
+    elif info["top"] is None:
+        how = "given sets"
     else:
         how = f"{info['strategy']} {info['top']}"
     return f"k = {info['k']:,}, {how}, {find_estimator(info['estimator']).title}"

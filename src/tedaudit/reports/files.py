@@ -1,6 +1,7 @@
 """The files written at the end of every run: summary.json, report.md, estimates.parquet, report.html."""
 
 import json
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -9,6 +10,7 @@ from tedaudit.reports.markdown import markdown_list, markdown_text
 from tedaudit.reports.models import models_section
 from tedaudit.reports.page import write_page
 from tedaudit.reports.redaction import redact_result
+from tedaudit.reports.sections import read_sections
 from tedaudit.reports.summary import describe_claims, describe_error
 from tedaudit.reports.table import claims_table, explain_table, markdown_tables, post_processing_table
 from tedaudit.reports.utility import Utility, read_utility
@@ -28,7 +30,7 @@ def write_reports(
     shown = redact_result(result, run.manifest()) if redact else result
     summary = json.dumps(shown.to_dict(), indent=2, ensure_ascii=False)
     write_atomically(run.summary, summary.encode())
-    write_atomically(run.report, markdown(shown).encode())
+    write_atomically(run.report, markdown(shown, redact=redact).encode())
     if shown.findings:
         rows = [_flatten(finding.to_dict()) for finding in shown]
         frame = pl.DataFrame(rows, infer_schema_length=None)
@@ -40,8 +42,8 @@ def write_reports(
     return shown
 
 
-def markdown(result: AuditResult) -> str:
-    """Return the report as Markdown."""
+def markdown(result: AuditResult, *, redact: bool = False) -> str:
+    """Return the report as Markdown; it holds no text of the corpus."""
     notes = markdown_list(result.notes)
     effect = post_processing_table(result)
     body = (
@@ -51,11 +53,27 @@ def markdown(result: AuditResult) -> str:
     )
     if not result.findings:
         body = "No attack has finished a block yet: there is nothing to estimate from."
-    return f"# Audit {result.name}\n\n{body}\n\n{models_section(result.models)}## Notes\n\n{notes}\n"
+    found = read_sections(result.run, redact=redact)
+    sections = "".join(section.leave_texts_out().to_markdown() for section in found)
+    return (
+        f"# Audit {result.name}\n\n{body}\n\n{models_section(result.models)}{sections}## Notes\n\n{notes}\n"
+    )
 
 
 def _flatten(row: dict[str, object]) -> dict[str, object]:
     claim = row.pop("claim")
     keys = ("epsilon", "unit", "delta", "max_units", "neighbours", "actual", "total", "total_delta")
     values = claim if isinstance(claim, dict) else dict.fromkeys(keys)
-    return {**row, **{f"claim_{key}": values[key] for key in keys}}
+    nested = {
+        f"{part}_{key}": value
+        for part, names in (
+            ("confident", ("lower", "right", "size")),
+            ("gaussian", ("mu", "epsilon", "delta")),
+        )
+        for key, value in _select(row.pop(part), names).items()
+    }
+    return {**row, **nested, **{f"claim_{key}": values[key] for key in keys}}
+
+
+def _select(figures: object, names: Sequence[str]) -> dict[str, object]:
+    return {name: figures[name] if isinstance(figures, dict) else None for name in names}

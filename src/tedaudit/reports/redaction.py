@@ -11,7 +11,7 @@ from tedaudit.plans.plans import name_plan
 from tedaudit.results.findings import AuditResult, Finding
 
 LEFT_OUT = "(left out)"
-_PLAIN_LABEL = re.compile(r"[\w.:+=@-]{1,40}")  # one word: a name, not a text
+PLAIN_LABEL = re.compile(r"[\w.:+=@-]{1,40}")  # one word: a name, not a text
 _COUNTS = re.compile(r"[\w.-]+: [\d,]+ distinct texts of .*|[\d,]+ texts of other splits .*")
 IDENTIFIER = re.compile(r"(?:[a-z]+:)?\w[\w.-]{0,79}(?:/\w[\w.-]{0,79})?")  # sound, zoo:mlm, owner/model
 _ESCAPED = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
@@ -56,7 +56,7 @@ def _redact_model(model: Mapping[str, str], names: Mapping[str, str]) -> dict[st
     known, user = {SAMPLING, *names.values()}, names.get(model["used_by"], model["used_by"])
     return {
         **model,
-        "used_by": user if user in known or _PLAIN_LABEL.fullmatch(user) else LEFT_OUT,
+        "used_by": user if user in known or PLAIN_LABEL.fullmatch(user) else LEFT_OUT,
         "model": model["model"] if IDENTIFIER.fullmatch(model["model"]) else LEFT_OUT,
     }
 
@@ -72,7 +72,7 @@ def rename_labels(kind: str, labels: Sequence[str]) -> dict[str, str]:
     """Return how each label is shown: unchanged if it is one word, otherwise as a number."""
     distinct = list(dict.fromkeys(labels))
     return {
-        label: label if _PLAIN_LABEL.fullmatch(label) else f"{kind} {number}"
+        label: label if PLAIN_LABEL.fullmatch(label) else f"{kind} {number}"
         for number, label in enumerate(distinct, 1)
     }
 
@@ -91,7 +91,7 @@ def redact_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
 def _redact_plugin(plugin: Mapping[str, Any]) -> dict[str, Any]:
     settings = {key: value if _is_harmless(value) else LEFT_OUT for key, value in plugin.items()}
     label = str(plugin.get("label", ""))
-    return {**settings, "name": plugin["name"], "label": label if _PLAIN_LABEL.fullmatch(label) else ""}
+    return {**settings, "name": plugin["name"], "label": label if PLAIN_LABEL.fullmatch(label) else ""}
 
 
 def _is_harmless(value: Any) -> bool:

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 HEADINGS = (
-    "mechanism", "epsilon", "claim", "attack", "right / trials", "attainable", "eps_emp", "interval",
-    "ceiling", "cosine", "copied", "empty", "names first", "own rewrites", "unusable", "failed",
-    "adjusted p", "verdict",
+    "mechanism", "epsilon", "claim", "attack", "right / trials", "attainable", "eps_emp", "if sure",
+    "interval", "ceiling", "if Gaussian", "cosine", "copied", "empty", "names first", "own rewrites",
+    "unusable", "failed", "adjusted p", "verdict",
 )  # fmt: skip
 RIGHT = set(HEADINGS) - {"mechanism", "claim", "attack", "interval", "verdict"}
 
@@ -30,8 +30,10 @@ def format_cells(finding: Finding) -> tuple[str, ...]:
         f"{bound.correct:,} / {bound.guesses:,}",
         _format_attainable(finding),
         f"{bound.lower:.2f}",
+        _format_sure(finding),
         f"{format_number(bound.point)} (to {format_number(bound.upper)})",
         f"{bound.ceiling:.2f}",
+        _format_gaussian(finding),
         _format_share(finding.measures.cosine),
         _format_share(finding.measures.copied),
         _format_share(finding.measures.empty),
@@ -42,6 +44,20 @@ def format_cells(finding: Finding) -> tuple[str, ...]:
         "" if finding.verdict.adjusted_p is None else f"{finding.verdict.adjusted_p:.2g}",
         finding.verdict.name,
     )
+
+
+def _format_sure(finding: Finding) -> str:
+    """Return the bound of the most certain guesses, and how many were right, if it is the larger one."""
+    sure = finding.confident
+    if sure is None or sure.lower <= finding.bound.lower:
+        return ""
+    return f"{sure.lower:.2f} ({sure.right:,} / {sure.size:,})"
+
+
+def _format_gaussian(finding: Finding) -> str:
+    """Return the epsilon under GDP if what was attacked is a latent with a delta, as Gaussian noise has."""
+    is_latent = finding.score == "latent similarity" and finding.bound.delta > 0
+    return format_number(finding.gaussian.epsilon) if is_latent and finding.gaussian is not None else ""
 
 
 def _format_share(value: float | None) -> str:
@@ -76,10 +92,22 @@ def explain_table(findings: Sequence[Finding]) -> str:
     """Return how to read the numbers, with the actual error of the bounds."""
     errors = sorted({finding.bound.error for finding in findings})
     levels = " or ".join(f"{error:g}" for error in errors)
+    sure = (
+        "If sure: the same bound from the most certain guesses alone, with half of that error; shown if it "
+        "is larger. "
+    )
+    gaussian = (
+        "If Gaussian: the epsilon that the success stands for under the assumption of Gaussian noise (GDP); "
+        "no bound otherwise, and in no verdict. "
+    )
+    remarks = (sure if any(map(_format_sure, findings)) else "") + (
+        gaussian if any(map(_format_gaussian, findings)) else ""
+    )
     return (
         "eps_emp is a lower bound on the true epsilon between two texts, wrong with probability at most "
         f"{levels} per row. The interval (point, upper end) is of this attack's success: no attack proves "
-        "privacy. The ceiling is what eps_emp would be had every guess been right. A claim is violated if an "
+        "privacy. The ceiling is what eps_emp would be had every guess been right. "
+        f"{remarks}A claim is violated if an "
         "adjusted p, which counts all tests and looks of the run, is at most the run's error."
     )
 

@@ -11,75 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tedaudit.estimators import Bound, Counts, Estimator, epsilon_from_success, success_from_epsilon
+from tedaudit.estimators import epsilon_from_success, success_from_epsilon
 from tedaudit.estimators.multiplicity import find_reach, holm, look_error
-from tedaudit.estimators.power import least_trials
+from tedaudit.results.row import Row
 from tedaudit.results.verdict import Decision, Verdict
 from tedaudit.store.looks import Look
-from tedaudit.types import Claim
 
-_MOST_DELTA = 1 - 1e-12
 _POWER = 0.8
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of the table as its test sees it."""
-
-    estimator: Estimator
-    counts: Counts
-    claim: Claim | None
-    any_time: bool = False
-    unfit: str = ""  # why its guesses cannot be judged
-    delta: float | None = None  # what bounds are printed for; the claim's if not given
-
-    @property
-    def slack(self) -> float:
-        """The delta of the printed bound."""
-        if self.delta is not None:
-            return self.delta
-        return 0.0 if self.claim is None else min(self.claim.total_delta, _MOST_DELTA)
-
-    @property
-    def target(self) -> tuple[float, float] | None:
-        """The epsilon and delta that the claim promises for a whole text, or None if it promises nothing.
-
-        No smaller delta than the claim's may be used against it.
-        """
-        if self.claim is None or math.isinf(self.claim.total):
-            return None
-        return self.claim.total, min(max(self.claim.total_delta, self.slack), _MOST_DELTA)
-
-    def bound(self, error: float, counts: Counts | None = None) -> Bound:
-        """Return the bound with a one-sided error, of these counts or of others."""
-        alpha = self.estimator.alpha_for(error)
-        return self.bound_at(alpha, counts)
-
-    def bound_at(self, alpha: float, counts: Counts | None = None) -> Bound:
-        """Return the bound at an alpha."""
-        return self.estimator.bound(counts or self.counts, alpha, self.slack, any_time=self.any_time)
-
-    def p_value(self, counts: Counts | None = None) -> float:
-        """Return the p-value of the claim, with these counts or others."""
-        epsilon, delta = self._aim()
-        return self.estimator.p_value(counts or self.counts, epsilon, delta, any_time=self.any_time)
-
-    def fresh_trials(self, error: float) -> int | None:
-        """Return the trials of a new run in which the claim would be in reach at this error."""
-        epsilon, delta = self._aim()
-        return least_trials(
-            lambda trials: self.estimator.p_value(self.counts.all_right(trials), epsilon, delta), error
-        )
-
-    def detectable(self, error: float) -> float | None:
-        """Return the success rate that is told from the claim with probability 0.8."""
-        epsilon, delta = self._aim()
-        return self.estimator.detectable(self.counts, epsilon, delta, error, any_time=self.any_time)
-
-    def _aim(self) -> tuple[float, float]:
-        if self.target is None:
-            raise ValueError("a row without a claim has no test")
-        return self.target
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +46,7 @@ class Family:
             for i in tested:
                 verdicts[i] = Verdict(Decision.NOT_TESTED, _NOT_NOTED)
             return verdicts
-        least = [self.rows[i].p_value(self.rows[i].counts.all_right()) for i in tested]
+        least = [self.rows[i].least_p() for i in tested]
         if self.look.number == 1:
             in_reach = find_reach(least, self.error)
             members = [i for i, within in zip(tested, in_reach, strict=True) if within]
@@ -141,11 +79,8 @@ class Family:
         return 1.0 if adjusted is None else min(1.0, float(adjusted) * factor)
 
     def _violated(self, row: Row, adjusted: float) -> Verdict:
-        most, p = self._most_success(row), self._scale(adjusted)
-        reason = (
-            f"{row.counts.correct:,} of {row.counts.guesses:,} guesses were right; under the claim of "
-            f"{_name(row)} a guess is right with probability {most:.4g} at most (adjusted p {p:.2g})"
-        )
+        p = self._scale(adjusted)
+        reason = f"{_describe_evidence(row)} (adjusted p {p:.2g})"
         return Verdict(Decision.VIOLATED, reason, row.p_value(), p)
 
     def _no_violation(self, row: Row, adjusted: float | None, share: float) -> Verdict:
@@ -174,15 +109,29 @@ class Family:
         )
         return Verdict(Decision.OUT_OF_REACH, reason, trials_needed=needed)
 
-    def _most_success(self, row: Row) -> float:
-        epsilon, delta = row.target or (math.inf, 0.0)
-        return success_from_epsilon(epsilon, row.counts.candidates, delta)
-
 
 _NOT_NOTED = (
     "these guesses were not complete when the run was last judged; `tedaudit report` judges them as they "
     "are, and counts that look"
 )
+
+
+def _describe_evidence(row: Row) -> str:
+    """Return which guesses refute a claim, and how often they may be right under it."""
+    epsilon, delta = row.target or (math.inf, 0.0)
+    sure = row.decisive_part()
+    if sure is None:
+        most = success_from_epsilon(epsilon, row.counts.candidates, delta)
+        return (
+            f"{row.counts.correct:,} of {row.counts.guesses:,} guesses were right; under the claim of "
+            f"{_name(row)} a guess is right with probability {most:.4g} at most"
+        )
+    most = success_from_epsilon(epsilon, row.counts.candidates)
+    outside = f", {delta:g} of all trials aside" if delta else ""
+    return (
+        f"{sure.right:,} of the {sure.size:,} most certain guesses among {row.counts.guesses:,} were right; "
+        f"under the claim of {_name(row)} each is right with probability {most:.4g} at most{outside}"
+    )
 
 
 def _refuse(row: Row) -> Verdict:
@@ -200,7 +149,7 @@ def _why_not_tested(row: Row, share: float) -> str:
     counts = row.counts
     if 2 * counts.failed > counts.guesses:
         return f"{counts.failed:,} of {counts.guesses:,} rewrites failed"
-    if row.p_value(counts.answers_right()) >= share:
+    if row.best_answers_p() >= share:
         answers = sum(counts.answers_right().right)
         return (
             f"only {answers:,} of {counts.guesses:,} guesses were usable answers: had all of them been "
@@ -235,7 +184,7 @@ def _judge_limit(row: Row, error: float, limit: float) -> Verdict:
         reason = f"these trials show at most {bound.ceiling:.4g}: {limit:g} is out of reach"
         return Verdict(Decision.OUT_OF_REACH, reason)
     counts = row.counts
-    if 2 * counts.failed > counts.guesses or row.bound(error, counts.answers_right()).lower <= limit:
+    if 2 * counts.failed > counts.guesses or row.best_answers_bound(error).lower <= limit:
         reason = f"{counts.failed:,} rewrites failed and {counts.unusable:,} answers were unusable"
         return Verdict(Decision.NOT_TESTED, f"{reason}, of {counts.guesses:,}")
     return Verdict(Decision.NO_VIOLATION, f"the bound is {bound.lower:.4g}, not above {limit:g}")

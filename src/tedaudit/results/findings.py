@@ -9,14 +9,19 @@ from typing import Any
 
 from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators import Bound, Counts
+from tedaudit.estimators.abstaining import AbstainingBound
+from tedaudit.estimators.gdp import GaussianReading, read_as_gaussian
 from tedaudit.nominal import Nominal
-from tedaudit.results.family import Family, Row, judge_gate
+from tedaudit.results.family import Family, judge_gate
 from tedaudit.results.measures import Measures
+from tedaudit.results.row import Row
 from tedaudit.results.verdict import Verdict, any_violation, strongest
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Claim
+
+_DELTA = 1e-5  # of a reading under GDP, if the bound has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,7 @@ class Finding:
     measures: Measures = field(default_factory=Measures)
     unfit: str = ""  # why nothing may be concluded from its guesses
     row: Row | None = field(default=None, repr=False)  # as its test sees it, to judge it again
+    confident: AbstainingBound | None = None  # of the most certain guesses, with half of the row's own error
 
     @property
     def leaks(self) -> bool:
@@ -53,6 +59,14 @@ class Finding:
     def saturated(self) -> bool:
         """Whether the attack and the strongest there is are both at the ceiling of these trials."""
         return self.measures.saturated(self.bound.success)
+
+    @property
+    def gaussian(self) -> GaussianReading | None:
+        """What the success says if the mechanism is Gaussian, at the claim's delta; None unless k is 2."""
+        if self.bound.candidates != 2 or self.bound.any_time or not self.one_guess_per_trial:
+            return None
+        delta = self.bound.delta or _DELTA
+        return read_as_gaussian(self.bound.correct, self.bound.trials, 2, 2 * self.bound.error, delta)
 
     @property
     def complete(self) -> bool:
@@ -84,6 +98,8 @@ class Finding:
             **asdict(self.measures),
             "strength": self.strength,
             "saturated": self.saturated,
+            "confident": None if self.confident is None else asdict(self.confident),
+            "gaussian": None if self.gaussian is None else asdict(self.gaussian),
             "joint_lower": self.joint.lower,
             "joint_ceiling": self.joint.ceiling,
             **self.verdict.to_dict(),

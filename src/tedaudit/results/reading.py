@@ -1,16 +1,18 @@
 """Reads the findings of a run from its tables alone; no model and no plug-in is loaded."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tedaudit.estimators import find_estimator
 from tedaudit.nominal import Nominal
+from tedaudit.results.certain import count_certain
 from tedaudit.results.contradictions import note_contradictions
-from tedaudit.results.family import Family, Row
+from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.measures import Measures, Shares, attack_measures, best_cosine, released_shares
-from tedaudit.results.run_notes import note_practice, note_repeats
+from tedaudit.results.row import Row
+from tedaudit.results.run_notes import note_practice, note_repeats, note_resampling
 from tedaudit.results.verdict import Verdict
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.formats import score_of
@@ -30,6 +32,7 @@ class _CountedTable:
     score: str
     plan_base: str
     measured: Mapping[str, Any]  # what the attack tells beside its counts
+    own_rewrites: int = 0
 
     @property
     def epsilon(self) -> Nominal:
@@ -52,7 +55,7 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     alpha = manifest["spec"].get("alpha", 0.01) if alpha is None else alpha
     if delta is None:
         delta = manifest["spec"].get("delta")
-    tables = [table for table in _count_tables(run, manifest, delta) if table.row.counts.trials]
+    tables = [table for table in _count_tables(run, manifest, alpha, delta) if table.row.counts.trials]
     family = Family(alpha, tuple(table.row for table in tables), find_look(run))
     shares = dict(released_shares(run)) if tables else {}
     shared: dict[tuple[str, str, Nominal], dict[str, Any]] = {}
@@ -64,13 +67,14 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     )
     notes = [*manifest["corpus"]["notes"], *_plan_notes(manifest), *manifest.get("format_notes", [])]
     notes += [*note_repeats(manifest), *note_practice(table.about for table in tables)]
+    notes += note_resampling((table.about, table.own_rewrites) for table in tables)
     notes += note_contradictions(findings)
     notes += _remarks(findings, extended=any(table.looked_before for table in tables))
     return AuditResult(manifest["name"], run, findings, tuple(notes), family, tuple(manifest["models"]))
 
 
 def _count_tables(
-    run: RunDirectory, manifest: Mapping[str, Any], delta: float | None
+    run: RunDirectory, manifest: Mapping[str, Any], alpha: float, delta: float | None
 ) -> Iterator[_CountedTable]:
     plans: dict[str, Plan | None] = {}
     for folder in run.guess_folders():
@@ -89,12 +93,22 @@ def _count_tables(
         looked_before = any(start < look < len(plan) for look in plan_info["looks"])
         claim = None if info.about["claim"] is None else Claim(**info.about["claim"])
         score = score_of(info.about, info.determinants["attack"])
+        row = Row(estimator, counts, claim, counts.trials < planned or looked_before, unfit, delta)
+        looks = [look - start for look in plan_info["looks"] if look > start]
+        fresh = plan.rows(start, len(plan))
         yield _CountedTable(
             info.about,
-            Row(estimator, counts, claim, counts.trials < planned or looked_before, unfit, delta),
+            replace(row, parts=count_certain(row, fresh, table, looks, alpha / 2)),
             planned, looked_before, score, plan_info["base"],
-            attack_measures(table, score, plan, plan_info["k"]),
+            attack_measures(table, score, plan, plan_info["k"]), _count_own(run, info.about),
         )  # fmt: skip
+
+
+def _count_own(run: RunDirectory, about: Mapping[str, Any]) -> int:
+    """Return how many rewrites were made for an attack: more than at first, if trials were added."""
+    if about.get("resampled"):
+        return run.count_own_rewrites(about["label"], Nominal.of(about["epsilon"]))
+    return int(about.get("own_rewrites", 0))
 
 
 def _find_fresh(about: Mapping[str, Any], rows: int) -> tuple[int, str]:
@@ -118,7 +132,7 @@ def _describe(table: _CountedTable, family: Family, verdict: Verdict, measures: 
     return Finding(
         *table.setting, row.claim, table.about["attack"], row.counts, table.planned,
         row.bound_at(family.alpha), row.bound(family.row_error), verdict, table.score, table.plan_base,
-        measures, row.unfit, row,
+        measures, row.unfit, row, row.abstaining(family.alpha / 2),
     )  # fmt: skip
 
 
@@ -133,7 +147,7 @@ def _measure(
         copied=released.copied if released else None,
         empty=released.empty if released else None,
         first=table.measured.get("first"),
-        own_rewrites=table.about.get("own_rewrites", 0),
+        own_rewrites=table.own_rewrites,
     )
 
 

@@ -10,10 +10,25 @@ def note_practice(tables: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield, from what tables of guesses say of themselves, on which texts attacks practised."""
     sentences = {}
     for about in tables:
+        if about.get("resampled"):
+            continue
         if about.get("own_rewrites"):
             sentences[about["attack"], _describe_practice(about.get("practice"))] = about["own_rewrites"]
     for (attack, texts), rewrites in sentences.items():
         yield f"{attack} practised on {rewrites:,} rewrites for each mechanism and epsilon, {texts}"
+
+
+def note_resampling(tables: Iterable[tuple[Mapping[str, Any], int]]) -> Iterator[str]:
+    """Yield how many rewrites of the candidates attacks were given, from tables and the real numbers."""
+    sentences = {}
+    for about, made in tables:
+        if about.get("resampled"):
+            sentences[
+                f"{about['attack']} was given rewrites of the candidates, made with keys of its own: "
+                f"at most {about['resampled']['most']:,} of each, of {about['resampled']['texts']:,} texts "
+                f"(plan {about['plan']}), {made:,} in all for {about['label']} at each epsilon"
+            ] = True
+    yield from sentences
 
 
 def _describe_practice(practice: Mapping[str, Any] | None) -> str:

@@ -10,6 +10,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    NonNegativeInt,
     field_serializer,
     field_validator,
     model_validator,
@@ -19,6 +20,7 @@ from tedaudit.errors import SpecError, join_names, quote
 from tedaudit.estimators import DEFAULT_ESTIMATOR, Estimator, estimator_names, find_estimator
 from tedaudit.inference.zoo import default_checkpoint
 from tedaudit.paths import describe_os_error, parse_path
+from tedaudit.plans.candidates import GivenSets, Sampling
 from tedaudit.registry import Kind, Reference
 from tedaudit.spec.messages import Epsilons, OneOrMany, validate
 from tedaudit.spec.yaml_text import LONGEST, load_yaml
@@ -92,9 +94,12 @@ class PlanSpec(BaseModel):
     temperature: float = Field(
         default=-1e4, alias="lambda", description="< 0 more diverse, > 0 more similar."
     )
-    strategy: Literal["transition", "nearest", "furthest"] = "transition"
+    strategy: Literal["transition", "nearest", "furthest", "given"] = "transition"
     top: int = Field(
         default=1, ge=1, le=LARGEST, description="nearest and furthest: uniform among this many."
+    )
+    sets: tuple[tuple[NonNegativeInt, ...], ...] = Field(
+        default=(), description="given: the positions of the candidates in the corpus, a set for each trial."
     )
     estimator: str = DEFAULT_ESTIMATOR
 
@@ -118,6 +123,10 @@ class PlanSpec(BaseModel):
     def _consistent(self) -> "PlanSpec":
         if math.isnan(self.temperature):
             raise ValueError("lambda is nan; it should be a number, -inf and inf included")
+        if (self.strategy == "given") != bool(self.sets):
+            raise ValueError("`strategy: given` and `sets` go together")
+        if any(len(set(positions)) != self.k or len(positions) != self.k for positions in self.sets):
+            raise ValueError(f"each of `sets` should name k = {self.k} different texts by position, from 0")
         refusal = self.chosen_estimator.refuse(None if self.k == "all" else self.k)
         if refusal:
             raise ValueError(refusal)
@@ -140,9 +149,20 @@ class PlanSpec(BaseModel):
             return f"k-all{suffix}"
         if self.strategy == "transition":
             how = f"lambda{self.temperature:g}".replace("+", "")
+        elif self.strategy == "given":
+            how = f"given{len(self.sets)}"
         else:
             how = f"{self.strategy}{self.top}"
         return f"k{self.k}-{how}{suffix}"
+
+    @property
+    def sampling(self) -> Sampling | None:
+        """How candidate sets are drawn; None if every text is a candidate."""
+        if self.k == "all":
+            return None
+        if self.strategy == "given":
+            return GivenSets(self.k, self.strategy, 0.0, sets=self.sets)
+        return Sampling(self.k, self.strategy, self.temperature, self.top)
 
     @property
     def sampling_fields(self) -> dict[str, Any]:
@@ -152,7 +172,7 @@ class PlanSpec(BaseModel):
             return fields
         if self.strategy == "transition":
             return fields | {"strategy": self.strategy, "lambda": self._finite(self.temperature)}
-        return fields | {"strategy": self.strategy, "top": self.top}
+        return fields | {"strategy": self.strategy, "top": None if self.sets else self.top}
 
 
 class AuditSpec(BaseModel):

@@ -74,6 +74,15 @@ class RunDirectory:
         """Where calibration cards lie."""
         return self.root / "cards"
 
+    @property
+    def sections(self) -> Path:
+        """Where what was found beside the findings waits for the report: a file for each section."""
+        return self.root / "sections"
+
+    def study(self, name: str, label: str, epsilon: Nominal) -> "RunDirectory":
+        """Return the run of fresh trials that a study of one mechanism and epsilon made."""
+        return RunDirectory(self.root / "studies" / name / label / epsilon.name)
+
     def figure(self, plan: str) -> Path:
         """Return where the figures of a plan lie, without the ending."""
         return self.root / "figures" / plan
@@ -193,6 +202,10 @@ class RunDirectory:
         """Return where the rewrites of a mechanism at an epsilon lie."""
         return TableFolder(self.root / "rewrites" / label / epsilon.name, self.root)
 
+    def own_rewrites_folder(self, label: str, epsilon: Nominal) -> TableFolder:
+        """Return where rewrites for adversaries lie, which no audited trial uses."""
+        return TableFolder(self.root / "own_rewrites" / label / epsilon.name, self.root)
+
     def guesses_folder(self, plan: str, label: str, epsilon: Nominal, attack: str) -> TableFolder:
         """Return where the guesses of an attack on a plan, mechanism and epsilon lie."""
         return TableFolder(self.root / "guesses" / plan / label / epsilon.name / attack, self.root)
@@ -201,6 +214,11 @@ class RunDirectory:
         """Return the stored rewrites of a mechanism at an epsilon."""
         folder = self.rewrites_folder(label, epsilon)
         return RewriteTable(folder, folder.info().key)
+
+    def count_own_rewrites(self, label: str, epsilon: Nominal) -> int:
+        """Return how many rewrites were made for adversaries at an epsilon."""
+        folder = self.own_rewrites_folder(label, epsilon)
+        return len(RewriteTable(folder, folder.info().key)) if folder.exists() else 0
 
     def guesses(self, plan: str, label: str, epsilon: Nominal, attack: str) -> GuessTable:
         """Return the stored guesses of an attack on a plan, mechanism and epsilon."""

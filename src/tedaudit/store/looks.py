@@ -5,13 +5,15 @@ the manifest. Reading a run notes nothing: whoever reads a state that is not not
 hold at every look, but no verdicts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import key_of
 from tedaudit.store.guesses import GuessTable
+
+_STUDY = "study "  # how the entry of a study begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +27,22 @@ class Look:
 def find_look(run: RunDirectory) -> Look:
     """Return which look the present state of a run is."""
     looks = earlier_looks(run)
-    if looks and looks[-1] == _describe_state(_complete_rows(run)):
-        return Look(len(looks), noted=True)
+    last = _find_last(looks)
+    if last is not None and looks[last] == _describe_state(_complete_rows(run)):
+        return Look(last + 1, noted=True)
     return Look(len(looks) + 1, noted=False)
+
+
+def note_study(manifest: Mapping[str, Any], name: str) -> tuple[dict[str, Any], Look]:
+    """Return a manifest in which a study of fresh trials is a look of its own, and that look.
+
+    A study was picked by what was seen and its results are judged by themselves, with the error of the next
+    look; one that is noted already keeps its number.
+    """
+    looks, entry = list(manifest["looks"]), _STUDY + name
+    if entry not in looks:
+        looks.append(entry)
+    return {**manifest, "looks": looks}, Look(looks.index(entry) + 1, noted=True)
 
 
 def earlier_looks(run: RunDirectory) -> list[str]:
@@ -52,10 +67,15 @@ def note_look(run: RunDirectory, manifest: Mapping[str, Any]) -> dict[str, Any]:
     for (plan, *_), count in rows.items():
         if plan in plans and count not in plans[plan]["looks"]:
             plans[plan]["looks"] = sorted([*plans[plan]["looks"], count])
-    state = _describe_state(rows)
-    if not looks or looks[-1] != state:
+    state, last = _describe_state(rows), _find_last(looks)
+    if last is None or looks[last] != state:
         looks.append(state)
     return {**manifest, "plans": plans, "looks": looks}
+
+
+def _find_last(looks: Sequence[str]) -> int | None:
+    """Return the place of the last look at the tables themselves."""
+    return next((i for i in range(len(looks) - 1, -1, -1) if not looks[i].startswith(_STUDY)), None)
 
 
 def _describe_state(rows: Mapping[tuple[str, ...], int]) -> str:

@@ -45,6 +45,9 @@ class RewriteTable:
         for path, (number,) in folder.parts(r"part-(\d{6})\.parquet"):
             self._paths[number] = path
 
+    def __len__(self) -> int:
+        return sum(len(keys) for keys, _ in self._load_index())
+
     def missing(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Return which of these have not been rewritten yet."""
         return self._find(_key(text, replicate)) < 0

@@ -116,6 +116,11 @@ class _Practice(_Part):
     texts: StrictInt
 
 
+class _Resampled(_Part):
+    texts: StrictInt
+    most: StrictInt
+
+
 class _AttackInfo(_Part):
     name: str
 
@@ -135,7 +140,7 @@ class _Claim(_Part):
     @model_validator(mode="after")
     def _is_one(self) -> "_Claim":
         try:
-            Claim(**self.model_dump())  # type: ignore[arg-type] - it refuses a unit that there is not
+            Claim(**self.model_dump())
         except (TypeError, SpecError) as error:
             raise ValueError(str(error)) from error
         return self
@@ -150,6 +155,7 @@ class _GuessAbout(_Part):
     score: str = ""
     own_rewrites: StrictInt = 0
     practice: _Practice | None = None
+    resampled: _Resampled | None = None
     seen_before: StrictInt = 0
 
 

@@ -132,6 +132,7 @@ def check_attack(
         guesses = check_consistency(ask, check, descriptions, name, "the observation's tie_key")
         _check_blind(subject, chunk, guesses)
         _check_candidates(subject, chunk, guesses)
+        _check_memory(chunk, guesses, name)
         all_guesses += guesses
     return Checked(name, len(all_guesses), sum(not guess.usable for guess in all_guesses))
 
@@ -234,6 +235,19 @@ def _check_blind(subject: Subject, chunk: WatchedGuessChunk, guesses: Sequence[G
             f"'{subject.name}' gave other scores to the same observations when other secrets lay in memory: "
             f"it looks at what no adversary can see (frames, gc). It may use {join_names(SEEN_PARTS)}, no "
             "more."
+        )
+
+
+def _check_memory(chunk: WatchedGuessChunk, guesses: Sequence[Guess], name: str) -> None:
+    """Refuse an attack that learns more from the mechanism that made the outputs than from a copy."""
+    if chunk.unused is None:
+        return
+    elsewhere = replace(chunk, mechanism=chunk.unused)
+    if differences(guesses, Subject(name).guess("a batch", elsewhere, len(chunk), secret=0)):
+        raise ContractError(
+            f"'{name}' gave other scores to the same observations when it met a copy of the mechanism that "
+            "had not made these outputs: it uses what the mechanism remembers of audited draws. It may use "
+            "rewrites of its own, made with keys of its own."
         )
 
 

@@ -16,6 +16,7 @@ from tedaudit.batches import Observations
 from tedaudit.errors import ContractError, join_names
 from tedaudit.execution.chunks import Chunk, GuessChunk, RewriteChunk
 from tedaudit.execution.work import Bench
+from tedaudit.registry import Reference
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Draw, Floats, Guess, Observation, Plan, Rewrite
 
@@ -44,6 +45,7 @@ class WatchedGuessChunk(GuessChunk):
 
     form: Form = "objects"
     read: list[str] = field(default_factory=list)
+    unused: Reference | None = None  # the mechanism before it made these outputs
 
     def batch(self, start: int, stop: int) -> Sequence[Observation]:
         """Return what the attack sees of a run of rows, watched."""

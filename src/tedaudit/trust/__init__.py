@@ -1,1 +1,1 @@
-"""Leaks with a name, and what can be seen of a mechanism without a sample."""
+"""What makes a verdict worth trusting: leaks with a name, lint, planted flaws, the tool's own test."""

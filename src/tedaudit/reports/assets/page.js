@@ -2,7 +2,7 @@
 // Fills the page and wires its controls.
 
 const SECTIONS = [["summary", "Summary"], ["calibration", "Chart"], ["utility", "Utility"], ["findings", "Findings"],
-  ["trials", "Trials"], ["cards", "Cards"], ["how", "How to read"], ["manifest", "Settings"]];
+  ["worst", "Worst cases"], ["trials", "Trials"], ["cards", "Cards"], ["how", "How to read"], ["manifest", "Settings"]];
 
 function opening() {
   document.title = `Audit ${data.name}`;
@@ -34,6 +34,14 @@ function tables() {
     const told = data.headings.map((heading, at) => at).filter((at) => mine.some((finding) => finding.cells[at] !== ""));
     byId("tables").append(table(`Plan ${plan.name}: ${plan.words}`, told.map((at) => data.headings[at]),
       mine.map((finding) => told.map((at) => finding.cells[at])), { right: data.right, marked: (at) => (mine[at].is_violation ? "violated" : "") }));
+  }
+}
+
+function worstCases() {
+  for (const { title, remarks, headings, rows } of data.sections) {
+    byId("worst").hidden = false;
+    byId("worst-tables").append(table(title, headings, rows, { right: ["epsilon", "right / trials", "eps_emp", "ceiling", "risk"] }),
+      ...remarks.map((remark) => make("p", { class: "prose quiet" }, remark)));
   }
 }
 
@@ -104,6 +112,7 @@ function manifest() {
 }
 
 charts();
+worstCases();
 opening();
 tables();
 explorer();

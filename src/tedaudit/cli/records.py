@@ -1,0 +1,116 @@
+"""The command that asks which records of a run are worst off; and the worst pairs of `run --worst`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tedaudit.cli.options import Json, Quiet, print_json
+from tedaudit.cli.trust import Yes, confirm_code
+from tedaudit.errors import SpecError
+
+if TYPE_CHECKING:
+    from tedaudit.reports.sections import Section
+    from tedaudit.results.findings import AuditResult
+    from tedaudit.spec.model import AuditSpec
+    from tedaudit.studies.worst_pairs import WorstPairs
+
+
+def records(
+    run_directory: Annotated[Path, typer.Argument()],
+    count: Annotated[int, typer.Option(help="Records for each mechanism and epsilon.")] = 20,
+    trials: Annotated[int, typer.Option("--trials", "-t", help="Fresh trials for each record.")] = 200,
+    csv: Annotated[Path | None, typer.Option(help="Also write the table to this file.")] = None,
+    redact: Annotated[bool, typer.Option("--redact", help="Leave every text out.")] = False,
+    yes: Yes = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Measure the risk of the records that a run named most surely, on fresh trials.
+
+    Mechanism and attack run again. A table of rewrites has no fresh ones: its records are ranked by evidence.
+    """
+    from tedaudit import api
+    from tedaudit.cli.console import progress_bar
+    from tedaudit.reports.sections import write_section
+    from tedaudit.spec.code_names import list_code
+    from tedaudit.spec.model import parse_spec
+    from tedaudit.studies.fresh import Study, choose_targets
+    from tedaudit.studies.records import find_records, rank_evidence
+    from tedaudit.studies.sections import describe_evidence, describe_records
+
+    result = api.load_run(run_directory)
+    if not choose_targets(result):
+        evidence = rank_evidence(result, count)
+        section, error = describe_evidence(evidence), None
+        rows = [record.to_dict(redact=redact) for record in evidence]
+    else:
+        manifest = result.run.manifest()
+        confirm_code(list_code(manifest["spec"], "mechanisms", "attacks"), run_directory, yes=yes)
+        spec = parse_spec({**manifest["spec"], "out": str(result.folder)})
+        with progress_bar(quiet=quiet) as progress:
+            study = Study(spec, f"records-{count}x{trials}-{_count_rows(result)}", progress=progress)
+            found = find_records(result, study, count, trials)
+        section, error = describe_records(found), found.error
+        rows = [record.to_dict(redact=redact) for record in found]
+    write_section(result.run, "records", section)
+    api.report(result.run.root, redact=redact)
+    if csv is not None:
+        _write_csv(csv, rows)
+    if as_json:
+        print_json({"error": error, "records": rows})
+    else:
+        _print(section.redact() if redact else section)
+
+
+def try_worst(
+    result: "AuditResult", spec: "AuditSpec", count: int, trials: int, *, quiet: bool
+) -> "WorstPairs":
+    """Try the worst pairs of a run again, and keep what came out for the report."""
+    from tedaudit import api
+    from tedaudit.cli.console import progress_bar
+    from tedaudit.reports.sections import write_section
+    from tedaudit.studies.fresh import Study
+    from tedaudit.studies.sections import describe_pairs
+    from tedaudit.studies.worst_pairs import find_worst_pairs
+
+    with progress_bar(quiet=quiet) as progress:
+        study = Study(spec, f"pairs-{count}x{trials}-{_count_rows(result)}", progress=progress)
+        worst = find_worst_pairs(result, study, count, trials)
+    write_section(result.run, "pairs", describe_pairs(worst))
+    api.report(result.run.root)
+    return worst
+
+
+def show_pairs(worst: "WorstPairs") -> None:
+    """Print the worst pairs."""
+    from tedaudit.studies.sections import describe_pairs
+
+    _print(describe_pairs(worst))
+
+
+def _count_rows(result: "AuditResult") -> int:
+    """Return the trials behind a run's findings: a longer run is another pilot."""
+    return sum(finding.bound.trials for finding in result)
+
+
+def _print(section: "Section") -> None:
+    from tedaudit.cli.console import console, escape_text
+
+    out = console()
+    out.print(section.to_rich())
+    for remark in section.remarks:
+        out.print(escape_text(remark), soft_wrap=True, style="dim")
+
+
+def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    import csv as tables
+
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = tables.DictWriter(file, list(rows[0]) if rows else [])
+            writer.writeheader()
+            writer.writerows(rows)
+    except OSError as error:
+        raise SpecError(f"'{path}' cannot be written ({error.strerror}); name another file.") from error

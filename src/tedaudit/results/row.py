@@ -1,0 +1,119 @@
+"""A row of findings as its test sees it: counts, claim and the error that its bounds have."""
+
+import math
+from dataclasses import dataclass, replace
+
+from tedaudit.estimators import Bound, Counts, Estimator
+from tedaudit.estimators.abstaining import AbstainingBound, Part, Parts
+from tedaudit.estimators.power import least_trials
+from tedaudit.types import Claim
+
+_MOST_DELTA = 1 - 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the table as its test sees it."""
+
+    estimator: Estimator
+    counts: Counts
+    claim: Claim | None
+    any_time: bool = False
+    unfit: str = ""  # why its guesses cannot be judged
+    delta: float | None = None  # what bounds are printed for; the claim's if not given
+    parts: Parts | None = None  # the most certain guesses, which have half of the row's error
+
+    @property
+    def slack(self) -> float:
+        """The delta of the printed bound."""
+        if self.delta is not None:
+            return self.delta
+        return 0.0 if self.claim is None else min(self.claim.total_delta, _MOST_DELTA)
+
+    @property
+    def target(self) -> tuple[float, float] | None:
+        """The epsilon and delta that the claim promises for a whole text, or None if it promises nothing.
+
+        No smaller delta than the claim's may be used against it.
+        """
+        if self.claim is None or math.isinf(self.claim.total):
+            return None
+        return self.claim.total, min(max(self.claim.total_delta, self.slack), _MOST_DELTA)
+
+    def bound(self, error: float) -> Bound:
+        """Return the bound with a one-sided error: the largest of all trials and of the most certain ones.
+
+        Its other figures are of all trials, at the share of the error that they have.
+        """
+        bound = self.bound_at(self.estimator.alpha_for(error / self._shares))
+        sure = self.abstaining(error)
+        return bound if sure is None or sure.lower <= bound.lower else replace(bound, lower=sure.lower)
+
+    def bound_at(self, alpha: float) -> Bound:
+        """Return the bound of all trials at an alpha."""
+        return self.estimator.bound(self.counts, alpha, self.slack, any_time=self.any_time)
+
+    def abstaining(self, error: float) -> AbstainingBound | None:
+        """Return the bound of the most certain guesses if the row has this error, of which they have half."""
+        return None if self.parts is None else self.parts.bound(error / 2, self.slack)
+
+    def p_value(self) -> float:
+        """Return the p-value of the claim."""
+        return self._combine(self.counts, self.parts)
+
+    def least_p(self) -> float:
+        """Return the p-value of the claim had every guess been right."""
+        return self._combine(self.counts.all_right(), self.parts and self.parts.all_right())
+
+    def best_answers_p(self) -> float:
+        """Return the p-value of the claim had every usable answer been right."""
+        return self._combine(*self._answers_right())
+
+    def best_answers_bound(self, error: float) -> Bound:
+        """Return the bound with a one-sided error had every usable answer been right."""
+        counts, parts = self._answers_right()
+        return replace(self, counts=counts, parts=parts).bound(error)
+
+    def fresh_trials(self, error: float) -> int | None:
+        """Return the trials of a new run in which the claim would be in reach at this error."""
+        epsilon, delta = self._aim()
+        return least_trials(
+            lambda trials: self.estimator.p_value(self.counts.all_right(trials), epsilon, delta),
+            error / self._shares,
+        )
+
+    def detectable(self, error: float) -> float | None:
+        """Return the success rate that all trials together tell from the claim with probability 0.8."""
+        epsilon, delta = self._aim()
+        share = error / self._shares
+        return self.estimator.detectable(self.counts, epsilon, delta, share, any_time=self.any_time)
+
+    def decisive_part(self) -> Part | None:
+        """Return the most certain guesses if they speak more clearly against the claim than all trials do."""
+        epsilon, delta = self._aim()
+        whole = self.estimator.p_value(self.counts, epsilon, delta, any_time=self.any_time)
+        if self.parts is None or self.parts.p_value(epsilon, delta) >= whole:
+            return None
+        return self.parts.strongest(epsilon, delta)
+
+    @property
+    def _shares(self) -> int:
+        """The parts of the error: one for all trials, and one for the most certain ones if there are any."""
+        return 1 if self.parts is None else 2
+
+    def _answers_right(self) -> tuple[Counts, Parts | None]:
+        counts = self.counts.answers_right()
+        return counts, self.parts and self.parts.answers_right(counts.correct)
+
+    def _combine(self, counts: Counts, parts: Parts | None) -> float:
+        """Return the p-value of all trials and of the most certain ones together: twice the smaller one."""
+        epsilon, delta = self._aim()
+        whole = self.estimator.p_value(counts, epsilon, delta, any_time=self.any_time)
+        if parts is None:
+            return whole
+        return min(1.0, 2 * min(whole, parts.p_value(epsilon, delta)))
+
+    def _aim(self) -> tuple[float, float]:
+        if self.target is None:
+            raise ValueError("a row without a claim has no test")
+        return self.target

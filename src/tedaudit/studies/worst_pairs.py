@@ -1,0 +1,141 @@
+"""Worst pairs: the pairs of texts that a run told apart most surely, judged on fresh trials.
+
+A claim is for any two texts, and a success rate is an average over pairs. So the pairs with the most evidence
+are picked, for each mechanism and epsilon under its strongest attack, and each is tried again by itself. All
+picked pairs share the error of one look.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tedaudit.errors import SpecError
+from tedaudit.estimators import Bound, Counts, find_estimator
+from tedaudit.estimators.reduced import ESTIMATOR
+from tedaudit.nominal import Nominal
+from tedaudit.results.family import Family
+from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.row import Row
+from tedaudit.results.verdict import Verdict, any_violation
+from tedaudit.studies.fresh import FreshTrials, Study, choose_targets, read_pilot
+
+DEFAULT_TRIALS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class WorstPair:
+    """Two texts, and how often the attack told on fresh trials which of them had been rewritten."""
+
+    label: str
+    epsilon: Nominal
+    attack: str
+    positions: tuple[int, int]
+    texts: tuple[str, str]
+    bound: Bound  # with the error that all picked pairs share
+    verdict: Verdict
+
+    def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
+        """Return the pair safe for JSON; `redact` leaves the texts out."""
+        return {
+            "mechanism": self.label, "epsilon": self.epsilon.json, "attack": self.attack,
+            "positions": list(self.positions), "texts": None if redact else list(self.texts),
+            **self.bound.to_dict(), **self.verdict.to_dict(),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class WorstPairs:
+    """All pairs that were tried again, the largest bound first, and why some mechanisms have none."""
+
+    pairs: tuple[WorstPair, ...]
+    error: float
+    left_out: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[WorstPair]:
+        return iter(self.pairs)
+
+    @property
+    def violated(self) -> bool:
+        """Whether a pair refutes its claim, at the error that all of them share."""
+        return any_violation(pair.verdict for pair in self.pairs)
+
+    def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
+        """Return the pairs safe for JSON."""
+        return {
+            "error": self.error, "left_out": list(self.left_out),
+            "pairs": [pair.to_dict(redact=redact) for pair in self.pairs],
+        }  # fmt: skip
+
+
+def find_worst_pairs(
+    result: AuditResult, study: Study, count: int = 10, trials: int = DEFAULT_TRIALS
+) -> WorstPairs:
+    """Pick the pairs with the most evidence in a run, and judge each on fresh trials."""
+    if count < 1 or trials < 1:
+        raise SpecError(f"{count} pairs with {trials} trials each were asked for; both must be 1 or more.")
+    targets = choose_targets(result)
+    picked = [(finding, pick_pairs(result, finding, count)) for finding in targets]
+    rows: list[Row] = []
+    cells: list[tuple[Finding, tuple[int, int]]] = []
+    for finding, pairs in picked:
+        fresh = study.run(finding, pairs, trials * len(pairs))
+        for number, pair in enumerate(pairs):
+            rows.append(
+                Row(ESTIMATOR, _count(fresh, number, len(pairs)), finding.claim, delta=_delta(finding))
+            )
+            cells.append((finding, pair))
+    family = Family(result.alpha, tuple(rows), study.note(result.run))
+    texts = result.run.corpus().texts
+    found = [
+        WorstPair(
+            finding.label, finding.epsilon, finding.attack, pair, (texts[pair[0]], texts[pair[1]]),
+            row.bound(family.row_error), verdict,
+        )
+        for (finding, pair), row, verdict in zip(cells, rows, family.judge(), strict=True)
+    ]  # fmt: skip
+    found.sort(key=lambda pair: (-pair.bound.lower, -pair.bound.success))
+    return WorstPairs(tuple(found), family.error, _explain_left_out(result, targets))
+
+
+def pick_pairs(result: AuditResult, finding: Finding, count: int) -> list[tuple[int, int]]:
+    """Return the pairs of texts with the most evidence under a finding's attack, each once."""
+    pilot = read_pilot(result, finding)
+    picked: dict[tuple[int, int], None] = {}
+    for row in np.argsort(-pilot.evidence, kind="stable").tolist():
+        low, high = sorted((int(pilot.source[row]), int(pilot.other[row])))
+        picked.setdefault((low, high))
+        if len(picked) == count:
+            break
+    return list(picked)
+
+
+def _count(fresh: FreshTrials, number: int, pairs: int) -> Counts:
+    rows = slice(number, None, pairs)
+    right = fresh.choice[rows] == fresh.plan.secret[rows]
+    usable, failed = fresh.usable[rows], fresh.failed[rows]
+    return Counts(
+        len(right),
+        (int(right.sum()),),
+        2,
+        int((~usable & ~failed).sum()),
+        int(failed.sum()),
+        (int(usable.sum()),),
+    )
+
+
+def _delta(finding: Finding) -> float | None:
+    return None if finding.row is None else finding.row.delta
+
+
+def _explain_left_out(result: AuditResult, targets: Sequence[Finding]) -> tuple[str, ...]:
+    """Return which mechanisms have no fresh trials."""
+    known = {finding.label for finding in targets}
+    labels = dict.fromkeys(finding.label for finding in result if finding.label not in known)
+    plans = result.run.manifest()["plans"].values()
+    if not labels or all(find_estimator(plan["estimator"]).rows_per_trial == 1 for plan in plans):
+        reason = "it has one rewrite of each text, and fresh trials need new ones"
+    else:
+        reason = "it has no plan with one rewrite per trial that could be tried again"
+    return tuple(f"{label}: {reason}" for label in labels)

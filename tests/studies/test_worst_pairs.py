@@ -1,0 +1,119 @@
+"""The worst pairs of a run, tried again on fresh trials."""
+
+import math
+
+import pytest
+
+from helpers import Promising, make_spec, sentences
+from tedaudit.api import load_run, run
+from tedaudit.errors import SpecError
+from tedaudit.estimators import reduced_form
+from tedaudit.execution.engines.serial import SerialEngine
+from tedaudit.nominal import Nominal
+from tedaudit.store.directory import RunDirectory
+from tedaudit.studies.fresh import Study
+from tedaudit.studies.worst_pairs import find_worst_pairs, pick_pairs
+
+TEXTS = sentences(40)
+
+
+def leak_one(text, seed):
+    """Give the first text away, and nothing else."""
+    return text if text == TEXTS[0] else f"nothing {seed % 7}"
+
+
+def constant(text):
+    return "nothing"
+
+
+def audited_function(root, function, trials=400, **changes):
+    spec = make_spec(
+        root, mechanisms=[function], epsilons=[0.2], attacks=["lexical"], trials=trials, **changes
+    )
+    return spec, run(spec)
+
+
+class Counting(SerialEngine):
+    """Counts the rewrites that it makes."""
+
+    def __init__(self):
+        super().__init__(4096)
+        self.made = 0
+
+    def submit(self, ticket, chunk):
+        self.made += len(chunk) if hasattr(chunk, "draws") else 0
+        super().submit(ticket, chunk)
+
+
+def test_a_leak_of_one_text_is_found_in_its_pairs_on_fresh_trials(tmp_path):
+    spec, result = audited_function(tmp_path, leak_one)
+    worst = find_worst_pairs(result, Study(spec, "pairs"), 3, 300)
+    assert worst.violated
+    for pair in worst:
+        assert TEXTS[0] in pair.texts
+        assert pair.bound.trials == 300
+        assert pair.bound.lower > 0.2
+        assert pair.verdict.is_violation
+    error = result.alpha / 2 / 6  # the second look
+    assert worst.error == pytest.approx(error)
+    first = worst.pairs[0].bound
+    assert first.lower == pytest.approx(reduced_form(first.correct, 300, 2, 2 * error / 3).lower)
+
+
+def test_pairs_of_a_mechanism_that_leaks_nothing_are_judged_afresh_and_show_nothing(tmp_path):
+    spec, result = audited_function(tmp_path, constant)
+    picked = pick_pairs(result, result.findings[0], 5)
+    assert len(set(picked)) == 5
+    worst = find_worst_pairs(result, Study(spec, "pairs"), 5, 100)
+    assert not worst.violated
+    assert max(pair.bound.lower for pair in worst) == 0.0
+
+
+def test_fresh_trials_share_no_noise_with_those_that_picked_them(tmp_path):
+    keys = []
+
+    def remember(text, draw_key):
+        keys.append(draw_key)
+        return text
+
+    spec, result = audited_function(tmp_path, remember, trials=60)
+    before = set(keys)
+    keys.clear()
+    find_worst_pairs(result, Study(spec, "pairs"), 2, 50)
+    assert keys
+    assert before.isdisjoint(keys)
+
+
+def test_a_study_is_a_look_and_one_that_is_finished_makes_nothing_again(tmp_path):
+    spec, result = audited_function(tmp_path, leak_one, trials=100)
+    engine = Counting()
+    first = find_worst_pairs(result, Study(spec, "pairs", engine), 2, 60)
+    made = engine.made
+    assert made == 120 + 8  # and the calls that are repeated
+    again = find_worst_pairs(load_run(tmp_path), Study(spec, "pairs", engine), 2, 60)
+    assert (again, engine.made) == (first, made)
+    assert load_run(tmp_path).family.look.number == 1  # of the tables themselves
+    longer = run(make_spec(tmp_path, mechanisms=[leak_one], epsilons=[0.2], attacks=["lexical"], trials=200))
+    assert longer.family.look.number == 3
+    stored = RunDirectory(tmp_path).study("pairs", "leak_one", Nominal(0.2))
+    assert stored.exists()
+
+
+def test_a_table_of_rewrites_has_no_fresh_trials(tmp_path):
+    table = tmp_path / "pairs.csv"
+    table.write_text("original,rewrite\n" + "\n".join(f"text {i},word {i}" for i in range(40)))
+    spec = make_spec(
+        tmp_path / "run", mechanisms=[{"name": "recorded", "path": str(table)}, Promising()], corpus=None,
+        attacks=["lexical"], trials=10,
+    )  # fmt: skip
+    recorded = spec.model_copy(update={"mechanisms": spec.mechanisms[:1], "epsilons": []})
+    worst = find_worst_pairs(run(recorded), Study(recorded, "pairs"), 2, 10)
+    assert worst.pairs == ()
+    assert "one rewrite of each text" in worst.left_out[0]
+    assert math.isfinite(worst.error)
+
+
+def test_nonsense_is_refused(tmp_path):
+    spec, result = audited_function(tmp_path, constant, trials=30)
+    with pytest.raises(SpecError, match="must be 1 or more"):
+        find_worst_pairs(result, Study(spec, "pairs"), 0)
