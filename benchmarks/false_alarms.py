@@ -21,7 +21,7 @@ import numpy as np
 import tedaudit
 from tedaudit.corpora._given import Given
 
-ATTACKS = ("lexical", "embedding", "trained", "ensemble")  # all that fit a function and need no judge
+ATTACKS = ("lexical", "resample", "embedding", "trained", "ensemble")  # all that fit and need no judge
 LOOKS = (150, 300)
 ERROR = 0.005
 WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight")

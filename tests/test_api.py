@@ -68,7 +68,7 @@ def left(folder):
 
 
 def test_a_plain_function_and_a_list_of_strings_are_enough(elsewhere):
-    result = audit(str.upper, TEXTS, epsilon=1.0, trials=200)
+    result = audit(str.upper, TEXTS, epsilon=1.0, trials=200, attack="lexical")
     (finding,) = result
     assert result.violated
     assert (finding.label, finding.claim, finding.attack) == ("upper", Claim(1.0, "document"), "lexical")
@@ -78,13 +78,13 @@ def test_a_plain_function_and_a_list_of_strings_are_enough(elsewhere):
 
 
 def test_a_result_can_be_asserted_in_a_test():
-    result = audit(lambda text: "always the same", TEXTS, epsilon=0.5, trials=200)
+    result = audit(lambda text: "always the same", TEXTS, epsilon=0.5, trials=200, attack="lexical")
     assert not result.violated
     assert result.eps_emp < 0.5
 
 
 def test_a_function_without_epsilon_is_audited_without_a_claim():
-    (finding,) = audit(lambda text: text, TEXTS, trials=50)
+    (finding,) = audit(lambda text: text, TEXTS, trials=50, attack="lexical")
     assert finding.claim is None
     assert finding.verdict.name == "no claim"
     assert finding.epsilon is NO_EPSILON
@@ -97,7 +97,7 @@ def test_a_function_of_lists_gets_lists():
         sizes.append((len(texts), epsilon))
         return [text[: int(epsilon)] for text in texts]
 
-    result = audit(rewrite, TEXTS, epsilon=[1, 30], trials=150, batch_size=100)
+    result = audit(rewrite, TEXTS, epsilon=[1, 30], trials=150, batch_size=100, attack="lexical")
     assert [finding.epsilon for finding in result] == [1, 30]
     assert {epsilon for _, epsilon in sizes} == {1, 30}
     assert max(size for size, _ in sizes) > 1
@@ -106,7 +106,7 @@ def test_a_function_of_lists_gets_lists():
 
 
 def test_a_plugin_object_is_used_as_it_is():
-    result = audit(WordRR(slots=2), TEXTS, epsilon=[0.5, 20], trials=300)
+    result = audit(WordRR(slots=2), TEXTS, epsilon=[0.5, 20], trials=300, attack="lexical")
     assert [str(finding.claim) for finding in result] == ["0.5 per word x 2 = 1", "20 per word x 2 = 40"]
     assert not result.violated
     low, high = (finding.bound.correct for finding in result)
@@ -114,8 +114,8 @@ def test_a_plugin_object_is_used_as_it_is():
 
 
 def test_a_mapping_names_a_mechanism_with_its_fields():
-    by_name = audit({"name": "word-rr", "slots": 2}, TEXTS, epsilon=20, trials=60)
-    by_object = audit(WordRR(slots=2), TEXTS, epsilon=20, trials=60)
+    by_name = audit({"name": "word-rr", "slots": 2}, TEXTS, epsilon=20, trials=60, attack="lexical")
+    by_object = audit(WordRR(slots=2), TEXTS, epsilon=20, trials=60, attack="lexical")
     assert by_name.to_dict() == by_object.to_dict()
 
 
@@ -124,6 +124,16 @@ def test_several_attacks_and_epsilons_give_a_finding_each():
     assert [(f.epsilon, f.attack) for f in result] == [
         (e, attack) for e in (1, 2, 3) for attack in ("lexical", "shrug")
     ]
+
+
+def test_an_audit_that_names_no_attack_runs_those_of_the_default_that_fit(tmp_path):
+    found = {finding.attack: finding.measures.own_rewrites for finding in audit(str.upper, TEXTS, trials=60)}
+    assert (set(found), found["lexical"], found["trained"]) == ({"lexical", "resample", "trained"}, 0, 500)
+    assert 30 <= found["resample"] <= 60
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(["original,rewrite", *(f"{text},{text.upper()}" for text in TEXTS)]))
+    recorded = {"name": "recorded", "path": str(table)}
+    assert [finding.attack for finding in audit(recorded, trials=10)] == ["lexical"]
 
 
 @pytest.mark.parametrize("attack", ["lexical", ["lexical"], Lexical(), [Lexical()], {"name": "lexical"}])
@@ -144,7 +154,7 @@ def test_an_attack_is_a_name_an_object_or_a_list_of_them(attack):
     ],
 )
 def test_options_of_the_plan_can_be_given_directly(options, plan, candidates):
-    (finding,) = audit("identity", TEXTS, trials=30, **options)
+    (finding,) = audit("identity", TEXTS, trials=30, attack="lexical", **options)
     assert (finding.plan, finding.bound.candidates) == (plan, candidates)
     assert finding.bound.method == ("baseline" if "baseline" in plan else "reduced form")
     assert finding.bound.correct == finding.bound.guesses
@@ -157,12 +167,12 @@ def test_out_keeps_the_run_and_a_second_call_resumes_it(elsewhere):
         calls[text] += 1
         return text
 
-    first = audit(rewrite, TEXTS, trials=50, out="kept")
+    first = audit(rewrite, TEXTS, trials=50, out="kept", attack="lexical")
     assert (elsewhere / "here" / "kept" / "report.md").is_file()
     assert calls.total() == 50 + 8  # eight calls are made twice, to be compared
-    assert audit(rewrite, TEXTS, trials=50, out="kept").to_dict() == first.to_dict()
+    assert audit(rewrite, TEXTS, trials=50, out="kept", attack="lexical").to_dict() == first.to_dict()
     assert calls.total() == 50 + 8
-    longer = audit(rewrite, TEXTS, trials=80, out="kept")
+    longer = audit(rewrite, TEXTS, trials=80, out="kept", attack="lexical")
     assert calls.total() == 80 + 8 + 8
     assert longer.findings[0].bound.trials == 80
     assert longer.folder == Path("kept")
@@ -193,7 +203,7 @@ def test_without_out_the_run_directory_lives_as_long_as_the_result(elsewhere):
 def test_a_result_that_is_not_kept_goes_without_a_warning(elsewhere):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        assert audit("identity", TEXTS, trials=10).findings
+        assert audit("identity", TEXTS, trials=10, attack="lexical").findings
         gc.collect()
     assert left(elsewhere) == []
     assert [str(one.message) for one in told] == []
@@ -210,7 +220,7 @@ def test_without_out_nothing_stays_on_disk_after_a_failure(elsewhere):
             return [Rewrite("x")] * (len(draws) - 1)
 
     with pytest.raises(tedaudit.TedauditError) as caught:
-        audit(Short(), TEXTS, epsilon=1, trials=10)
+        audit(Short(), TEXTS, epsilon=1, trials=10, attack="lexical")
     assert "returned" in str(caught.value)
     assert left(elsewhere) == []  # although the error is still there
 
@@ -219,7 +229,7 @@ def test_without_out_nothing_stays_on_disk_after_a_failure(elsewhere):
 
 
 def test_a_saved_result_is_a_run_with_the_same_findings(elsewhere):
-    result = audit(WordRR(slots=2), TEXTS, epsilon=[1, 20], trials=60)
+    result = audit(WordRR(slots=2), TEXTS, epsilon=[1, 20], trials=60, attack="lexical")
     kept = result.save("kept")
     assert kept == Path("kept")
     told = result.to_dict()
@@ -233,7 +243,7 @@ def test_a_saved_result_is_a_run_with_the_same_findings(elsewhere):
 
 
 def test_a_saved_result_is_closed_to_others_before_a_text_is_in_it(monkeypatch):
-    result = audit("identity", TEXTS, trials=20)
+    result = audit("identity", TEXTS, trials=20, attack="lexical")
     modes = []
     copy = shutil.copytree
 
@@ -248,22 +258,22 @@ def test_a_saved_result_is_closed_to_others_before_a_text_is_in_it(monkeypatch):
 
 
 def test_a_saved_result_can_be_extended_as_any_run():
-    result = audit(WordRR(slots=2), TEXTS, epsilon=20, trials=60)
+    result = audit(WordRR(slots=2), TEXTS, epsilon=20, trials=60, attack="lexical")
     result.save(Path("deep") / "kept")
-    longer = audit(WordRR(slots=2), TEXTS, epsilon=20, trials=90, out="deep/kept")
+    longer = audit(WordRR(slots=2), TEXTS, epsilon=20, trials=90, out="deep/kept", attack="lexical")
     assert [finding.bound.trials for finding in longer] == [90]
 
 
 @pytest.mark.parametrize("kind", ["folder", "file", "run"])
 def test_a_result_is_not_saved_over_anything(elsewhere, kind):
-    result = audit("identity", TEXTS, trials=20)
+    result = audit("identity", TEXTS, trials=20, attack="lexical")
     there = elsewhere / "here" / "there"
     if kind == "file":
         there.write_text("mine")
     elif kind == "folder":
         there.mkdir()
     else:
-        audit("constant", TEXTS, trials=20, out=str(there))
+        audit("constant", TEXTS, trials=20, out=str(there), attack="lexical")
     before = snapshot(there.parent)
     with pytest.raises(RunDirectoryError, match="there' exists already; name a new folder"):
         result.save(there)
@@ -282,9 +292,9 @@ def test_an_audit_is_done_by_the_engine_that_is_given():
             super().submit(ticket, chunk)
 
     engine = Counting()
-    result = audit("word-rr", TEXTS, epsilon=8, trials=40, engine=engine)
+    result = audit("word-rr", TEXTS, epsilon=8, trials=40, engine=engine, attack="lexical")
     assert engine.chunks == 2
-    assert result.to_dict() == audit("word-rr", TEXTS, epsilon=8, trials=40).to_dict()
+    assert result.to_dict() == audit("word-rr", TEXTS, epsilon=8, trials=40, attack="lexical").to_dict()
 
 
 def test_run_takes_a_mapping_or_a_spec_and_writes_the_page_unless_told_not_to():
@@ -298,7 +308,7 @@ def test_run_takes_a_mapping_or_a_spec_and_writes_the_page_unless_told_not_to():
 
 
 def test_a_run_is_loaded_with_the_alpha_and_delta_asked_for():
-    result = audit("word-rr", TEXTS, epsilon=20, trials=60, out="kept")
+    result = audit("word-rr", TEXTS, epsilon=20, trials=60, out="kept", attack="lexical")
     assert load_run("kept").to_dict() == load_run(Path("kept")).to_dict() == result.to_dict()
     [strict], [slack] = load_run("kept", alpha=1e-4), load_run("kept", delta=0.2)
     assert strict.bound.error == 5e-5
@@ -309,7 +319,7 @@ def test_a_run_is_loaded_with_the_alpha_and_delta_asked_for():
 
 
 def test_reports_are_written_again_with_figures_or_without_texts_if_asked_for(elsewhere):
-    result = audit("identity", TEXTS, trials=20, out="kept")
+    result = audit("identity", TEXTS, trials=20, out="kept", attack="lexical")
     page = Path("kept") / "report.html"
     for path in ("report.html", "report.md", "summary.json"):
         (Path("kept") / path).unlink()
@@ -324,8 +334,8 @@ def test_reports_are_written_again_with_figures_or_without_texts_if_asked_for(el
 
 
 def test_runs_and_results_are_compared_with_each_other():
-    audit("identity", TEXTS, trials=60, name="first", out="first")
-    second = audit("constant", TEXTS, trials=60, name="second")
+    audit("identity", TEXTS, trials=60, name="first", out="first", attack="lexical")
+    second = audit("constant", TEXTS, trials=60, name="second", attack="lexical")
     [row] = compare("first", second, by="mechanism").comparisons
     assert (row.first.finding.label, row.second.finding.label) == ("identity", "constant")
     assert row.eps_emp.value < 0
@@ -358,21 +368,24 @@ def test_counts_alone_give_a_bound():
 
 
 def test_other_settings_of_a_spec_can_be_given():
-    result = audit("identity", TEXTS, trials=40, alpha=0.2, delta=0.1, name="mine")
+    result = audit("identity", TEXTS, trials=40, alpha=0.2, delta=0.1, name="mine", attack="lexical")
     assert (result.name, result.alpha) == ("mine", 0.2)
     assert (result.findings[0].bound.error, result.findings[0].bound.delta) == (0.1, 0.1)
 
 
 def test_the_seed_decides_the_result():
     def counts(seed):
-        return [f.bound.correct for f in audit("word-rr", TEXTS, epsilon=[1, 6, 8], trials=90, seed=seed)]
+        return [
+            f.bound.correct
+            for f in audit("word-rr", TEXTS, epsilon=[1, 6, 8], trials=90, seed=seed, attack="lexical")
+        ]
 
     assert counts(3) == counts(3) != counts(4)
 
 
 def test_progress_is_reported_to_a_function():
     seen = []
-    audit("identity", TEXTS, trials=40, progress=lambda *what: seen.append(what))
+    audit("identity", TEXTS, trials=40, progress=lambda *what: seen.append(what), attack="lexical")
     assert seen[-1][1:] == (80, 80)
     assert {what for what, _, _ in seen} >= {"identity: rewriting", "identity: lexical"}
 
@@ -389,7 +402,7 @@ def test_progress_is_reported_to_a_function():
     ],
 )
 def test_a_corpus_is_a_name_a_corpus_or_any_texts(corpus, size):
-    (finding,) = audit("identity", corpus, trials=20, k="all")
+    (finding,) = audit("identity", corpus, trials=20, k="all", attack="lexical")
     assert finding.bound.candidates == size
 
 
@@ -409,7 +422,7 @@ def test_a_corpus_is_a_name_a_corpus_or_any_texts(corpus, size):
 )
 def test_what_is_no_corpus_is_refused_with_what_is_one(corpus, said):
     with pytest.raises(CorpusError) as caught:
-        audit("identity", corpus)
+        audit("identity", corpus, attack="lexical")
     assert said in str(caught.value)
 
 
@@ -434,7 +447,7 @@ def test_a_setting_that_is_wrong_or_said_twice_is_refused(settings, said, elsewh
 
 
 def test_numbers_may_come_from_numpy():
-    result = audit("word-rr", TEXTS, epsilon=np.array([1.0, 2.0]), trials=np.int64(20))
+    result = audit("word-rr", TEXTS, epsilon=np.array([1.0, 2.0]), trials=np.int64(20), attack="lexical")
     assert [finding.epsilon for finding in result] == [1, 2]
 
 

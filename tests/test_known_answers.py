@@ -187,7 +187,7 @@ def _leaks_the_first_word(text, epsilon):
 @pytest.mark.parametrize("flawed", [_keeps, _leaks_the_first_word])
 def test_a_function_that_claims_epsilon_1_but_keeps_the_text_or_a_word_is_found_out(flawed):
     texts = [f"{word} {sentence}" for word, sentence in zip(_words(40), sentences(40), strict=True)]
-    result = tedaudit.audit(flawed, texts, epsilon=1.0, trials=500)
+    result = tedaudit.audit(flawed, texts, epsilon=1.0, trials=500, attack="lexical")
     [finding] = result
     assert finding.verdict.name == "violated"
     assert result.violated
@@ -201,7 +201,7 @@ def test_an_honest_function_with_the_same_claim_is_not():
         noise = 8 / (math.exp(epsilon) + 7)
         return words[int(keep[1] * 8)] if keep[0] < noise else text
 
-    result = tedaudit.audit(honest, _words(8), epsilon=1.0, trials=2000, k="all")
+    result = tedaudit.audit(honest, _words(8), epsilon=1.0, trials=2000, k="all", attack="lexical")
     assert [finding.verdict.name for finding in result] == ["no violation found"]
 
 
@@ -304,7 +304,7 @@ class LeastUsed:
 def test_knowing_who_serves_as_distractor_does_not_help_in_a_real_audit(tmp_path, k):
     texts = sentences(200)
     settings = {"corpus": texts, "k": k, "lambda_": -1e4, "trials": 3000, "out": str(tmp_path)}
-    tedaudit.audit("identity", **settings)
+    tedaudit.audit("identity", attack="lexical", **settings)
     store = RunDirectory(tmp_path)
     [(name, about)] = store.manifest()["plans"].items()
     plan = store.plan(name, about["key"])

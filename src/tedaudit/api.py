@@ -14,6 +14,7 @@ from tedaudit.errors import RunInUseError, SpecError, join_names
 from tedaudit.estimators import Bound, reduced_form
 from tedaudit.execution.engines.protocol import Engine
 from tedaudit.execution.engines.serial import SerialEngine
+from tedaudit.execution.preparation import explain_misfit
 from tedaudit.execution.release import Order, release
 from tedaudit.execution.runner import Announce, Progress, executed
 from tedaudit.registry import Reference, build
@@ -30,6 +31,7 @@ from tedaudit.types import Corpus, Mechanism, Rewrite
 
 AnyMechanism = str | Mechanism | Callable[..., Any] | Mapping[str, Any]
 _PLAN_SETTINGS = ("k", "lambda_", "strategy", "top", "estimator")
+DEFAULT_ATTACKS = ("lexical", "resample", "trained")
 _SINGULAR = {"mechanisms": "mechanism", "epsilons": "epsilon", "attacks": "attack"}
 
 
@@ -38,14 +40,15 @@ def audit(
     corpus: str | Corpus | Sequence[str] | Mapping[str, Any] | None = None,
     *,
     epsilon: float | Sequence[float] = (),
-    attack: str | Sequence[Any] = "lexical",
+    attack: str | Sequence[Any] | None = None,
     trials: int = 1000,
     **settings: Any,
 ) -> AuditResult:
     """Audit one mechanism and return the result.
 
     `mechanism` is a name, a plug-in, or a plain function from text to text (or list to list);
-    `corpus` a name or a list of texts; without it, those that the mechanism brings, or the demo. Any
+    `corpus` a name or a list of texts; without it, those that the mechanism brings, or the demo. Without
+    `attack` it is `lexical`, `resample` and `trained`, as far as they fit the mechanism. Any
     other setting of `AuditSpec` may be given, `k`, `lambda_`, `strategy`, `top` or `estimator` for the
     plan, and `engine`, `progress` and `announce` as for `run`. Without `out` the run directory is a
     temporary one that lives as long as the result; `result.save(path)` keeps it.
@@ -69,7 +72,8 @@ def audit(
     texts: Any = corpus
     if corpus is not None and not isinstance(corpus, str | Mapping):
         texts = {"name": "given", "live": Given(corpus)}
-    settings |= {"mechanisms": [mechanism], "corpus": texts, "attacks": attack, "trials": trials}
+    attacks = choose_attacks(mechanism) if attack is None else attack
+    settings |= {"mechanisms": [mechanism], "corpus": texts, "attacks": attacks, "trials": trials}
     settings["epsilons"] = epsilon
     if settings.get("out"):
         return run(settings, engine, progress, announce=announce)
@@ -81,6 +85,14 @@ def audit(
         folder.remove()
         raise
     return replace(result, keeper=folder)
+
+
+def choose_attacks(mechanism: AnyMechanism) -> list[str]:
+    """Return the attacks of an audit that names none: those of the default ones that fit the mechanism."""
+    [named] = parse_spec({"mechanisms": [mechanism]}).mechanisms
+    plugin = build(named.reference("mechanism"))
+    attacks = {name: build(Reference("attack", name)) for name in DEFAULT_ATTACKS}
+    return [name for name, attack in attacks.items() if not explain_misfit(attack, plugin)]
 
 
 class _TemporaryFolder:

@@ -13,7 +13,7 @@ TEXTS = sentences(40)
 
 
 def test_a_release_that_names_its_source_is_not_green_because_nothing_was_claimed():
-    [line] = headlines(tedaudit.audit("identity", TEXTS, trials=250))
+    [line] = headlines(tedaudit.audit("identity", TEXTS, trials=250, attack="lexical"))
     assert line.text == (
         "identity: sources can be named (lexical: 250 of 250 guesses right; blind guessing: 1 in 2)."
     )
@@ -29,14 +29,16 @@ def test_a_claim_out_of_reach_does_not_soften_the_sentence(tmp_path):
 
 
 def test_nothing_found_is_said_to_show_nothing_about_other_attacks():
-    line, caution = headlines(tedaudit.audit("constant", TEXTS, trials=250))
+    line, caution = headlines(tedaudit.audit("constant", TEXTS, trials=250, attack="lexical"))
     assert line.text == "constant: no attack did provably better than guessing."
     assert line.tone == "guessing"
     assert caution.text == "That no attack here did better than guessing does not show that none can."
 
 
 def test_epsilons_are_told_apart_by_what_was_found_there():
-    result = tedaudit.audit({"name": "word-rr", "slots": 6}, TEXTS, epsilon=[0.01, 12.0, 14.0], trials=300)
+    result = tedaudit.audit(
+        {"name": "word-rr", "slots": 6}, TEXTS, epsilon=[0.01, 12.0, 14.0], trials=300, attack="lexical"
+    )
     line, caution = headlines(result)
     assert caution.text.endswith("does not show that none can.")
     assert line.text.startswith("word-rr: sources can be named at epsilon 12 and 14 (lexical: ")
@@ -44,7 +46,7 @@ def test_epsilons_are_told_apart_by_what_was_found_there():
 
 
 def test_a_mechanism_that_mostly_fails_is_not_said_to_have_withstood_anything():
-    [line] = headlines(tedaudit.audit(Failing(1.0), TEXTS, epsilon=1.0, trials=100))
+    [line] = headlines(tedaudit.audit(Failing(1.0), TEXTS, epsilon=1.0, trials=100, attack="lexical"))
     assert line.text == "failing: nothing can be said at epsilon 1, since most rewrites failed."
     assert line.tone == "untold"
 
@@ -55,7 +57,7 @@ def rarely(text):
 
 
 def test_sources_that_are_named_now_and_then_have_a_tone_of_their_own():
-    [line] = headlines(tedaudit.audit(rarely, TEXTS, trials=3000, lambda_=0))
+    [line] = headlines(tedaudit.audit(rarely, TEXTS, trials=3000, lambda_=0, attack="lexical"))
     assert line.tone == "sometimes"
     assert "sources can be named" in line.text
 
@@ -70,5 +72,5 @@ def test_a_violated_claim_comes_first(tmp_path):
 @pytest.mark.parametrize("mechanism", ["constant", "identity", {"name": "word-rr", "slots": 3}])
 def test_no_sentence_calls_anything_safe(mechanism):
     epsilon = () if isinstance(mechanism, str) else (0.1,)
-    for line in headlines(tedaudit.audit(mechanism, TEXTS, epsilon=epsilon, trials=60)):
+    for line in headlines(tedaudit.audit(mechanism, TEXTS, epsilon=epsilon, trials=60, attack="lexical")):
         assert not re.search(r"\b(safe|secure|protected)\b", line.text)

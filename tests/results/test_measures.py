@@ -28,13 +28,13 @@ def half(text):
 
 
 def test_copies_and_empty_rewrites_are_counted():
-    found = next(iter(tedaudit.audit(half, TEXTS, epsilon=1.0, trials=600, lambda_=0)))
+    found = next(iter(tedaudit.audit(half, TEXTS, epsilon=1.0, trials=600, lambda_=0, attack="lexical")))
     assert found.measures.copied == pytest.approx(1 / 3, abs=0.1)
     assert found.measures.empty == pytest.approx(1 / 3, abs=0.1)
 
 
 def test_a_copy_has_the_cosine_one_with_its_source():
-    found = next(iter(tedaudit.audit("identity", TEXTS, trials=50)))
+    found = next(iter(tedaudit.audit("identity", TEXTS, trials=50, attack="lexical")))
     assert found.measures.cosine == pytest.approx(1.0, abs=1e-5)
     assert found.measures.copied == 1.0
 

@@ -2,7 +2,7 @@
 
 import random
 
-import planted
+import leaky_rewriters as planted
 import pytest
 
 from helpers import sentences
@@ -59,6 +59,18 @@ def test_a_total_leak_of_one_text_in_ten_is_found():
     assert finding.signs.followed < finding.signs.pairs / 2
     assert finding.signs.against == 0
     assert finding.figures["other"] == 0.0
+
+
+def test_a_failure_that_depends_on_the_length_is_a_failure_and_no_length():
+    middle = sorted(map(len, TEXTS))[len(TEXTS) // 2]
+
+    def refuse_long(text):
+        if len(text) > middle:
+            raise ValueError("too long")
+        return " ".join(planted.draw(6))
+
+    found = {o.name for o in find_leaks(refuse_long, TEXTS, trials=100).findings if o.part == "channel"}
+    assert found == {"failure"}
 
 
 @pytest.mark.parametrize(

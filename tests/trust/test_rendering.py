@@ -1,8 +1,8 @@
 """The battery's report in words: what is said, what is left out, and that nothing said is false."""
 
+import leaky_rewriters as planted
 import pytest
 
-import planted
 from helpers import sentences
 from tedaudit.trust.leaks import find_leaks
 from tedaudit.trust.rendering import describe_leaks, write_markdown
@@ -44,7 +44,7 @@ def test_markdown_escapes_what_a_table_would_read(copied):
 
 
 def test_silence_is_no_proof_and_says_the_smallest_p_value():
-    report = find_leaks(planted.constant, TEXTS, trials=50)
+    report = find_leaks(lambda text: "the same", TEXTS, trials=50)
     shown = " ".join(" ".join(describe_leaks(report)).split())
     assert "No leak was found" in shown
     assert "proves nothing" in shown

@@ -6,6 +6,7 @@ also compared by size, since a length may be kept roughly.
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,7 +18,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _DIGITS = re.compile(r"\d")
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 _WHITE = re.compile(r"\s+")
-VALUES, NUMBERS = 9, 5
+VALUES, NUMBERS = 9, 6
 _RAREST, _FARTHEST = 1e-4, 4.0
 _SMALLEST = 1e-4  # variance of a number within a text
 
@@ -26,7 +27,8 @@ Summary = tuple[tuple[object, ...], tuple[float, ...]]
 
 def summarise(text: str, error: str) -> Summary:
     """Return the values and the numbers of an output: a failed one has its code and no numbers."""
-    words, digits, foreign = len(text.split()), "".join(_DIGITS.findall(text)), _FOREIGN.findall(text)
+    in_order = text.split()
+    words, digits, foreign = len(in_order), "".join(_DIGITS.findall(text)), _FOREIGN.findall(text)
     values = (
         (text, error),
         error,
@@ -41,7 +43,8 @@ def summarise(text: str, error: str) -> Summary:
     if error:
         return values, (np.nan,) * NUMBERS
     sizes = (len(text), words, sum(map(str.isupper, text)), len(digits), len(foreign))
-    return values, tuple(np.log1p(sizes).tolist())
+    rising = sum(first < second for first, second in pairwise(in_order)) / max(1, words - 1)  # sorted words
+    return values, (*np.log1p(sizes).tolist(), rising)
 
 
 class OwnValues:

@@ -43,12 +43,12 @@ function choices(legend, options, { many = false, chosen = null, changed }) {
 }
 choices.count = 0;
 
-function table(caption, headings, rows, { right = [], marked = () => "" } = {}) {
+function table(caption, headings, rows, { right = [], marked = () => "", wraps = false } = {}) {
   const head = headings.map((heading) =>
     make("th", { scope: "col", class: right.includes(heading) ? "number" : null }, heading));
   const body = rows.map((cells, at) => make("tr", { class: marked(at) || null }, cells.map((cell, i) =>
     make(i === 0 ? "th" : "td", { scope: i === 0 ? "row" : null, class: right.includes(headings[i]) ? "number" : null }, cell))));
-  const made = make("table", { "aria-label": caption }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body));
+  const made = make("table", { "aria-label": caption, class: wraps ? "wraps" : null }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body));
   return make("div", {}, make("h3", {}, caption), // outside, so that it does not scroll away
     make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made));
 }

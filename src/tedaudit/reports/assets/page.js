@@ -40,7 +40,7 @@ function tables() {
 function worstCases() {
   for (const { title, remarks, headings, rows } of data.sections) {
     byId("worst").hidden = false;
-    byId("worst-tables").append(table(title, headings, rows, { right: ["epsilon", "right / trials", "eps_emp", "ceiling", "risk"] }),
+    byId("worst-tables").append(table(title, headings, rows, { right: ["epsilon", "right / trials", "eps_emp", "ceiling", "risk"], wraps: true }),
       ...remarks.map((remark) => make("p", { class: "prose quiet" }, remark)));
   }
 }
