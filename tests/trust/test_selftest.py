@@ -115,6 +115,13 @@ def test_a_tool_that_misses_a_flaw_fails_unless_the_flaw_needs_more_trials():
     assert "| one-text-in-200 | 20,000 |" in write_page(make(flaws=((rare, SILENT),)), "x")
 
 
+def test_a_flaw_that_no_part_finds_is_named_beside_the_outcome():
+    blind = find_flaw("repeats-told")
+    page = write_page(make(flaws=((blind, SILENT),)), "x")
+    assert "**Passed.** Known to be found by no part, and not counted: repeats-told." in page
+    assert "Known to be" not in write_page(make(flaws=((blind, ACCUSED),)), "x")
+
+
 def test_a_tool_that_accuses_repaired_rewriters_fails():
     assert make(twins=(SILENT,) * 20).failures == []
     assert "2 of 20 repaired rewriters" in make(twins=(SILENT,) * 18 + (ACCUSED,) * 2).failures[0]

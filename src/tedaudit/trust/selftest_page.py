@@ -23,10 +23,12 @@ def write_page(test: SelfTest, command: str) -> str:
 def _sum_up(test: SelfTest) -> str:
     failures = test.failures
     outcome = "**Passed.**" if not failures else f"**Failed:** {'; '.join(failures)}."
+    blind = [flaw.name for flaw, judged in test.flaws if flaw.needs is None and not judged.finders]
+    gap = f" Known to be found by no part, and not counted: {', '.join(blind)}." if blind else ""
     part = (
         "" if test.size.is_full else " A quick test: fewer trials, audits and flaws than `tedaudit selftest`."
     )
-    return outcome + part
+    return outcome + gap + part
 
 
 def _describe_nulls(test: SelfTest) -> str:

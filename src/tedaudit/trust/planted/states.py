@@ -49,6 +49,6 @@ FLAWS = (
          tell_previous, lambda: draw_only),
     Flaw("repeats-told", "state", "an output tells whether its text came before",
          count_repeats, lambda: draw_only, needs=None,
-         why="nothing yet: it tells of earlier calls, not which of two texts it was; a test that sends a text "
-         "twice would see it"),
+         why="nothing yet: it tells of earlier calls, not which of two texts it was; a test that sends a "
+         "text twice would see it"),
 )  # fmt: skip
