@@ -29,7 +29,7 @@ from tedaudit.trust.processes import judge_processes
 from tedaudit.trust.recognition import KnownPairs, TwinPairs
 from tedaudit.trust.signs import allowed_rate, smallest_p_value
 from tedaudit.trust.sources import SourcePairs, draw_pairs
-from tedaudit.trust.state import judge_state
+from tedaudit.trust.state import judge_repeats, judge_state
 from tedaudit.trust.twins import KINDS, build_twins
 from tedaudit.types import Corpus, Draw, Mechanism
 
@@ -157,6 +157,7 @@ class _Battery:
             self.tell("calling in another order")
             calls, _ = self._start(epsilon, seed)
             self.outcomes += judge_state(calls, self.texts, self.settings.sequences, together=False)
+            self.outcomes.append(judge_repeats(calls, self.texts, self.settings.sequences))
             if getattr(self.plugin, "batch", True):
                 self.outcomes += judge_state(calls, self.texts, self.settings.sequences, together=True)
         if not name:

@@ -1,4 +1,4 @@
-"""State between calls: the same text after one text, and after another.
+"""State between calls: the same text after one text, and after another; and after itself.
 
 Which of the two comes first is drawn by a coin, so that a mechanism that counts its calls is no leak.
 """
@@ -52,6 +52,35 @@ def judge_state(calls: Calls, texts: Sequence[str], count: int, *, together: boo
             judge_signs(likeness), example=pick_example(likeness, before, shown),
         ),
     ]  # fmt: skip
+
+
+def judge_repeats(calls: Calls, texts: Sequence[str], count: int) -> Outcome:
+    """Return whether an output tells that its text came before: new texts after themselves, and after others.
+
+    Which of two new texts is repeated, and which of them comes first, is drawn by a coin. So if outputs do
+    not depend on earlier texts, both outputs of a pair have one law, and their exchange turns the sign.
+    """
+    rng = np.random.default_rng(derive(calls.seed, "repeats"))
+    sources, outputs = [], []
+    for _ in range(2 * count):
+        repeated, other, before = (_make_new(texts, rng) for _ in range(3))
+        sequences = {"repeated": [repeated, repeated], "new": [before, other]}
+        order = ["repeated", "new"] if rng.integers(2) else ["new", "repeated"]
+        made = {name: calls.follow(sequences[name], together=False)[1] for name in order}
+        sources.append((repeated, other))
+        outputs.append((made["repeated"], made["new"]))
+    margins = [_compare_likeness(outputs[i], outputs[i + 1]) for i in range(0, len(outputs), 2)]
+    shown = [(show(first), show(second)) for first, second in outputs[::2]]
+    return Outcome(
+        "state", "repeated text", "the output tells whether its text came before",
+        "an output of a text that comes again is more like that of another that does than like a new one's",
+        Nominal(calls.epsilon), judge_signs(margins), example=pick_example(margins, sources[::2], shown),
+    )  # fmt: skip
+
+
+def _make_new(texts: Sequence[str], rng: np.random.Generator) -> str:
+    """Return a text that has not been rewritten before: one of these with a number after it."""
+    return f"{texts[int(rng.integers(len(texts)))]} {int(rng.integers(10**9, 10**10))}"
 
 
 def _run_round(

@@ -48,7 +48,5 @@ FLAWS = (
     Flaw("previous-text-told", "state", "an output tells the first words of the text of the call before",
          tell_previous, lambda: draw_only),
     Flaw("repeats-told", "state", "an output tells whether its text came before",
-         count_repeats, lambda: draw_only, needs=None,
-         why="nothing yet: it tells of earlier calls, not which of two texts it was; a test that sends a "
-         "text twice would see it"),
+         count_repeats, lambda: draw_only),
 )  # fmt: skip
