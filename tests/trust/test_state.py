@@ -10,7 +10,7 @@ TEXTS = list(load_corpus("demo").texts[:60])
 
 
 def test_a_rewriter_that_tells_whether_its_text_came_before_is_found_by_sending_it_twice():
-    report = find_leaks(find_flaw("repeats-told").mechanism(), TEXTS, epsilon=0.5, claim=0.5, trials=100)
+    report = find_leaks(find_flaw("repeats-told").mechanism(), TEXTS, epsilon=0.5, claim=0.5, trials=200)
     assert [finding.name for finding in report.findings] == ["repeated text"]
     [finding] = report.findings
     assert finding.part == "state"
