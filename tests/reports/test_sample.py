@@ -9,7 +9,7 @@ from pages import TEXTS, embedded
 from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.reports.redaction import safe_json
-from tedaudit.reports.sample import BYTES, PER_TABLE, choose
+from tedaudit.reports.sample import BYTES, PER_TABLE, choose, rank_right
 from tedaudit.spec.model import parse_spec
 from tedaudit.types import Card, Guess
 
@@ -17,7 +17,7 @@ from tedaudit.types import Card, Guess
 def test_the_worst_leaks_are_always_in_the_sample(made):
     rng = np.random.default_rng(0)
     right, margin = rng.random(5000) < 0.7, rng.random(5000).astype(np.float32)
-    worst, chance = choose(right, margin, 200, 7)
+    worst, chance = choose(right, rank_right(right, margin, 1000), 200, 7)
     expected = sorted(np.flatnonzero(right), key=lambda row: -margin[row])[:100]
     assert worst.tolist() == expected
     assert len(set(worst.tolist()) | set(chance.tolist())) == 200
@@ -26,9 +26,26 @@ def test_the_worst_leaks_are_always_in_the_sample(made):
 
 
 def test_a_sample_takes_everything_if_there_is_little():
-    worst, chance = choose(np.array([True, False, True]), np.array([0.1, 0.5, np.nan]), 200, 1)
+    right = np.array([True, False, True])
+    worst, chance = choose(right, rank_right(right, np.array([0.1, 0.5, np.nan]), 1000), 200, 1)
     assert worst.tolist() == [0, 2]
     assert chance.tolist() == [1]
+
+
+def test_the_worst_leak_is_the_one_that_says_most_and_not_the_shortest(tmp_path):
+    long = [f"the {who} of {place} lost a {thing}" for who in ("baker", "mayor") for place in ("Delft", "Graz")
+            for thing in ("ring", "boat")]  # fmt: skip
+    texts = [*long, "yes", "no", "so", "well"]
+    run(parse_spec({
+        "corpus": {"name": "given", "live": Given(texts)}, "mechanisms": ["identity"], "attacks": ["lexical"],
+        "trials": 60, "plans": [{"k": 2, "lambda": 0}], "out": str(tmp_path / "run"),
+    }))  # fmt: skip
+    sample = embedded(tmp_path / "run")["sample"]
+    ranked = sorted((t for t in sample["trials"] if "worst" in t), key=lambda trial: trial["worst"])
+    words = [len(sample["texts"][trial["output"]].split()) for trial in ranked]
+    assert min(words) == 1 < words[0]
+    assert all(count > 1 for count in words[: len(words) // 3])
+    assert ranked[0]["margin"] <= max(trial["margin"] for trial in ranked)
 
 
 def test_many_candidates_are_cut_to_those_that_matter(tmp_path):

@@ -1,18 +1,22 @@
 """A sample of trials that fits into a page: the worst leaks of every table first, then random trials.
 
 A run may have millions of trials; a page has room for some thousands. Every table of guesses gets
-the same share: half of it right guesses with the largest margin, half drawn uniformly from the rest.
+the same share: half of it right guesses with the most evidence, half drawn uniformly from the rest.
+Evidence is the margin, unless scores are cosines, which are large for short texts: there it is what the
+rewrite shares with its source alone, rare words more than common ones (see `evidence`).
 If long texts would still make the page too large, the last trials of every table are dropped.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.reports.evidence import BY_WORDS, WordWeigher
 from tedaudit.reports.redaction import safe_json
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.seeding import derive, uniforms
@@ -23,6 +27,7 @@ TOTAL = 6_000
 BYTES = 3_000_000
 _LONGEST = 600  # characters of a text that are shown
 _SHOWN = 10  # candidates of a trial that are shown
+_RANKED = 1_000  # right guesses whose evidence is weighed: those with the largest margins
 
 Rows = npt.NDArray[np.int64]
 
@@ -44,8 +49,9 @@ def take_sample(result: AuditResult, *, redacted: bool = False) -> Sample:
     per_table = max(2, min(PER_TABLE, TOTAL // max(1, len(findings))))
     plans = {name: result.run.read_plan(name) for name in {finding.plan for finding in findings}}
     texts = () if redacted else result.run.corpus().texts
+    weigher = cache(lambda: WordWeigher(result.run.corpus().texts))  # only if an attack needs it
     tables = [
-        _sample_table(result, number, finding, plans[finding.plan], per_table)
+        _sample_table(result, number, finding, plans[finding.plan], per_table, weigher)
         for number, finding in enumerate(findings)
     ]
     keeper = _Keeper(texts, redacted=redacted)
@@ -56,18 +62,28 @@ def take_sample(result: AuditResult, *, redacted: bool = False) -> Sample:
     return Sample(list(keeper.places), keeper.trials, of, per_table, keeper.cut)
 
 
-def choose(right: npt.NDArray[np.bool_], margin: npt.NDArray[Any], size: int, key: int) -> tuple[Rows, Rows]:
-    """Return the rows of the worst leaks, worst first, and a uniform draw of the others in random order."""
+def rank_right(right: npt.NDArray[np.bool_], margin: npt.NDArray[Any], size: int) -> Rows:
+    """Return so many rows of right guesses, those with the largest margin first."""
     rows = np.flatnonzero(right)
     order = np.argsort(-np.nan_to_num(margin[rows].astype(np.float64), nan=-1.0), kind="stable")
-    worst = rows[order[: size // 2]]
+    return rows[order[:size]]
+
+
+def choose(right: npt.NDArray[np.bool_], worst: Rows, size: int, key: int) -> tuple[Rows, Rows]:
+    """Return the rows of the worst leaks, and a uniform draw of the others in random order."""
+    worst = worst[: size // 2]
     others = np.setdiff1d(np.arange(len(right)), worst, assume_unique=True)
     coins = uniforms([key], max(1, len(others)))[0][: len(others)]
     return worst, others[np.argsort(coins, kind="stable")[: size - len(worst)]]
 
 
 def _sample_table(
-    result: AuditResult, number: int, finding: Finding, plan: Plan, size: int
+    result: AuditResult,
+    number: int,
+    finding: Finding,
+    plan: Plan,
+    size: int,
+    weigher: Callable[[], WordWeigher],
 ) -> Iterator[dict[str, Any]]:
     """Yield a table's share, leaks and random trials in turn, so that a cut anywhere keeps some of both."""
     setting = (finding.label, finding.epsilon.name)
@@ -75,15 +91,35 @@ def _sample_table(
     columns = guesses.read(["choice", "margin"])
     right = columns["choice"] == plan.secret[: len(columns["choice"])]
     key = derive(0, "report", finding.plan, *setting, finding.attack)
-    worst, chance = choose(right, columns["margin"], size, key)
+    ranked = rank_right(right, columns["margin"], _RANKED)
+    if finding.score in BY_WORDS and plan.candidates is not None and len(ranked):
+        ranked = _rank_by_words(result, finding, plan, ranked, weigher())
+    worst, chance = choose(right, ranked, size, key)
     rows = np.sort(np.concatenate([worst, chance]))
     outputs = result.rewrites(finding).outputs(plan.source[rows], plan.replicate[rows])
     trials = {
         int(row): _describe_trial(number, int(row), plan, guess, output)
         for row, guess, output in zip(rows, guesses.fetch(rows), outputs, strict=True)
     }
+    for place, row in enumerate(worst.tolist()):
+        trials[row]["worst"] = place
     pairs = zip_longest(worst.tolist(), chance.tolist())
     return (trials[row] for pair in pairs for row in pair if row is not None)
+
+
+def _rank_by_words(
+    result: AuditResult, finding: Finding, plan: Plan, rows: Rows, weigher: WordWeigher
+) -> Rows:
+    """Return rows by what their rewrites share with the source alone, the most first."""
+    ordered = np.sort(rows)  # as outputs are read
+    outputs = result.rewrites(finding).outputs(plan.source[ordered], plan.replicate[ordered])
+    texts, sets = result.run.corpus().texts, plan.candidates
+    evidence: dict[int, float] = {}
+    for row, output in zip(ordered.tolist(), outputs, strict=True):
+        source = int(plan.source[row])
+        others = [] if sets is None else [texts[int(at)] for at in sets[row] if at != source]
+        evidence[row] = weigher.weigh(output[0], texts[source], others)
+    return rows[np.argsort([-evidence[row] for row in rows.tolist()], kind="stable")]
 
 
 def _describe_trial(

@@ -48,7 +48,7 @@ function explorer() {
 
 function sampledWords(sample) {
   const how = `${counted(sample.trials.length)} of ${counted(sample.of)} guesses, a sample: for every mechanism, epsilon, attack and plan `
-    + `at most ${counted(sample.per_table)}, half of them the right guesses with the largest margin (the worst leaks), the rest drawn at random from all others.`;
+    + `at most ${counted(sample.per_table)}, half of them the right guesses with the most evidence (the worst leaks: the largest margins, or, where scores are cosines, what a rewrite shares with its source alone), the rest drawn at random from all others.`;
   const whole = `All ${counted(sample.of)} guesses of this run.`;
   const first = "The list starts with the finding to look at first; choose others below.";
   const few = sample.trials.length === sample.of ? whole : how;
@@ -77,8 +77,8 @@ function wanted(state, trial, finding) {
 function show(state, findings) {
   const { trials } = data.sample;
   const found = trials.map((trial, at) => at).filter((at) => wanted(state, trials[at], findings[at]));
-  const leak = (trial) => (trial.right ? trial.margin ?? Infinity : -1);
-  if (state.order === "leak") found.sort((a, b) => leak(trials[b]) - leak(trials[a]) || a - b);
+  const leak = (trial) => trial.worst ?? (trial.right ? 1e6 : 1e7); // its place among the worst leaks of its table
+  if (state.order === "leak") found.sort((a, b) => leak(trials[a]) - leak(trials[b]) || a - b);
   else found.sort((a, b) => trials[a].row - trials[b].row || a - b);
   const few = found.slice(0, state.limit);
   byId("found").textContent = found.length ? `${counted(few.length)} of ${counted(found.length)} trials shown` : "No trial in the sample matches.";
@@ -95,7 +95,7 @@ function article(trial, finding) {
     make("span", { class: `badge ${result}` }, OUTCOMES[result]), make("span", { class: "quiet" }, facts.join(" · ")));
   const made = make("article", { class: "trial", tabindex: "-1" }, head);
   const output = textAt(trial.output);
-  if (trial.error) made.append(make("p", { class: "quiet" }, `The rewrite failed (${trial.error}): it counts as a wrong guess.`));
+  if (trial.error) made.append(make("p", { class: "quiet" }, `The rewrite failed (${trial.error})${trial.usable ? "; the attack saw that." : ": it counts as a wrong guess."}`));
   else if (output !== null) {
     made.append(make("p", { class: "label" }, "Rewrite"),
       output ? make("blockquote", { class: "text" }, output) : make("p", { class: "quiet" }, "(empty)"));
