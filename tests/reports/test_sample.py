@@ -33,7 +33,7 @@ def test_a_sample_takes_everything_if_there_is_little():
 
 
 def test_the_worst_leak_is_the_one_that_says_most_and_not_the_shortest(tmp_path):
-    long = [f"the {who} of {place} lost a {thing}" for who in ("baker", "mayor") for place in ("Delft", "Graz")
+    long = [f"the {who} of {at} lost a {thing}" for who in ("baker", "mayor") for at in ("Delft", "Graz")
             for thing in ("ring", "boat")]  # fmt: skip
     texts = [*long, "yes", "no", "so", "well"]
     run(parse_spec({
