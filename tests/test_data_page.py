@@ -12,7 +12,8 @@ import pytest
 import tedaudit
 from command_line import call
 from helpers import make_spec, sentences
-from tedaudit.api import report, run
+from tedaudit.api import load_run, report, run
+from tedaudit.cli.records import try_worst
 from tedaudit.utility.files import write_study
 from tedaudit.utility.study import run_study
 from tiny_study import make_study
@@ -38,6 +39,9 @@ def made(tmp_path_factory):
         run(make_spec(out, mechanisms=["identity", {"name": "word-rr", "slots": 4}], attacks=ATTACKS))
         report(out, figures=True)
         call("card", out)
+        spec = make_spec(out, mechanisms=["identity", {"name": "word-rr", "slots": 4}], attacks=ATTACKS)
+        try_worst(load_run(out), spec, 1, 20, quiet=True)
+        call("records", out, "--count", 40, "-t", 2, "-q", "--yes")
         write_study(run_study(make_study(out.with_name("study"), limit=20)), out)
     finally:
         os.umask(before)
@@ -79,7 +83,7 @@ def read(path):
 def test_only_the_files_that_the_page_names_hold_texts(page, made):
     files = [path for path in made.rglob("*") if path.is_file()]
     holding = {path.relative_to(made).parts[0] for path in files if TEXT in read(path)}
-    assert holding == {"corpus", "rewrites", "own_rewrites", "report.html"}
+    assert holding == {"corpus", "rewrites", "own_rewrites", "report.html", "studies", "sections"}
     cells = [line.split("|") for line in page.splitlines() if line.startswith("| `")]
     bold = {name.strip(" `").split("/")[0] for _, name, _, private, *_ in cells if "**" in private}
     assert bold == holding

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.reports.files import markdown, write_reports
-from tedaudit.reports.table import HEADINGS, format_cells, shown_columns
+from tedaudit.reports.table import HEADINGS, format_cells, plans, shown_columns
 from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.reading import read_result
@@ -63,24 +63,28 @@ def report(made):
 def rows(report):
     """Return the cells of every plan's table as a browser would show them."""
     tokens = MarkdownIt("commonmark").enable("table").parse(report[report.index("### Plan") :])
-    cells = [
-        "".join(child.content for child in after.children)
-        for token, after in pairwise(tokens)
-        if token.type == "td_open"
-    ]
-    width = sum(token.type == "th_open" for token in tokens) // 2  # of two tables alike
-    return [tuple(cells[at : at + width]) for at in range(0, len(cells), width)]
+    found = []
+    for token, after in pairwise(tokens):
+        if token.type == "tr_open":
+            found.append([])
+        elif token.type == "td_open":
+            found[-1].append("".join(child.content for child in after.children))
+    return [tuple(row) for row in found if row]
+
+
+def columns_of(made, plan):
+    """Return the columns that the table of a plan shows."""
+    return shown_columns([finding for finding in made if finding.plan == plan])
 
 
 def test_the_report_has_a_row_for_every_finding(made, report):
     assert len(made.findings) == 8
-    columns = shown_columns(made.findings)
-    assert rows(report) == [tuple(format_cells(finding)[i] for i in columns) for finding in made]
+    assert rows(report) == [tuple(format_cells(f)[i] for i in columns_of(made, f.plan)) for f in made]
 
 
 def test_a_row_shows_claim_counts_bound_and_failures(made, report):
-    headings = [HEADINGS[i] for i in shown_columns(made.findings)]
-    found = {(row[0], plan): dict(zip(headings, row, strict=True))
+    headings = {plan: [HEADINGS[i] for i in columns_of(made, plan)] for plan in plans(made)}
+    found = {(row[0], plan): dict(zip(headings[plan], row, strict=True))
              for row, plan in zip(rows(report), [f.plan for f in made], strict=True)}  # fmt: skip
     finding = next(f for f in made if f.label == "fragile" and f.plan == "k2-lambda0")
     row = found["fragile", "k2-lambda0"]
@@ -100,7 +104,7 @@ def test_a_row_shows_claim_counts_bound_and_failures(made, report):
 
 def test_the_report_begins_with_the_verdict_and_how_to_read_it(made, report):
     assert report.startswith("# Audit audit\n\n- ")
-    assert "1 of 3 privacy claims is violated." in report.splitlines()[2]
+    assert "2 of 3 privacy claims are violated." in report.splitlines()[2]
     assert (
         "- identity: sources can be named (lexical: 200 of 200 guesses right; blind guessing: 1 in 2)."
         in report
@@ -144,6 +148,10 @@ def test_summary_and_estimates_agree(made):
     assert len(frame) == len(summary["findings"]) == 8
     for stored, finding in zip(frame.to_dicts(), summary["findings"], strict=True):
         claim = finding.pop("claim")
+        for part, names in (("confident", "lower right size"), ("gaussian", "mu epsilon delta")):
+            figures = finding.pop(part)
+            for name in names.split():
+                assert stored.pop(f"{part}_{name}") == (figures and figures[name])
         for key, value in finding.items():
             assert stored.pop(key) == value, key
         assert {key.removeprefix("claim_"): value for key, value in stored.items()} == (

@@ -74,6 +74,8 @@ def test_a_finding_is_a_row_with_everything_that_belongs_to_the_number():
         "right / trials": "900 / 1,000",
         "attainable": "",
         "eps_emp": f"{bound.lower:.2f}",
+        "if sure": "",
+        "if Gaussian": "",
         "interval": f"{bound.point:.2f} (to {bound.upper:.2f})",
         "ceiling": f"{bound.ceiling:.2f}",
         "cosine": "",

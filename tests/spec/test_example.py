@@ -51,7 +51,7 @@ def test_what_the_example_says_of_a_setting_that_it_leaves_out_is_the_default():
 
 
 def test_every_line_that_can_be_uncommented_is_found():
-    assert len(OPTIONS) == 11
+    assert len(OPTIONS) == 12
 
 
 @pytest.mark.parametrize("option", OPTIONS)

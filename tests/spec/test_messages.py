@@ -21,7 +21,7 @@ def test_an_unknown_setting_of_a_plan_is_named_with_those_a_plan_has():
     message = told(plans=[{"k": 2}, {"lambd": 3}])
     assert "no setting 'plans.1.lambd'" in message
     assert "Did you mean 'lambda'?" in message
-    assert "estimator, k, lambda, strategy, top" in message
+    assert "estimator, k, lambda, sets, strategy, top" in message
     assert "trials" not in message
 
 
@@ -72,7 +72,10 @@ def test_an_epsilon_is_a_finite_number_from_zero_up(epsilon):
 @pytest.mark.parametrize(
     ("plan", "said"),
     [
-        ({"strategy": "far"}, "'plans.0.strategy' is 'far': it should be 'transition', 'nearest' or 'furth"),
+        (
+            {"strategy": "far"},
+            "'plans.0.strategy' is 'far': it should be 'transition', 'nearest', 'furthest' or 'giv",
+        ),
         (
             {"estimator": "bas"},
             "'plans.0.estimator' is 'bas': it should be one of: baseline, baseline-ldp-audit, reduced",

@@ -181,7 +181,9 @@ def test_numbers_in_the_short_form_that_yaml_takes_for_texts_are_numbers():
 def test_the_schema_names_every_setting_with_what_it_is_for():
     schema = AuditSpec.model_json_schema(by_alias=True)
     assert set(schema["properties"]) == set(AuditSpec.model_fields)
-    assert set(schema["$defs"]["PlanSpec"]["properties"]) == {"k", "lambda", "strategy", "top", "estimator"}
+    assert set(schema["$defs"]["PlanSpec"]["properties"]) == {
+        "k", "lambda", "strategy", "top", "sets", "estimator",
+    }  # fmt: skip
     assert schema["additionalProperties"] is False
 
 

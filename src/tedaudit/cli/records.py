@@ -33,6 +33,7 @@ def records(
     """
     from tedaudit import api
     from tedaudit.cli.console import progress_bar
+    from tedaudit.corpora._given import Given
     from tedaudit.reports.sections import write_section
     from tedaudit.spec.code_names import list_code
     from tedaudit.spec.model import parse_spec
@@ -48,7 +49,8 @@ def records(
     else:
         manifest = result.run.manifest()
         confirm_code(list_code(manifest["spec"], "mechanisms", "attacks"), run_directory, yes=yes)
-        spec = parse_spec({**manifest["spec"], "out": str(result.folder)})
+        texts = {"name": "given", "live": Given(result.run.corpus())}  # as the run has them, whatever changed
+        spec = parse_spec({**manifest["spec"], "corpus": texts, "out": str(result.folder)})
         with progress_bar(quiet=quiet) as progress:
             study = Study(spec, f"records-{count}x{trials}-{_count_rows(result)}", progress=progress)
             found = find_records(result, study, count, trials)

@@ -26,6 +26,7 @@ plans:                   # candidate sets; lambda < 0 more diverse, 0 uniform, >
   - {k: 2, lambda: -10000}
   # - {k: all}
   # - {k: 2, strategy: furthest, top: 10}
+  # - {k: 2, strategy: given, sets: [[0, 7], [3, 5]]}   # these texts, by position from 0
   # - {k: 2, estimator: baseline}
 
 trials: 2000

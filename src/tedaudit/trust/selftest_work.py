@@ -4,13 +4,14 @@ Each is a function of small values with a small answer, so that other processes 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
 from tedaudit.api import audit, load_corpus
 from tedaudit.estimators.gdp import read_as_gaussian
 from tedaudit.mechanisms.function import Function
+from tedaudit.registry import Reference, build
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.trust.assertion import default_attacks
 from tedaudit.trust.leaks import find_leaks
@@ -166,10 +167,15 @@ def _audit(mechanism: Any, texts: Sequence[str], epsilon: float, trials: int, **
 
 
 def _attacks() -> list[Mapping[str, Any]]:
-    """Return the default attacks, with the encoder that every machine has."""
+    """Return the default attacks, with the encoder that every machine has for those that use one."""
     return [
-        {"name": name, **({"encoder": "lexical"} if name == "trained" else {})} for name in default_attacks()
+        {"name": name, **({"encoder": "lexical"} if uses_encoder(name) else {})} for name in default_attacks()
     ]
+
+
+def uses_encoder(name: str) -> bool:
+    """Return whether an attack has a setting for the encoder that it compares texts with."""
+    return any(setting.name == "encoder" for setting in fields(build(Reference("attack", name))))
 
 
 def _read_texts(size: int = _TEXTS) -> list[str]:
