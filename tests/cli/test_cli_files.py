@@ -112,7 +112,8 @@ def test_a_folder_that_is_closed_is_named(command, here):
 def _on_a_full_disk(here, size, *arguments):
     """Run the command while no file may be larger than this."""
     return subprocess.run(
-        [sys.executable, "-m", "tedaudit", *arguments], cwd=here, capture_output=True, text=True, check=False,
+        [sys.executable, "-B", "-m", "tedaudit", *arguments], cwd=here, capture_output=True, text=True,
+        check=False,  # -B: Python would leave half a compiled module behind, for others to stumble over
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
     )  # fmt: skip
 
