@@ -60,7 +60,7 @@ def test_importing_the_package_costs_next_to_nothing():
 
 
 def test_help_is_there_at_once():
-    """In less than twice the time that the library of the command line takes to be loaded, on this machine."""
+    """In less than twice the time that the library of the command line takes to load, on this machine."""
     pytest.importorskip("resource")
     library = cpu_seconds(sys.executable, "-c", "import typer, typer.rich_utils, rich.markdown")
     assert cpu_seconds(sys.executable, "-m", "tedaudit", "--help") < 2 * library
