@@ -62,6 +62,20 @@ def test_sources_that_are_named_now_and_then_have_a_tone_of_their_own():
     assert "sources can be named" in line.text
 
 
+def one_in_ten(text):
+    """Give few texts away whole: over all guesses that is nearly nothing."""
+    return text if text in TEXTS[::10] else "nothing"
+
+
+def test_a_rare_leak_is_told_by_the_guesses_that_show_it():
+    result = tedaudit.audit(one_in_ten, TEXTS, trials=1000, lambda_=0, attack="lexical")
+    [finding], [line] = result.findings, headlines(result)
+    assert finding.is_sure
+    assert finding.confident.right == finding.confident.size
+    told = f"{finding.confident.right} of the {finding.confident.size} most certain of 1,000 guesses right"
+    assert told in line.text
+
+
 def test_a_violated_claim_comes_first(tmp_path):
     spec = make_spec(tmp_path, mechanisms=[Promising(), "constant"], epsilons=[1], attacks=["lexical"])
     first, *others = headlines(run(spec))

@@ -11,7 +11,7 @@ from tedaudit.estimators import reduced_form
 from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.nominal import Nominal
 from tedaudit.store.directory import RunDirectory
-from tedaudit.studies.fresh import Study
+from tedaudit.studies.fresh import Study, read_pilot
 from tedaudit.studies.worst_pairs import find_worst_pairs, pick_pairs
 
 TEXTS = sentences(40)
@@ -113,7 +113,28 @@ def test_a_table_of_rewrites_has_no_fresh_trials(tmp_path):
     assert math.isfinite(worst.error)
 
 
+def test_a_pair_has_two_texts_even_if_an_attack_named_none_of_all(tmp_path):
+    def fail_sometimes(text, seed):
+        if seed % 3 == 0:
+            raise ValueError
+        return text if seed % 2 else "nothing"
+
+    spec = make_spec(
+        tmp_path,
+        mechanisms=[fail_sometimes],
+        attacks=["lexical"],
+        epsilons=[],
+        trials=300,
+        plans=[{"k": "all"}],
+    )
+    [finding] = run(spec).findings
+    assert finding.counts.failed > 50
+    pilot = read_pilot(load_run(tmp_path), finding)
+    assert ((pilot.other >= 0) & (pilot.source != pilot.other)).all()
+    assert (pilot.evidence[pilot.source == len(TEXTS) - 1] == 0).any()  # the last text, which -1 could mean
+
+
 def test_nonsense_is_refused(tmp_path):
     spec, result = audited_function(tmp_path, constant, trials=30)
     with pytest.raises(SpecError, match="must be 1 or more"):
-        find_worst_pairs(result, Study(spec, "pairs"), 0)
+        find_worst_pairs(result, Study(spec, "pairs"), 0, 10)

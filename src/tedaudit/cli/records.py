@@ -42,10 +42,11 @@ def records(
     from tedaudit.studies.sections import describe_evidence, describe_records
 
     result = api.load_run(run_directory)
+    told: dict[str, Any]
     if not choose_targets(result):
         evidence = rank_evidence(result, count)
-        section, error = describe_evidence(evidence), None
-        rows = [record.to_dict(redact=redact) for record in evidence]
+        section = describe_evidence(evidence)
+        told = {"error": None, "records": [record.to_dict(redact=redact) for record in evidence]}
     else:
         manifest = result.run.manifest()
         confirm_code(list_code(manifest["spec"], "mechanisms", "attacks"), run_directory, yes=yes)
@@ -54,14 +55,13 @@ def records(
         with progress_bar(quiet=quiet) as progress:
             study = Study(spec, f"records-{count}x{trials}-{_count_rows(result)}", progress=progress)
             found = find_records(result, study, count, trials)
-        section, error = describe_records(found), found.error
-        rows = [record.to_dict(redact=redact) for record in found]
+        section, told = describe_records(found), found.to_dict(redact=redact)
     write_section(result.run, "records", section)
     api.report(result.run.root, redact=redact)
     if csv is not None:
-        _write_csv(csv, rows)
+        _write_csv(csv, told["records"])
     if as_json:
-        print_json({"error": error, "records": rows})
+        print_json(told)
     else:
         _print(section.redact() if redact else section)
 

@@ -69,7 +69,7 @@ def _find_best(result: AuditResult, label: str) -> dict[Nominal, Finding | None]
         known = best.setdefault(finding.epsilon, None)
         if not _counts(finding):
             continue
-        if known is None or _rank(finding) > _rank(known):
+        if known is None or finding.order > known.order:
             best[finding.epsilon] = finding
     return dict(sorted(best.items()))
 
@@ -79,10 +79,6 @@ def _counts(finding: Finding) -> bool:
     return not finding.unfit and (finding.leaks or 2 * finding.counts.failed <= finding.bound.guesses)
 
 
-def _rank(finding: Finding) -> tuple[float, float]:
-    return finding.joint.lower, finding.bound.success
-
-
 def _describe_mechanism(label: str, best: Mapping[Nominal, Finding | None]) -> Headline:
     named = [finding for finding in best.values() if finding is not None and finding.leaks]
     blind = [epsilon for epsilon, finding in best.items() if finding is not None and not finding.leaks]
@@ -90,7 +86,8 @@ def _describe_mechanism(label: str, best: Mapping[Nominal, Finding | None]) -> H
     parts = []
     if named:
         where = _join_epsilons([finding.epsilon for finding in named])
-        parts.append(f"sources can be named{where} ({_describe_success(max(named, key=_rank), named)})")
+        strongest = max(named, key=lambda finding: finding.order)
+        parts.append(f"sources can be named{where} ({_describe_success(strongest, named)})")
     if blind:
         where = _join_epsilons(blind)
         parts.append(f"{'no attack' if not named else 'none'} did provably better than guessing{where}")
@@ -102,12 +99,13 @@ def _describe_mechanism(label: str, best: Mapping[Nominal, Finding | None]) -> H
 
 def _describe_success(finding: Finding, named: Sequence[Finding]) -> str:
     """Return how often the strongest attack was right, and at which epsilon if there are several."""
-    bound = finding.bound
+    bound, sure = finding.bound, finding.confident
     at = f" at {finding.epsilon.phrase}" if len(named) > 1 and finding.epsilon.is_given else ""
-    return (
-        f"{finding.attack}: {bound.correct:,} of {bound.guesses:,} guesses right{at}; blind guessing: 1 in "
-        f"{bound.candidates:,}"
-    )
+    if sure is not None and finding.is_sure:
+        right = f"{sure.right:,} of the {sure.size:,} most certain of {bound.guesses:,} guesses right"
+    else:
+        right = f"{bound.correct:,} of {bound.guesses:,} guesses right"
+    return f"{finding.attack}: {right}{at}; blind guessing: 1 in {bound.candidates:,}"
 
 
 def _join_epsilons(epsilons: Sequence[Nominal]) -> str:

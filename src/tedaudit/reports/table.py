@@ -49,7 +49,7 @@ def format_cells(finding: Finding) -> tuple[str, ...]:
 def _format_sure(finding: Finding) -> str:
     """Return the bound of the most certain guesses, and how many were right, if it is the larger one."""
     sure = finding.confident
-    if sure is None or sure.lower <= finding.bound.lower:
+    if sure is None or not finding.is_sure:
         return ""
     return f"{sure.lower:.2f} ({sure.right:,} / {sure.size:,})"
 

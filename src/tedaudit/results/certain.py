@@ -1,9 +1,12 @@
 """Counts the most certain guesses of a row, for the bound of an adversary that may abstain."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
+from tedaudit.estimators import Choices
 from tedaudit.estimators.abstaining import (
     Parts,
     count_parts,
@@ -12,28 +15,31 @@ from tedaudit.estimators.abstaining import (
     find_sizes,
 )
 from tedaudit.results.row import Row
-from tedaudit.store.guesses import GuessTable
 from tedaudit.types import Plan
 
 
-def count_certain(
-    row: Row, plan: Plan, table: GuessTable, looks: Sequence[int], error: float
-) -> Parts | None:
-    """Return the most certain guesses of a row; None if there can be no bound from them.
+@dataclass(frozen=True, slots=True)
+class Certain:
+    """The guesses of a row with their margins, and the numbers of trials at which it was looked at."""
 
-    `plan` holds the rows that count, the last ones of the table, and `looks` are numbers among them. A run
-    that is seen at several looks is ranked block by block: what was counted at one look stays counted.
-    """
-    trials = row.counts.trials
-    if not row.estimator.may_abstain or not trials:
-        return None
-    columns = table.read(["choice", "margin", "usable"])
-    first = len(columns["choice"]) - trials
-    choice, margin, usable = (columns[name][first:] for name in ("choice", "margin", "usable"))
-    right = np.asarray(choice == plan.secret[:trials], dtype=np.bool_)
-    candidates = row.counts.candidates
-    if row.any_time:
-        ends = end_blocks(trials, looks, len(plan))
-        return count_parts_by_block(right, margin, usable, ends, candidates) if ends else None
-    sizes = find_sizes(trials, candidates, row.slack, error)
-    return count_parts(right, margin, usable, sizes, candidates) if sizes else None
+    plan: Plan
+    choices: Choices
+    margin: npt.NDArray[np.float32]
+    looks: Sequence[int]
+
+    def count(self, row: Row, error: float) -> Parts | None:
+        """Return the right ones among the most certain guesses; None if there can be no bound from them.
+
+        A run that is seen at several looks is ranked block by block: what was counted at one look stays
+        counted.
+        """
+        trials, candidates = row.counts.trials, row.counts.candidates
+        if not row.estimator.may_abstain or not trials:
+            return None
+        right = np.asarray(self.choices.choice == self.plan.secret[:trials], dtype=np.bool_)
+        guesses = right, self.margin, self.choices.usable
+        if row.any_time:
+            ends = end_blocks(trials, self.looks, len(self.plan))
+            return count_parts_by_block(*guesses, ends, candidates) if ends else None
+        sizes = find_sizes(trials, candidates, row.slack, error)
+        return count_parts(*guesses, sizes, candidates) if sizes else None

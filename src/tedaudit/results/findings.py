@@ -51,6 +51,16 @@ class Finding:
         return not self.unfit and self.joint.lower > 0
 
     @property
+    def order(self) -> tuple[float, float]:
+        """What makes one finding stronger than another: the bound that all rows share, then the success."""
+        return self.joint.lower, self.bound.success
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the most certain guesses prove more than all of them together."""
+        return self.confident is not None and self.confident.lower > self.bound.lower
+
+    @property
     def strength(self) -> float | None:
         """Which share of the attainable advantage over chance the attack took; None if unknown."""
         return self.measures.strength(self.bound.success, self.bound.candidates)

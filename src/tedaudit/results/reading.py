@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tedaudit.estimators import find_estimator
+from tedaudit.estimators import Choices, find_estimator
 from tedaudit.nominal import Nominal
-from tedaudit.results.certain import count_certain
+from tedaudit.results.certain import Certain
 from tedaudit.results.contradictions import note_contradictions
 from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult, Finding
@@ -88,18 +88,20 @@ def _count_tables(
             continue
         table, estimator = GuessTable(folder, info.key), find_estimator(plan_info["estimator"])
         start, unfit = _find_fresh(info.about, table.complete())
-        counts = estimator.count(plan.rows(start, len(plan)), table.choices().after(start), plan_info["k"])
-        planned = (len(plan) - start) // estimator.rows_per_trial
+        fresh = plan.rows(start, len(plan))
+        columns = table.read(["choice", "usable", "failed", "margin"])
+        margin = columns.pop("margin")[start:]
+        choices = Choices(**columns).after(start)
+        counts = estimator.count(fresh, choices, plan_info["k"])
+        planned = len(fresh) // estimator.rows_per_trial
         looked_before = any(start < look < len(plan) for look in plan_info["looks"])
         claim = None if info.about["claim"] is None else Claim(**info.about["claim"])
         score = score_of(info.about, info.determinants["attack"])
         row = Row(estimator, counts, claim, counts.trials < planned or looked_before, unfit, delta)
         looks = [look - start for look in plan_info["looks"] if look > start]
-        fresh = plan.rows(start, len(plan))
+        parts = Certain(fresh, choices, margin, looks).count(row, alpha / 2)
         yield _CountedTable(
-            info.about,
-            replace(row, parts=count_certain(row, fresh, table, looks, alpha / 2)),
-            planned, looked_before, score, plan_info["base"],
+            info.about, replace(row, parts=parts), planned, looked_before, score, plan_info["base"],
             attack_measures(table, score, plan, plan_info["k"]), _count_own(run, info.about),
         )  # fmt: skip
 

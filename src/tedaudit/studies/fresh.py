@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.api import run
+from tedaudit.estimators import Choices
 from tedaudit.execution.engines.protocol import Engine
 from tedaudit.nominal import Nominal
 from tedaudit.results.findings import AuditResult, Finding
@@ -35,12 +36,19 @@ class Pilot:
 
 @dataclass(frozen=True, slots=True)
 class FreshTrials:
-    """The fresh trials of one mechanism and epsilon: candidates, secrets and choices, row by row."""
+    """The fresh trials of one mechanism and epsilon: candidates and secrets, and what was guessed."""
 
     plan: Plan
-    choice: npt.NDArray[np.int32]
-    usable: npt.NDArray[np.bool_]
-    failed: npt.NDArray[np.bool_]
+    choices: Choices
+
+    def take_every(self, step: int, first: int) -> "FreshTrials":
+        """Return the trials of one set: it comes at a first row, and again after every `step` rows."""
+        rows, plan, guessed = slice(first, None, step), self.plan, self.choices
+        candidates = None if plan.candidates is None else plan.candidates[rows]
+        return FreshTrials(
+            Plan(candidates, plan.secret[rows], plan.replicate[rows]),
+            Choices(guessed.choice[rows], guessed.usable[rows], guessed.failed[rows]),
+        )
 
 
 @dataclass(frozen=True)
@@ -71,8 +79,7 @@ class Study:
         spec = self.spec.model_copy(update=settings)
         result = run(spec, self.engine, self.progress, page=False, announce=self.announce)
         [made] = result.findings
-        choices = result.guesses(made).choices()
-        return FreshTrials(result.run.read_plan(made.plan), choices.choice, choices.usable, choices.failed)
+        return FreshTrials(result.run.read_plan(made.plan), result.guesses(made).choices())
 
     def note(self, store: RunDirectory) -> Look:
         """Note in the first run that this study is a look, and return it."""
@@ -90,7 +97,7 @@ def choose_targets(result: AuditResult) -> list[Finding]:
         if finding.unfit or not finding.one_guess_per_trial or plans[finding.plan]["mechanism"] is not None:
             continue  # a table of rewrites has one of each text: there are no fresh ones
         known = best.get((finding.label, finding.epsilon))
-        if known is None or _rank(finding) > _rank(known):
+        if known is None or finding.order > known.order:
             best[finding.label, finding.epsilon] = finding
     return list(best.values())
 
@@ -98,19 +105,15 @@ def choose_targets(result: AuditResult) -> list[Finding]:
 def read_pilot(result: AuditResult, finding: Finding) -> Pilot:
     """Return what the attack of a finding guessed, with a pair of texts for each trial."""
     columns = result.guesses(finding).read(["choice", "margin", "usable"])
-    rows = len(columns["choice"])
-    plan = result.run.read_plan(finding.plan).rows(0, rows)
+    choice = columns["choice"]
+    plan = result.run.read_plan(finding.plan).rows(0, len(choice))
     margin = np.nan_to_num(columns["margin"].astype(np.float64), nan=0.0, posinf=1e30, neginf=0.0)
-    signed = np.where(columns["choice"] == plan.secret, margin, -margin)
+    signed = np.where(choice == plan.secret, margin, -margin)
     source = plan.source.astype(np.int64)
     if plan.candidates is None:
-        other = np.where(columns["choice"] == plan.secret, (source + 1), columns["choice"])
-        other = other % len(result.run.corpus().texts)
+        is_other = (choice >= 0) & (choice != plan.secret)  # else any other text will do
+        other = np.where(is_other, choice, (source + 1) % len(result.run.corpus().texts))
     else:
         first = plan.candidates[:, 0]
         other = np.where(first == plan.source, plan.candidates[:, 1], first)
     return Pilot(source, other.astype(np.int64), np.where(columns["usable"], signed, 0.0) + 0.0)
-
-
-def _rank(finding: Finding) -> tuple[float, float]:
-    return finding.joint.lower, finding.bound.success

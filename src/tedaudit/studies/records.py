@@ -21,7 +21,6 @@ from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.seeding import derive, uniforms
 from tedaudit.studies.fresh import FreshTrials, Study, choose_targets, read_pilot
 
-DEFAULT_TRIALS = 200
 _ID = "id"  # the column of a corpus that names its records
 
 
@@ -91,7 +90,7 @@ def _to_dict(record: Record | Evidence, *, redact: bool) -> dict[str, Any]:
     return {"id": figures.pop("name"), "mechanism": figures.pop("label"), **figures}
 
 
-def find_records(result: AuditResult, study: Study, count: int = 20, trials: int = DEFAULT_TRIALS) -> Records:
+def find_records(result: AuditResult, study: Study, count: int, trials: int) -> Records:
     """Pick the records with the most evidence in a run, and measure the risk of each on fresh trials."""
     if count < 1 or trials < 1:
         raise SpecError(f"{count} records with {trials} trials each were asked for; both must be 1 or more.")
@@ -171,7 +170,7 @@ def _count(fresh: FreshTrials, position: int) -> tuple[int, int, int, int]:
     candidates = fresh.plan.candidates
     assert candidates is not None  # noqa: S101 - sets were given
     own = candidates[:, 0] == position
-    named, is_source = own & (fresh.choice == 0), own & (fresh.plan.secret == 0)
+    named, is_source = own & (fresh.choices.choice == 0), own & (fresh.plan.secret == 0)
     return (
         int((named & is_source).sum()), int(is_source.sum()),
         int((named & ~is_source).sum()), int((own & ~is_source).sum()),

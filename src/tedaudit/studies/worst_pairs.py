@@ -12,16 +12,14 @@ from typing import Any
 import numpy as np
 
 from tedaudit.errors import SpecError
-from tedaudit.estimators import Bound, Counts, find_estimator
+from tedaudit.estimators import Bound, find_estimator
 from tedaudit.estimators.reduced import ESTIMATOR
 from tedaudit.nominal import Nominal
 from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.row import Row
 from tedaudit.results.verdict import Verdict, any_violation
-from tedaudit.studies.fresh import FreshTrials, Study, choose_targets, read_pilot
-
-DEFAULT_TRIALS = 200
+from tedaudit.studies.fresh import Study, choose_targets, read_pilot
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +67,7 @@ class WorstPairs:
         }  # fmt: skip
 
 
-def find_worst_pairs(
-    result: AuditResult, study: Study, count: int = 10, trials: int = DEFAULT_TRIALS
-) -> WorstPairs:
+def find_worst_pairs(result: AuditResult, study: Study, count: int, trials: int) -> WorstPairs:
     """Pick the pairs with the most evidence in a run, and judge each on fresh trials."""
     if count < 1 or trials < 1:
         raise SpecError(f"{count} pairs with {trials} trials each were asked for; both must be 1 or more.")
@@ -82,9 +78,9 @@ def find_worst_pairs(
     for finding, pairs in picked:
         fresh = study.run(finding, pairs, trials * len(pairs))
         for number, pair in enumerate(pairs):
-            rows.append(
-                Row(ESTIMATOR, _count(fresh, number, len(pairs)), finding.claim, delta=_delta(finding))
-            )
+            own = fresh.take_every(len(pairs), first=number)
+            counts = ESTIMATOR.count(own.plan, own.choices, 2)
+            rows.append(Row(ESTIMATOR, counts, finding.claim, delta=_delta(finding)))
             cells.append((finding, pair))
     family = Family(result.alpha, tuple(rows), study.note(result.run))
     texts = result.run.corpus().texts
@@ -109,20 +105,6 @@ def pick_pairs(result: AuditResult, finding: Finding, count: int) -> list[tuple[
         if len(picked) == count:
             break
     return list(picked)
-
-
-def _count(fresh: FreshTrials, number: int, pairs: int) -> Counts:
-    rows = slice(number, None, pairs)
-    right = fresh.choice[rows] == fresh.plan.secret[rows]
-    usable, failed = fresh.usable[rows], fresh.failed[rows]
-    return Counts(
-        len(right),
-        (int(right.sum()),),
-        2,
-        int((~usable & ~failed).sum()),
-        int(failed.sum()),
-        (int(usable.sum()),),
-    )
 
 
 def _delta(finding: Finding) -> float | None:

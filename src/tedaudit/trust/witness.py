@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from tedaudit.errors import escape_control, shorten
+from tedaudit.reports.sample import rank_right
 from tedaudit.results.findings import AuditResult, Finding
 
 _LONGEST = 300  # characters of a text that are shown
@@ -16,14 +17,13 @@ def describe_witness(result: AuditResult, finding: Finding, *, redact: bool) -> 
     plan = result.run.read_plan(finding.plan)
     columns = result.guesses(finding).read(["choice", "margin"])
     choice = columns["choice"]
-    right = np.flatnonzero(choice == plan.secret[: len(choice)])
-    if not len(right):
+    right = np.asarray(choice == plan.secret[: len(choice)], dtype=np.bool_)
+    if not right.any():
         return "No guess was right."
-    margins = np.nan_to_num(columns["margin"][right].astype(np.float64), nan=-1.0)
-    clearest = right[np.argsort(-margins, kind="stable")[:_CLEAREST]]
+    clearest = rank_right(right, columns["margin"], _CLEAREST)
     texts = result.run.corpus().texts
     row = int(min(clearest, key=lambda row: len(texts[plan.source[row]])))
-    head = f"For example trial {row}, one of {len(right):,} right guesses"
+    head = f"For example trial {row}, one of {int(right.sum()):,} right guesses"
     if redact:
         return f"{head} (texts are left out)."
     [(output, error)] = result.rewrites(finding).outputs(plan.source[[row]], plan.replicate[[row]])
