@@ -109,7 +109,12 @@ class Claim:
 
     @property
     def total(self) -> float:
-        """Epsilon of a whole release by basic composition; infinite if the units are unbounded."""
+        """Epsilon of a whole release by basic composition; infinite if the units are unbounded.
+
+        Any number of units that cost nothing cost nothing.
+        """
+        if self.epsilon == 0:
+            return 0.0
         return math.inf if self.max_units is None else self.epsilon * self.max_units
 
     @property

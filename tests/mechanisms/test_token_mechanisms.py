@@ -263,6 +263,15 @@ def test_the_distribution_of_the_first_token_is_the_one_that_likelihoods_are_of(
     np.testing.assert_allclose(table.T, np.array(scores), rtol=0, atol=1e-9)
 
 
+def test_dp_mlm_s_first_item_has_the_distribution_that_likelihoods_are_of(make):
+    mechanism = make("dp-mlm", slots=1)
+    table = mechanism.first_token([*PLAIN, ""], 30.0)
+    tokens = [[item] for item in range(table.shape[1])]
+    scores = mechanism.log_likelihoods(tokens, [PLAIN] * len(tokens), 30.0)
+    np.testing.assert_allclose(table[:-1].T, np.array(scores), rtol=0, atol=1e-9)
+    assert np.isneginf(table[-1]).all()  # nothing is drawn from the words of an empty text
+
+
 def test_a_refused_text_has_no_first_token(make):
     table = make("dp-paraphrase", overlong="error").first_token((PLAIN[0], ODD[2]), 30.0)
     assert np.isfinite(table[0]).all()

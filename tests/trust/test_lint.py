@@ -113,11 +113,12 @@ def test_a_range_without_an_end_is_no_clipping(monkeypatch):
     assert "infinite" in by_rule(report)["clip range"].text
 
 
-def test_observed_logits_use_part_of_the_clip_range(monkeypatch):
-    wide = of_zoo("dp-prompt", monkeypatch, low=-1e6, high=1e6)
+@pytest.mark.parametrize("name", ["dp-prompt", "dp-mlm"])
+def test_observed_logits_use_part_of_the_clip_range(monkeypatch, name):
+    wide = of_zoo(name, monkeypatch, low=-1e6, high=1e6)
     note = by_rule(lint(wide, epsilons=[1], texts=["a cup of tea"]), "info")["observed logits"]
     assert "0% to 0%" in note.text
-    outside = of_zoo("dp-prompt", monkeypatch, low=900.0, high=901.0)
+    outside = of_zoo(name, monkeypatch, low=900.0, high=901.0)
     assert "observed logits" in by_rule(lint(outside, epsilons=[1], texts=["a cup"]), "warning")
 
 

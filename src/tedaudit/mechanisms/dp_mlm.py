@@ -159,6 +159,22 @@ class DPMLM:
                     scores[release][place] += table[row, item]
         return scores
 
+    def first_token(self, texts: Sequence[str], epsilon: float) -> Floats:
+        """Return the log-probability that each item of the vocabulary is drawn first, one row per text.
+
+        The empty item, if there is one, has the rest. A text of which no word is drawn gets a row of -inf.
+        """
+        places = self._lay_out(texts, self._number_slots())
+        first = dict(reversed(places.drawn))  # a text's first place stays
+        size = int(self._load_checkpoint().model.config.vocab_size)
+        found: dict[str, Floats] = {}
+        for slots, rows, logits in self._compute_logits(places):
+            table = log_probabilities(self._choose_clip(), logits, epsilon).cpu().numpy()
+            for row, (text, slot) in zip(rows, slots, strict=True):
+                if first.get(text) == slot:
+                    found[text] = table[row, :size]
+        return np.array([found.get(text, np.full(size, -math.inf)) for text in texts])
+
     def pieces(self, text: str) -> tuple[str, ...]:
         """Return the words of a text that have a slot."""
         return tuple(word for word in self._split(text) if word is not None)

@@ -100,7 +100,7 @@ def _observe_logits(plugin: Any, texts: Sequence[str]) -> Iterator[Note]:
     finite = np.where(np.isfinite(rows), rows, np.nan)
     spans = np.nanmax(finite, axis=1) - np.nanmin(finite, axis=1)
     used = f"{spans.min():.0%} to {spans.max():.0%}"
-    text = f"over {len(rows)} texts clipped logits of the first token span {used}"
+    text = f"over {len(rows)} texts clipped logits of what is drawn first span {used}"
     flat = bool(spans.min() < 1e-6)
     more = ": all logits of some text lie outside, and every token is as likely" if flat else ""
     yield Note(
