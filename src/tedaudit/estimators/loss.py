@@ -1,0 +1,164 @@
+"""What the privacy loss of many trials says: delta at every epsilon, and epsilon at a delta, with both ends.
+
+For an output y of text v, and another candidate w, the loss is L = ln p(y|v) - ln p(y|w). Over the pairs of a
+plan, and with either text as the source, delta(eps) = E[(1 - e^(eps - L))_+], which is the integral of
+e^(eps - t) P(L > t) over t > eps; and eps_avg(d) is the least eps at which delta(eps) <= d. On average over
+these pairs no adversary's right guesses exceed e^eps times its wrong ones by more than delta(eps). Of single
+pairs it says nothing.
+
+P(L > t) is bounded by order statistics: of T losses, P(L > the (j+1)-th largest) is at most a quantile of
+Beta(j + 1, T - j), whatever the law of L, and P(L >= the j-th largest) at least one of Beta(j, T - j + 1).
+Numbers j are 0, 1, 2, 4 and so on; they share the error of an end. Beyond the largest loss nothing is known
+but its probability, so a small delta may have no upper end: `trials_for_upper` says how many trials give one.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tedaudit.errors import SpecError
+from tedaudit.types import Floats
+
+DELTAS = (0.05, 0.01, 0.001)
+_HALVINGS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class EpsilonAt:
+    """The epsilon of a sample of losses at one delta, and its ends, each with the error of the sample."""
+
+    delta: float
+    point: float
+    lower: float
+    upper: float  # infinite if the trials cannot give it
+
+
+@dataclass(frozen=True)
+class LossSample:
+    """The losses of independent trials; `error` is that of each end of everything that is said of them."""
+
+    losses: Floats
+    error: float
+
+    def __post_init__(self) -> None:
+        if not len(self.losses):
+            raise SpecError("There is no loss: no trial has a likelihood.")
+        if np.isnan(self.losses).any():
+            raise SpecError("A loss is not a number: a likelihood was not.")
+        if not 0 < self.error < 1:
+            raise SpecError(f"error is {self.error}; it must lie between 0 and 1.")
+
+    @property
+    def trials(self) -> int:
+        """How many losses there are."""
+        return len(self.losses)
+
+    @property
+    def mean(self) -> float:
+        """The mean loss; infinite if an output was impossible for the other text."""
+        return float(self.losses.mean())
+
+    def quantile(self, share: float) -> float:
+        """Return the smallest loss that at least this share of trials does not exceed."""
+        rank = max(1, math.ceil(share * self.trials - 1e-9))
+        return float(self._falling[self.trials - rank])
+
+    def delta(self, epsilon: float) -> float:
+        """Return delta at an epsilon as these trials have it."""
+        return float(np.maximum(0.0, -np.expm1(epsilon - self.losses)).mean())
+
+    def delta_upper(self, epsilon: float) -> float:
+        """Return the upper end of delta at an epsilon."""
+        return self._upper.integrate(epsilon)
+
+    def delta_lower(self, epsilon: float) -> float:
+        """Return the lower end of delta at an epsilon."""
+        return self._lower.integrate(epsilon)
+
+    def epsilon_at(self, delta: float) -> EpsilonAt:
+        """Return the epsilon at a delta, with both ends."""
+        if not 0 < delta < 1:
+            raise SpecError(f"delta is {delta}; it must lie between 0 and 1.")
+        top = self._largest_finite
+        return EpsilonAt(
+            delta,
+            *(_solve(curve, delta, top) for curve in (self.delta, self.delta_lower, self.delta_upper)),
+        )
+
+    def trials_for_upper(self, delta: float) -> int:
+        """Return the least trials with which the upper end at a delta can be finite."""
+        low, high = 0, 1
+        while _tail_bound(high, self.error) > delta:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if _tail_bound(middle, self.error) > delta else (low, middle)
+        return high
+
+    @cached_property
+    def _falling(self) -> Floats:
+        return np.sort(np.asarray(self.losses, dtype=np.float64))[::-1]
+
+    @property
+    def _largest_finite(self) -> float:
+        finite = self._falling[np.isfinite(self._falling)]
+        return float(finite[0]) if len(finite) else 0.0
+
+    @cached_property
+    def _upper(self) -> "_Steps":
+        from scipy.special import betaincinv
+
+        over = _list_counts(self.trials)
+        bounds = betaincinv(over + 1, self.trials - over, 1 - self.error / len(over))
+        return _Steps(self._falling[over], np.append(bounds, 1.0))
+
+    @cached_property
+    def _lower(self) -> "_Steps":
+        from scipy.special import betaincinv
+
+        counts = _list_counts(self.trials)[1:] if self.trials > 1 else np.array([1])
+        bounds = betaincinv(counts, self.trials - counts + 1, self.error / len(counts))
+        return _Steps(self._falling[counts - 1], np.append(0.0, bounds))
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """A falling function in steps: `values[0]` from edge 0 up, `values[i]` from edge i to edge i - 1."""
+
+    edges: Floats
+    values: Floats
+
+    def integrate(self, epsilon: float) -> float:
+        """Return the integral of e^(epsilon - t) times the steps over t > epsilon."""
+        low = np.maximum(np.append(self.edges, -math.inf), epsilon)
+        high = np.maximum(np.append(math.inf, self.edges), epsilon)
+        return float(self.values @ (np.exp(epsilon - low) - np.exp(epsilon - high)))
+
+
+def _list_counts(trials: int) -> np.ndarray:
+    """Return 0 and the powers of 2 below the number of trials."""
+    powers = [2**i for i in range(max(1, trials - 1).bit_length())]
+    return np.array([0, *(power for power in powers if power < trials)])
+
+
+def _tail_bound(trials: int, error: float) -> float:
+    """Return the upper end of the probability of a loss above the largest one."""
+    return -math.expm1(math.log(error / len(_list_counts(trials))) / trials)
+
+
+def _solve(curve: Callable[[float], float], delta: float, top: float) -> float:
+    """Return the least epsilon from 0 on at which a falling curve is at most delta; infinite if none is."""
+    if curve(0.0) <= delta:
+        return 0.0
+    low, high = 0.0, max(1.0, top + 1.0)
+    if curve(high) > delta:
+        return math.inf
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if curve(middle) > delta else (low, middle)
+    return high
