@@ -92,6 +92,18 @@ def test_an_impossible_output_has_no_epsilon_at_a_smaller_delta():
     assert LossSample(losses, ERROR).mean == math.inf
 
 
+def test_an_unknown_loss_is_the_largest_for_one_end_and_none_for_the_other():
+    known, unknown = np.linspace(0.0, 3.0, 990), 10
+    sample = LossSample(known, ERROR, unknown)
+    at_most = LossSample(np.append(known, [math.inf] * unknown), ERROR)
+    at_least = LossSample(np.append(known, [-50.0] * unknown), ERROR)
+    assert sample.trials == 1000
+    assert sample.delta(1.0) == pytest.approx(at_most.delta(1.0))
+    assert sample.delta_upper(1.0) == at_most.delta_upper(1.0)
+    assert sample.delta_lower(1.0) == pytest.approx(at_least.delta_lower(1.0), abs=1e-12)
+    assert sample.quantile(1.0) == 3.0
+
+
 def test_no_loss_at_all_is_an_epsilon_of_nothing():
     at = LossSample(np.zeros(1000), ERROR).epsilon_at(0.05)
     assert (at.lower, at.point, at.upper) == (0.0, 0.0, 0.0)

@@ -38,13 +38,18 @@ class EpsilonAt:
 
 @dataclass(frozen=True)
 class LossSample:
-    """The losses of independent trials; `error` is that of each end of everything that is said of them."""
+    """The losses of independent trials; `error` is that of each end of everything that is said of them.
+
+    Of some trials, such as failed rewrites, the loss may be `unknown`: it is taken for infinite, and for
+    nothing in lower ends. Mean and quantiles are of the others.
+    """
 
     losses: Floats
     error: float
+    unknown: int = 0
 
     def __post_init__(self) -> None:
-        if not len(self.losses):
+        if not len(self.losses):  # nothing to draw a curve from, whatever is unknown
             raise SpecError("There is no loss: no trial has a likelihood.")
         if np.isnan(self.losses).any():
             raise SpecError("A loss is not a number: a likelihood was not.")
@@ -53,8 +58,8 @@ class LossSample:
 
     @property
     def trials(self) -> int:
-        """How many losses there are."""
-        return len(self.losses)
+        """How many trials there are, with those of which the loss is unknown."""
+        return len(self.losses) + self.unknown
 
     @property
     def mean(self) -> float:
@@ -63,12 +68,14 @@ class LossSample:
 
     def quantile(self, share: float) -> float:
         """Return the smallest loss that at least this share of trials does not exceed."""
-        rank = max(1, math.ceil(share * self.trials - 1e-9))
-        return float(self._falling[self.trials - rank])
+        known = len(self.losses)
+        rank = max(1, math.ceil(share * known - 1e-9))
+        return float(self._falling[known - rank])
 
     def delta(self, epsilon: float) -> float:
         """Return delta at an epsilon as these trials have it."""
-        return float(np.maximum(0.0, -np.expm1(epsilon - self.losses)).mean())
+        known = float(np.maximum(0.0, -np.expm1(epsilon - self.losses)).sum())
+        return (known + self.unknown) / self.trials
 
     def delta_upper(self, epsilon: float) -> float:
         """Return the upper end of delta at an epsilon."""
@@ -113,7 +120,8 @@ class LossSample:
 
         over = _list_counts(self.trials)
         bounds = betaincinv(over + 1, self.trials - over, 1 - self.error / len(over))
-        return _Steps(self._falling[over], np.append(bounds, 1.0))
+        largest = np.append(np.full(self.unknown, math.inf), self._falling)
+        return _Steps(largest[over], np.append(bounds, 1.0))
 
     @cached_property
     def _lower(self) -> "_Steps":
@@ -121,7 +129,8 @@ class LossSample:
 
         counts = _list_counts(self.trials)[1:] if self.trials > 1 else np.array([1])
         bounds = betaincinv(counts, self.trials - counts + 1, self.error / len(counts))
-        return _Steps(self._falling[counts - 1], np.append(0.0, bounds))
+        least = np.append(self._falling, np.full(self.unknown, -math.inf))
+        return _Steps(least[counts - 1], np.append(0.0, bounds))
 
 
 @dataclass(frozen=True)
