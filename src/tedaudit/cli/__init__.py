@@ -15,6 +15,7 @@ from tedaudit.cli.judge import judge
 from tedaudit.cli.leaks import leaks
 from tedaudit.cli.lint import lint
 from tedaudit.cli.listing import list_plugins
+from tedaudit.cli.loss import loss
 from tedaudit.cli.records import records
 from tedaudit.cli.reproduce import reproduce
 from tedaudit.cli.results import estimate, replay, report
@@ -34,9 +35,9 @@ app = typer.Typer(
 
 _COMMANDS: dict[str, Callable[..., None]] = {
     "init": init, "run": run, "report": report, "compare": compare, "card": card, "replay": replay,
-    "disagree": disagree, "records": records, "leaks": leaks, "lint": lint, "selftest": selftest,
-    "estimate": estimate, "utility": utility, "reproduce": reproduce, "ls": list_plugins,
-    "rewrite": rewrite, "judge": judge,
+    "disagree": disagree, "records": records, "loss": loss, "leaks": leaks, "lint": lint,
+    "selftest": selftest, "estimate": estimate, "utility": utility, "reproduce": reproduce,
+    "ls": list_plugins, "rewrite": rewrite, "judge": judge,
 }  # fmt: skip
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)

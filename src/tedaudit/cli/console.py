@@ -19,6 +19,7 @@ from tedaudit.reports import comparison_table
 from tedaudit.reports.figures import figures_missing
 from tedaudit.reports.headline import headlines
 from tedaudit.reports.page import charts_missing
+from tedaudit.reports.sections import Section
 from tedaudit.reports.summary import describe_claims
 from tedaudit.reports.table import explain_table, format_number, rich_tables
 from tedaudit.results.comparison import Compared
@@ -84,6 +85,14 @@ def show_result(result: AuditResult) -> None:
     page = result.run.page
     if page.is_file():
         show_page(page)
+
+
+def show_section(section: Section) -> None:
+    """Print a section of a report, and how to read it."""
+    out = console()
+    out.print(section.to_rich())
+    for remark in section.remarks:
+        out.print(escape_text(remark), soft_wrap=True, style="dim")
 
 
 def show_page(page: Path) -> None:

@@ -11,7 +11,6 @@ from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
 if TYPE_CHECKING:
-    from tedaudit.reports.sections import Section
     from tedaudit.results.findings import AuditResult
     from tedaudit.spec.model import AuditSpec
     from tedaudit.studies.worst_pairs import WorstPairs
@@ -32,7 +31,7 @@ def records(
     Mechanism and attack run again. A table of rewrites has no fresh ones: its records are ranked by evidence.
     """
     from tedaudit import api
-    from tedaudit.cli.console import progress_bar
+    from tedaudit.cli.console import progress_bar, show_section
     from tedaudit.corpora._given import Given
     from tedaudit.reports.sections import write_section
     from tedaudit.spec.code_names import list_code
@@ -63,7 +62,7 @@ def records(
     if as_json:
         print_json(told)
     else:
-        _print(section.redact() if redact else section)
+        show_section(section.redact() if redact else section)
 
 
 def try_worst(
@@ -87,23 +86,15 @@ def try_worst(
 
 def show_pairs(worst: "WorstPairs") -> None:
     """Print the worst pairs."""
+    from tedaudit.cli.console import show_section
     from tedaudit.studies.sections import describe_pairs
 
-    _print(describe_pairs(worst))
+    show_section(describe_pairs(worst))
 
 
 def _count_rows(result: "AuditResult") -> int:
     """Return the trials behind a run's findings: a longer run is another pilot."""
     return sum(finding.bound.trials for finding in result)
-
-
-def _print(section: "Section") -> None:
-    from tedaudit.cli.console import console, escape_text
-
-    out = console()
-    out.print(section.to_rich())
-    for remark in section.remarks:
-        out.print(escape_text(remark), soft_wrap=True, style="dim")
 
 
 def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -1,0 +1,77 @@
+"""Losses as a table: what an adversary that knows the mechanism learns, beside the claim."""
+
+import math
+from collections.abc import Sequence
+
+from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample
+from tedaudit.reports.sections import Section
+from tedaudit.results.findings import AuditResult
+from tedaudit.results.losses import LossRow, find_contradictions
+
+_HEADINGS = (
+    "mechanism", "epsilon", "claim", "claim / loss", *(f"eps at delta {delta:g}" for delta in DELTAS),
+    "median loss", "largest loss", "impossible", "unknown", "its text",
+)  # fmt: skip
+_TEXT = "its text"
+
+
+def describe_losses(result: AuditResult, rows: Sequence[LossRow]) -> Section:
+    """Return the losses of a run as a section, the text with the largest loss beside each."""
+    texts = result.run.corpus().texts
+    cells = [_format(row, texts[_find_source(result, row)]) for row in rows]
+    told = [i for i in range(len(_HEADINGS)) if any(row[i] for row in cells)]
+    return Section(
+        "Loss: what an adversary that knows the mechanism learns",
+        (_explain(rows), *find_contradictions(result, rows)),
+        tuple(_HEADINGS[i] for i in told),
+        tuple(tuple(row[i] for i in told) for row in cells),
+        private=(_TEXT,),
+    )
+
+
+def _format(row: LossRow, text: str) -> tuple[str, ...]:
+    finding, sample = row.finding, row.sample
+    return (
+        finding.label, finding.epsilon.label, "none" if finding.claim is None else str(finding.claim),
+        "" if row.looseness is None else f"{row.looseness:,.3g}",
+        *(_format_epsilon(at, sample) for at in row.epsilons),
+        _number(sample.quantile(0.5)), _number(sample.quantile(1.0)), _count(row.impossible, sample),
+        _count(sample.unknown, sample), text,
+    )  # fmt: skip
+
+
+def _count(number: int, sample: LossSample) -> str:
+    return f"{number:,} / {sample.trials:,}" if number else ""
+
+
+def _format_epsilon(at: EpsilonAt, sample: LossSample) -> str:
+    """Return the point and both ends; if there is no upper one, how many trials it needs."""
+    if math.isinf(at.upper):
+        missing = at.lower == at.point == 0.0
+        needed = sample.trials_for_upper(at.delta)
+        more = f"; {needed:,} trials for an upper end" if needed > sample.trials else ""
+        return f"{_number(at.point)} ({'above ' + _number(at.lower) if not missing else 'from 0'}{more})"
+    return f"{_number(at.point)} ({_number(at.lower)} to {_number(at.upper)})"
+
+
+def _number(value: float) -> str:
+    if math.isinf(value):
+        return "infinite" if value > 0 else "-infinite"
+    return f"{value:,.2f}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+def _find_source(result: AuditResult, row: LossRow) -> int:
+    return int(result.run.read_plan(row.finding.plan).source[row.worst])
+
+
+def _explain(rows: Sequence[LossRow]) -> str:
+    errors = sorted({row.sample.error for row in rows})
+    ends = " or ".join(f"{error:g}" for error in errors)
+    return (
+        "The loss of a trial is ln p(output | source) - ln p(output | other text), of everything that was "
+        "drawn: it has no ceiling. Eps at delta is the least epsilon that holds on average over the pairs of "
+        "the plan, with an interval of which each end is wrong with probability at most "
+        f"{ends} per row; of single pairs it says nothing. Claim / loss says how many times the claim is "
+        f"larger than eps at delta {DELTAS[0]:g}. Impossible: outputs that the other text cannot have had. "
+        "Unknown: trials without a likelihood, such as failed rewrites, taken for infinite."
+    )

@@ -1,0 +1,129 @@
+"""Reads the privacy losses of a run from the guesses of its likelihood attack; no model is loaded.
+
+With two candidates the margin of that attack is |ln p(y|v) - ln p(y|w)|, and the loss is negative if the
+other text was named. It has no ceiling: it says what an adversary that knows the mechanism could learn, where
+a success rate of 1 says only that there were too few trials.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.estimators import reduced_form
+from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample
+from tedaudit.estimators.multiplicity import look_error
+from tedaudit.results.findings import AuditResult, Finding, claim_figures
+from tedaudit.types import Floats
+
+LIKELIHOOD = "log-likelihood"  # what an attack's card calls a score that losses can be read from
+_IMPOSSIBLE = 1e29  # a margin from which on the other text cannot have had the output
+_QUANTILES = (0.5, 0.9, 0.99)
+
+
+@dataclass(frozen=True)
+class LossRow:
+    """The losses of one plan, mechanism and epsilon."""
+
+    finding: Finding  # of the attack that knows the mechanism
+    sample: LossSample
+    impossible: int  # outputs that the other text cannot have had
+    worst: int  # the row of the plan with the largest loss
+
+    @property
+    def setting(self) -> tuple[str, str, Any]:
+        """Plan, mechanism and epsilon."""
+        return self.finding.setting
+
+    @property
+    def epsilons(self) -> tuple[EpsilonAt, ...]:
+        """Epsilon at the usual deltas, with both ends."""
+        return tuple(map(self.sample.epsilon_at, DELTAS))
+
+    @property
+    def looseness(self) -> float | None:
+        """How many times larger the claim is than the epsilon at the largest usual delta; None if unknown."""
+        claim, found = self.finding.claim, self.sample.epsilon_at(DELTAS[0]).point
+        return None if claim is None or not found or not np.isfinite(found) else claim.total / found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row safe for JSON; infinite numbers become None."""
+        claim, sample = self.finding.claim, self.sample
+        return {
+            "plan": self.finding.plan, "mechanism": self.finding.label, "epsilon": self.finding.epsilon.json,
+            "claim": None if claim is None else claim_figures(claim), "trials": sample.trials,
+            "unknown": sample.unknown, "impossible": self.impossible, "error": sample.error,
+            "mean": _finite(sample.mean),
+            "quantiles": {str(share): _finite(sample.quantile(share)) for share in _QUANTILES},
+            "largest": _finite(sample.quantile(1.0)), "worst_row": self.worst,
+            "claim_to_loss": None if self.looseness is None else _finite(self.looseness),
+            "epsilon_at": [
+                {
+                    "delta": at.delta, "point": _finite(at.point), "lower": _finite(at.lower),
+                    "upper": _finite(at.upper), "trials_for_upper": sample.trials_for_upper(at.delta),
+                }
+                for at in self.epsilons
+            ],
+        }  # fmt: skip
+
+
+def read_losses(result: AuditResult) -> tuple[LossRow, ...]:
+    """Return the losses of every setting that has them: two candidates, and a likelihood of the release.
+
+    Ends have the error of a row; if trials were added after a look, that of the look, so that whoever stops
+    when the numbers please is no better off.
+    """
+    rows = []
+    for finding in result:
+        if finding.score != LIKELIHOOD or finding.bound.candidates != 2 or not finding.one_guess_per_trial:
+            continue
+        losses, numbers = _read_losses(result, finding)
+        if not finding.complete or not len(losses):
+            continue
+        error = result.alpha / 2
+        if finding.bound.any_time:
+            error = look_error(error, result.family.look.number)
+        sample = LossSample(losses, error, finding.bound.trials - len(losses))
+        impossible = int(np.isinf(losses).sum())
+        rows.append(LossRow(finding, sample, impossible, int(numbers[np.argmax(losses)])))
+    return tuple(rows)
+
+
+def find_contradictions(result: AuditResult, rows: Sequence[LossRow]) -> tuple[str, ...]:
+    """Return attacks whose bound at a delta is above the upper end there, all sharing the run's error.
+
+    There can be none, but for chance, if the likelihood is right: such a row says that it is not.
+    """
+    pairs = [(row, finding) for row in rows for finding in result if finding.setting == row.setting]
+    found = []
+    share = result.alpha / max(1, len(pairs) * len(DELTAS))  # half for an attack's bound, half for the end
+    for row, finding in pairs:
+        if finding.unfit or not finding.one_guess_per_trial or finding.bound.any_time:
+            continue
+        sample = LossSample(row.sample.losses, share / 2, row.sample.unknown)
+        for delta in DELTAS:
+            bound = reduced_form(finding.bound.correct, finding.bound.trials, 2, share, delta)
+            upper = sample.epsilon_at(delta).upper
+            if bound.lower > upper:
+                found.append(
+                    f"{finding.label} at {finding.epsilon.phrase}, delta {delta:g}: {finding.attack} shows "
+                    f"{bound.lower:.2f}, above the {upper:.2f} that the likelihoods allow; they are wrong"
+                )
+    return tuple(found)
+
+
+def _read_losses(result: AuditResult, finding: Finding) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Return the losses of the trials that have one, and their rows."""
+    columns = result.guesses(finding).read(["choice", "margin", "usable"])
+    choice, margin = columns["choice"], columns["margin"].astype(np.float64)
+    secret = result.run.read_plan(finding.plan).secret[: len(choice)]
+    signed = np.where(choice == secret, margin, -margin) + 0.0  # no negative zero
+    signed = np.where(np.abs(signed) > _IMPOSSIBLE, np.copysign(np.inf, signed), signed)
+    rows = np.flatnonzero(columns["usable"])
+    return signed[rows], rows
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

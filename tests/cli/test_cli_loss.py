@@ -1,0 +1,50 @@
+"""`tedaudit loss` as its users meet it."""
+
+import json
+
+RUN = ("run", "-m", "word-rr", "--set", "word-rr.slots=3", "-e", "4", "-c", "texts.txt", "--lambda", "0",
+       "-t", "200", "-q", "--out", "made")  # fmt: skip
+
+
+def test_losses_of_a_run_without_likelihoods_are_computed_from_its_rewrites(command, here):
+    assert command(*RUN)[0] == 0
+    made = {path.name: path.stat().st_mtime_ns for path in (here / "made" / "rewrites").rglob("*.parquet")}
+    code, out, err = command("loss", "made", "-q")
+    assert (code, err) == (0, "")
+    assert "what an adversary that knows the mechanism learns" in out
+    assert "4 per word x 3 = 12" in out
+    assert made == {p.name: p.stat().st_mtime_ns for p in (here / "made" / "rewrites").rglob("*.parquet")}
+
+
+def test_losses_that_are_there_are_read_and_nothing_is_written(command, here):
+    assert command(*RUN, "-a", "likelihood")[0] == 0
+    before = {path: path.stat().st_mtime_ns for path in (here / "made").rglob("*") if path.is_file()}
+    code, out, _ = command("loss", "made", "--json")
+    [row] = json.loads(out)["losses"]
+    assert code == 0
+    assert row["trials"] == 200
+    assert 4 <= row["largest"] <= 12.00001
+    assert json.loads(out)["contradictions"] == []
+    assert before == {path: path.stat().st_mtime_ns for path in (here / "made").rglob("*") if path.is_file()}
+
+
+def test_a_mechanism_alone_is_enough(command, here):
+    code, out, _ = command(
+        "loss", "-m", "word-rr", "-e", "2", "-c", "texts.txt", "-t", "100", "-o", "alone", "-q", "--redact"
+    )
+    assert code == 0
+    assert "its text" not in out
+    assert "word-rr" in out
+    assert (here / "alone" / "summary.json").exists()
+
+
+def test_what_has_no_loss_is_explained(command, here):
+    assert command("loss")[2].startswith("error: Name a run directory, or a mechanism")
+    assert command("run", "-m", "identity", "-c", "texts.txt", "-t", "30", "-q", "--out", "id")[0] == 0
+    code, _, err = command("loss", "id", "-q")
+    assert code == 2
+    assert "`log_likelihood`" in err
+    assert command(*RUN, "--k", "3")[0] == 0
+    code, _, err = command("loss", "made", "-q")
+    assert code == 2
+    assert "two candidates" in err
