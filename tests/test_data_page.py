@@ -42,6 +42,7 @@ def made(tmp_path_factory):
         spec = make_spec(out, mechanisms=["identity", {"name": "word-rr", "slots": 4}], attacks=ATTACKS)
         try_worst(load_run(out), spec, 1, 20, quiet=True)
         call("records", out, "--count", 40, "-t", 2, "-q", "--yes")
+        call("leaks", out, "-t", 50, "-q")
         write_study(run_study(make_study(out.with_name("study"), limit=20)), out)
     finally:
         os.umask(before)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from tedaudit.seeding import normals, uniforms
     from tedaudit.spec.model import AuditSpec
     from tedaudit.trust.assertion import NotPrivateError, NotTestedError, PrivacyError, assert_private
+    from tedaudit.trust.leaks import find_leaks
+    from tedaudit.trust.lint import lint
     from tedaudit.types import (
         Attack,
         Card,
@@ -60,6 +62,8 @@ _HOMES = {
     "tedaudit.seeding": ("normals", "uniforms"),
     "tedaudit.spec.model": ("AuditSpec",),
     "tedaudit.trust.assertion": ("NotPrivateError", "NotTestedError", "PrivacyError", "assert_private"),
+    "tedaudit.trust.leaks": ("find_leaks",),
+    "tedaudit.trust.lint": ("lint",),
     "tedaudit.types": (
         "Attack", "Card", "Claim", "Corpus", "CorpusLoader", "Draw", "Guess", "Mechanism", "Observation",
         "Rewrite", "Split",
@@ -73,7 +77,8 @@ __all__ = [
     "InfrastructureError", "Mechanism", "ModelError", "Nominal", "NotPrivateError", "NotTestedError",
     "Observation", "Observations", "PluginError", "PrivacyError", "Rewrite", "Rewrites",
     "RunDirectoryError", "SpecError", "Split", "TedauditError", "Verdict", "assert_private", "audit",
-    "compare", "estimate", "load_corpus", "load_run", "normals", "report", "rewrite", "run", "uniforms",
+    "compare", "estimate", "find_leaks", "lint", "load_corpus", "load_run", "normals", "report", "rewrite",
+    "run", "uniforms",
 ]  # fmt: skip
 
 

@@ -249,6 +249,12 @@ class Plan:
             return self.secret
         return np.asarray(self.candidates[np.arange(len(self)), self.secret], dtype=np.int32)
 
+    def pick(self, rows: Sequence[int]) -> "Plan":
+        """Return the rows with these numbers."""
+        numbers = np.asarray(rows, dtype=np.int64)
+        candidates = None if self.candidates is None else self.candidates[numbers]
+        return Plan(candidates, self.secret[numbers], self.replicate[numbers])
+
     def rows(self, start: int, stop: int) -> "Plan":
         """Return a run of consecutive rows."""
         candidates = None if self.candidates is None else self.candidates[start:stop]

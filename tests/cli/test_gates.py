@@ -85,3 +85,20 @@ def test_a_fault_is_never_taken_for_a_violation(command, monkeypatch):
     assert code == 70
     assert "RuntimeError: no luck" in told
     assert "This is a fault of tedaudit or of a plug-in" in told
+
+
+def test_a_pair_that_alone_refutes_a_claim_fails_the_gate_now_and_later(command, here):
+    (here / "rare.py").write_text("def rare(text):\n    return text if text.endswith(' 0') else 'nothing'\n")
+    (here / "rare.txt").write_text("\n".join(f"word{i} of text {i}" for i in range(30)))
+    audit = ("run", "-m", "py:rare:rare", "-e", "0.2", "-a", "lexical", "-c", "rare.txt", "-t", "60",
+             "-o", "rare", "-q", "--lambda", "0", "--encoder", "lexical")  # fmt: skip
+    assert command(*audit, "--fail-on", "violated")[0] == 0
+    code, out, _ = command(*audit, "--worst", "2", "--worst-trials", "300", "--fail-on", "violated", "--json")
+    told = strict(out)
+    assert (code, told["violated"], told["claims"][0]["verdict"]) == (1, True, "violated")
+    assert command("report", "rare", "--no-figures", "--fail-on", "violated")[0] == 1
+    assert "violated" in command("report", "rare", "--no-figures")[1]
+    code, _, said = command("report", "rare", "--no-figures", "--fail-above", "0.3")
+    assert code == 1
+    assert "the bound of a pair is" in said
+    assert "no violation found" not in said

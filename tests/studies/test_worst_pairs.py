@@ -1,15 +1,19 @@
 """The worst pairs of a run, tried again on fresh trials."""
 
 import math
+import shutil
 
 import pytest
 
-from helpers import Promising, make_spec, sentences
-from tedaudit.api import load_run, run
+from helpers import Promising, make_spec, sentences, summary
+from tedaudit.api import load_run, report, run
 from tedaudit.errors import SpecError
 from tedaudit.estimators import reduced_form
 from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.nominal import Nominal
+from tedaudit.reports.calibration_card import calibration_cards
+from tedaudit.reports.headline import headlines
+from tedaudit.reports.table import format_claims
 from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.fresh import Study, read_pilot
 from tedaudit.studies.worst_pairs import find_worst_pairs, pick_pairs
@@ -132,6 +136,63 @@ def test_a_pair_has_two_texts_even_if_an_attack_named_none_of_all(tmp_path):
     pilot = read_pilot(load_run(tmp_path), finding)
     assert ((pilot.other >= 0) & (pilot.source != pilot.other)).all()
     assert (pilot.evidence[pilot.source == len(TEXTS) - 1] == 0).any()  # the last text, which -1 could mean
+
+
+def test_a_claim_that_a_pair_alone_refutes_is_violated_everywhere(tmp_path):
+    spec, result = audited_function(tmp_path, leak_one, trials=60)
+    assert not result.violated
+    worst = find_worst_pairs(result, Study(spec, "pairs"), 2, 300)
+    again = report(tmp_path)
+    assert again.violated
+    [claim] = again.claims
+    assert (claim.tests, claim.pairs) == (1, 2)
+    assert claim.verdict.is_violation
+    assert "see Worst pairs), " in claim.verdict.reason
+    assert claim.verdict.adjusted_p <= again.alpha / 2  # of all looks: six times that of the study alone
+    assert claim.verdict.adjusted_p == pytest.approx(6 * 2 * claim.verdict.p_value)
+    assert claim.to_dict()["witness"]["pair"] in [list(pair.tried.positions) for pair in worst]
+    assert next(headline.text for headline in headlines(again)) == "1 of 1 privacy claims is violated."
+    assert [row[-1] for row in format_claims(again)] == ["violated"]
+    assert [finding.verdict.name for finding in again] == [finding.verdict.name for finding in result]
+    stored = summary(tmp_path)
+    assert stored["violated"]
+    assert stored["claims"] == [claim.to_dict()]
+    [card] = calibration_cards(again)
+    assert card["violated"]
+
+
+def test_a_redacted_report_says_so_too_and_shows_no_label(tmp_path):
+    mechanism = {"name": "function", "function": leak_one, "label": "the patient Smith"}
+    spec = make_spec(tmp_path, mechanisms=[mechanism], epsilons=[0.2], attacks=["lexical"], trials=60)
+    find_worst_pairs(run(spec), Study(spec, "pairs"), 2, 300)
+    assert report(tmp_path, redact=True).violated
+    assert "Smith" not in (tmp_path / "summary.json").read_text()
+    assert "violated" in (tmp_path / "report.md").read_text()
+
+
+def test_pairs_that_refute_nothing_change_no_verdict(tmp_path):
+    spec, result = audited_function(tmp_path, constant)
+    find_worst_pairs(result, Study(spec, "pairs"), 5, 100)
+    [before], [after] = result.claims, load_run(tmp_path).claims
+    assert (after.verdict, after.pairs, after.pair) == (before.verdict, 5, None)
+
+
+def test_trials_of_a_study_that_was_never_judged_decide_nothing(tmp_path):
+    spec, result = audited_function(tmp_path, leak_one, trials=60)
+    pairs = pick_pairs(result, result.findings[0], 2)
+    Study(spec, "pairs").run(result.findings[0], pairs, 600)
+    assert load_run(tmp_path).pairs == ()
+    Study(spec, "pairs").note(result.run)
+    assert load_run(tmp_path).violated
+
+
+def test_trials_that_are_gone_are_said(tmp_path):
+    spec, result = audited_function(tmp_path, leak_one, trials=60)
+    find_worst_pairs(result, Study(spec, "pairs"), 2, 300)
+    shutil.rmtree(tmp_path / "studies")
+    gone = load_run(tmp_path)
+    assert not gone.violated
+    assert any("trials of the study pairs are gone" in note for note in gone.notes)
 
 
 def test_nonsense_is_refused(tmp_path):

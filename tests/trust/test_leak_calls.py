@@ -3,7 +3,8 @@
 import pytest
 
 from tedaudit.errors import ContractError
-from tedaudit.trust.calls import Calls
+from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.trust.calls import Calls, make_together
 from tedaudit.types import Card, Rewrite
 
 
@@ -55,6 +56,43 @@ def test_every_call_has_noise_of_its_own():
     calls.make()
     calls.follow(["same", "same"], together=True)
     assert len(set(keys)) == 22
+
+
+def test_a_built_in_mechanism_gets_all_draws_of_a_text_in_one_call_and_every_ticket_its_own_output(
+    monkeypatch,
+):
+    mechanism, seen = WordRR(slots=3), []
+    texts = [f"text number {number % 150}" for number in range(600)]
+
+    def batches():
+        made = [Calls(mechanism, epsilon, seed) for epsilon, seed in ((2.0, 1), (5.0, 2))]
+        tickets = [[calls.ask(text) for text in texts] for calls in made]
+        return made, tickets
+
+    (alone, places), (together, _) = batches(), batches()
+    for calls in alone:
+        calls.make()
+    rewrite = WordRR.rewrite
+
+    def watch(self, draws):
+        seen.append([draw.text for draw in draws])
+        return rewrite(self, draws)
+
+    monkeypatch.setattr(WordRR, "rewrite", watch)
+    make_together(together)
+    assert sum(map(len, seen)) == 1200
+    assert sum(len(set(call)) for call in seen) == 150  # no text is in two calls
+    for one, other, tickets in zip(alone, together, places, strict=True):
+        assert [one[t].text for t in tickets] == [other[t].text for t in tickets]
+
+
+def test_code_of_others_gets_its_draws_in_an_order_drawn_at_random_whoever_asks():
+    watched = _Watched()
+    calls = Calls(watched, 1.0, 5)
+    tickets = [calls.ask(f"text {number}") for number in range(60)]
+    make_together([calls])
+    assert watched.seen[0] != sorted(watched.seen[0])
+    assert [calls[ticket].text for ticket in tickets] == [f"text {number}!" for number in range(60)]
 
 
 def test_a_missing_rewrite_is_an_error():

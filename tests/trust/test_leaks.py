@@ -8,7 +8,8 @@ import pytest
 from helpers import sentences
 from tedaudit.errors import CorpusError, SpecError
 from tedaudit.registry import Reference, build
-from tedaudit.trust.leaks import ERROR, Settings, find_leaks, find_zero, takes_epsilon
+from tedaudit.trust.battery import ERROR, Settings
+from tedaudit.trust.leaks import find_leaks, find_zero, takes_epsilon
 
 TEXTS = [
     f"{text[0].upper()}{text[1:]} {tail}" for text, tail in zip(
@@ -117,6 +118,19 @@ def test_a_mechanism_is_tested_at_zero_budget_and_at_its_epsilon():
     assert not any(o.is_in_reach for o in report.outcomes if o.epsilon == 12.0)
     strong = {o.name: o.signs.share for o in report.outcomes if o.epsilon == 12.0}
     assert strong["common words"] > 0.9
+
+
+def test_several_epsilons_are_rounds_and_those_in_which_nothing_could_be_found_may_be_left_out():
+    report = find_leaks("word-rr", TEXTS, epsilon=[0.5, 12.0], trials=60)
+    assert [epsilon.json for epsilon in report.epsilons] == [1e-6, 0.5, 12.0]
+    assert {o.epsilon for o in report.outcomes} == set(report.epsilons)
+    short = find_leaks({"name": "word-rr", "slots": 1}, TEXTS, epsilon=[0.01, 12.0], trials=60,
+                       reachable_only=True)  # fmt: skip
+    assert [epsilon.json for epsilon in short.epsilons] == [1e-6, 0.01]
+    [far] = [part for part in short.not_run if part.part == "epsilon 12"]
+    assert "allows any number of pairs" in far.reason
+    zero = [o.signs for o in report.outcomes if o.epsilon == 1e-6]
+    assert zero == [o.signs for o in find_leaks("word-rr", TEXTS, trials=60).outcomes]
 
 
 def test_what_a_claim_allows_is_no_finding():

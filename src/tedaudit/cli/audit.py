@@ -76,14 +76,16 @@ def run(
     engine = None if work is None else _read_work(settings, work)
     with progress_bar(quiet=quiet) as progress:
         result = api.run(settings, engine, progress, announce=(lambda _: None) if quiet else None)
-    pairs = try_worst(result, settings, worst, worst_trials, quiet=quiet) if worst else None
+    pairs = None
+    if worst:
+        result, pairs = try_worst(result, settings, worst, worst_trials, quiet=quiet)
     if as_json:
         print_json(result.to_dict() | ({} if pairs is None else {"worst_pairs": pairs.to_dict()}))
     else:
         show_result(result)
         if pairs is not None:
             show_pairs(pairs)
-    pass_gates(result, fail_on, fail_above, [pair.verdict for pair in pairs or ()])
+    pass_gates(result, fail_on, fail_above)
 
 
 def _read_work(settings: Any, folder: Path) -> Any:

@@ -33,46 +33,49 @@ def check_gates(fail_on: Sequence[str] | None, fail_above: float | None) -> None
         raise SpecError(f"--fail-above is {fail_above}; it must be 0 or larger, such as 2.0.")
 
 
-def pass_gates(
-    result: "AuditResult",
-    fail_on: Sequence[str] | None,
-    fail_above: float | None,
-    pairs: Sequence[Verdict] = (),
-) -> None:
+def pass_gates(result: "AuditResult", fail_on: Sequence[str] | None, fail_above: float | None) -> None:
     """Say how the gates came out, and exit with 1 if one of them failed.
 
-    `pairs` are verdicts on pairs that were tried again: one that refutes a claim counts for it.
+    Pairs that were tried again count: they have an error of their own, within that of the run.
     """
-    refuted = [verdict for verdict in pairs if verdict.is_violation]
-    claims = [*(claim.verdict for claim in result.claims), *refuted]
+    claims = [claim.verdict for claim in result.claims]
     if fail_on and not claims and fail_above is None:
         _say("--fail-on: nothing is claimed, so there is nothing to fail on; --fail-above needs no claim.")
     failed = any_named(claims, fail_on or ())
     if fail_above is not None:
         limits = result.judge_limit(fail_above)
-        failed |= any_violation(limits) or any_named(_summarise(result, limits), fail_on or ())
-        _describe_limit(result, limits, fail_above)
+        failed |= any_violation(limits) or any_named(_summarise(result, limits).values(), fail_on or ())
+        failed |= _describe_limit(result, limits, fail_above)
     if failed:
         raise typer.Exit(1)
 
 
-def _summarise(result: "AuditResult", limits: Sequence[Verdict]) -> list[Verdict]:
+def _summarise(result: "AuditResult", limits: Sequence[Verdict]) -> dict[object, Verdict]:
     """Return what was decided on each mechanism at each epsilon, by all attacks and plans together."""
     by_output: dict[object, list[Verdict]] = {}
     for finding, verdict in zip(result, limits, strict=True):
         by_output.setdefault((finding.label, finding.epsilon), []).append(verdict)
-    return [strongest(verdicts) for verdicts in by_output.values()]
+    return {output: strongest(verdicts) for output, verdicts in by_output.items()}
 
 
-def _describe_limit(result: "AuditResult", limits: Sequence[Verdict], limit: float) -> None:
+def _describe_limit(result: "AuditResult", limits: Sequence[Verdict], limit: float) -> bool:
+    """Say how bounds compare with a limit, and return whether that of a pair of texts is above it."""
+    above = [pair for pair in result.pairs if pair.bound.lower > limit]
+    for pair in above:
+        found = f"the bound of a pair is {pair.bound.lower:.4g}"
+        _say(f"--fail-above {limit:g}: {pair.label}, {pair.attack}: {found}, above {limit:g}.")
     for finding, verdict in zip(result, limits, strict=True):
         if verdict.is_violation:
             _say(f"--fail-above {limit:g}: {finding.label}, {finding.attack}: {verdict.reason}.")
-    outcome = [verdict for verdict in _summarise(result, limits) if not verdict.is_violation]
+    decided = _summarise(result, limits)
+    for pair in above:
+        decided.pop((pair.label, pair.epsilon), None)
+    outcome = [verdict for verdict in decided.values() if not verdict.is_violation]
     for verdict in dict.fromkeys(outcome):
         _say(f"--fail-above {limit:g}: {verdict.name} for {outcome.count(verdict)}: {verdict.reason}.")
     if not limits:
         _say(f"--fail-above {limit:g}: there is no bound yet.")
+    return bool(above)
 
 
 def _say(text: str) -> None:

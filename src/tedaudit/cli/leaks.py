@@ -1,11 +1,16 @@
 """The command that names what leaks."""
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tedaudit.cli.options import Corpus, Json, Quiet, print_json
-from tedaudit.errors import SpecError, did_you_mean
+from tedaudit.cli.trust import Yes, confirm_code
+from tedaudit.errors import SpecError, did_you_mean, join_names
+
+if TYPE_CHECKING:
+    from tedaudit.trust.run_leaks import RunLeaks
 
 Mechanism = Annotated[
     str, typer.Option("--mechanism", "-m", help="By name, or py:package.module:name, which runs that code.")
@@ -14,10 +19,14 @@ Assign = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE: a fi
 
 
 def leaks(
+    run_directory: Annotated[
+        Path | None, typer.Argument(help="A finished run: all its mechanisms, for its report.")
+    ] = None,
     mechanism: Mechanism = "",
     corpus: Corpus = None,
     epsilon: Annotated[
-        float | None, typer.Option("--epsilon", "-e", help="Test at this epsilon too, beside zero budget.")
+        list[float] | None,
+        typer.Option("--epsilon", "-e", help="Test at this epsilon too, beside zero budget. Repeat."),
     ] = None,
     claim: Annotated[
         float | None, typer.Option(help="Epsilon promised for a whole release, if it is not stated.")
@@ -26,14 +35,18 @@ def leaks(
         int | None, typer.Option("--trials", "-t", help="200 by default, 60 for language models.")
     ] = None,
     error: Annotated[float, typer.Option(help="Of all tests together.")] = 0.0025,
-    seed: Annotated[int, typer.Option(help="Other pairs, twins and noise.")] = 0,
+    seed: Annotated[int | None, typer.Option(help="Other pairs, twins and noise.")] = None,
     assign: Assign = None,
     fail_on: Annotated[str, typer.Option(help="finding: exit with 1 if there is one.")] = "",
     redact: Annotated[bool, typer.Option("--redact", help="Leave out all texts.")] = False,
+    yes: Yes = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Name what leaks: case, length, names, failures, fixed seeds and more, each with an example."""
+    """Name what leaks: case, length, names, failures, fixed seeds and more, each with an example.
+
+    On a mechanism, or on all mechanisms of a run: its page and report.md then have a section on them.
+    """
     from tedaudit.cli.console import console, escape_text
     from tedaudit.trust.leaks import find_leaks
     from tedaudit.trust.rendering import describe_leaks
@@ -44,17 +57,50 @@ def leaks(
         if not quiet:
             console(error=True).print(escape_text(f"{step} ..."), style="dim")
 
-    report = find_leaks(
-        name_mechanism("leaks", mechanism, assign), corpus, epsilon=epsilon, claim=claim, progress=tell,
-        error=error, seed=seed, **({} if trials is None else {"trials": trials}),
-    )  # fmt: skip
-    if json:
-        print_json(report.to_dict(redact=redact))
+    chosen: dict[str, Any] = {"error": error, "progress": tell}
+    chosen |= {name: value for name, value in (("trials", trials), ("seed", seed)) if value is not None}
+    found: Any
+    if run_directory is not None:
+        _refuse_settings(run_directory, mechanism, corpus, epsilon, claim, assign)
+        found = _find_in_run(run_directory, chosen, redact=redact, yes=yes)
+        reports, has_findings = found.reports, found.has_findings
     else:
-        for line in describe_leaks(report, redact=redact, clean=escape_text):
-            console().print(escape_text(line), soft_wrap=True)
-    if fail_on and report.findings:
+        named = name_mechanism("leaks", mechanism, assign)
+        found = find_leaks(named, corpus, epsilon=epsilon, claim=claim, **chosen)
+        reports, has_findings = (found,), bool(found.findings)
+    if json:
+        print_json(found.to_dict(redact=redact))
+    else:
+        for number, report in enumerate(reports):
+            for line in [""] * (number > 0) + describe_leaks(report, redact=redact, clean=escape_text):
+                console().print(escape_text(line), soft_wrap=True)
+    if fail_on and has_findings:
         raise typer.Exit(1)
+
+
+def _refuse_settings(run: Path, *given: Any) -> None:
+    """Refuse settings that a run has itself."""
+    flags = ("--mechanism", "--corpus", "--epsilon", "--claim", "--set")
+    extra = [flag for flag, value in zip(flags, given, strict=True) if value]
+    if extra:
+        raise SpecError(
+            f"'{run}' has mechanisms, texts and epsilons of its own: leave out {join_names(extra)}."
+        )
+
+
+def _find_in_run(run_directory: Path, settings: dict[str, Any], *, redact: bool, yes: bool) -> "RunLeaks":
+    """Name what leaks in all mechanisms of a run, and put it into its report."""
+    from tedaudit import api
+    from tedaudit.reports.sections import write_section
+    from tedaudit.spec.code_names import list_code
+    from tedaudit.trust.run_leaks import NAME, describe_run_leaks, find_run_leaks
+
+    result = api.load_run(run_directory)
+    confirm_code(list_code(result.run.manifest()["spec"], "mechanisms"), run_directory, yes=yes)
+    found = find_run_leaks(result, **settings)
+    write_section(result.run, NAME, describe_run_leaks(found))
+    api.report(result.run.root, redact=redact)
+    return found
 
 
 def name_mechanism(command: str, name: str, assignments: list[str] | None) -> dict[str, Any] | str:
@@ -62,7 +108,8 @@ def name_mechanism(command: str, name: str, assignments: list[str] | None) -> di
     from tedaudit.spec.flags import parse_value
 
     if not name:
-        raise SpecError(f"`{command}` needs a mechanism: --mechanism NAME (`tedaudit ls mechanisms`).")
+        other = ", or a run directory" if command == "leaks" else ""
+        raise SpecError(f"`{command}` needs a mechanism: --mechanism NAME (`tedaudit ls mechanisms`){other}.")
     fields = {}
     for assignment in assignments or ():
         key, equals, raw = assignment.partition("=")

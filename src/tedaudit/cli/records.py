@@ -67,21 +67,21 @@ def records(
 
 def try_worst(
     result: "AuditResult", spec: "AuditSpec", count: int, trials: int, *, quiet: bool
-) -> "WorstPairs":
-    """Try the worst pairs of a run again, and keep what came out for the report."""
+) -> tuple["AuditResult", "WorstPairs"]:
+    """Try the worst pairs of a run again, and keep what came out; return the result that counts them too."""
     from tedaudit import api
     from tedaudit.cli.console import progress_bar
     from tedaudit.reports.sections import write_section
+    from tedaudit.results.worst_pairs import PAIRS
     from tedaudit.studies.fresh import Study
     from tedaudit.studies.sections import describe_pairs
     from tedaudit.studies.worst_pairs import find_worst_pairs
 
     with progress_bar(quiet=quiet) as progress:
-        study = Study(spec, f"pairs-{count}x{trials}-{_count_rows(result)}", progress=progress)
+        study = Study(spec, f"{PAIRS}-{count}x{trials}-{_count_rows(result)}", progress=progress)
         worst = find_worst_pairs(result, study, count, trials)
     write_section(result.run, "pairs", describe_pairs(worst))
-    api.report(result.run.root)
-    return worst
+    return api.report(result.run.root), worst
 
 
 def show_pairs(worst: "WorstPairs") -> None:

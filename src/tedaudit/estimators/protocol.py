@@ -4,6 +4,7 @@ Nobody outside asks which estimator it is. A new one is a file in this folder wi
 these names and an object of it called `ESTIMATOR`; specs, plans, reports and the command line find it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,6 +28,11 @@ class Choices:
 
     def __len__(self) -> int:
         return len(self.choice)
+
+    def pick(self, rows: Sequence[int]) -> "Choices":
+        """Return the choices of the rows with these numbers."""
+        numbers = np.asarray(rows, dtype=np.int64)
+        return Choices(self.choice[numbers], self.usable[numbers], self.failed[numbers])
 
     def after(self, start: int) -> "Choices":
         """Return the choices from a row on."""

@@ -25,7 +25,6 @@ from tedaudit.reports.redaction import (
     rename_plans,
 )
 from tedaudit.results.findings import AuditResult, Finding, claim_figures
-from tedaudit.results.verdict import any_violation
 from tedaudit.version import __version__
 
 FORMAT = 1
@@ -91,7 +90,7 @@ def _build_card(
         "mechanism": {"label": name, **{key: plugin.get(key) for key in _ABOUT}},
         "claims": _describe_claims(findings),
         "results": [_describe_finding(finding) for finding in findings],
-        "violated": any_violation(finding.verdict for finding in findings),
+        "violated": own.violated,
         "headline": " ".join(headline.text for headline in headlines(own)),
         "judged_claims": [claim.to_dict() for claim in own.claims],
         "models": _select_models(result, name),

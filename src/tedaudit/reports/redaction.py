@@ -42,7 +42,11 @@ def redact_result(result: AuditResult, manifest: Mapping[str, Any]) -> AuditResu
     if len(notes) < len(result.notes):
         notes.append("notes on how the corpus was read are left out")
     models = tuple(_redact_model(model, {**mechanisms, **attacks}) for model in result.models)
-    return replace(result, findings=findings, notes=tuple(notes), models=models)
+    pairs = tuple(
+        replace(pair, label=mechanisms.get(pair.label, LEFT_OUT), attack=attacks.get(pair.attack, LEFT_OUT))
+        for pair in result.pairs
+    )
+    return replace(result, findings=findings, notes=tuple(notes), models=models, pairs=pairs)
 
 
 def _rename_plan(finding: Finding, mechanisms: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Sections of a report that were found after the run: worst pairs, records. A table with a few remarks.
+"""Sections of a report that were found after the run: worst pairs, records, leaks; a table with remarks.
 
 Whoever finds something writes it into the run directory once; Markdown and page show it from there.
 """
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
-from tedaudit.errors import RunDirectoryError
+from tedaudit.errors import RunDirectoryError, escape_control
 from tedaudit.reports.markdown import markdown_table, markdown_text
 from tedaudit.reports.redaction import LEFT_OUT, PLAIN_LABEL
 from tedaudit.store.directory import RunDirectory
@@ -71,7 +71,7 @@ class Section:
         for heading in self.headings:
             table.add_column(heading, overflow="fold")
         for row in self.rows:
-            table.add_row(*(Text(cell) for cell in row))
+            table.add_row(*(Text(escape_control(cell)) for cell in row))
         return table
 
 

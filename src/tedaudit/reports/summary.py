@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.findings import AuditResult, Finding, JudgedClaim
 from tedaudit.results.verdict import Verdict, count_decisions, explain_decision
 
 _NONE = 0.005  # a bound that is printed as 0.00
@@ -107,12 +107,13 @@ def describe_claims(result: AuditResult) -> list[str]:
     counted = _join_decisions([claim.verdict for claim in claims])
     text = [f"{_count(len(claims), 'claim')}: {counted}."]
     broken = [claim for claim in claims if claim.verdict.is_violation]
-    worst: dict[str, Finding] = {}
-    for claim in sorted(broken, key=lambda c: c.witness.joint.lower - _get_total(c.witness), reverse=True):
-        worst.setdefault(claim.witness.label, claim.witness)
+    worst: dict[str, JudgedClaim] = {}
+    for claim in sorted(broken, key=lambda claim: claim.lower - _get_total(claim.witness), reverse=True):
+        worst.setdefault(claim.witness.label, claim)
     text += [
-        f"{_describe_setting(finding)} claims {finding.claim}: {finding.verdict.reason}."
-        for finding in list(worst.values())[:4]
+        f"{_describe_setting(claim.witness, claim.attack)} claims {claim.witness.claim}: "
+        f"{claim.verdict.reason}."
+        for claim in list(worst.values())[:4]
     ]
     if len(worst) > 4:
         text.append(f"{len(worst) - 4} more mechanisms in the table violate a claim.")
@@ -129,9 +130,9 @@ def _get_total(finding: Finding) -> float:
     return 0.0 if finding.claim is None else finding.claim.total
 
 
-def _describe_setting(finding: Finding) -> str:
+def _describe_setting(finding: Finding, attack: str = "") -> str:
     epsilon = f" at {finding.epsilon.phrase}" if finding.epsilon.is_given else ""
-    return f"{finding.label}{epsilon} under the {finding.attack} attack"
+    return f"{finding.label}{epsilon} under the {attack or finding.attack} attack"
 
 
 def _count(amount: int, noun: str) -> str:

@@ -156,8 +156,9 @@ def format_claims(result: AuditResult) -> list[tuple[str, ...]]:
     """Return one row of text for each claim: what was decided by all its tests together, and why."""
     return [
         (
-            claim.witness.label, claim.witness.epsilon.label, str(claim.witness.claim), str(claim.tests),
-            claim.verdict.reason, claim.verdict.name,
+            claim.witness.label, claim.witness.epsilon.label, str(claim.witness.claim),
+            f"{claim.tests}{f' + {claim.pairs} pairs' if claim.pairs else ''}", claim.verdict.reason,
+            claim.verdict.name,
         )
         for claim in result.claims
     ]  # fmt: skip

@@ -3,7 +3,7 @@
 import math
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from tedaudit.results.family import Family, judge_gate
 from tedaudit.results.measures import Measures
 from tedaudit.results.row import Row
 from tedaudit.results.verdict import Verdict, any_violation, strongest
+from tedaudit.results.worst_pairs import TriedPair
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
@@ -124,15 +125,34 @@ def claim_figures(claim: Claim) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class JudgedClaim:
-    """What was decided on one claim, by all attacks and plans together, and the finding that decided it."""
+    """What was decided on one claim by all attacks and plans together, and by pairs that were tried again.
+
+    `witness` is the finding that decided it. If no finding refutes the claim and a pair does, `pair` decides.
+    """
 
     witness: Finding
     tests: int
+    pairs: int = 0  # that were tried again
+    pair: TriedPair | None = None
 
     @property
     def verdict(self) -> Verdict:
         """The decision."""
-        return self.witness.verdict
+        if self.pair is None:
+            return self.witness.verdict
+        first, second = self.pair.positions
+        reason = f"tried on texts {first} and {second} alone (see Worst pairs), {self.pair.verdict.reason}"
+        return replace(self.pair.verdict, reason=reason)
+
+    @property
+    def attack(self) -> str:
+        """The attack that decided it."""
+        return self.witness.attack if self.pair is None else self.pair.attack
+
+    @property
+    def lower(self) -> float:
+        """The bound that decided it, at the error that it shares."""
+        return self.witness.joint.lower if self.pair is None else self.pair.bound.lower
 
     def to_dict(self) -> dict[str, Any]:
         """Return the claim with its verdict, safe for JSON."""
@@ -140,8 +160,11 @@ class JudgedClaim:
         return {
             "mechanism": finding.label, "epsilon": finding.epsilon.json,
             "claim": None if finding.claim is None else claim_figures(finding.claim),
-            **self.verdict.to_dict(), "tests": self.tests,
-            "witness": {"plan": finding.plan, "attack": finding.attack},
+            **self.verdict.to_dict(), "tests": self.tests, "pairs": self.pairs,
+            "witness": {
+                "plan": finding.plan if self.pair is None else None, "attack": self.attack,
+                "pair": None if self.pair is None else list(self.pair.positions),
+            },
         }  # fmt: skip
 
 
@@ -156,6 +179,8 @@ class AuditResult:
     family: Family
     models: tuple[Mapping[str, str], ...] = ()
     """The checkpoints behind the results: who uses which, with its checksum."""
+    pairs: tuple[TriedPair, ...] = ()
+    """Pairs of texts that were tried again on fresh trials, each study with the error of its own look."""
     keeper: object = field(default=None, repr=False, compare=False)
     """Keeps a temporary run directory alive as long as the result."""
 
@@ -175,7 +200,7 @@ class AuditResult:
     @property
     def violated(self) -> bool:
         """Whether any claim is refuted, at an error of alpha / 2 for all of them and all looks together."""
-        return any_violation(finding.verdict for finding in self.findings)
+        return any_violation(claim.verdict for claim in self.claims)
 
     @property
     def largest(self) -> Finding | None:
@@ -195,7 +220,15 @@ class AuditResult:
         for finding in self.findings:
             if finding.claim is not None:
                 tests.setdefault((finding.label, finding.epsilon), []).append(finding)
-        return tuple(JudgedClaim(_find_witness(rows), len(rows)) for rows in tests.values())
+        return tuple(self._judge_claim(*key, rows) for key, rows in tests.items())
+
+    def _judge_claim(self, label: str, epsilon: Nominal, rows: Sequence[Finding]) -> JudgedClaim:
+        """Return what findings say of a claim, or what a pair does if it alone refutes it."""
+        witness = _find_witness(rows)
+        pairs = [pair for pair in self.pairs if (pair.label, pair.epsilon) == (label, epsilon)]
+        refuting = [pair for pair in pairs if pair.verdict.is_violation and not witness.verdict.is_violation]
+        decisive = min(refuting, key=lambda pair: pair.verdict.adjusted_p or 0.0, default=None)
+        return JudgedClaim(witness, len(rows), len(pairs), decisive)
 
     def judge_limit(self, limit: float) -> list[Verdict]:
         """Return, for each finding, whether its bound at the shared error is above a limit."""

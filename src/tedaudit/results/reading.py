@@ -14,6 +14,7 @@ from tedaudit.results.measures import Measures, Shares, attack_measures, best_co
 from tedaudit.results.row import Row
 from tedaudit.results.run_notes import note_practice, note_repeats, note_resampling
 from tedaudit.results.verdict import Verdict
+from tedaudit.results.worst_pairs import read_pairs
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.formats import score_of
 from tedaudit.store.guesses import GuessTable
@@ -69,8 +70,10 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     notes += [*note_repeats(manifest), *note_practice(table.about for table in tables)]
     notes += note_resampling((table.about, table.own_rewrites) for table in tables)
     notes += note_contradictions(findings)
-    notes += _remarks(findings, extended=any(table.looked_before for table in tables))
-    return AuditResult(manifest["name"], run, findings, tuple(notes), family, tuple(manifest["models"]))
+    pairs, gone = read_pairs(run, alpha, delta)
+    notes += [*gone, *_remarks(findings, extended=any(table.looked_before for table in tables))]
+    models = tuple(manifest["models"])
+    return AuditResult(manifest["name"], run, findings, tuple(notes), family, models, tuple(pairs))
 
 
 def _count_tables(

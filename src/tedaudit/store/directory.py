@@ -83,6 +83,11 @@ class RunDirectory:
         """Return the run of fresh trials that a study of one mechanism and epsilon made."""
         return RunDirectory(self.root / "studies" / name / label / epsilon.name)
 
+    def studies(self, name: str) -> list["RunDirectory"]:
+        """Return the runs of fresh trials that a study made, by mechanism and epsilon."""
+        folders = [path for path in (self.root / "studies").glob("*/*/*") if path.parts[-3] == name]
+        return [RunDirectory(path) for path in sorted(folders) if RunDirectory(path).manifest_path.is_file()]
+
     def figure(self, plan: str) -> Path:
         """Return where the figures of a plan lie, without the ending."""
         return self.root / "figures" / plan

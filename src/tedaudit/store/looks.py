@@ -45,6 +45,16 @@ def note_study(manifest: Mapping[str, Any], name: str) -> tuple[dict[str, Any], 
     return {**manifest, "looks": looks}, Look(looks.index(entry) + 1, noted=True)
 
 
+def noted_studies(run: RunDirectory) -> dict[str, Look]:
+    """Return the studies that were looked at, by name, with the look that each is."""
+    looks = earlier_looks(run)
+    return {
+        entry.removeprefix(_STUDY): Look(number, noted=True)
+        for number, entry in enumerate(looks, 1)
+        if entry.startswith(_STUDY)
+    }
+
+
 def earlier_looks(run: RunDirectory) -> list[str]:
     """Return the states that were looked at, in order.
 

@@ -41,15 +41,6 @@ class FreshTrials:
     plan: Plan
     choices: Choices
 
-    def take_every(self, step: int, first: int) -> "FreshTrials":
-        """Return the trials of one set: it comes at a first row, and again after every `step` rows."""
-        rows, plan, guessed = slice(first, None, step), self.plan, self.choices
-        candidates = None if plan.candidates is None else plan.candidates[rows]
-        return FreshTrials(
-            Plan(candidates, plan.secret[rows], plan.replicate[rows]),
-            Choices(guessed.choice[rows], guessed.usable[rows], guessed.failed[rows]),
-        )
-
 
 @dataclass(frozen=True)
 class Study:

@@ -11,7 +11,8 @@ def describe_pairs(worst: WorstPairs) -> Section:
     """Return the worst pairs as a section."""
     rows = tuple(
         (
-            pair.label, pair.epsilon.label, pair.attack, f"{pair.bound.correct:,} / {pair.bound.trials:,}",
+            pair.tried.label, pair.tried.epsilon.label, pair.tried.attack,
+            f"{pair.bound.correct:,} / {pair.bound.trials:,}",
             f"{pair.bound.lower:.2f}", f"{pair.bound.ceiling:.2f}", pair.verdict.name, *pair.texts,
         )
         for pair in worst

@@ -13,34 +13,33 @@ import numpy as np
 
 from tedaudit.errors import SpecError
 from tedaudit.estimators import Bound, find_estimator
-from tedaudit.estimators.reduced import ESTIMATOR
-from tedaudit.nominal import Nominal
-from tedaudit.results.family import Family
+from tedaudit.estimators.multiplicity import look_error
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.results.row import Row
 from tedaudit.results.verdict import Verdict, any_violation
+from tedaudit.results.worst_pairs import TriedPair, judge_pairs
 from tedaudit.studies.fresh import Study, choose_targets, read_pilot
 
 
 @dataclass(frozen=True, slots=True)
 class WorstPair:
-    """Two texts, and how often the attack told on fresh trials which of them had been rewritten."""
+    """Two texts, and what fresh trials said of them."""
 
-    label: str
-    epsilon: Nominal
-    attack: str
-    positions: tuple[int, int]
+    tried: TriedPair
     texts: tuple[str, str]
-    bound: Bound  # with the error that all picked pairs share
-    verdict: Verdict
+
+    @property
+    def bound(self) -> Bound:
+        """The bound, with the error that all picked pairs share."""
+        return self.tried.bound
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the trials of this pair say of the claim."""
+        return self.tried.verdict
 
     def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
         """Return the pair safe for JSON; `redact` leaves the texts out."""
-        return {
-            "mechanism": self.label, "epsilon": self.epsilon.json, "attack": self.attack,
-            "positions": list(self.positions), "texts": None if redact else list(self.texts),
-            **self.bound.to_dict(), **self.verdict.to_dict(),
-        }  # fmt: skip
+        return {**self.tried.to_dict(), "texts": None if redact else list(self.texts)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,27 +71,20 @@ def find_worst_pairs(result: AuditResult, study: Study, count: int, trials: int)
     if count < 1 or trials < 1:
         raise SpecError(f"{count} pairs with {trials} trials each were asked for; both must be 1 or more.")
     targets = choose_targets(result)
-    picked = [(finding, pick_pairs(result, finding, count)) for finding in targets]
-    rows: list[Row] = []
-    cells: list[tuple[Finding, tuple[int, int]]] = []
-    for finding, pairs in picked:
-        fresh = study.run(finding, pairs, trials * len(pairs))
-        for number, pair in enumerate(pairs):
-            own = fresh.take_every(len(pairs), first=number)
-            counts = ESTIMATOR.count(own.plan, own.choices, 2)
-            rows.append(Row(ESTIMATOR, counts, finding.claim, delta=_delta(finding)))
-            cells.append((finding, pair))
-    family = Family(result.alpha, tuple(rows), study.note(result.run))
+    if not targets:
+        return WorstPairs((), result.alpha / 2, _explain_left_out(result, targets))
+    for finding, pairs in [(finding, pick_pairs(result, finding, count)) for finding in targets]:
+        study.run(finding, pairs, trials * len(pairs))
+    look = study.note(result.run)
+    delta = None if targets[0].row is None else targets[0].row.delta
     texts = result.run.corpus().texts
     found = [
-        WorstPair(
-            finding.label, finding.epsilon, finding.attack, pair, (texts[pair[0]], texts[pair[1]]),
-            row.bound(family.row_error), verdict,
-        )
-        for (finding, pair), row, verdict in zip(cells, rows, family.judge(), strict=True)
-    ]  # fmt: skip
+        WorstPair(tried, (texts[tried.positions[0]], texts[tried.positions[1]]))
+        for tried in judge_pairs(result.run, study.name, look, result.alpha, delta)
+    ]
     found.sort(key=lambda pair: (-pair.bound.lower, -pair.bound.success))
-    return WorstPairs(tuple(found), family.error, _explain_left_out(result, targets))
+    error = look_error(result.alpha / 2, look.number)
+    return WorstPairs(tuple(found), error, _explain_left_out(result, targets))
 
 
 def pick_pairs(result: AuditResult, finding: Finding, count: int) -> list[tuple[int, int]]:
@@ -105,10 +97,6 @@ def pick_pairs(result: AuditResult, finding: Finding, count: int) -> list[tuple[
         if len(picked) == count:
             break
     return list(picked)
-
-
-def _delta(finding: Finding) -> float | None:
-    return None if finding.row is None else finding.row.delta
 
 
 def _explain_left_out(result: AuditResult, targets: Sequence[Finding]) -> tuple[str, ...]:

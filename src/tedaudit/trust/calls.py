@@ -1,16 +1,18 @@
 """Calls of the mechanism that the battery makes: collected first, then made in an order drawn at random.
 
 The order is part of the tests: whatever a mechanism remembers of its earlier calls, which of two texts came
-first is a coin of ours.
+first is a coin of ours. Built-in mechanisms remember nothing, so their draws go by text: what a model does
+for a text, whatever the noise and the epsilon, it then does once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from tedaudit.errors import ContractError
 from tedaudit.extras import name_needs
+from tedaudit.registry import is_foreign
 from tedaudit.retries import retry
 from tedaudit.seeding import derive
 from tedaudit.types import Draw, Mechanism, Rewrite
@@ -47,7 +49,15 @@ class Calls:
         for start in range(0, len(waiting), _AT_ONCE):
             tickets = [int(ticket) for ticket in waiting[start : start + _AT_ONCE]]
             found |= zip(tickets, self._rewrite(tickets), strict=True)
-        self._outputs += [found[ticket] for ticket in range(done, len(self._asked))]
+        self.take(found)
+
+    def take(self, outputs: Mapping[int, Rewrite]) -> None:
+        """Take in all outputs that are missing, by ticket."""
+        self._outputs += [outputs[ticket] for ticket in range(len(self._outputs), len(self._asked))]
+
+    def draws(self) -> list[tuple[int, Draw]]:
+        """Return what was asked for and is not there yet, with tickets."""
+        return [(ticket, self._draw(ticket)) for ticket in range(len(self._outputs), len(self._asked))]
 
     def follow(self, texts: Sequence[str], *, together: bool) -> list[Rewrite]:
         """Rewrite texts now and in this order: all in one call, or each in a call of its own."""
@@ -63,13 +73,42 @@ class Calls:
     def __len__(self) -> int:
         return len(self._asked)
 
+    def _draw(self, ticket: int) -> Draw:
+        return Draw(self._asked[ticket], self.epsilon, derive(self.seed, "leaks", ticket))
+
     def _rewrite(self, tickets: Sequence[int]) -> list[Rewrite]:
-        draws = [Draw(self._asked[t], self.epsilon, derive(self.seed, "leaks", t)) for t in tickets]
-        card = self.mechanism.card
-        with name_needs(card.name, card.needs):
-            rewrites = list(retry(lambda: self.mechanism.rewrite(draws), card.name))
-        if len(rewrites) != len(draws):
-            raise ContractError(
-                f"'{card.name}' was given {len(draws)} draws and returned {len(rewrites)} rewrites."
-            )
-        return rewrites
+        return _rewrite(self.mechanism, [self._draw(ticket) for ticket in tickets])
+
+
+def make_together(batches: Sequence[Calls]) -> None:
+    """Make all calls that several batches asked of one mechanism: by text, unless it is code of others."""
+    waiting = [calls for calls in batches if calls.draws()]
+    if not waiting or is_foreign(waiting[0].mechanism):
+        for calls in waiting:
+            calls.make()
+        return
+    rows = [(number, *row) for number, calls in enumerate(waiting) for row in calls.draws()]
+    rows.sort(key=lambda row: row[2].text)
+    found: list[dict[int, Rewrite]] = [{} for _ in waiting]
+    start = 0
+    while start < len(rows):
+        stop = min(start + _AT_ONCE, len(rows))
+        while stop < len(rows) and rows[stop][2].text == rows[stop - 1][2].text:
+            stop += 1  # all draws of a text are made in one call
+        made = _rewrite(waiting[0].mechanism, [draw for *_, draw in rows[start:stop]])
+        for (number, ticket, _), output in zip(rows[start:stop], made, strict=True):
+            found[number][ticket] = output
+        start = stop
+    for calls, outputs in zip(waiting, found, strict=True):
+        calls.take(outputs)
+
+
+def _rewrite(mechanism: Mechanism, draws: Sequence[Draw]) -> list[Rewrite]:
+    card = mechanism.card
+    with name_needs(card.name, card.needs):
+        rewrites = list(retry(lambda: mechanism.rewrite(draws), card.name))
+    if len(rewrites) != len(draws):
+        raise ContractError(
+            f"'{card.name}' was given {len(draws)} draws and returned {len(rewrites)} rewrites."
+        )
+    return rewrites

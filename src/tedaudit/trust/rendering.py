@@ -37,13 +37,14 @@ def write_markdown(report: LeakReport, *, redact: bool = False) -> str:
             "|---|---|---|---|---|",
         ]
         lines += [
-            f"| {f.culprit}{_at(f)} | {f.part}: {f.name} | {_strength(f)} | {f.adjusted:.2g} | {f.fix} |"
+            f"| {f.culprit}{_at(f)} | {f.part}: {f.name} | {format_strength(f)} | {f.adjusted:.2g} "
+            f"| {f.fix} |"
             for f in report.findings
         ]
         lines.append("")
     for finding in () if redact else report.findings:
         if finding.example:
-            lines += [f"- {finding.name}: {_cell(side)}" for side in _list_examples(finding)]
+            lines += [f"- {finding.name}: {_cell(side)}" for side in list_examples(finding)]
     lines += [f"- not run: {part.part}: {part.reason}" for part in report.not_run]
     return "\n".join([*lines, "", _explain(report), ""])
 
@@ -76,7 +77,8 @@ def _at(finding: Outcome) -> str:
     return f" ({finding.epsilon.phrase})" if finding.epsilon.is_given else ""
 
 
-def _strength(finding: Outcome) -> str:
+def format_strength(finding: Outcome) -> str:
+    """Return how many pairs follow their source, with the interval of that share."""
     low, high = finding.signs.interval
     return f"{finding.signs.followed} of {finding.signs.pairs} ({low:.0%} to {high:.0%})"
 
@@ -84,7 +86,7 @@ def _strength(finding: Outcome) -> str:
 def _list_details(finding: Outcome, *, redact: bool) -> list[str]:
     signs = finding.signs
     evidence = (
-        f"{finding.part}, {finding.name}: in {_strength(finding)} pairs {finding.counted}; in "
+        f"{finding.part}, {finding.name}: in {format_strength(finding)} pairs {finding.counted}; in "
         f"{signs.against} the reverse, in {signs.same} neither. Adjusted p {finding.adjusted:.2g}."
     )
     details = [evidence]
@@ -97,11 +99,12 @@ def _list_details(finding: Outcome, *, redact: bool) -> list[str]:
         value = "" if redact or not finding.clue[1] else f" ({shorten(finding.clue[1], 40)!r})"
         details.append(f"Most telling: {finding.clue[0]}{value}.")
     if not redact:
-        details += _list_examples(finding)
+        details += list_examples(finding)
     return [*details, f"Fix: {finding.fix}."]
 
 
-def _list_examples(finding: Outcome) -> list[str]:
+def list_examples(finding: Outcome) -> list[str]:
+    """Return the two texts of the smallest example, each with what became of it; nothing if there is none."""
     if finding.example is None:
         return []
     pairs = zip(finding.example.texts, finding.example.outputs, strict=True)
