@@ -21,6 +21,7 @@ def kill_at_every_file(spec_path: str, folder: str) -> None:
     To be called in a process of its own. Every audit runs in a fork, so that nothing is imported
     twice. It is killed by SIGKILL between the writing of a temporary file and its renaming.
     """
+    import scipy.sparse  # before the forks
     import scipy.special  # noqa: F401 - before the forks
 
     settings = read_spec(Path(spec_path))

@@ -22,6 +22,7 @@ LEVELS = (
         "abilities",
         "unpacking",
         "readers",
+        "entry_points",
         "registry",
         "retries",
     ),

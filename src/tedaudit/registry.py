@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tedaudit.abilities import CallsUserCode, HasFingerprint, UsesModels
+from tedaudit.entry_points import list_entry_points
 from tedaudit.errors import PluginError, SpecError, did_you_mean, join_names, quote
 from tedaudit.extras import name_needs
 from tedaudit.types import Card
@@ -216,7 +217,7 @@ def describe_object(value: object) -> str:
 
 
 def _entry_points(kind: Kind) -> list[importlib.metadata.EntryPoint]:
-    return list(importlib.metadata.entry_points(group=f"tedaudit.{_FOLDERS[kind]}"))
+    return list_entry_points(f"tedaudit.{_FOLDERS[kind]}")
 
 
 def _loaded(kind: Kind, entry: importlib.metadata.EntryPoint) -> Any:

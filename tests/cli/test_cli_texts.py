@@ -63,7 +63,7 @@ def test_wrong_use_is_reported_and_exits_with_2(arguments, told):
     assert done.stdout == ""
 
 
-def test_a_table_of_triples_is_built_and_used(tmp_path, monkeypatch):
+def test_a_table_of_triples_is_built_and_used(tmp_path, typed, monkeypatch):
     pytest.importorskip("spacy")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     from tedaudit.inference.triples.table import load_table
@@ -73,7 +73,7 @@ def test_a_table_of_triples_is_built_and_used(tmp_path, monkeypatch):
     source.write_text("my sister bought a red bicycle\nthe doctor called my brother\nshe lost her keys\n")
     parser = save_parser(tmp_path / "parser")
     arguments = ("triples", "build", source, tmp_path / "table", "--encoder", minilm())
-    done = process(*arguments, "--extractor", f"spacy:{parser}", "--clusters", "2")
-    assert done.returncode == 0, done.stderr
-    assert "triples" in done.stdout
+    code, out, err = typed(*arguments, "--extractor", f"spacy:{parser}", "--clusters", "2")
+    assert code == 0, err
+    assert "triples" in out
     assert len(load_table(str(tmp_path / "table"))) >= 2

@@ -22,29 +22,29 @@ def test_flags_alone_make_a_study_and_the_table_is_printed(tmp_path):
     assert (tmp_path / "s").stat().st_mode & 0o077 == 0
 
 
-def test_a_yaml_file_is_read_flags_override_it_and_json_is_printed(tmp_path):
+def test_a_yaml_file_is_read_flags_override_it_and_json_is_printed(tmp_path, typed, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "study.yaml").write_text(
         "name: mine\ncorpus: {name: demo, size: 200}\nmechanisms: [identity]\ntasks: topic\n"
         "classifier: tfidf\nseeds: 3\n"
     )
-    done = process("utility", "study.yaml", "--seeds", 1, "--json", "-q", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    data = json.loads(done.stdout)
+    code, out, err = typed("utility", "study.yaml", "--seeds", 1, "--json", "-q")
+    assert code == 0, err
+    data = json.loads(out)
     assert (data["seeds"], data["rows"][0]["epsilon"]) == (1, None)
     assert (tmp_path / "runs" / "mine-utility" / "utility.json").is_file()
 
 
-def test_an_audit_lends_its_settings_and_its_report_shows_the_result(tmp_path):
+def test_an_audit_lends_its_settings_and_its_report_shows_the_result(tmp_path, typed, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     run = ("run", "-m", "word-rr", "-e", 2, "-e", 8, "--trials", 100, "--encoder", "lexical", "-q")
-    assert process(*run, "--set", "corpus.size=200", "-o", "runs/x", cwd=tmp_path).returncode == 0
-    done = process(
-        "utility", "--run", "runs/x", "--task", "topic", "--classifier", "tfidf", "--seeds", 1, cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    assert "tedaudit report runs/x" in done.stdout
+    assert typed(*run, "--set", "corpus.size=200", "-o", "runs/x")[0] == 0
+    code, out, err = typed("utility", "--run", "runs/x", "--task", "topic", *SMALL[2:4], "--seeds", 1)
+    assert code == 0, err
+    assert "tedaudit report runs/x" in out
     rows = json.loads((tmp_path / "runs/x/utility.json").read_text())["rows"]
     assert [(row["mechanism"], row["epsilon"]) for row in rows] == [("word-rr", 2), ("word-rr", 8)]
-    assert process("report", "runs/x", "--no-figures", cwd=tmp_path).returncode == 0
+    assert typed("report", "runs/x", "--no-figures")[0] == 0
     assert '"task":"topic F1"' in (tmp_path / "runs/x/report.html").read_text()
 
 
@@ -59,8 +59,9 @@ def test_an_audit_lends_its_settings_and_its_report_shows_the_result(tmp_path):
         (("-m", "identity", "--task", "topic", "--run", "nowhere"), "is not the run directory of an audit"),
     ],
 )
-def test_wrong_use_ends_with_2_and_writes_nothing(arguments, told, tmp_path):
-    done = process("utility", *arguments, "--classifier", "tfidf", "-o", "s", cwd=tmp_path)
-    assert done.returncode == 2
-    assert told in done.stderr
+def test_wrong_use_ends_with_2_and_writes_nothing(arguments, told, tmp_path, typed, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = typed("utility", *arguments, "--classifier", "tfidf", "-o", "s")
+    assert code == 2
+    assert told in err
     assert list(tmp_path.iterdir()) == []

@@ -2,12 +2,13 @@
 
 import os
 import pty
+import shutil
 import subprocess
 import sys
 
 import pytest
 
-from command_line import SMALL, contents, process
+from command_line import SMALL, TEXTS, contents, process
 from tedaudit.spec.example import EXAMPLE
 
 TELLTALE = """\
@@ -20,13 +21,23 @@ def shout(text):
 """
 
 
-@pytest.fixture
-def strange(command, here):
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory):
     """A run whose code leaves a mark whenever it is imported."""
-    (here / "telltale.py").write_text(TELLTALE)
-    done = process("run", "-m", "py:telltale:shout", "-t", "20", *SMALL, cwd=here)
+    folder = tmp_path_factory.mktemp("strange")
+    (folder / "texts.txt").write_text(TEXTS)
+    (folder / "telltale.py").write_text(TELLTALE)
+    done = process("run", "-m", "py:telltale:shout", "-t", "20", *SMALL, cwd=folder)
     assert done.returncode == 0, done.stderr
-    (here / "it-ran").unlink()
+    (folder / "it-ran").unlink()
+    return folder
+
+
+@pytest.fixture
+def strange(made_once, here):
+    """A copy of it, with its code, in the current folder."""
+    shutil.copy(made_once / "telltale.py", here)
+    shutil.copytree(made_once / "made", here / "made")
     return here
 
 

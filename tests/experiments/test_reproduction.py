@@ -18,6 +18,7 @@ PAPER = {  # every row of the paper's list of experiments
     "cross-convention", "tab-examples", "tab-variance", "tab-tokenization", "tab-complementarity", "fig-snr",
     "fig-first-token",
 }  # fmt: skip
+FEWER = {"abl-trials": {"trials": [6, 12]}, "fig-downstream": {"limit": 12}}
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +28,9 @@ def place(tmp_path_factory):
 
 
 def smoke(name, **changes):
-    """Return an experiment at the smallest scale, with fewer trials still."""
-    return load(name, "smoke", {"trials": 12, **changes})
+    """Return an experiment at the smallest scale, with fewer trials and texts still."""
+    options = {**load(name, "smoke").options, **FEWER.get(name, {})}
+    return load(name, "smoke", {"trials": 12, "options": options, **changes})
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ themselves, and the report says which. The keys are derived for this purpose alo
 audited draw is never repeated.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
@@ -22,6 +22,7 @@ from tedaudit.types import Draw, Floats, Guess, Observation, Rewrite
 
 _SEED = derive(0, "practice")
 _CANDIDATES = 4
+_COINS = 1 << 16  # drawn at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +142,21 @@ def make_exercises(mechanism: Any, epsilon: float, texts: Sequence[str], count: 
     """Return trials on the adversary's own texts: a source and random distractors."""
     pool = list(dict.fromkeys(texts))
     k = min(_CANDIDATES, len(pool))
+    keys = [derive(_SEED, "exercise", number) for number in range(count)]
+    coins = uniforms([derive(key, "secret") for key in keys], 1)[:, 0].tolist()
     trials = []
-    for number, (source, rewrite) in enumerate(make_rewrites(mechanism, epsilon, pool, count)):
-        key = derive(_SEED, "exercise", number)
-        order = np.argsort(uniforms([key], len(pool))[0], kind="stable")
-        others = [pool[i] for i in order[: k + 1].tolist() if pool[i] != source][: k - 1]
-        secret = int(uniforms([derive(key, "secret")], 1)[0, 0] * (len(others) + 1))
+    made = make_rewrites(mechanism, epsilon, pool, count)
+    for (source, rewrite), key, coin, near in zip(made, keys, coins, _pick(keys, len(pool), k), strict=True):
+        others = [pool[i] for i in near if pool[i] != source][: k - 1]
+        secret = int(coin * (len(others) + 1))
         candidates = (*others[:secret], source, *others[secret:])
         trials.append(Exercise(Observation(rewrite, candidates, key), secret))
     return trials
+
+
+def _pick(keys: Sequence[int], texts: int, number: int) -> Iterator[list[int]]:
+    """Yield for each key so many texts and one more, in an order drawn at random; many keys at a time."""
+    together = max(1, _COINS // texts)
+    for start in range(0, len(keys), together):
+        coins = uniforms(keys[start : start + together], texts)
+        yield from np.argsort(coins, axis=1, kind="stable")[:, : number + 1].tolist()

@@ -8,7 +8,7 @@ affects the greeting, the sign-off and a few stock words, but only slightly.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import count, islice
 from typing import ClassVar, NamedTuple
@@ -79,6 +79,20 @@ def _generate(split: str, seen: set[str]) -> Iterator[Message]:
                 yield message
 
 
+@cache
+def _write_test() -> tuple[tuple[Message, ...], frozenset[str]]:
+    """Return the test split, written once, and the forms that no training message may repeat."""
+    seen: set[str] = set()
+    messages = tuple(islice(_generate("test", seen), TEST_SIZE))
+    return messages, frozenset(seen)
+
+
+@lru_cache(maxsize=4)
+def _write_train(size: int) -> tuple[Message, ...]:
+    """Return so many training messages: an audit after another in one process writes them once."""
+    return tuple(islice(_generate("train", set(_write_test()[1])), size))
+
+
 def _to_columns(messages: Sequence[Message]) -> tuple[list[str], dict[str, list[str]]]:
     columns = {name: [getattr(message, name) for message in messages] for name in Message._fields}
     return columns.pop("text"), columns
@@ -103,7 +117,5 @@ class Demo:
 
     def load(self) -> Corpus:
         """Return the messages with the topic, the sentiment and the writer's gender of each."""
-        seen: set[str] = set()
-        test = list(islice(_generate("test", seen), TEST_SIZE))
-        train = list(islice(_generate("train", seen), self.size))
-        return assemble("demo", {"train": _to_columns(train), "test": _to_columns(test)})
+        test, _ = _write_test()
+        return assemble("demo", {"train": _to_columns(_write_train(self.size)), "test": _to_columns(test)})

