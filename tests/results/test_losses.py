@@ -109,3 +109,27 @@ def test_what_is_infinite_is_none_in_json():
     assert smallest["delta"] == DELTAS[-1]
     assert smallest["upper"] is None
     assert smallest["trials_for_upper"] > 50
+
+
+def test_a_report_tells_losses_and_a_redacted_one_no_text(tmp_path):
+    """In report.md, report.html and summary.json, read again from the tables."""
+    from helpers import summary
+    from tedaudit.api import report
+
+    texts = ["the violet canary", *sentences(10)]
+    tedaudit.audit(
+        {"name": "word-rr", "slots": 3, "label": "Dr Quillfeather's own"}, texts, epsilon=3.0, trials=100,
+        attack="likelihood", out=str(tmp_path), lambda_=0,
+    )  # fmt: skip
+    [told] = summary(tmp_path)["losses"]
+    assert told["claim"]["total"] == 9.0
+    assert told["trials"] == 100
+    page = (tmp_path / "report.html").read_text()
+    assert "what an adversary that knows the mechanism learns" in page
+    assert "what an adversary that knows the mechanism learns" in (tmp_path / "report.md").read_text()
+    assert any(text in page.partition('"sections"')[2] for text in texts)
+    report(tmp_path, redact=True)
+    for name in ("report.md", "report.html", "summary.json"):
+        shown = (tmp_path / name).read_text()
+        assert "what an adversary that knows" in shown or name == "summary.json"
+        assert not any(text in shown for text in (*texts, "Quillfeather"))

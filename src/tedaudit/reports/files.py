@@ -6,11 +6,12 @@ from collections.abc import Sequence
 import polars as pl
 
 from tedaudit.reports.headline import headlines
+from tedaudit.reports.losses import list_figures, list_sections
 from tedaudit.reports.markdown import markdown_list, markdown_text
 from tedaudit.reports.models import models_section
 from tedaudit.reports.page import write_page
 from tedaudit.reports.redaction import redact_result
-from tedaudit.reports.sections import read_sections
+from tedaudit.reports.sections import Section
 from tedaudit.reports.summary import describe_claims, describe_error
 from tedaudit.reports.table import claims_table, explain_table, markdown_tables, post_processing_table
 from tedaudit.reports.utility import Utility, read_utility
@@ -28,21 +29,22 @@ def write_reports(
     """
     run = result.run
     shown = redact_result(result, run.manifest()) if redact else result
-    summary = json.dumps(shown.to_dict(), indent=2, ensure_ascii=False)
-    write_atomically(run.summary, summary.encode())
-    write_atomically(run.report, markdown(shown, redact=redact).encode())
+    losses = list_figures(result, shown)
+    summary = shown.to_dict() | ({"losses": losses} if losses else {})
+    sections = list_sections(result, redact=redact)
+    write_atomically(run.summary, json.dumps(summary, indent=2, ensure_ascii=False).encode())
+    write_atomically(run.report, markdown(shown, sections).encode())
     if shown.findings:
         rows = [_flatten(finding.to_dict()) for finding in shown]
         frame = pl.DataFrame(rows, infer_schema_length=None)
         write_frame(run.estimates, frame, "estimates")
     if page:
-        write_page(
-            result, shown, redact=redact, utility=read_utility(run.utility) if utility is None else utility
-        )
+        study = read_utility(run.utility) if utility is None else utility
+        write_page(result, shown, sections, redact=redact, utility=study)
     return shown
 
 
-def markdown(result: AuditResult, *, redact: bool = False) -> str:
+def markdown(result: AuditResult, sections: Sequence[Section] = ()) -> str:
     """Return the report as Markdown; it holds no text of the corpus."""
     notes = markdown_list(result.notes)
     effect = post_processing_table(result)
@@ -53,11 +55,8 @@ def markdown(result: AuditResult, *, redact: bool = False) -> str:
     )
     if not result.findings:
         body = "No attack has finished a block yet: there is nothing to estimate from."
-    found = read_sections(result.run, redact=redact)
-    sections = "".join(section.leave_texts_out().to_markdown() for section in found)
-    return (
-        f"# Audit {result.name}\n\n{body}\n\n{models_section(result.models)}{sections}## Notes\n\n{notes}\n"
-    )
+    found = "".join(section.leave_texts_out().to_markdown() for section in sections)
+    return f"# Audit {result.name}\n\n{body}\n\n{models_section(result.models)}{found}## Notes\n\n{notes}\n"
 
 
 def _flatten(row: dict[str, object]) -> dict[str, object]:

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample
-from tedaudit.reports.sections import Section
+from tedaudit.reports.sections import Section, read_sections
 from tedaudit.results.findings import AuditResult
-from tedaudit.results.losses import LossRow, find_contradictions
+from tedaudit.results.losses import LossRow, find_contradictions, read_losses
 
 _HEADINGS = (
     "mechanism", "epsilon", "claim", "claim / loss", *(f"eps at delta {delta:g}" for delta in DELTAS),
@@ -27,6 +29,20 @@ def describe_losses(result: AuditResult, rows: Sequence[LossRow]) -> Section:
         tuple(tuple(row[i] for i in told) for row in cells),
         private=(_TEXT,),
     )
+
+
+def list_sections(result: AuditResult, *, redact: bool = False) -> list[Section]:
+    """Return what a report shows beside the findings: losses, if there are any, and what was found since."""
+    rows = read_losses(result)
+    losses = [describe_losses(result, rows)] if rows else []
+    shown = [section.redact() for section in losses] if redact else losses
+    return [*shown, *read_sections(result.run, redact=redact)]
+
+
+def list_figures(result: AuditResult, shown: AuditResult) -> list[dict[str, Any]]:
+    """Return the losses of a run safe for JSON, with names as they may be shown."""
+    names = {id(old): new for old, new in zip(result, shown, strict=True)}
+    return [replace(row, finding=names[id(row.finding)]).to_dict() for row in read_losses(result)]
 
 
 def _format(row: LossRow, text: str) -> tuple[str, ...]:

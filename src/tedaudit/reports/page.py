@@ -21,7 +21,7 @@ from tedaudit.reports.headline import headlines
 from tedaudit.reports.plugin_cards import describe_plugins
 from tedaudit.reports.redaction import redact_spec, rename_plans, safe_json
 from tedaudit.reports.sample import Sample, take_sample
-from tedaudit.reports.sections import read_sections
+from tedaudit.reports.sections import Section
 from tedaudit.reports.summary import paragraphs, tiles
 from tedaudit.reports.table import CLAIM_HEADINGS, HEADINGS, RIGHT, explain_table, format_claims
 from tedaudit.reports.utility import Utility, redact_utility
@@ -33,7 +33,12 @@ SCRIPTS = ("elements.js", "charts.js", "explorer.js", "page.js")
 
 
 def write_page(
-    original: AuditResult, shown: AuditResult, *, redact: bool, utility: Utility | None = None
+    original: AuditResult,
+    shown: AuditResult,
+    sections: Sequence[Section] = (),
+    *,
+    redact: bool,
+    utility: Utility | None = None,
 ) -> Path:
     """Write report.html; `shown` is the result as it may be shown, the same findings in the same order."""
     manifest = original.run.manifest()
@@ -42,7 +47,7 @@ def write_page(
     data = page_data(shown, manifest, sample, redact=redact)
     study = utility or Utility()
     labels = [finding.label for finding in original]
-    data["sections"] = [asdict(section) for section in read_sections(original.run, redact=redact)]
+    data["sections"] = [asdict(section) for section in sections]
     data["utility"] = (redact_utility(study, labels) if redact else study).to_dict()
     path = original.run.page
     write_atomically(path, html(data).encode())

@@ -2,7 +2,7 @@
 // Fills the page and wires its controls.
 
 const SECTIONS = [["summary", "Summary"], ["calibration", "Chart"], ["utility", "Utility"], ["findings", "Findings"],
-  ["worst", "Worst cases, leaks"], ["trials", "Trials"], ["cards", "Cards"], ["how", "How to read"], ["manifest", "Settings"]];
+  ["worst", "Losses, worst cases, leaks"], ["trials", "Trials"], ["cards", "Cards"], ["how", "How to read"], ["manifest", "Settings"]];
 
 function opening() {
   document.title = `Audit ${data.name}`;
@@ -40,7 +40,7 @@ function tables() {
 function worstCases() {
   for (const { title, remarks, headings, rows } of data.sections) {
     byId("worst").hidden = false;
-    byId("worst-tables").append(table(title, headings, rows, { right: ["epsilon", "right / trials", "eps_emp", "ceiling", "risk", "adjusted p"], wraps: true }),
+    byId("worst-tables").append(table(title, headings, rows, { right: ["epsilon", "right / trials", "eps_emp", "ceiling", "risk", "adjusted p", "claim / loss", "median loss", "largest loss"], wraps: true }),
       ...remarks.map((remark) => make("p", { class: "prose quiet" }, remark)));
   }
 }
