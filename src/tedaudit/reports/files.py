@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from tedaudit.reports.headline import headlines
-from tedaudit.reports.losses import list_figures, list_sections
+from tedaudit.reports.losses import list_sections, show_losses
 from tedaudit.reports.markdown import markdown_list, markdown_text
 from tedaudit.reports.models import models_section
 from tedaudit.reports.page import write_page
@@ -29,7 +29,7 @@ def write_reports(
     """
     run = result.run
     shown = redact_result(result, run.manifest()) if redact else result
-    losses = list_figures(result, shown)
+    losses = [row.to_dict() for row in show_losses(result, shown)]
     summary = shown.to_dict() | ({"losses": losses} if losses else {})
     sections = list_sections(result, redact=redact)
     write_atomically(run.summary, json.dumps(summary, indent=2, ensure_ascii=False).encode())

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample
 from tedaudit.reports.sections import Section, read_sections
@@ -39,10 +38,10 @@ def list_sections(result: AuditResult, *, redact: bool = False) -> list[Section]
     return [*shown, *read_sections(result.run, redact=redact)]
 
 
-def list_figures(result: AuditResult, shown: AuditResult) -> list[dict[str, Any]]:
-    """Return the losses of a run safe for JSON, with names as they may be shown."""
+def show_losses(result: AuditResult, shown: AuditResult) -> list[LossRow]:
+    """Return the losses of a run, with names as they may be shown."""
     names = {id(old): new for old, new in zip(result, shown, strict=True)}
-    return [replace(row, finding=names[id(row.finding)]).to_dict() for row in read_losses(result)]
+    return [replace(row, finding=names[id(row.finding)]) for row in read_losses(result)]
 
 
 def _format(row: LossRow, text: str) -> tuple[str, ...]:

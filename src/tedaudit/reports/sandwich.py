@@ -1,0 +1,116 @@
+"""The sandwich: what attacks showed, what an adversary could learn, and what is claimed, on one axis.
+
+One panel per mechanism, against nominal epsilon. Between an attack and the loss lies what a stronger attack
+could still find; between the loss and the claim, by how much the claim is too large.
+"""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tedaudit.estimators.loss import DELTAS
+from tedaudit.reports.figures import (
+    GREY,
+    STYLES,
+    escape_label,
+    figures_missing,
+    labels_with_room,
+    save_figure,
+)
+from tedaudit.reports.losses import show_losses
+from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.losses import LossRow
+from tedaudit.results.reading import read_result
+
+_DELTA = DELTAS[0]
+_LINEAR = 0.1  # up to here the axis is linear, so that 0 has a place
+_ACROSS = 3  # panels beside each other
+
+
+def write_sandwiches(shown: AuditResult) -> list[Path]:
+    """Draw every plan that has losses into the folder `figures` of its run, and return the files."""
+    if figures_missing():
+        return []
+    rows = show_losses(read_result(shown.run, shown.alpha), shown)
+    written = []
+    for plan in dict.fromkeys(row.finding.plan for row in rows):
+        own = [row for row in rows if row.finding.plan == plan]
+        drawn = draw_sandwich(own, [finding for finding in shown if finding.plan == plan])
+        written += save_figure(drawn, shown.run.figure(f"{plan}-loss"))
+    return written
+
+
+def draw_sandwich(rows: Sequence[LossRow], findings: Sequence[Finding]) -> Any:
+    """Return a figure of the losses of one plan beside its claims and attacks."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    labels = list(dict.fromkeys(row.finding.label for row in rows))
+    attacks = list(dict.fromkeys(finding.attack for finding in findings))
+    across = min(_ACROSS, len(labels))
+    down = math.ceil(len(labels) / across)
+    with rc_context({"pdf.fonttype": 42, "font.size": 9}):
+        drawn = Figure(figsize=(2.2 + 3.2 * across, 0.6 + 2.8 * down), layout="constrained")
+        panels = drawn.subplots(down, across, sharey=True, squeeze=False).ravel()
+        for panel, label in zip(panels, labels, strict=False):
+            _draw_loss(panel, [row for row in rows if row.finding.label == label])
+            _draw_attacks(panel, [finding for finding in findings if finding.label == label], attacks)
+            _finish_panel(panel, label, [row for row in rows if row.finding.label == label])
+        for panel in panels[len(labels) :]:
+            panel.remove()
+        for first in panels[: len(labels) : across]:
+            first.set_ylabel(r"$\epsilon$ of a whole text")
+        handles = {
+            name: mark
+            for panel in panels[: len(labels)]
+            for mark, name in zip(*panel.get_legend_handles_labels(), strict=True)
+        }
+        drawn.legend(handles.values(), handles.keys(), loc="outside right upper", frameon=False)
+    return drawn
+
+
+def _draw_loss(axes: Any, rows: Sequence[LossRow]) -> None:
+    """Draw the claim, and the loss with its band."""
+    places = [_place(row.finding) for row in rows]
+    claims = [math.inf if row.finding.claim is None else row.finding.claim.total for row in rows]
+    if any(map(math.isfinite, claims)):
+        shown = [claim if math.isfinite(claim) else math.nan for claim in claims]
+        axes.plot(places, shown, color=GREY, linestyle="--", marker="_", label="claim")
+    found = [row.sample.epsilon_at(_DELTA) for row in rows]
+    top = 10 * max([1.0, *(at.lower for at in found if math.isfinite(at.lower))])
+    ends = [min(at.upper, top) for at in found]  # an infinite end is cut off far above
+    axes.fill_between(places, [at.lower for at in found], ends, color="#000000", alpha=0.15, linewidth=0)
+    points = [at.point if math.isfinite(at.point) else math.nan for at in found]
+    axes.plot(places, points, color="#000000", marker=".", label=f"loss, at delta {_DELTA:g}")
+
+
+def _draw_attacks(axes: Any, findings: Sequence[Finding], attacks: Sequence[str]) -> None:
+    """Draw what each attack showed, and the ceiling of these trials."""
+    for number, attack in enumerate(attacks):
+        own = sorted((f for f in findings if f.attack == attack), key=_place)
+        if own:
+            colour, marker = STYLES[number % len(STYLES)]
+            axes.plot(
+                [_place(finding) for finding in own], [finding.bound.lower for finding in own], color=colour,
+                marker=marker, markersize=4, linewidth=1, label=escape_label(attack),
+            )  # fmt: skip
+    ceiling = max(finding.bound.ceiling for finding in findings)
+    axes.axhline(ceiling, color=GREY, linestyle=":", linewidth=1, label="ceiling of the trials")
+
+
+def _finish_panel(axes: Any, label: str, rows: Sequence[LossRow]) -> None:
+    places = sorted({_place(row.finding) for row in rows})
+    axes.set_xscale("log")
+    axes.set_yscale("symlog", linthresh=_LINEAR)
+    axes.set_ylim(bottom=-_LINEAR / 4)
+    shown = labels_with_room(places) if len(places) > 1 else places
+    axes.set_xticks(places, [f"{place:g}" if place in shown else "" for place in places])
+    axes.minorticks_off()
+    axes.set_xlabel(r"nominal $\epsilon$")
+    axes.set_title(escape_label(label), fontsize=9)
+    axes.grid(axis="y", color="#dddddd", linewidth=0.5)
+
+
+def _place(finding: Finding) -> float:
+    return float(finding.epsilon) if finding.epsilon.is_given else 1.0
