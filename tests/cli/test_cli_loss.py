@@ -38,6 +38,14 @@ def test_a_mechanism_alone_is_enough(command, here):
     assert (here / "alone" / "summary.json").exists()
 
 
+def test_a_run_tells_its_losses_if_asked(command, here):
+    code, out, _ = command(*RUN, "--loss")
+    assert code == 0
+    assert "what an adversary that knows the mechanism learns" in out
+    assert "lexical" in out
+    assert "## Loss" in (here / "made" / "report.md").read_text()
+
+
 def test_what_has_no_loss_is_explained(command, here):
     assert command("loss")[2].startswith("error: Name a run directory, or a mechanism")
     assert command("run", "-m", "identity", "-c", "texts.txt", "-t", "30", "-q", "--out", "id")[0] == 0

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
+from tedaudit.cli.loss import add_likelihood, show_losses
 from tedaudit.cli.options import Assignments, Corpus, Epsilons, Json, Mechanisms, Quiet, print_json
 from tedaudit.cli.records import show_pairs, try_worst
 from tedaudit.errors import SpecError
@@ -47,6 +48,9 @@ def run(
         int, typer.Option(help="Also try this many of the worst pairs of texts again, on fresh trials.")
     ] = 0,
     worst_trials: Annotated[int, typer.Option(help="Fresh trials for each of the worst pairs.")] = 200,
+    loss: Annotated[
+        bool, typer.Option("--loss", help="Also tell what an adversary that knows the mechanism learns.")
+    ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -71,6 +75,7 @@ def run(
     if spec is None and mechanism:
         base = {"name": "audit"}
     settings = parse_spec(merge_flags(base, flags, assign or []))
+    settings = add_likelihood(settings) if loss else settings
     if not quiet:
         show_defaults(list_defaults(settings))
     engine = None if work is None else _read_work(settings, work)
@@ -83,6 +88,8 @@ def run(
         print_json(result.to_dict() | ({} if pairs is None else {"worst_pairs": pairs.to_dict()}))
     else:
         show_result(result)
+        if loss:
+            show_losses(result)
         if pairs is not None:
             show_pairs(pairs)
     pass_gates(result, fail_on, fail_above)

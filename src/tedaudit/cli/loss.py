@@ -1,13 +1,19 @@
 """The command that says what an adversary that knows the mechanism learns."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tedaudit.cli.options import Assignments, Corpus, Epsilons, Json, Mechanisms, Quiet, print_json
 from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
+
+if TYPE_CHECKING:
+    from tedaudit.results.findings import AuditResult
+    from tedaudit.spec.model import AuditSpec
+
+_ATTACK = "likelihood"  # whose margins are losses
 
 
 def loss(
@@ -29,8 +35,7 @@ def loss(
     rewrites that are there. With -m in the place of a run, texts are rewritten too.
     """
     from tedaudit import api
-    from tedaudit.cli.console import progress_bar, show_section
-    from tedaudit.reports.losses import describe_losses
+    from tedaudit.cli.console import progress_bar
     from tedaudit.results.losses import find_contradictions, read_losses
 
     if (run_directory is None) == (not mechanism):
@@ -44,22 +49,37 @@ def loss(
     if spec is not None:
         with progress_bar(quiet=quiet) as progress:
             result = api.run(spec, progress=progress, announce=(lambda _: None) if quiet else None)
+    if not as_json:
+        show_losses(result, redact=redact)
+        return
+    rows = _read(result)
+    told = {"losses": [row.to_dict() for row in rows]}
+    print_json(told | {"contradictions": list(find_contradictions(result, rows))})
+
+
+def show_losses(result: "AuditResult", *, redact: bool = False) -> None:
+    """Print the losses of a run."""
+    from tedaudit.cli.console import show_section
+    from tedaudit.reports.losses import describe_losses
+
+    section = describe_losses(result, _read(result))
+    show_section(section.redact() if redact else section)
+
+
+def _read(result: "AuditResult") -> Any:
+    from tedaudit.results.losses import read_losses
+
     rows = read_losses(result)
     if not rows:
         raise SpecError(_explain_none(result))
-    if as_json:
-        told = {"losses": [row.to_dict() for row in rows]}
-        print_json(told | {"contradictions": list(find_contradictions(result, rows))})
-        return
-    section = describe_losses(result, rows)
-    show_section(section.redact() if redact else section)
+    return rows
 
 
 def _make_spec(flags: dict[str, Any], assign: list[str] | None) -> Any:
     from tedaudit.spec.flags import merge_flags
     from tedaudit.spec.model import parse_spec
 
-    return parse_spec(merge_flags({"name": "loss", "attacks": ["likelihood"]}, flags, assign or []))
+    return parse_spec(merge_flags({"name": "loss", "attacks": [_ATTACK]}, flags, assign or []))
 
 
 def _add_likelihoods(result: Any, *, yes: bool) -> Any:
@@ -71,8 +91,16 @@ def _add_likelihoods(result: Any, *, yes: bool) -> Any:
     stored = result.run.manifest()["spec"]
     confirm_code(list_code(stored, "mechanisms", "attacks"), result.folder, yes=yes)
     texts = {"name": "given", "live": Given(result.run.corpus())}  # as the run has them, whatever changed
-    attacks = [*stored["attacks"], "likelihood"]
-    return parse_spec({**stored, "attacks": attacks, "corpus": texts, "out": str(result.folder)})
+    return add_likelihood(parse_spec({**stored, "corpus": texts, "out": str(result.folder)}))
+
+
+def add_likelihood(spec: "AuditSpec") -> "AuditSpec":
+    """Return an audit that has the attack that knows the mechanism, beside its own."""
+    from tedaudit.spec.model import PluginSpec
+
+    if any(attack.name == _ATTACK for attack in spec.attacks):
+        return spec
+    return spec.model_copy(update={"attacks": [*spec.attacks, PluginSpec(name=_ATTACK)]})
 
 
 def _explain_none(result: Any) -> str:
