@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from tedaudit.seeding import normals, uniforms
     from tedaudit.spec.model import AuditSpec
     from tedaudit.trust.assertion import NotPrivateError, NotTestedError, PrivacyError, assert_private
-    from tedaudit.trust.leaks import find_leaks
-    from tedaudit.trust.lint import lint
+    from tedaudit.trust.leaks.finder import find_leaks
+    from tedaudit.trust.lint.linter import lint
     from tedaudit.types import (
         Attack,
         Card,
@@ -62,8 +62,8 @@ _HOMES = {
     "tedaudit.seeding": ("normals", "uniforms"),
     "tedaudit.spec.model": ("AuditSpec",),
     "tedaudit.trust.assertion": ("NotPrivateError", "NotTestedError", "PrivacyError", "assert_private"),
-    "tedaudit.trust.leaks": ("find_leaks",),
-    "tedaudit.trust.lint": ("lint",),
+    "tedaudit.trust.leaks.finder": ("find_leaks",),
+    "tedaudit.trust.lint.linter": ("lint",),
     "tedaudit.types": (
         "Attack", "Card", "Claim", "Corpus", "CorpusLoader", "Draw", "Guess", "Mechanism", "Observation",
         "Rewrite", "Split",

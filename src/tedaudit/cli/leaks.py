@@ -10,7 +10,7 @@ from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError, did_you_mean, join_names
 
 if TYPE_CHECKING:
-    from tedaudit.trust.run_leaks import RunLeaks
+    from tedaudit.trust.leaks.run_leaks import RunLeaks
 
 Mechanism = Annotated[
     str, typer.Option("--mechanism", "-m", help="By name, or py:package.module:name, which runs that code.")
@@ -48,8 +48,8 @@ def leaks(
     On a mechanism, or on all mechanisms of a run: its page and report.md then have a section on them.
     """
     from tedaudit.cli.console import console, escape_text
-    from tedaudit.trust.leaks import find_leaks
-    from tedaudit.trust.rendering import describe_leaks
+    from tedaudit.trust.leaks.finder import find_leaks
+    from tedaudit.trust.leaks.rendering import describe_leaks
 
     check_gate(fail_on, ("finding",))
 
@@ -93,7 +93,7 @@ def _find_in_run(run_directory: Path, settings: dict[str, Any], *, redact: bool,
     from tedaudit import api
     from tedaudit.reports.sections import write_section
     from tedaudit.spec.code_names import list_code
-    from tedaudit.trust.run_leaks import NAME, describe_run_leaks, find_run_leaks
+    from tedaudit.trust.leaks.run_leaks import NAME, describe_run_leaks, find_run_leaks
 
     result = api.load_run(run_directory)
     confirm_code(list_code(result.run.manifest()["spec"], "mechanisms"), run_directory, yes=yes)

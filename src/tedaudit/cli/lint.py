@@ -25,9 +25,9 @@ def lint(
 ) -> None:
     """Say what is wrong with a mechanism's settings, claim, arithmetic or source, without a sample."""
     from tedaudit.cli.console import console, escape_text
-    from tedaudit.trust.lint import lint as look
-    from tedaudit.trust.lint import lint_model
-    from tedaudit.trust.notes import LEVELS
+    from tedaudit.trust.lint.linter import lint as look
+    from tedaudit.trust.lint.linter import lint_model
+    from tedaudit.trust.lint.notes import LEVELS
 
     check_gate(fail_on, LEVELS)
     if mechanism and model:

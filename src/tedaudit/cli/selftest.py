@@ -30,8 +30,8 @@ def selftest(
 
     from tedaudit.cli.console import console, progress_bar
     from tedaudit.trust.planted.flaws import find_flaw
-    from tedaudit.trust.selftest import FULL, QUICK, run_selftest
-    from tedaudit.trust.selftest_page import write_page
+    from tedaudit.trust.selftest.page import write_page
+    from tedaudit.trust.selftest.selftest import FULL, QUICK, run_selftest
 
     size = QUICK if quick else FULL
     size = size if nulls is None else replace(size, nulls=nulls)

@@ -1,0 +1,1 @@
+"""Leaks with a name: a battery of small tests, each of which tells what a rewrite gives away."""

@@ -1,0 +1,201 @@
+"""The parts of the battery and how they run: rounds at each epsilon, and what has nothing to do with one."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tedaudit.errors import SpecError
+from tedaudit.estimators.multiplicity import holm
+from tedaudit.nominal import Nominal
+from tedaudit.registry import is_foreign
+from tedaudit.seeding import derive
+from tedaudit.trust.leaks.calls import Calls, make_together
+from tedaudit.trust.leaks.fixes import find_fix
+from tedaudit.trust.leaks.outcomes import LeakReport, NotRun, Outcome
+from tedaudit.trust.leaks.processes import judge_processes
+from tedaudit.trust.leaks.recognition import JUDGED, KnownPairs, TwinPairs
+from tedaudit.trust.leaks.signs import allowed_rate, smallest_p_value
+from tedaudit.trust.leaks.sources import SourcePairs, draw_pairs
+from tedaudit.trust.leaks.state import judge_repeats, judge_state
+from tedaudit.trust.leaks.twins import KINDS, build_twins
+
+ERROR = 0.0025
+_MOST_UNITS = 10_000  # if nothing bounds the units of a claim: no text here has more
+_SHORT = 40  # of the shorter half of the texts at least so many: twins of short texts are small examples
+_SINGLE = 20  # pairs for a fresh process, which takes long to start
+_ALLOWS = "allows any number of pairs to follow their source: nothing could be found"
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much is tried: `trials` rewrites for the pairs of texts, and in proportion for the rest."""
+
+    trials: int = 200
+    error: float = ERROR
+    seed: int = 0
+    reachable_only: bool = False  # leave out rounds in which no test could find anything, whatever came out
+
+    def __post_init__(self) -> None:
+        if self.trials < 50:
+            raise SpecError(f"trials is {self.trials}; the battery needs 50 or more to find anything.")
+        if not 0 < self.error < 1:
+            raise SpecError(f"error is {self.error}; it must be above 0 and below 1.")
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of texts; each text is rewritten twice."""
+        return self.trials // 2
+
+    @property
+    def twins(self) -> int:
+        """Twins of each kind."""
+        return max(12, self.trials // 5)
+
+    @property
+    def known(self) -> int:
+        """Pairs of texts that are rewritten often."""
+        return max(12, self.trials // 8)
+
+    @property
+    def most_pairs(self) -> int:
+        """Pairs of the largest test of a round."""
+        return max(2 * self.pairs, 2 * self.twins, JUDGED * self.known)
+
+    @property
+    def sequences(self) -> int:
+        """Texts that are rewritten after one text and after another."""
+        return max(32, self.trials // 5)
+
+
+class Battery:
+    """Collects outcomes of all rounds; `report` shares the error among them."""
+
+    def __init__(
+        self, plugin: Any, texts: Sequence[str], settings: Settings, claim: float | None,
+        progress: Progress | None,
+    ) -> None:  # fmt: skip
+        self.plugin, self.texts, self.settings, self.claim = plugin, texts, settings, claim
+        self.tell = progress or (lambda _: None)
+        self.outcomes: list[Outcome] = []
+        self.not_run: list[NotRun] = []
+        self.rounds: dict[Nominal, str] = {}
+        self.calls: list[Calls] = []
+
+    def run_rounds(self, epsilons: Sequence[Nominal]) -> None:
+        """Test pairs of texts and twins at each epsilon: the same texts, with noise of their own."""
+        rounds = []
+        for epsilon in epsilons:
+            rate = self._find_rate(epsilon)
+            if self.settings.reachable_only and not self._is_in_reach(rate):
+                self.not_run.append(
+                    NotRun(epsilon.phrase, f"the claim ({self.rounds.pop(epsilon)}) {_ALLOWS}")
+                )
+                continue
+            calls = self._start(epsilon, derive(self.settings.seed, "leaks", epsilon.name))
+            rounds.append((rate, self._ask(calls, derive(self.settings.seed, "leaks", epsilons[0].name))))
+        self.tell(f"rewriting at {' and '.join(e.phrase or 'its only setting' for e in self.rounds)}")
+        make_together(self.calls)
+        self.tell("comparing outputs")
+        self.outcomes += [outcome for rate, parts in rounds for part in parts for outcome in part.judge(rate)]
+
+    def _ask(self, calls: Calls, seed: int) -> list[Any]:
+        """Return the parts of a round, which have asked for their rewrites."""
+        chosen, shuffled = self.settings, _shuffle_short(self.texts, seed)
+        parts: list[Any] = [
+            SourcePairs(calls, draw_pairs(self.texts, chosen.pairs, derive(seed, "pairs"))),
+            KnownPairs(calls, draw_pairs(shuffled, chosen.known, derive(seed, "known"))),
+        ]
+        return [
+            *parts,
+            *(TwinPairs(calls, kind, build_twins(kind, shuffled, chosen.twins)) for kind in KINDS),
+        ]
+
+    def _is_in_reach(self, rate: float) -> bool:
+        """Return whether any test of a round could find anything at what the claim allows."""
+        return smallest_p_value(self.settings.most_pairs, rate) <= self.settings.error
+
+    def run_once(self, epsilon: Nominal, name: str) -> None:
+        """Test what has nothing to do with the budget: state between calls, and fresh processes."""
+        if not is_foreign(self.plugin):
+            reason = "built in: a contract test holds that a rewrite depends on its own text and key alone"
+            self.not_run += [NotRun("state", reason), NotRun("determinism", reason)]
+            return
+        seed = derive(self.settings.seed, "once")
+        if len(self.texts) < 3:
+            self.not_run.append(NotRun("state", f"it needs 3 texts or more; there are {len(self.texts)}"))
+        else:
+            self.tell("calling in another order")
+            calls = self._start(epsilon, seed)
+            self.outcomes += judge_state(calls, self.texts, self.settings.sequences, together=False)
+            self.outcomes.append(judge_repeats(calls, self.texts, self.settings.sequences))
+            if getattr(self.plugin, "batch", True):
+                self.outcomes += judge_state(calls, self.texts, self.settings.sequences, together=True)
+        if not name:
+            reason = "a fresh process can only run what it can import: py:package.module:name"
+            self.not_run.append(NotRun("determinism", reason))
+            return
+        self.tell("starting fresh processes")
+        pairs, rate = draw_pairs(self.texts, _SINGLE, seed), self._find_rate(epsilon)
+        found = judge_processes(name, epsilon, pairs, seed, rate)
+        if isinstance(found, str):
+            self.not_run.append(NotRun("determinism", found))
+        else:
+            self.outcomes.append(found)
+
+    def read_recorded(self, asked: Sequence[float]) -> None:
+        """Test a table of rewrites, one of each text, at each of its epsilons."""
+        for epsilon in map(Nominal, self.plugin.epsilons(asked)):
+            able = self.plugin.available(self.texts, [epsilon])
+            texts = [text for text, has in zip(self.texts, able, strict=True) if has]
+            calls = self._start(epsilon, derive(self.settings.seed, "recorded", epsilon.name))
+            rate = self._find_rate(epsilon)
+            pairs = draw_pairs(texts, len(texts) // 2, calls.seed, once=True)
+            part = SourcePairs(calls, pairs, draws=1)
+            calls.make()
+            self.outcomes += part.judge(rate)
+        once = "a table has one rewrite of each text, and none of texts that were changed"
+        self.not_run += [NotRun(part, once) for part in ("recognition", "twins", "state", "determinism")]
+
+    def report(self, title: str) -> LeakReport:
+        """Return all outcomes with adjusted p-values and fixes."""
+        error = self.settings.error
+        able = [smallest_p_value(o.signs.pairs, o.rate) <= error for o in self.outcomes]
+        adjusted = iter(holm([o.signs.p_value for o, has in zip(self.outcomes, able, strict=True) if has]))
+        judged = tuple(
+            replace(
+                outcome, adjusted=float(next(adjusted)) if has else 1.0, is_in_reach=has,
+                fix=find_fix(self.plugin, outcome.part, outcome.name),
+            )
+            for outcome, has in zip(self.outcomes, able, strict=True)
+        )  # fmt: skip
+        outputs = [calls[i] for calls in self.calls for i in range(len(calls))]
+        return LeakReport(
+            title, tuple(self.rounds), tuple(self.rounds.values()), judged, tuple(self.not_run), error,
+            len(outputs), sum(bool(output.error) for output in outputs), len(self.texts),
+        )  # fmt: skip
+
+    def _start(self, epsilon: Nominal, seed: int) -> Calls:
+        calls = Calls(self.plugin, epsilon, seed)
+        self.calls.append(calls)
+        return calls
+
+    def _find_rate(self, epsilon: Nominal) -> float:
+        """Return how often a pair may follow its source by what is claimed at an epsilon."""
+        claim = self.plugin.claim(epsilon)
+        promised = self.claim if self.claim is not None else None if claim is None else claim.total
+        words = "no claim" if promised is None else f"{promised:g} for a whole release"
+        if promised is not None and math.isinf(promised) and epsilon.is_given:
+            promised = epsilon * _MOST_UNITS
+            words = f"{epsilon:g} for each unit, {promised:g} for {_MOST_UNITS:,} of them"
+        self.rounds[epsilon] = words
+        return allowed_rate(promised or 0.0)
+
+
+def _shuffle_short(texts: Sequence[str], seed: int) -> list[str]:
+    """Return the shorter half of the texts, or more if they are few, in an order drawn at random."""
+    short = sorted(texts, key=len)[: max(_SHORT, len(texts) // 2)]
+    return [short[i] for i in np.random.default_rng(seed).permutation(len(short))]

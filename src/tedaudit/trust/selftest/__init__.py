@@ -1,0 +1,1 @@
+"""The tool's own test: rewriters that reveal nothing, known epsilons, planted flaws."""

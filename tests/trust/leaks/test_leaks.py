@@ -1,0 +1,238 @@
+"""The battery: planted leaks are found under their names, and nothing is found where nothing is."""
+
+import random
+
+import leaky_rewriters as planted
+import pytest
+
+from helpers import sentences
+from tedaudit.errors import CorpusError, SpecError
+from tedaudit.registry import Reference, build
+from tedaudit.trust.leaks.battery import ERROR, Settings
+from tedaudit.trust.leaks.finder import find_leaks, find_zero, takes_epsilon
+
+TEXTS = [
+    f"{text[0].upper()}{text[1:]} {tail}" for text, tail in zip(
+        sentences(120), ["with Anna.", "at 7.", "for 12 of them!", "from Bristol?"] * 30, strict=True
+    )
+]  # fmt: skip
+HAN = ["".join(chr(0x4E00 + (7 * i * j) % 211) for j in range(1, 4 + i % 17)) for i in range(1, 60)]
+HEBREW = [" ".join(chr(0x5D0 + (i * j) % 22) * 3 for j in range(1, 3 + i % 9)) for i in range(1, 60)]
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    random.seed(12)
+
+
+def leak_names(rewriter, texts=TEXTS, **settings):
+    return find_leaks(rewriter, texts, **{"trials": 100, **settings}).names
+
+
+@pytest.mark.parametrize(
+    ("rewriter", "name"),
+    [
+        (planted.copy_case, "case"),
+        (planted.keep_stop_words, "stop word"),
+        (planted.keep_stop_words, "stop words"),
+        (planted.keep_length, "length"),
+        (planted.keep_names, "name"),
+        (planted.keep_names, "names"),
+        (planted.keep_numbers, "number"),
+        (planted.pass_unknown_words, "rare word"),
+        (planted.keep_zero_width, "zero-width character"),
+        (planted.keep_trailing_space, "trailing space"),
+        (planted.seed_by_text, "same output"),
+        (planted.fail_on_some, "failure"),
+        (planted.Remember(), "text before it, in an earlier call"),
+        (planted.keep_order, "word order"),
+        (planted.keep_order, "homoglyph"),
+        (lambda text: f"{len(text) * 7919 % 97} lamps", "two texts"),
+    ],
+)
+def test_a_planted_leak_is_found_under_its_name(rewriter, name):
+    assert name in leak_names(rewriter)
+
+
+def test_a_total_leak_of_one_text_in_ten_is_found():
+    report = find_leaks(planted.copy_one_in_ten, TEXTS, trials=200)
+    [finding] = [found for found in report.findings if found.name == "whole text"]
+    assert finding.signs.followed < finding.signs.pairs / 2
+    assert finding.signs.against == 0
+    assert finding.figures["other"] == 0.0
+
+
+def test_a_failure_that_depends_on_the_length_is_a_failure_and_no_length():
+    middle = sorted(map(len, TEXTS))[len(TEXTS) // 2]
+
+    def refuse_long(text):
+        if len(text) > middle:
+            raise ValueError("too long")
+        return " ".join(planted.draw(6))
+
+    found = {o.name for o in find_leaks(refuse_long, TEXTS, trials=100).findings if o.part == "channel"}
+    assert found == {"failure"}
+
+
+@pytest.mark.parametrize(
+    ("rewriter", "others"),
+    [
+        (planted.copy_case, {"name", "number", "length", "stop word", "failure", "whole text"}),
+        (planted.keep_length, {"case", "name", "number", "stop word", "failure", "whole text"}),
+        (planted.keep_zero_width, {"case", "name", "number", "stop word", "trailing space", "line break"}),
+        (planted.fail_on_some, {"length", "case", "stop words", "whole text"}),
+    ],
+)
+def test_a_leak_is_not_given_the_name_of_another(rewriter, others):
+    assert not others & leak_names(rewriter)
+
+
+@pytest.mark.parametrize("texts", [TEXTS, HAN, HEBREW], ids=["english", "han", "hebrew"])
+@pytest.mark.parametrize(
+    "rewriter",
+    [
+        planted.constant, planted.random_words, planted.heavy_tailed, planted.fail_at_random, planted.Count(),
+    ],
+)  # fmt: skip
+def test_nothing_is_found_if_outputs_do_not_depend_on_the_text(rewriter, texts):
+    report = find_leaks(rewriter, texts, trials=60)
+    assert report.findings == ()
+    assert len(report.outcomes) > 40
+
+
+def test_the_identity_leaks_in_every_script():
+    for texts in (HAN, HEBREW):
+        assert {"whole text", "same output", "length", "number"} <= leak_names(lambda text: text, texts)
+
+
+def test_a_private_mechanism_is_silent_and_one_without_noise_is_not():
+    assert leak_names("word-rr", epsilon=None) == frozenset()
+    assert leak_names("constant") == frozenset()
+    assert "whole text" in leak_names("identity")
+
+
+def test_a_mechanism_is_tested_at_zero_budget_and_at_its_epsilon():
+    report = find_leaks("word-rr", TEXTS, epsilon=12.0, trials=60)
+    assert [epsilon.json for epsilon in report.epsilons] == [1e-6, 12.0]
+    assert report.findings == ()  # the claim of 192 allows whatever is seen
+    assert not any(o.is_in_reach for o in report.outcomes if o.epsilon == 12.0)
+    strong = {o.name: o.signs.share for o in report.outcomes if o.epsilon == 12.0}
+    assert strong["common words"] > 0.9
+
+
+def test_several_epsilons_are_rounds_and_those_in_which_nothing_could_be_found_may_be_left_out():
+    report = find_leaks("word-rr", TEXTS, epsilon=[0.5, 12.0], trials=60)
+    assert [epsilon.json for epsilon in report.epsilons] == [1e-6, 0.5, 12.0]
+    assert {o.epsilon for o in report.outcomes} == set(report.epsilons)
+    short = find_leaks({"name": "word-rr", "slots": 1}, TEXTS, epsilon=[0.01, 12.0], trials=60,
+                       reachable_only=True)  # fmt: skip
+    assert [epsilon.json for epsilon in short.epsilons] == [1e-6, 0.01]
+    [far] = [part for part in short.not_run if part.part == "epsilon 12"]
+    assert "allows any number of pairs" in far.reason
+    zero = [o.signs for o in report.outcomes if o.epsilon == 1e-6]
+    assert zero == [o.signs for o in find_leaks("word-rr", TEXTS, trials=60).outcomes]
+
+
+def test_what_a_claim_allows_is_no_finding():
+    assert "same output" in leak_names(planted.seed_by_text)
+    assert leak_names(planted.seed_by_text, claim=20.0) == frozenset()
+    assert "same output" in leak_names(planted.seed_by_text, claim=0.01)
+
+
+def test_an_epsilon_that_a_function_does_not_take_is_no_zero_budget():
+    function = build(Reference("mechanism", "function", {"function": planted.constant}))
+    assert not takes_epsilon(function)
+    assert not find_zero(function, TEXTS, None).is_given
+    assert takes_epsilon(build(Reference("mechanism", "word-rr")))
+
+
+def test_zero_budget_is_the_least_epsilon_that_works():
+    def choosy(text, epsilon):
+        if epsilon < 0.05:
+            raise ValueError(epsilon)
+        return text
+
+    assert find_zero(build(Reference("mechanism", "function", {"function": choosy})), TEXTS, None) == 0.1
+
+
+def test_a_function_that_ignores_its_epsilon_is_found_at_zero_budget():
+    def careless(text, epsilon):
+        return text if random.random() < 0.5 else " ".join(planted.draw(5))
+
+    assert "whole text" in leak_names(careless)
+
+
+def test_a_seed_that_is_fixed_at_import_shows_in_fresh_processes():
+    fixed = find_leaks("py:fixed_seed_module:fixed", TEXTS, trials=60)
+    assert "fresh process" in fixed.names
+    fresh = find_leaks("py:fixed_seed_module:fresh", TEXTS, trials=60)
+    assert "fresh process" not in fresh.names
+    assert "fresh process" in {outcome.name for outcome in fresh.outcomes}
+
+
+def test_a_row_that_sees_its_neighbours_is_found():
+    def mix(texts):
+        return [" ".join([*planted.draw(4), texts[i - 1].split()[-1]]) for i in range(len(texts))]
+
+    names = leak_names(mix)
+    assert "text before it, in the same call" in names
+    assert "text before it, in an earlier call" not in names
+
+
+def test_a_table_of_rewrites_is_tested_as_far_as_it_goes(tmp_path):
+    table = tmp_path / "t.csv"
+    rows = [f'"{text}","{text.split()[-1]} {" ".join(planted.draw(3))}"' for text in TEXTS]
+    table.write_text("original,rewrite\n" + "\n".join(rows) + "\n")
+    report = find_leaks({"name": "recorded", "path": str(table)})
+    assert "last word" in report.names
+    assert {part.part for part in report.not_run} == {"recognition", "twins", "state", "determinism"}
+
+
+def test_what_cannot_be_run_is_said():
+    report = find_leaks(lambda text: "x", ["a b", "c d"], trials=50)
+    assert {part.part for part in report.not_run} == {"state", "determinism"}
+
+
+def test_every_finding_has_an_example_a_strength_and_a_fix():
+    for finding in find_leaks(planted.keep_order, TEXTS, trials=60).findings:
+        low, high = finding.signs.interval
+        assert 0 < low <= finding.signs.share <= high <= 1
+        assert finding.adjusted <= ERROR
+        assert finding.fix
+        assert finding.example is not None
+
+
+def test_all_tests_share_one_error():
+    report = find_leaks(planted.keep_length, TEXTS, trials=60)
+    least = min(report.outcomes, key=lambda outcome: outcome.signs.p_value)
+    assert least.adjusted == pytest.approx(least.signs.p_value * len(report.outcomes))
+    kept = find_leaks(planted.keep_length, TEXTS, trials=60, error=least.adjusted / 2)
+    assert kept.findings == ()
+
+
+def test_a_rewriter_that_drifts_from_call_to_call_is_no_leak():
+    assert find_leaks(planted.Grow(), TEXTS[:30], trials=50).findings == ()
+
+
+def test_two_texts_are_blamed_on_every_field_that_is_set_to_leak():
+    from tedaudit.mechanisms.dp_paraphrase import DPParaphrase
+    from tedaudit.trust.leaks.fixes import find_fix
+
+    published = DPParaphrase(model="x", **DPParaphrase.variants["published"])
+    fix = find_fix(published, "recognition", "two texts")
+    assert all(part in fix for part in ("top_k=0", "length=fixed", "overlong=cut"))
+    sound = DPParaphrase(model="x", **DPParaphrase.variants["sound"])
+    assert "dp-paraphrase" not in find_fix(sound, "recognition", "two texts")
+
+
+def test_settings_that_make_no_sense_are_refused():
+    for wrong in ({"trials": 10}, {"error": 0.0}, {"trails": 100}):
+        with pytest.raises(SpecError, match=next(iter(wrong))):
+            find_leaks(planted.constant, TEXTS, **wrong)
+    with pytest.raises(CorpusError, match="at least 2"):
+        find_leaks(planted.constant, ["only one"])
+
+
+def test_more_trials_make_more_pairs():
+    assert Settings(trials=400).pairs == 200
+    assert Settings(trials=400).twins == 80

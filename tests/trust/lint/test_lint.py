@@ -1,0 +1,256 @@
+"""Lint: settings, claims, arithmetic and source that cannot keep a promise are named without a sample."""
+
+import json
+import random
+
+import pytest
+
+from tedaudit.errors import ModelError, SpecError
+from tedaudit.registry import find
+from tedaudit.trust.lint.budget import lint_units
+from tedaudit.trust.lint.linter import lint, lint_model
+from tedaudit.trust.lint.numerics import zeros_from
+from tedaudit.types import Card, Claim, Rewrite
+
+FIELDS_ONLY = {"texts": ()}
+
+
+def by_rule(report, level="error"):
+    return {note.rule: note for note in report.at(level)}
+
+
+def of_zoo(name, monkeypatch, **fields):
+    pytest.importorskip("tedaudit_zoo")
+    monkeypatch.delenv("TEDAUDIT_ZOO", raising=False)
+    models = {"model": f"zoo:{_MODELS[name]}"} if name in _MODELS else {}
+    return {"name": name, **models, **fields}
+
+
+_MODELS = {
+    "dp-mlm": "mlm", "dp-prompt": "seq2seq", "dp-paraphrase": "paraphraser", "dp-bart": "bart-pruned",
+    "adept": "adept",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["word-rr", "constant", "identity"])
+def test_mechanisms_without_a_model_have_no_error(name):
+    assert lint(name).at("error") == ()
+
+
+@pytest.mark.parametrize("name", ["dp-mlm", "dp-prompt", "dp-paraphrase", "dp-bart", "adept"])
+def test_sound_variants_have_no_error(name, monkeypatch):
+    report = lint(of_zoo(name, monkeypatch, variant="sound"), **FIELDS_ONLY)
+    assert report.at("error") == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "fixes"),
+    [
+        ("dp-mlm", {"stop words": "keep_stop_words=false", "case": "copy_case=false",
+                    "punctuation": "keep_punctuation=false", "length rule": "length=fixed",
+                    "copied words": "pairs=plain", "max_units": "length=fixed"}),
+        ("dp-prompt", {"length rule": "length=fixed"}),
+        ("dp-paraphrase", {"top_k": "top_k=0", "length rule": "length=fixed", "failures": "overlong=cut",
+                           "clean-up": "clean_up=strip"}),
+        ("dp-bart", {"Gaussian formula": "noise=analytic_gaussian"}),
+        ("adept", {"Gaussian formula": "noise=analytic_gaussian"}),
+    ],
+)  # fmt: skip
+def test_published_variants_have_their_flaws_named_with_the_field_that_fixes_them(name, fixes, monkeypatch):
+    report = lint(of_zoo(name, monkeypatch, variant="published"), **FIELDS_ONLY)
+    assert {rule: note.fix for rule, note in by_rule(report).items()} == fixes
+    assert report.reaches("error")
+
+
+def test_the_fixes_are_values_of_the_sound_variant():
+    for name in ("dp-mlm", "dp-prompt", "dp-paraphrase", "dp-st", "dp-bart"):
+        plugin = find("mechanism", name)
+        published = plugin(**plugin.variants["published"], model="x")
+        from tedaudit.trust.lint.fields import lint_fields
+
+        for note in lint_fields(published):
+            field, _, value = note.fix.partition("=")
+            assert str(plugin.variants["sound"][field]).lower() == value
+
+
+def test_dp_st_as_released_is_named_by_its_fields():
+    from tedaudit.trust.lint.fields import lint_fields
+
+    plugin = find("mechanism", "dp-st")
+    rules = {note.rule for note in lint_fields(plugin(**plugin.variants["published"]))}
+    assert {"copied text", "cluster", "failures", "number of draws", "budget of the text"} <= rules
+    assert list(lint_fields(plugin(**plugin.variants["sound"]))) == []
+
+
+def test_the_real_epsilon_of_the_classical_formula_is_recomputed(monkeypatch):
+    chosen = of_zoo("dp-bart", monkeypatch, variant="published")
+    text = by_rule(lint(chosen, epsilons=[0.5, 50, 250], **FIELDS_ONLY))["Gaussian formula"].text
+    assert "50 is really 96.43" in text
+    assert "250 is really 1550" in text
+    assert "0.5 is" not in text
+
+
+def test_noise_for_a_narrower_range_than_the_clip_is_named(monkeypatch):
+    port = lint(of_zoo("dp-bart", monkeypatch, variant="port"), epsilons=[250], **FIELDS_ONLY)
+    assert "250 is really 3325" in by_rule(port)["sensitivity"].text
+    assert "shared noise" in by_rule(port)
+    norm = of_zoo("dp-bart", monkeypatch, clipping="norm", clip=1.0, noised_for_clip=0.001)
+    found = by_rule(lint(norm, epsilons=[1], **FIELDS_ONLY))
+    assert found["sensitivity"].fix == "noised_for_clip=0"
+    assert "clipped by norm" in found["sensitivity"].text
+
+
+def test_the_error_of_2021_is_named(monkeypatch):
+    wrong = of_zoo("adept", monkeypatch, noise="laplace", laplace_sensitivity="l2")
+    report = lint(wrong, epsilons=[1], **FIELDS_ONLY)
+    assert by_rule(report)["sensitivity"].fix == "laplace_sensitivity=l1"
+    right = of_zoo("adept", monkeypatch, noise="laplace")
+    assert lint(right, epsilons=[1], **FIELDS_ONLY).at("error") == ()
+
+
+def test_a_range_without_an_end_is_no_clipping(monkeypatch):
+    report = lint(of_zoo("dp-prompt", monkeypatch, high=float("inf")), **FIELDS_ONLY)
+    assert "infinite" in by_rule(report)["clip range"].text
+
+
+@pytest.mark.parametrize("name", ["dp-prompt", "dp-mlm"])
+def test_observed_logits_use_part_of_the_clip_range(monkeypatch, name):
+    wide = of_zoo(name, monkeypatch, low=-1e6, high=1e6)
+    note = by_rule(lint(wide, epsilons=[1], texts=["a cup of tea"]), "info")["observed logits"]
+    assert "0% to 0%" in note.text
+    outside = of_zoo(name, monkeypatch, low=900.0, high=901.0)
+    assert "observed logits" in by_rule(lint(outside, epsilons=[1], texts=["a cup"]), "warning")
+
+
+def test_a_softmax_has_zeros_from_where_its_format_ends():
+    import numpy as np
+
+    limit = zeros_from("float32") / 2
+    assert np.exp(np.float32(-limit * 1.001)) == 0
+    assert np.exp(np.float32(-limit * 0.999)) > 0
+    assert zeros_from("float16") < zeros_from("bfloat16") < zeros_from("float32") < 210
+
+
+class _Greedy:
+    card = Card("greedy", "Draws more than it counts.")
+
+    def claim(self, epsilon):
+        return Claim(epsilon, "token", max_units=4)
+
+    def rewrite(self, draws):
+        return [Rewrite("x", units=len(draw.text.split())) for draw in draws]
+
+
+def test_more_units_than_the_claim_counts_are_an_error():
+    [note] = lint_units(_Greedy(), ["one two"], 1.0)
+    assert (note.level, note.rule) == ("error", "max_units")
+    assert "40" in note.text
+
+
+def _seeded(text):
+    random.seed(7)
+    return random.choice(["a", "b"])
+
+
+def _seeded_by_text(text):
+    key = sum(map(ord, text))
+    return random.Random(key).choice(["a", "b"])
+
+
+def _take_seed(text, seed):
+    own = random.Random(seed)
+    return own.choice(["a", "b"])
+
+
+def _help(text):
+    return _seeded(text)
+
+
+def _divide(text, epsilon):
+    share = epsilon / len(text.split())
+    return str(share)
+
+
+def _generate(text, model=None):
+    return model.generate(text, do_sample=True, top_p=0.9, max_new_tokens=len(text))
+
+
+def _give_up(text):
+    if not text.split():
+        return text
+    return "x"
+
+
+def _keep(text, stop_words=()):
+    return " ".join(word for word in text.split() if word in stop_words)
+
+
+@pytest.mark.parametrize(
+    ("function", "level", "rules"),
+    [
+        (_seeded, "error", {"fixed seed"}),
+        (_help, "error", {"fixed seed"}),
+        (_seeded_by_text, "error", {"seeded by the text"}),
+        (_take_seed, "error", set()),
+        (_generate, "error", {"top_p", "length rule"}),
+        (_generate, "warning", {"top_k"}),
+        (_give_up, "error", {"copied text"}),
+        (_keep, "warning", {"stop words"}),
+        (str.upper, "info", {"source"}),
+    ],
+)
+def test_the_source_of_a_function_is_read(function, level, rules):
+    assert set(by_rule(lint(function), level)) == rules
+
+
+@pytest.mark.parametrize("function", [_seeded, _help])
+def test_a_line_is_counted_from_the_start_of_the_file(function):
+    import inspect
+
+    line = inspect.getsourcelines(_seeded)[1] + 1
+    assert by_rule(lint(function))["fixed seed"].text.startswith(f"line {line}: seed")
+
+
+def test_a_budget_that_depends_on_the_text_is_an_error():
+    assert "budget of the text" in by_rule(lint(_divide, epsilons=[1]))
+
+
+def write_model(folder, generation, config=None):
+    if generation is not None:
+        (folder / "generation_config.json").write_text(json.dumps(generation))
+    (folder / "config.json").write_text(json.dumps(config or {}))
+    return folder
+
+
+def test_generation_settings_of_a_folder_are_read(tmp_path):
+    settings = {"top_k": 40, "top_p": 0.9, "repetition_penalty": 1.2, "do_sample": True, "num_beams": 3}
+    report = lint_model(write_model(tmp_path, settings, {"torch_dtype": "float16"}))
+    assert set(by_rule(report)) == {"top_k", "top_p", "repetition_penalty"}
+    assert by_rule(report)["top_k"].fix == "top_k=0"
+    assert set(by_rule(report, "warning")) == {"num_beams"}
+    assert "epsilon 35" in by_rule(report, "info")["smallest probability"].text
+
+
+def test_a_folder_with_neutral_settings_has_no_error(tmp_path):
+    neutral = {"top_k": 0, "top_p": 1.0, "repetition_penalty": 1, "do_sample": True, "bad_words_ids": [[3]]}
+    report = lint_model(write_model(tmp_path, neutral))
+    assert not report.reaches("warning")
+    assert "bad_words_ids" in by_rule(report, "info")
+
+
+def test_settings_that_are_left_out_are_the_librarys(tmp_path):
+    assert set(by_rule(lint_model(write_model(tmp_path, {"do_sample": True})), "warning")) == {"top_k"}
+    assert "top_k" in by_rule(lint_model(write_model(tmp_path, {})), "warning")
+    (tmp_path / "generation_config.json").unlink()
+    assert "top_k" in by_rule(lint_model(tmp_path), "warning")
+
+
+def test_a_folder_that_is_no_model_is_refused(tmp_path):
+    for wrong, match in ((tmp_path / "none", "not a folder"), (tmp_path, "neither")):
+        with pytest.raises(ModelError, match=match):
+            lint_model(wrong)
+    (tmp_path / "config.json").write_text("[1]")
+    with pytest.raises(ModelError, match="by name"):
+        lint_model(tmp_path)
+    with pytest.raises(SpecError, match="epsilon"):
+        lint("word-rr", epsilons=[-1.0])

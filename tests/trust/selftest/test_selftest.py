@@ -1,0 +1,154 @@
+"""The tool's own test: as a user runs it, and what makes it fail."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from tedaudit.trust.planted.flaws import FLAWS, find_flaw
+from tedaudit.trust.selftest import work as selftest_work
+from tedaudit.trust.selftest.page import write_page
+from tedaudit.trust.selftest.selftest import FULL, QUICK, SelfTest, allow, run_selftest
+from tedaudit.trust.selftest.work import Effort, Judged, Measured, Seen, audit_flaw, audit_null, list_twins
+
+SILENT = Judged("constant", "demo", (Seen("lexical", 0.0, found=False, by_certain=False),), 0.0, ())
+ACCUSED = replace(SILENT, leaks=("case",))
+TINY = replace(QUICK, nulls=1, known=1, flaws=("stop-words-kept",), null_effort=Effort(60, 50),
+               known_effort=Effort(300, 0), flaw_effort=Effort(300, 50))  # fmt: skip
+
+
+def call(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "tedaudit", "selftest", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def make(**parts):
+    found = replace(SILENT, name="x", leaks=("case",))
+    given = {
+        "size": QUICK, "nulls": (SILENT,) * 50, "twins": (),
+        "known": (Measured("randomised response", 1.0, 0.8, 1.0, 731, 1000),),
+        "flaws": ((find_flaw("case-copied"), found),),
+    }  # fmt: skip
+    return SelfTest(**{**given, **parts})
+
+
+def test_a_quick_test_passes_as_a_user_runs_it_and_says_that_it_is_quick():
+    done = call("--quick", "--quiet", "--processes", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "**Passed.** A quick test" in done.stdout
+    assert all(name in done.stdout for name in QUICK.flaws)
+    assert "`tedaudit selftest --quick`" in done.stdout
+
+
+def test_json_and_a_page_come_from_the_same_test(tmp_path):
+    page = tmp_path / "selftest.md"
+    done = call("--quick", "--quiet", "--nulls", "1", "--flaw", "hash-appended", "--json", "--out", str(page))
+    found = json.loads(done.stdout)
+    assert (done.returncode, found["passed"], found["full"]) == (0, True, False)
+    assert [flaw["name"] for flaw in found["flaws"]] == ["hash-appended"]
+    assert "resample" in found["flaws"][0]["finders"]
+    assert page.read_text("utf-8").startswith("# The tool's own test")
+
+
+def test_a_flaw_that_is_not_planted_is_refused_by_its_name():
+    done = call("--flaw", "hash-apended")
+    assert done.returncode == 2
+    assert "hash-appended" in done.stderr
+
+
+def test_several_processes_do_the_same_as_one():
+    assert run_selftest(TINY, processes=2) == run_selftest(TINY)
+
+
+def test_progress_counts_every_piece_of_work():
+    told = []
+    run_selftest(TINY, lambda *step: told.append(step))
+    assert [done for _, done, _ in told] == list(range(1, len(told) + 1))
+    assert told[-1][1] == told[-1][2] == 1 + 5 + 1
+
+
+def test_a_test_that_is_right_passes():
+    assert make().failures == []
+
+
+def test_so_many_false_alarms_are_allowed_as_chance_may_bring():
+    assert allow(1_000, 0.005) == 10
+    assert allow(50, 0.005) == 2
+    assert allow(0, 0.005) == 0
+    assert make(nulls=(SILENT,) * 48 + (ACCUSED,) * 2).failures == []
+    assert make(nulls=(SILENT,) * 47 + (ACCUSED,) * 3).failures == [
+        "3 of 50 rewriters that reveal nothing were accused"
+    ]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"leaks": ("case",)},
+        {"largest": 0.01},
+        {"attacks": (Seen("resample", 0.2, found=True, by_certain=False),)},
+    ],
+)
+def test_a_finding_a_bound_and_a_violation_are_each_something_said(said):
+    assert not SILENT.says_anything
+    assert replace(SILENT, **said).says_anything
+
+
+def test_a_tool_that_is_wrong_about_what_is_known_fails():
+    wrong = Measured("randomised response", 1.0, 1.2, 1.1, 731, 1000)
+    assert "1 of 1 bounds are above the truth" in make(known=(wrong,)).failures[0]
+    assert "the mean estimate is 0.500" in make(known=(replace(wrong, lower=0.1, point=0.5),)).failures[0]
+
+
+def test_a_tool_that_misses_a_flaw_fails_unless_the_flaw_needs_more_trials():
+    rare = find_flaw("one-text-in-200")
+    assert make(flaws=((rare, SILENT),)).failures == []
+    missed = make(flaws=((find_flaw("case-copied"), SILENT),))
+    assert missed.failures == ["planted flaws that were not found: case-copied"]
+    assert "**Failed:** planted flaws that were not found: case-copied." in write_page(missed, "x")
+    assert "| one-text-in-200 | 20,000 |" in write_page(make(flaws=((rare, SILENT),)), "x")
+
+
+def test_a_flaw_that_no_part_finds_is_named_beside_the_outcome():
+    blind = replace(find_flaw("repeats-told"), needs=None, why="nothing")
+    page = write_page(make(flaws=((blind, SILENT),)), "x")
+    assert "**Passed.** Known to be found by no part, and not counted: repeats-told." in page
+    assert "Known to be" not in write_page(make(flaws=((blind, ACCUSED),)), "x")
+
+
+def test_a_tool_that_accuses_repaired_rewriters_fails():
+    assert make(twins=(SILENT,) * 20).failures == []
+    assert "2 of 20 repaired rewriters" in make(twins=(SILENT,) * 18 + (ACCUSED,) * 2).failures[0]
+
+
+def test_the_full_test_has_every_flaw_and_a_thousand_nulls():
+    assert FULL.is_full
+    assert (FULL.nulls, FULL.null_effort.trials, FULL.flaw_effort.trials) == (1_000, 300, 2_000)
+    assert set(QUICK.flaws) < set(FULL.flaws) == {flaw.name for flaw in FLAWS}
+    assert len(list_twins(FULL.flaws)) > 10
+
+
+def test_a_null_is_audited_by_all_default_attacks_on_texts_of_every_script():
+    effort = Effort(60, 50)
+    judged = [audit_null(number, effort) for number in (0, 6, 27)]
+    assert {one.texts for one in judged} == {"demo", "chinese", "hebrew"}
+    assert {seen.attack for seen in judged[0].attacks} == {"lexical", "resample", "trained"}
+
+
+@pytest.mark.parametrize(
+    ("name", "finder"),
+    [("case-copied", "resample"), ("stop-words-kept", "leaks"), ("trailing-space", "resample")],
+)  # fmt: skip
+def test_some_flaws_are_found_in_few_trials_by_who_should_find_them(name, finder):
+    assert finder in audit_flaw(name, Effort(500, 60)).finders
+
+
+def test_a_flaw_without_a_twin_has_none_to_be_audited():
+    with pytest.raises(ValueError, match="no repaired twin"):
+        selftest_work.audit_twin("classical-gaussian", Effort(60, 50))
