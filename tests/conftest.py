@@ -10,10 +10,17 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 MEMORY = Path("/dev/shm")
 ROOM = 2 * 2**30  # bytes, several times of what lies there at any moment
+
+LONGEST = (
+    "test_dry_runs", "test_browser", "test_reproduction", "test_serving", "test_selftest",
+    "test_dp_bart_port", "test_dp_st", "test_leaks", "test_zoo_mechanisms", "test_runner_resuming",
+    "test_leaks_zoo",
+)  # fmt: skip
 
 os.environ["TEDAUDIT_ZOO"] = "off"
 if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
@@ -22,3 +29,19 @@ if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).
 settings.register_profile("ci", derandomize=True, deadline=None)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """A current folder and a folder for temporary files, both empty."""
+    for name in ("here", "temporary"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    return tmp_path
+
+
+def pytest_collection_modifyitems(items):
+    """Begin with the files that take longest: none is left for one process while the others have done."""
+    rank = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))

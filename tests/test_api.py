@@ -1,10 +1,7 @@
 """The short ways in from Python: one call, any rewriter, any texts, and nothing left behind unasked."""
 
-import doctest
 import gc
 import pickle
-import shutil
-import tempfile
 import warnings
 from collections import Counter
 from dataclasses import replace
@@ -15,33 +12,30 @@ import pytest
 
 import tedaudit
 import tedaudit.api
-from helpers import snapshot
 from tedaudit import (
     NO_EPSILON,
     Card,
     Claim,
-    Corpus,
     Guess,
     Rewrite,
     audit,
     compare,
     estimate,
-    load_corpus,
     load_run,
     report,
     rewrite,
     run,
 )
 from tedaudit.attacks.lexical import Lexical
-from tedaudit.errors import CorpusError, RunDirectoryError, SpecError
+from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.estimators import reduced_form
 from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.spec.model import parse_spec
-from tedaudit.types import Split
 
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")
          for did in ("lost", "sold") for what in ("ring", "boat", "lamp")]  # fmt: skip
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
 class Shrug:
@@ -51,16 +45,6 @@ class Shrug:
 
     def guess(self, seen):
         return [Guess(-np.arange(len(one.candidates), dtype=float)) for one in seen]
-
-
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path, monkeypatch):
-    """A current folder and a folder for temporary files, both empty."""
-    for name in ("here", "temporary"):
-        (tmp_path / name).mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    return tmp_path
 
 
 def left(folder):
@@ -225,61 +209,6 @@ def test_without_out_nothing_stays_on_disk_after_a_failure(elsewhere):
     assert left(elsewhere) == []  # although the error is still there
 
 
-# --- keeping a result
-
-
-def test_a_saved_result_is_a_run_with_the_same_findings(elsewhere):
-    result = audit(WordRR(slots=2), TEXTS, epsilon=[1, 20], trials=60, attack="lexical")
-    kept = result.save("kept")
-    assert kept == Path("kept")
-    told = result.to_dict()
-    del result
-    gc.collect()
-    assert not list((elsewhere / "temporary").iterdir())
-    found = load_run("kept")
-    assert found.to_dict() == told
-    assert found.folder == Path("kept")
-    assert kept.stat().st_mode & 0o777 == 0o700
-
-
-def test_a_saved_result_is_closed_to_others_before_a_text_is_in_it(monkeypatch):
-    result = audit("identity", TEXTS, trials=20, attack="lexical")
-    modes = []
-    copy = shutil.copytree
-
-    def watch(source, target, *others, **options):
-        modes.append(Path(target).stat().st_mode & 0o777)
-        monkeypatch.undo()
-        return copy(source, target, *others, **options)
-
-    monkeypatch.setattr(shutil, "copytree", watch)
-    result.save(Path.cwd() / "kept")
-    assert modes == [0o700]
-
-
-def test_a_saved_result_can_be_extended_as_any_run():
-    result = audit(WordRR(slots=2), TEXTS, epsilon=20, trials=60, attack="lexical")
-    result.save(Path("deep") / "kept")
-    longer = audit(WordRR(slots=2), TEXTS, epsilon=20, trials=90, out="deep/kept", attack="lexical")
-    assert [finding.bound.trials for finding in longer] == [90]
-
-
-@pytest.mark.parametrize("kind", ["folder", "file", "run"])
-def test_a_result_is_not_saved_over_anything(elsewhere, kind):
-    result = audit("identity", TEXTS, trials=20, attack="lexical")
-    there = elsewhere / "here" / "there"
-    if kind == "file":
-        there.write_text("mine")
-    elif kind == "folder":
-        there.mkdir()
-    else:
-        audit("constant", TEXTS, trials=20, out=str(there), attack="lexical")
-    before = snapshot(there.parent)
-    with pytest.raises(RunDirectoryError, match="there' exists already; name a new folder"):
-        result.save(there)
-    assert snapshot(there.parent) == before
-
-
 # --- the other functions
 
 
@@ -362,105 +291,3 @@ def test_counts_alone_give_a_bound():
     assert estimate(90, 100, 4, alpha=0.1, delta=0.01) == reduced_form(90, 100, 4, 0.1, 0.01)
     with pytest.raises(SpecError, match="correct is 11"):
         estimate(11, 10)
-
-
-# --- settings
-
-
-def test_other_settings_of_a_spec_can_be_given():
-    result = audit("identity", TEXTS, trials=40, alpha=0.2, delta=0.1, name="mine", attack="lexical")
-    assert (result.name, result.alpha) == ("mine", 0.2)
-    assert (result.findings[0].bound.error, result.findings[0].bound.delta) == (0.1, 0.1)
-
-
-def test_the_seed_decides_the_result():
-    def counts(seed):
-        return [
-            f.bound.correct
-            for f in audit("word-rr", TEXTS, epsilon=[1, 6, 8], trials=90, seed=seed, attack="lexical")
-        ]
-
-    assert counts(3) == counts(3) != counts(4)
-
-
-def test_progress_is_reported_to_a_function():
-    seen = []
-    audit("identity", TEXTS, trials=40, progress=lambda *what: seen.append(what), attack="lexical")
-    assert seen[-1][1:] == (80, 80)
-    assert {what for what, _, _ in seen} >= {"identity: rewriting", "identity: lexical"}
-
-
-@pytest.mark.parametrize(
-    ("corpus", "size"),
-    [
-        (TEXTS, 30),
-        (tuple(TEXTS), 30),
-        ((text for text in TEXTS), 30),
-        ([*TEXTS, *TEXTS, " "], 30),
-        (Corpus("mine", {"train": Split(tuple(TEXTS[:9]))}), 9),
-        ({"name": "demo", "size": 12}, 12),
-    ],
-)
-def test_a_corpus_is_a_name_a_corpus_or_any_texts(corpus, size):
-    (finding,) = audit("identity", corpus, trials=20, k="all", attack="lexical")
-    assert finding.bound.candidates == size
-
-
-@pytest.mark.parametrize(
-    ("corpus", "said"),
-    [
-        (
-            Path("texts.csv"),
-            f"not a {type(Path()).__name__}. For a file use {{'name': 'files', 'path': '...'}}",
-        ),
-        (3, "not a int"),
-        (b"texts", "not a bytes"),
-        ([3, 4], "it contains a int"),
-        (["only one"], "has 1 distinct text to draw"),
-        ([], "has 0 distinct texts to draw"),
-    ],
-)
-def test_what_is_no_corpus_is_refused_with_what_is_one(corpus, said):
-    with pytest.raises(CorpusError) as caught:
-        audit("identity", corpus, attack="lexical")
-    assert said in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"epsilons": [1]}, "no setting 'epsilons': give one or several as `epsilon`"),
-        ({"attacks": ["lexical"]}, "no setting 'attacks': give one or several as `attack`"),
-        ({"mechanisms": ["identity"]}, "no setting 'mechanisms': give one or several as `mechanism`"),
-        ({"plans": [{"k": 2}], "k": 3}, "Both `plans` and k were given"),
-        ({"trails": 3}, "no setting 'trails'. Did you mean 'trials'?"),
-        ({"lambda": 3}, "no setting 'lambda'"),
-        ({"epsilon": float("nan")}, "epsilon is nan; it should be a finite number from 0 up"),
-        ({"trials": 0}, "'trials' is 0"),
-    ],
-)
-def test_a_setting_that_is_wrong_or_said_twice_is_refused(settings, said, elsewhere):
-    with pytest.raises(SpecError) as caught:
-        audit("word-rr", TEXTS, **settings)
-    assert said in str(caught.value)
-    assert left(elsewhere) == []
-
-
-def test_numbers_may_come_from_numpy():
-    result = audit("word-rr", TEXTS, epsilon=np.array([1.0, 2.0]), trials=np.int64(20), attack="lexical")
-    assert [finding.epsilon for finding in result] == [1, 2]
-
-
-def test_a_corpus_is_loaded_by_name_and_options():
-    corpus = load_corpus("demo", size=15)
-    assert len(corpus.texts) == 15
-    with pytest.raises(SpecError, match=r"'demo' has no parameter 'sice'\. Did you mean 'size'"):
-        load_corpus("demo", sice=15)
-    with pytest.raises(tedaudit.TedauditError, match="no corpus named 'demoo'"):
-        load_corpus("demoo")
-
-
-def test_what_the_docstrings_show_is_true():
-    tried = doctest.testmod(tedaudit.api)
-    assert tried.attempted > 0
-    assert tried.failed == 0

@@ -55,8 +55,10 @@ def cpu_seconds(*command):
 
 
 def test_importing_the_package_costs_next_to_nothing():
+    """Less than half of what importing numpy takes, on this machine."""
     pytest.importorskip("resource")
-    assert cpu_seconds(sys.executable, "-c", "import tedaudit") < 0.15
+    numpy = cpu_seconds(sys.executable, "-c", "import numpy")
+    assert cpu_seconds(sys.executable, "-c", "import tedaudit") < numpy / 2
 
 
 def test_help_is_there_at_once():

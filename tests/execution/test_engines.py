@@ -6,44 +6,15 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from helpers import TABLES, Recording, Stop, make_spec, reference, sentences, snapshot, summary, tables
+from engine_examples import Backwards, list_contents, make_rewriting
+from helpers import Recording, Stop, make_spec, reference, summary, tables
 from tedaudit.api import run
-from tedaudit.batches import Draws, Guesses, Observations, Rewrites
+from tedaudit.batches import Guesses, Rewrites
 from tedaudit.errors import ContractError
-from tedaudit.execution.chunks import GuessChunk, RewriteChunk, write_chunk, write_result
+from tedaudit.execution.chunks import RewriteChunk
 from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.execution.work import Bench
-from tedaudit.execution.work_folder import FolderEngine
-from tedaudit.seeding import derive, key_words
-from tedaudit.types import Card, Draw, Guess, Rewrite
-
-POOL = tuple(sentences(12))
-
-
-class Backwards:
-    """Holds several chunks at a time and does the one that came last first."""
-
-    def __init__(self, room):
-        self.room, self.waiting, self.bench = room, [], Bench(50)
-        self.most = self.done = 0
-
-    @property
-    def has_room(self):
-        return len(self.waiting) < self.room
-
-    def offer(self, plugins):
-        self.bench.adopt(plugins)
-
-    def submit(self, ticket, chunk):
-        assert self.has_room, "a chunk was submitted without room for it"
-        self.waiting.append((ticket, chunk))
-        self.most = max(self.most, len(self.waiting))
-
-    def finished(self):
-        while self.waiting:
-            ticket, chunk = self.waiting.pop()
-            self.done += 1
-            yield ticket, self.bench.perform(chunk)
+from tedaudit.types import Card, Guess, Rewrite
 
 
 class Talkative(SerialEngine):
@@ -69,11 +40,6 @@ def _work(out, **changes):
     return make_spec(out, **settings | changes)
 
 
-def _contents(root):
-    """Return the name and the content of every file of the tables."""
-    return {name: content for name, (content, _) in snapshot(root, TABLES).items()}
-
-
 @pytest.fixture(scope="module")
 def serial(tmp_path_factory):
     root = tmp_path_factory.mktemp("serial")
@@ -92,7 +58,7 @@ def test_results_do_not_depend_on_how_many_chunks_an_engine_holds_or_on_their_or
     assert engine.most >= min(room, 5)  # it was given several where it had room
     assert tables(tmp_path) == tables(serial)
     assert summary(tmp_path) == summary(serial)
-    assert _contents(tmp_path) == _contents(serial)  # parts of rewrites too, in the same order
+    assert list_contents(tmp_path) == list_contents(serial)  # parts of rewrites too, in the same order
 
 
 def test_few_pieces_wait_in_memory_for_one_that_an_engine_does_last(tmp_path):
@@ -125,7 +91,7 @@ def test_a_result_that_cannot_be_of_its_chunk_is_refused(tmp_path):
 
 def test_a_result_with_an_unknown_ticket_is_ignored(tmp_path, serial):
     run(_work(tmp_path), engine=Talkative())
-    assert _contents(tmp_path) == _contents(serial)
+    assert list_contents(tmp_path) == list_contents(serial)
 
 
 @pytest.mark.parametrize("steps", [8, 14])
@@ -157,7 +123,7 @@ def test_parts_are_missing_only_after_the_last_whole_one_however_early_a_run_is_
     """Pieces that come early wait in memory: the parts on disk are those of a run in order."""
     spec = {"mechanisms": [Recording()], "attacks": [], "trials": 340, "block": 20}
     run(make_spec(tmp_path / "whole", **spec))
-    whole = _contents(tmp_path / "whole")
+    whole = list_contents(tmp_path / "whole")
     calls = []
 
     def progress(*what):
@@ -167,7 +133,7 @@ def test_parts_are_missing_only_after_the_last_whole_one_however_early_a_run_is_
 
     with pytest.raises(Stop):
         run(make_spec(tmp_path / "part", **spec), engine=Backwards(100), progress=progress)
-    some = _contents(tmp_path / "part")
+    some = list_contents(tmp_path / "part")
     parts = sorted(name for name in some if "part-" in name)
     assert 0 < len(parts) < 18
     assert parts == sorted(name for name in whole if "part-" in name)[: len(parts)]
@@ -239,29 +205,16 @@ def test_an_engine_is_offered_the_plug_ins_that_are_built_by_their_identity(tmp_
 # --- the serial engine
 
 
-def _draws(*numbers):
-    return Draws.of([Draw(POOL[n % 12], 3.0, derive(1, n)) for n in numbers])
-
-
-def _rewriting(*numbers):
-    return RewriteChunk(reference("mechanism", "word-rr", slots=5), _draws(*numbers))
-
-
-def _guessing(texts):
-    seen = Observations(Rewrites.from_texts(texts), POOL, None, key_words(range(len(texts))))
-    return GuessChunk(reference("attack", "lexical"), seen)
-
-
 def test_the_serial_engine_holds_one_chunk_and_does_it_when_its_result_is_asked_for():
     engine = SerialEngine(batch_size=1)
     assert engine.has_room
     assert list(engine.finished()) == []
     for ticket in (7, 3):
-        engine.submit(ticket, _rewriting(ticket))
+        engine.submit(ticket, make_rewriting(ticket))
         assert not engine.has_room
         [(returned, result)] = engine.finished()
         assert returned == ticket
-        assert result == Bench().perform(_rewriting(ticket))
+        assert result == Bench().perform(make_rewriting(ticket))
         assert engine.has_room
 
 
@@ -281,96 +234,3 @@ def test_the_runner_gives_the_serial_engine_a_chunk_only_when_the_one_before_is_
     run(make_spec(tmp_path), engine=Noting())
     assert events == ["submitted", "done"] * (len(events) // 2)
     assert len(events) == 16  # four blocks, rewritten and guessed
-
-
-# --- an engine that takes what lies in a folder
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """A folder with the rewrites of some draws."""
-    there = tmp_path / "work"
-    there.mkdir()
-    for name, numbers in {"one": (1, 4, 5), "two": (8, 2), "of another": ()}.items():
-        chunk = _rewriting(*numbers)
-        write_chunk(there / f"{name}.chunk", chunk)
-        write_result(there / f"{name}.result", Bench().perform(chunk))
-    return there
-
-
-class Noted(Backwards):
-    """Notes the texts of the draws that reach it."""
-
-    def __init__(self, room):
-        super().__init__(room)
-        self.asked = {}
-
-    def submit(self, ticket, chunk):
-        super().submit(ticket, chunk)
-        self.asked[ticket] = chunk
-
-
-def test_known_and_new_rewrites_of_a_chunk_are_put_together_in_their_order(folder):
-    inner = Noted(9)
-    engine = FolderEngine(folder, inner)
-    chunks = {
-        11: _rewriting(0, 1, 2, 3, 4, 5, 6),  # some of each
-        12: _rewriting(5, 1, 8),  # all known
-        13: _rewriting(0, 3, 7),  # all new
-        14: _rewriting(9, 8, 10, 2),
-        15: _guessing(["the rent", "a red bicycle"]),
-    }
-    for ticket, chunk in chunks.items():
-        engine.submit(ticket, chunk)
-    results = dict(engine.finished())
-    assert results.keys() == chunks.keys()
-    for ticket, chunk in chunks.items():
-        assert results[ticket] == Bench().perform(chunk)
-    assert inner.asked.keys() == {11, 13, 14, 15}
-    assert inner.asked[11].draws == _draws(0, 3, 6)
-    assert inner.asked[14].draws == _draws(9, 10)
-    assert inner.asked[15] is chunks[15]
-
-
-def test_the_folders_engine_has_no_room_while_a_result_waits_to_be_taken(folder):
-    engine = FolderEngine(folder)
-    assert engine.has_room
-    engine.submit(1, _rewriting(1, 8))
-    assert not engine.has_room
-    assert [ticket for ticket, _ in engine.finished()] == [1]
-    assert engine.has_room
-    engine.submit(2, _rewriting(0))
-    assert not engine.has_room  # the other engine has none
-
-
-def test_rewrites_of_a_mechanism_with_other_settings_are_not_taken(folder):
-    inner = Noted(9)
-    other = RewriteChunk(reference("mechanism", "word-rr", slots=6), _draws(1, 2))
-    engine = FolderEngine(folder, inner)
-    engine.submit(1, other)
-    assert dict(engine.finished())[1] == Bench().perform(other)
-    assert len(inner.asked[1]) == 2
-
-
-@pytest.mark.parametrize("room", [1, 50])
-def test_a_run_that_takes_some_rewrites_from_a_folder_writes_the_same_tables(tmp_path, room):
-    settings = {
-        "mechanisms": [{"name": "word-rr", "slots": 4}],
-        "epsilons": [1, 4],
-        "trials": 200,
-        "block": 30,
-    }
-    noted = Noted(1)
-    run(make_spec(tmp_path / "here", **settings), engine=noted)
-    there = tmp_path / "work"
-    there.mkdir()
-    chunks = [chunk for chunk in noted.asked.values() if isinstance(chunk, RewriteChunk)]
-    for number, chunk in enumerate(chunks):  # every third draw was made elsewhere
-        some = RewriteChunk(chunk.plugin, chunk.draws[number % 3 :: 3])
-        write_chunk(there / f"{number}.chunk", some)
-        write_result(there / f"{number}.result", Bench().perform(some))
-    inner = Noted(room)
-    run(make_spec(tmp_path / "there", **settings), engine=FolderEngine(there, inner))
-    assert _contents(tmp_path / "there") == _contents(tmp_path / "here")
-    new = sum(len(chunk) for chunk in inner.asked.values() if isinstance(chunk, RewriteChunk))
-    assert 0 < new < sum(map(len, chunks))

@@ -9,15 +9,22 @@ from tedaudit.inference.judges.loading import load_judge
 
 pytest.importorskip("httpx")
 PROMPT = Prompt("Which one? ", "1. << a >> 2. << b >>", "answer: [[")
-PATIENT = Service(timeout=1.0, attempts=4, concurrency=2)
+PATIENT = Service(attempts=4, concurrency=2)
 UNHURRIED = Service(attempts=4, concurrency=1)
 
 
-@pytest.mark.parametrize("faults", [["429", "429"], ["503"], ["close"], ["garbage", "500"], ["hang"]])
+@pytest.mark.parametrize("faults", [["429", "429"], ["503"], ["close"], ["garbage", "500"]])
 def test_a_temporary_failure_is_retried(faults):
     with running(faults) as server:
         assert load_judge(server.backend, PATIENT).answer([PROMPT], 8) == ["answer: [[1]]"]
         assert len(server.bodies) == len(faults) + 1
+
+
+def test_a_server_that_does_not_answer_is_asked_again():
+    with running(["hang"]) as server:
+        judge = load_judge(server.backend, Service(timeout=1.0, attempts=4, concurrency=2))
+        assert judge.answer([PROMPT], 8) == ["answer: [[1]]"]
+        assert len(server.bodies) >= 2  # more if the machine is busy
 
 
 @pytest.mark.parametrize("fault", BROKEN)

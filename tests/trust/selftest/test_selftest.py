@@ -62,13 +62,19 @@ def test_a_flaw_that_is_not_planted_is_refused_by_its_name():
     assert "hash-appended" in done.stderr
 
 
-def test_several_processes_do_the_same_as_one():
-    assert run_selftest(TINY, processes=2) == run_selftest(TINY)
-
-
-def test_progress_counts_every_piece_of_work():
+@pytest.fixture(scope="module")
+def tiny():
+    """The smallest test, and what it told of its progress."""
     told = []
-    run_selftest(TINY, lambda *step: told.append(step))
+    return run_selftest(TINY, lambda *step: told.append(step)), told
+
+
+def test_several_processes_do_the_same_as_one(tiny):
+    assert run_selftest(TINY, processes=2) == tiny[0]
+
+
+def test_progress_counts_every_piece_of_work(tiny):
+    told = tiny[1]
     assert [done for _, done, _ in told] == list(range(1, len(told) + 1))
     assert told[-1][1] == told[-1][2] == 1 + 5 + 1
 

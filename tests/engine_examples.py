@@ -1,0 +1,51 @@
+"""An engine for tests, chunks for it, and what it leaves behind."""
+
+from helpers import TABLES, reference, sentences, snapshot
+from tedaudit.batches import Draws
+from tedaudit.execution.chunks import RewriteChunk
+from tedaudit.execution.work import Bench
+from tedaudit.seeding import derive
+from tedaudit.types import Draw
+
+POOL = tuple(sentences(12))
+
+
+class Backwards:
+    """Holds several chunks at a time and does the one that came last first."""
+
+    def __init__(self, room):
+        self.room, self.waiting, self.bench = room, [], Bench(50)
+        self.most = self.done = 0
+
+    @property
+    def has_room(self):
+        return len(self.waiting) < self.room
+
+    def offer(self, plugins):
+        self.bench.adopt(plugins)
+
+    def submit(self, ticket, chunk):
+        assert self.has_room, "a chunk was submitted without room for it"
+        self.waiting.append((ticket, chunk))
+        self.most = max(self.most, len(self.waiting))
+
+    def finished(self):
+        while self.waiting:
+            ticket, chunk = self.waiting.pop()
+            self.done += 1
+            yield ticket, self.bench.perform(chunk)
+
+
+def make_draws(*numbers):
+    """Return draws of texts of the pool."""
+    return Draws.of([Draw(POOL[n % 12], 3.0, derive(1, n)) for n in numbers])
+
+
+def make_rewriting(*numbers):
+    """Return a chunk of them."""
+    return RewriteChunk(reference("mechanism", "word-rr", slots=5), make_draws(*numbers))
+
+
+def list_contents(root):
+    """Return the name and the content of every file of the tables."""
+    return {name: content for name, (content, _) in snapshot(root, TABLES).items()}
