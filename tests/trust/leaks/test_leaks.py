@@ -206,6 +206,8 @@ def test_two_texts_are_blamed_on_every_field_that_is_set_to_leak():
     from tedaudit.trust.leaks.fixes import find_fix
 
     published = DPParaphrase(model="x", **DPParaphrase.variants["published"])
+    assert find_fix(published, "twins", "case").startswith("dp-paraphrase: set top_k=0 (")
+    assert "top_k" not in find_fix(published, "channel", "failure")
     fix = find_fix(published, "recognition", "two texts")
     assert all(part in fix for part in ("top_k=0", "length=fixed", "overlong=cut"))
     sound = DPParaphrase(model="x", **DPParaphrase.variants["sound"])

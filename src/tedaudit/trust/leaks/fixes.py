@@ -8,6 +8,7 @@ _LENGTHS = ("length", "reversed length", "repeated length")
 _COPIES = (
     "common words", "rare words", "names", "numbers", "first word", "middle words", "last word", "whole text"
 )  # fmt: skip
+_WHATEVER = ("*",)  # a cut of what can be drawn shows in everything but failures
 _FIELDS: Mapping[str, tuple[tuple[tuple[str, ...], str, Any, Any], ...]] = {
     "dp-mlm": (
         (("stop word", "stop words", *_COPIES), "keep_stop_words", True, False),
@@ -20,7 +21,7 @@ _FIELDS: Mapping[str, tuple[tuple[tuple[str, ...], str, Any, Any], ...]] = {
     "dp-prompt": ((_LENGTHS, "length", "input", "fixed"), (("failure",), "overlong", "error", "cut")),
     "dp-paraphrase": (
         (("failure",), "overlong", "error", "cut"),
-        ((), "top_k", _ANY, 0),
+        (_WHATEVER, "top_k", _ANY, 0),
         (_LENGTHS, "length", "input", "fixed"),
     ),
     "dp-bart": (
@@ -71,11 +72,16 @@ def find_fix(mechanism: Any, part: str, name: str) -> str:
     fields = [
         f"{field}={_write(good)}"
         for names, field, bad, good in _FIELDS.get(card, ())
-        if (name in names or name == "two texts") and _is_set(getattr(mechanism, field, None), bad)
+        if _explains(names, name) and _is_set(getattr(mechanism, field, None), bad)
     ]
     if fields:
         return f"{card}: set {' and '.join(fields)} (the variant 'sound' sets all)"
     return _ADVICE.get(name, _WORDS)
+
+
+def _explains(names: tuple[str, ...], test: str) -> bool:
+    """Return whether a field that these tests speak of may be behind what a test found."""
+    return test in names or test == "two texts" or (names is _WHATEVER and test != "failure")
 
 
 def _is_set(value: Any, bad: Any) -> bool:
