@@ -7,6 +7,7 @@ import numpy as np
 
 from helpers import Failing, Recording, sentences, within
 from tedaudit import retries
+from tedaudit.attacks import _practice
 from tedaudit.attacks._practice import Practice, make_exercises, make_rewrites
 from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.seeding import key_numbers
@@ -40,6 +41,14 @@ def test_every_own_rewrite_has_noise_of_its_own():
     mechanism = Recording()
     make_rewrites(mechanism, 1.0, TEXTS[:1], 50)
     assert len({draw.key for draw in mechanism.draws}) == 50
+
+
+def test_exercises_do_not_depend_on_how_many_are_drawn_together(monkeypatch):
+    together = make_exercises(Recording(), 1.0, TEXTS, 50)
+    monkeypatch.setattr(_practice, "_COINS", 30)
+    assert make_exercises(Recording(), 1.0, TEXTS, 50) == together
+    assert {len(set(exercise.seen.candidates)) for exercise in together} == {4}
+    assert len({exercise.seen.candidates for exercise in together}) > 45
 
 
 def test_failed_rewrites_are_practised_on_too():

@@ -309,8 +309,9 @@ def test_a_model_that_is_not_here_is_refused_at_once_when_offline(folder, name, 
         raise OSError("no network")
 
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)  # nobody has said so beforehand
     message = refusal(load_encoder, name)
-    assert len(asked) == 1  # the libraries would try again for a minute
+    assert 1 <= len(asked) <= 3  # the libraries would try 24 times, for a minute
     assert f"Encoder '{name}' could not be loaded" in message
     assert "'lexical' needs none" in message
     assert "\n" not in message
