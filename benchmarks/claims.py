@@ -37,7 +37,7 @@ def main() -> None:
     verdicts = Family(result.alpha, tuple(rows), result.family.look).judge()
     share = result.family.error / len(rows)
     print(
-        "| mechanism | epsilon | claim for a whole text | verdict | by | right / trials | eps_emp | enough |"
+        "| mechanism | epsilon | claim in all | verdict | by | right / trials | eps_emp | enough |"
     )
     print("|---|---:|---:|---|---|---:|---:|---:|")
     for label, epsilon in dict.fromkeys((finding.label, finding.epsilon) for finding in findings):
