@@ -36,9 +36,7 @@ def main() -> None:
     rows = [_bound_units(finding.row, longest) for finding in findings]
     verdicts = Family(result.alpha, tuple(rows), result.family.look).judge()
     share = result.family.error / len(rows)
-    print(
-        "| mechanism | epsilon | claim in all | verdict | by | right / trials | eps_emp | enough |"
-    )
+    print("| mechanism | epsilon | claim in all | verdict | by | right / trials | eps_emp | enough |")
     print("|---|---:|---:|---|---|---:|---:|---:|")
     for label, epsilon in dict.fromkeys((finding.label, finding.epsilon) for finding in findings):
         own = [i for i, f in enumerate(findings) if (f.label, f.epsilon) == (label, epsilon)]
