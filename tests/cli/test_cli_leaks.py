@@ -1,6 +1,7 @@
 """`tedaudit leaks` and `tedaudit lint`: what they print, and with which code they end."""
 
 import json
+import sys
 
 import pytest
 
@@ -23,7 +24,8 @@ QUICK = ("-c", "texts.txt", "--trials", "50", "-q")
 
 
 @pytest.fixture
-def folder(here):
+def folder(here, monkeypatch):
+    monkeypatch.delitem(sys.modules, "rewriters", raising=False)  # that of a folder that is gone
     (here / "rewriters.py").write_text(REWRITERS)
     return here
 

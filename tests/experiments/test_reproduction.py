@@ -18,7 +18,7 @@ PAPER = {  # every row of the paper's list of experiments
     "cross-convention", "tab-examples", "tab-variance", "tab-tokenization", "tab-complementarity", "fig-snr",
     "fig-first-token",
 }  # fmt: skip
-FEWER = {"abl-trials": {"trials": [6, 12]}, "fig-downstream": {"limit": 12}}
+FEWER = {"abl-trials": {"trials": [6, 12]}, "fig-downstream": {"limit": 20}}
 
 
 @pytest.fixture(scope="module")

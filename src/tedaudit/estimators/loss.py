@@ -74,7 +74,7 @@ class LossSample:
 
     def delta(self, epsilon: float) -> float:
         """Return delta at an epsilon as these trials have it."""
-        known = float(np.maximum(0.0, -np.expm1(epsilon - self.losses)).sum())
+        known = float(-np.expm1(np.minimum(0.0, epsilon - self.losses)).sum())
         return (known + self.unknown) / self.trials
 
     def delta_upper(self, epsilon: float) -> float:
