@@ -87,11 +87,12 @@ class RewriteTable:
             inside = np.flatnonzero(where >> 32 == number)
             pieces.append(self._part(int(number))[(where[inside] & 0xFFFFFFFF).tolist()])
             rows.append(inside)
-        batches = [_as_rewrites(piece) for piece in pieces]
-        if len(batches) == 1 and np.array_equal(rows[0], np.arange(len(where))):
-            return batches[0]
-        order = np.argsort(np.concatenate(rows), kind="stable") if rows else np.zeros(0, dtype=np.int64)
-        return Rewrites.join(batches)[order]
+        if not pieces:
+            return Rewrites.of([])
+        found = _as_rewrites(pieces[0] if len(pieces) == 1 else pl.concat(pieces, how="vertical_relaxed"))
+        if len(pieces) == 1 and np.array_equal(rows[0], np.arange(len(where))):
+            return found
+        return found[np.argsort(np.concatenate(rows), kind="stable")]
 
     def outputs(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> list[tuple[str, str]]:
         """Return released text and error code of a few rewrites."""
@@ -226,7 +227,9 @@ def _as_rewrites(frame: pl.DataFrame) -> Rewrites:
 
 
 def _ragged(column: pl.Series, dtype: Any, numbers: Any) -> Ragged:
-    """Return a column of lists as a ragged one."""
+    """Return a column of lists as a ragged one; most mechanisms show no tokens or no latents at all."""
+    if column.null_count() == len(column):
+        return Ragged.absent(len(column), numbers)
     missing = column.is_null().to_numpy()
     lengths = column.list.len().fill_null(0).cast(pl.Int64).to_numpy()
     values = column.drop_nulls().explode().drop_nulls().cast(dtype).to_numpy()
