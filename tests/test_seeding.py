@@ -45,7 +45,7 @@ def test_philox_gives_the_known_answers_of_random123(counter, key, answer):
 
 
 @given(st.integers(0, 2**128 - 1), st.integers(0, 2**40), st.integers(0, 9))
-@settings(deadline=2000, max_examples=50)
+@settings(max_examples=50)
 def test_words_are_philox_of_the_position_under_the_key(key, start, n):
     parts = [key >> shift & 0xFFFFFFFF for shift in (0, 32, 64, 96)]
     expected = []
@@ -60,7 +60,6 @@ parts = st.one_of(st.integers(-(2**70), 2**70), st.text(max_size=4), st.binary(m
 
 
 @given(st.lists(parts, min_size=1, max_size=4), st.lists(parts, min_size=1, max_size=4))
-@settings(deadline=2000)
 def test_different_purposes_have_different_keys(one, other):
     same = [(type(part), part) for part in one] == [(type(part), part) for part in other]
     assert (derive(0, *one) == derive(0, *other)) == same
@@ -238,7 +237,6 @@ def test_no_global_generator_is_read_or_set():
         st.one_of(st.sampled_from([0, 1, 2**32, 2**96, 2**128 - 1]), st.integers(0, 2**128 - 1)), max_size=5
     )
 )
-@settings(deadline=2000)
 def test_words_and_numbers_of_keys_say_the_same(keys):
     parts = key_words(keys)
     assert parts.dtype == np.uint32
