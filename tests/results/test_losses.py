@@ -103,6 +103,27 @@ def test_an_attack_above_what_the_likelihoods_allow_is_named():
     assert "they are wrong" in told[0]
 
 
+def test_an_output_that_its_own_source_cannot_have_had_refutes_the_likelihood():
+    result = respond(3.0, 100)
+    [row] = read_losses(result)
+    losses = np.append(row.sample.losses[:-3], [-math.inf, -math.inf, math.inf])
+    wrong = replace(row, sample=LossSample(losses, row.sample.error))
+    assert wrong.impossible == 1
+    assert wrong.sample.mean == math.inf
+    assert any(
+        "2 outputs are impossible for their own source" in line
+        for line in find_contradictions(result, [wrong])
+    )
+
+
+def test_a_claim_without_a_maximum_is_not_compared():
+    [row] = read_losses(respond(3.0, 100))
+    endless = replace(row.finding, claim=replace(row.finding.claim, max_units=None))
+    assert row.looseness is not None
+    assert replace(row, finding=endless).looseness is None
+    assert replace(row, finding=endless).to_dict()["claim_to_loss"] is None
+
+
 def test_what_is_infinite_is_none_in_json():
     [row] = read_losses(respond(1.5, 50))
     [*_, smallest] = row.to_dict()["epsilon_at"]

@@ -23,7 +23,7 @@ from tedaudit.errors import SpecError
 from tedaudit.types import Floats
 
 DELTAS = (0.05, 0.01, 0.001)
-_HALVINGS = 200
+_HALVINGS = 60  # of an interval: as fine as a number of 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class LossSample:
     @property
     def mean(self) -> float:
         """The mean loss; infinite if an output was impossible for the other text."""
-        return float(self.losses.mean())
+        return math.inf if (self.losses == math.inf).any() else float(self.losses.mean())
 
     def quantile(self, share: float) -> float:
         """Return the smallest loss that at least this share of trials does not exceed."""
@@ -89,11 +89,12 @@ class LossSample:
         """Return the epsilon at a delta, with both ends."""
         if not 0 < delta < 1:
             raise SpecError(f"delta is {delta}; it must lie between 0 and 1.")
-        top = self._largest_finite
-        return EpsilonAt(
-            delta,
-            *(_solve(curve, delta, top) for curve in (self.delta, self.delta_lower, self.delta_upper)),
-        )
+        lower, upper = (self._solve(curve, delta) for curve in (self.delta_lower, self.delta_upper))
+        return EpsilonAt(delta, self._solve(self.delta, delta), lower, upper)
+
+    def epsilon_upper(self, delta: float) -> float:
+        """Return the upper end of epsilon at a delta alone, which takes no pass over all losses."""
+        return self._solve(self.delta_upper, delta)
 
     def trials_for_upper(self, delta: float) -> int:
         """Return the least trials with which the upper end at a delta can be finite."""
@@ -105,14 +106,24 @@ class LossSample:
             low, high = (middle, high) if _tail_bound(middle, self.error) > delta else (low, middle)
         return high
 
+    def _solve(self, curve: Callable[[float], float], delta: float) -> float:
+        """Return the least epsilon from 0 on at which a falling curve is at most delta; infinite if none is.
+
+        Beyond the largest finite loss no curve falls any more.
+        """
+        low, high = 0.0, max(1.0, float(np.max(self._falling, initial=0.0, where=np.isfinite(self._falling))))
+        if curve(low) <= delta:
+            return low
+        if curve(high) > delta:
+            return math.inf
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if curve(middle) > delta else (low, middle)
+        return high
+
     @cached_property
     def _falling(self) -> Floats:
         return np.sort(np.asarray(self.losses, dtype=np.float64))[::-1]
-
-    @property
-    def _largest_finite(self) -> float:
-        finite = self._falling[np.isfinite(self._falling)]
-        return float(finite[0]) if len(finite) else 0.0
 
     @cached_property
     def _upper(self) -> "_Steps":
@@ -156,18 +167,3 @@ def _list_counts(trials: int) -> np.ndarray:
 def _tail_bound(trials: int, error: float) -> float:
     """Return the upper end of the probability of a loss above the largest one."""
     return -math.expm1(math.log(error / len(_list_counts(trials))) / trials)
-
-
-def _solve(curve: Callable[[float], float], delta: float, top: float) -> float:
-    """Return the least epsilon from 0 on at which a falling curve is at most delta; infinite if none is."""
-    if curve(0.0) <= delta:
-        return 0.0
-    low, high = 0.0, max(1.0, top + 1.0)
-    if curve(high) > delta:
-        return math.inf
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if curve(middle) > delta else (low, middle)
-    return high

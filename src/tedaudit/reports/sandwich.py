@@ -1,7 +1,8 @@
 """The sandwich: what attacks showed, what an adversary could learn, and what is claimed, on one axis.
 
 One panel per mechanism, against nominal epsilon. Between an attack and the loss lies what a stronger attack
-could still find; between the loss and the claim, by how much the claim is too large.
+could still find; between the loss and the claim, how far the claim lies above what these pairs of texts lose
+on average: a claim is for any two texts, so a single pair may lose more.
 """
 
 import math
@@ -77,7 +78,7 @@ def _draw_loss(axes: Any, rows: Sequence[LossRow]) -> None:
     if any(map(math.isfinite, claims)):
         shown = [claim if math.isfinite(claim) else math.nan for claim in claims]
         axes.plot(places, shown, color=GREY, linestyle="--", marker="_", label="claim")
-    found = [row.sample.epsilon_at(_DELTA) for row in rows]
+    found = [row.epsilons[0] for row in rows]
     top = 10 * max([1.0, *(at.lower for at in found if math.isfinite(at.lower))])
     ends = [min(at.upper, top) for at in found]  # an infinite end is cut off far above
     axes.fill_between(places, [at.lower for at in found], ends, color="#000000", alpha=0.15, linewidth=0)

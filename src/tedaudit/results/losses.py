@@ -7,6 +7,7 @@ a success rate of 1 says only that there were too few trials.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,15 +30,14 @@ class LossRow:
 
     finding: Finding  # of the attack that knows the mechanism
     sample: LossSample
-    impossible: int  # outputs that the other text cannot have had
     worst: int  # the row of the plan with the largest loss
 
     @property
-    def setting(self) -> tuple[str, str, Any]:
-        """Plan, mechanism and epsilon."""
-        return self.finding.setting
+    def impossible(self) -> int:
+        """How many outputs the other text cannot have had."""
+        return int((self.sample.losses == np.inf).sum())
 
-    @property
+    @cached_property
     def epsilons(self) -> tuple[EpsilonAt, ...]:
         """Epsilon at the usual deltas, with both ends."""
         return tuple(map(self.sample.epsilon_at, DELTAS))
@@ -45,8 +45,10 @@ class LossRow:
     @property
     def looseness(self) -> float | None:
         """How many times larger the claim is than the epsilon at the largest usual delta; None if unknown."""
-        claim, found = self.finding.claim, self.sample.epsilon_at(DELTAS[0]).point
-        return None if claim is None or not found or not np.isfinite(found) else claim.total / found
+        claim, found = self.finding.claim, self.epsilons[0].point
+        if claim is None or not np.isfinite(claim.total) or not np.isfinite(found) or found == 0:
+            return None
+        return claim.total / found
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row safe for JSON; infinite numbers become None."""
@@ -58,7 +60,7 @@ class LossRow:
             "mean": _finite(sample.mean),
             "quantiles": {str(share): _finite(sample.quantile(share)) for share in _QUANTILES},
             "largest": _finite(sample.quantile(1.0)), "worst_row": self.worst,
-            "claim_to_loss": None if self.looseness is None else _finite(self.looseness),
+            "claim_to_loss": self.looseness,
             "epsilon_at": [
                 {
                     "delta": at.delta, "point": _finite(at.point), "lower": _finite(at.lower),
@@ -79,25 +81,29 @@ def read_losses(result: AuditResult) -> tuple[LossRow, ...]:
     for finding in result:
         if finding.score != LIKELIHOOD or finding.bound.candidates != 2 or not finding.one_guess_per_trial:
             continue
-        losses, numbers = _read_losses(result, finding)
+        losses, numbers = _read_margins(result, finding)
         if not finding.complete or not len(losses):
             continue
         error = result.alpha / 2
         if finding.bound.any_time:
             error = look_error(error, result.family.look.number)
         sample = LossSample(losses, error, finding.bound.trials - len(losses))
-        impossible = int(np.isinf(losses).sum())
-        rows.append(LossRow(finding, sample, impossible, int(numbers[np.argmax(losses)])))
+        rows.append(LossRow(finding, sample, int(numbers[np.argmax(losses)])))
     return tuple(rows)
 
 
 def find_contradictions(result: AuditResult, rows: Sequence[LossRow]) -> tuple[str, ...]:
-    """Return attacks whose bound at a delta is above the upper end there, all sharing the run's error.
+    """Return what cannot be, but for chance, if the likelihoods are right: all of it shares the run's error.
 
-    There can be none, but for chance, if the likelihood is right: such a row says that it is not.
+    An output that its own source cannot have had; an attack whose bound at a delta is above the upper end.
     """
-    pairs = [(row, finding) for row in rows for finding in result if finding.setting == row.setting]
-    found = []
+    found = [
+        f"{row.finding.label} at {row.finding.epsilon.phrase}: {impossible:,} outputs are impossible for "
+        "their own source by the likelihoods; they are wrong"
+        for row in rows
+        if (impossible := int((row.sample.losses == -np.inf).sum()))
+    ]
+    pairs = [(row, finding) for row in rows for finding in result if finding.setting == row.finding.setting]
     share = result.alpha / max(1, len(pairs) * len(DELTAS))  # half for an attack's bound, half for the end
     for row, finding in pairs:
         if finding.unfit or not finding.one_guess_per_trial or finding.bound.any_time:
@@ -105,7 +111,7 @@ def find_contradictions(result: AuditResult, rows: Sequence[LossRow]) -> tuple[s
         sample = LossSample(row.sample.losses, share / 2, row.sample.unknown)
         for delta in DELTAS:
             bound = reduced_form(finding.bound.correct, finding.bound.trials, 2, share, delta)
-            upper = sample.epsilon_at(delta).upper
+            upper = sample.epsilon_upper(delta)
             if bound.lower > upper:
                 found.append(
                     f"{finding.label} at {finding.epsilon.phrase}, delta {delta:g}: {finding.attack} shows "
@@ -114,8 +120,8 @@ def find_contradictions(result: AuditResult, rows: Sequence[LossRow]) -> tuple[s
     return tuple(found)
 
 
-def _read_losses(result: AuditResult, finding: Finding) -> tuple[Floats, npt.NDArray[np.int64]]:
-    """Return the losses of the trials that have one, and their rows."""
+def _read_margins(result: AuditResult, finding: Finding) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Return the losses of the trials that have one, and the rows of these trials."""
     columns = result.guesses(finding).read(["choice", "margin", "usable"])
     choice, margin = columns["choice"], columns["margin"].astype(np.float64)
     secret = result.run.read_plan(finding.plan).secret[: len(choice)]
