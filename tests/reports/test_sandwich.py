@@ -3,7 +3,7 @@
 import tedaudit
 from helpers import sentences
 from tedaudit.api import report
-from tedaudit.reports.losses import show_losses
+from tedaudit.reports.losses import rename_losses
 from tedaudit.reports.redaction import redact_result
 from tedaudit.reports.sandwich import draw_sandwich
 from tedaudit.results.losses import read_losses
@@ -33,7 +33,7 @@ def test_claim_loss_and_attacks_stand_on_one_axis(tmp_path):
 def test_a_redacted_figure_shows_no_name_that_somebody_typed(tmp_path):
     result = audit(tmp_path)
     shown = redact_result(result, result.run.manifest())
-    rows = show_losses(result, shown)
+    rows = rename_losses(read_losses(result), result, shown)
     assert len(rows) == 3
     assert all("ign" not in row.finding.label for row in rows)
     assert "ign" not in draw_sandwich(rows, shown.findings).axes[0].get_title()

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 import polars as pl
 
 from tedaudit.reports.headline import headlines
-from tedaudit.reports.losses import list_sections, show_losses
+from tedaudit.reports.losses import describe_losses, rename_losses
 from tedaudit.reports.markdown import markdown_list, markdown_text
 from tedaudit.reports.models import models_section
 from tedaudit.reports.page import write_page
 from tedaudit.reports.redaction import redact_result
-from tedaudit.reports.sections import Section
+from tedaudit.reports.sections import Section, read_sections
 from tedaudit.reports.summary import describe_claims, describe_error
 from tedaudit.reports.table import claims_table, explain_table, markdown_tables, post_processing_table
 from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.results.findings import AuditResult
+from tedaudit.results.losses import read_losses
 from tedaudit.store.files import write_atomically, write_frame
 
 
@@ -29,9 +30,14 @@ def write_reports(
     """
     run = result.run
     shown = redact_result(result, run.manifest()) if redact else result
-    losses = [row.to_dict() for row in show_losses(result, shown)]
-    summary = shown.to_dict() | ({"losses": losses} if losses else {})
-    sections = list_sections(result, redact=redact)
+    losses = read_losses(result)
+    summary = shown.to_dict()
+    if losses:
+        summary["losses"] = [row.to_dict() for row in rename_losses(losses, result, shown)]
+    sections = read_sections(run, redact=redact)
+    if losses:
+        told = describe_losses(result, losses)
+        sections.insert(0, told.redact() if redact else told)
     write_atomically(run.summary, json.dumps(summary, indent=2, ensure_ascii=False).encode())
     write_atomically(run.report, markdown(shown, sections).encode())
     if shown.findings:

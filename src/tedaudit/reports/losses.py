@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample
-from tedaudit.reports.sections import Section, read_sections
+from tedaudit.reports.sections import Section
 from tedaudit.results.findings import AuditResult
-from tedaudit.results.losses import LossRow, find_contradictions, read_losses
+from tedaudit.results.losses import LossRow, find_contradictions
 
 _HEADINGS = (
     "mechanism", "epsilon", "claim", "claim / loss", *(f"eps at delta {delta:g}" for delta in DELTAS),
@@ -30,18 +30,10 @@ def describe_losses(result: AuditResult, rows: Sequence[LossRow]) -> Section:
     )
 
 
-def list_sections(result: AuditResult, *, redact: bool = False) -> list[Section]:
-    """Return what a report shows beside the findings: losses, if there are any, and what was found since."""
-    rows = read_losses(result)
-    losses = [describe_losses(result, rows)] if rows else []
-    shown = [section.redact() for section in losses] if redact else losses
-    return [*shown, *read_sections(result.run, redact=redact)]
-
-
-def show_losses(result: AuditResult, shown: AuditResult) -> list[LossRow]:
-    """Return the losses of a run, with names as they may be shown."""
+def rename_losses(rows: Sequence[LossRow], result: AuditResult, shown: AuditResult) -> list[LossRow]:
+    """Return the losses of a result with names as they may be shown: the same findings in the same order."""
     names = {id(old): new for old, new in zip(result, shown, strict=True)}
-    return [replace(row, finding=names[id(row.finding)]) for row in read_losses(result)]
+    return [replace(row, finding=names[id(row.finding)]) for row in rows]
 
 
 def _format(row: LossRow, text: str) -> tuple[str, ...]:

@@ -19,9 +19,9 @@ from tedaudit.reports.figures import (
     labels_with_room,
     save_figure,
 )
-from tedaudit.reports.losses import show_losses
+from tedaudit.reports.losses import rename_losses
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.results.losses import LossRow
+from tedaudit.results.losses import LossRow, read_losses
 from tedaudit.results.reading import read_result
 
 _DELTA = DELTAS[0]
@@ -33,7 +33,8 @@ def write_sandwiches(shown: AuditResult) -> list[Path]:
     """Draw every plan that has losses into the folder `figures` of its run, and return the files."""
     if figures_missing():
         return []
-    rows = show_losses(read_result(shown.run, shown.alpha), shown)
+    stored = read_result(shown.run, shown.alpha)  # names that were left out lead to no table
+    rows = rename_losses(read_losses(stored), stored, shown)
     written = []
     for plan in dict.fromkeys(row.finding.plan for row in rows):
         own = [row for row in rows if row.finding.plan == plan]
