@@ -32,10 +32,9 @@ def records(
     """
     from tedaudit import api
     from tedaudit.cli.console import progress_bar, show_section
-    from tedaudit.corpora._given import Given
+    from tedaudit.execution.stored_audit import restore_audit
     from tedaudit.reports.sections import write_section
     from tedaudit.spec.code_names import list_code
-    from tedaudit.spec.model import parse_spec
     from tedaudit.studies.fresh import Study, choose_targets
     from tedaudit.studies.records import find_records, rank_evidence
     from tedaudit.studies.sections import describe_evidence, describe_records
@@ -47,10 +46,9 @@ def records(
         section = describe_evidence(evidence)
         told = {"error": None, "records": [record.to_dict(redact=redact) for record in evidence]}
     else:
-        manifest = result.run.manifest()
-        confirm_code(list_code(manifest["spec"], "mechanisms", "attacks"), run_directory, yes=yes)
-        texts = {"name": "given", "live": Given(result.run.corpus())}  # as the run has them, whatever changed
-        spec = parse_spec({**manifest["spec"], "corpus": texts, "out": str(result.folder)})
+        code = list_code(result.run.manifest()["spec"], "mechanisms", "attacks")
+        confirm_code(code, run_directory, yes=yes)
+        spec = restore_audit(result.run)
         with progress_bar(quiet=quiet) as progress:
             study = Study(spec, f"records-{count}x{trials}-{_count_rows(result)}", progress=progress)
             found = find_records(result, study, count, trials)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from tedaudit.batches import Guesses, OwnRewrites, Rewrites
-from tedaudit.corpora._given import Given
 from tedaudit.errors import PluginError, RunDirectoryError, SpecError, join_names
 from tedaudit.estimators import find_estimator
 from tedaudit.execution.chunks import RewriteChunk
@@ -16,10 +15,10 @@ from tedaudit.execution.jobs import Job
 from tedaudit.execution.own_rewrites import fetch_own
 from tedaudit.execution.pieces import Guessing, cut_guessing, restore_withheld
 from tedaudit.execution.preparation import PreparedAudit, prepare
+from tedaudit.execution.stored_audit import restore_audit
 from tedaudit.execution.work import Bench
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, make_draws
-from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
@@ -67,8 +66,7 @@ def replay(run: RunDirectory, trial: int, only: Mapping[str, str]) -> list[Repla
     A trial has as many rows as its estimator rewrites candidates.
     """
     plans = run.manifest()["plans"]
-    corpus = {"name": "given", "live": Given(run.corpus())}
-    spec = parse_spec({**run.manifest()["spec"], "out": str(run.root), "corpus": corpus})
+    spec = restore_audit(run)
     try:
         audit = prepare(spec)
     except (PluginError, RunDirectoryError) as error:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tedaudit.corpora._given import Given
 from tedaudit.errors import SpecError
+from tedaudit.execution.stored_audit import restore_audit
 from tedaudit.reports.sections import Section
 from tedaudit.results.findings import AuditResult
-from tedaudit.spec.model import MechanismSpec, parse_spec
+from tedaudit.spec.model import MechanismSpec
 from tedaudit.trust.leaks.battery import ERROR, Progress
 from tedaudit.trust.leaks.finder import find_leaks
 from tedaudit.trust.leaks.outcomes import LeakReport, Outcome
@@ -48,9 +48,7 @@ def find_run_leaks(
     Rounds in which the claim would explain whatever came out are left out. `trials` and `seed` are those of
     `find_leaks`.
     """
-    stored = result.run.manifest()["spec"]
-    corpus = result.run.corpus()  # as the run has it, whatever became of its file
-    spec = parse_spec({**stored, "corpus": {"name": "given", "live": Given(corpus)}})
+    spec, texts = restore_audit(result.run), result.run.corpus().texts
     known = {finding.label for finding in result}
     chosen = [mechanism for mechanism in spec.mechanisms if mechanism.title in known]
     if not chosen:
@@ -59,7 +57,7 @@ def find_run_leaks(
     for mechanism in chosen:
         label = mechanism.title
         report = find_leaks(
-            _describe(mechanism), corpus.texts, epsilon=_list_epsilons(result, label),
+            _describe(mechanism), texts, epsilon=_list_epsilons(result, label),
             progress=_name_steps(label, progress), error=error / len(chosen),
             **{"seed": spec.seed, "reachable_only": True, **settings},
         )  # fmt: skip
