@@ -44,6 +44,22 @@ def test_a_run_tells_its_losses_if_asked(command, here):
     assert "what an adversary that knows the mechanism learns" in out
     assert "lexical" in out
     assert "## Loss" in (here / "made" / "report.md").read_text()
+    code, out, _ = command(*RUN, "--loss", "--json")
+    assert (code, len(json.loads(out)["losses"])) == (0, 1)
+
+
+def test_a_run_without_a_plan_for_losses_is_not_begun(command, here):
+    code, _, err = command(*RUN, "--k", "3", "--loss")
+    assert code == 2
+    assert "two candidates" in err
+    assert not (here / "made").exists()
+
+
+def test_settings_beside_a_run_are_refused(command, here):
+    assert command(*RUN)[0] == 0
+    code, _, err = command("loss", "made", "-e", "2", "-t", "50")
+    assert code == 2
+    assert "leave out --epsilon, --trials" in err
 
 
 def test_what_has_no_loss_is_explained(command, here):
@@ -53,6 +69,8 @@ def test_what_has_no_loss_is_explained(command, here):
     assert code == 2
     assert "`log_likelihood`" in err
     assert command(*RUN, "--k", "3")[0] == 0
+    looks = json.loads((here / "made" / "manifest.json").read_text())["looks"]
     code, _, err = command("loss", "made", "-q")
     assert code == 2
     assert "two candidates" in err
+    assert json.loads((here / "made" / "manifest.json").read_text())["looks"] == looks  # nothing was spent

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
-from tedaudit.cli.loss import add_likelihood, show_losses
+from tedaudit.cli.loss import add_likelihood, list_losses, show_losses
 from tedaudit.cli.options import Assignments, Corpus, Epsilons, Json, Mechanisms, Quiet, print_json
 from tedaudit.cli.records import show_pairs, try_worst
 from tedaudit.errors import SpecError
@@ -85,7 +85,8 @@ def run(
     if worst:
         result, pairs = try_worst(result, settings, worst, worst_trials, quiet=quiet)
     if as_json:
-        print_json(result.to_dict() | ({} if pairs is None else {"worst_pairs": pairs.to_dict()}))
+        told = result.to_dict() | (list_losses(result) if loss else {})
+        print_json(told | ({} if pairs is None else {"worst_pairs": pairs.to_dict()}))
     else:
         show_result(result)
         if loss:

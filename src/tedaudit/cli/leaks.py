@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tedaudit.cli.options import Corpus, Json, Quiet, print_json
+from tedaudit.cli.options import Corpus, Json, Quiet, print_json, refuse_settings
 from tedaudit.cli.trust import Yes, confirm_code
-from tedaudit.errors import SpecError, did_you_mean, join_names
+from tedaudit.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
     from tedaudit.trust.leaks.run_leaks import RunLeaks
@@ -61,7 +61,8 @@ def leaks(
     chosen |= {name: value for name, value in (("trials", trials), ("seed", seed)) if value is not None}
     found: Any
     if run_directory is not None:
-        _refuse_settings(run_directory, mechanism, corpus, epsilon, claim, assign)
+        given = {"mechanism": mechanism, "corpus": corpus, "epsilon": epsilon, "claim": claim, "set": assign}
+        refuse_settings(run_directory, given)
         found = _find_in_run(run_directory, chosen, redact=redact, yes=yes)
         reports, has_findings = found.reports, found.has_findings
     else:
@@ -76,16 +77,6 @@ def leaks(
                 console().print(escape_text(line), soft_wrap=True)
     if fail_on and has_findings:
         raise typer.Exit(1)
-
-
-def _refuse_settings(run: Path, *given: Any) -> None:
-    """Refuse settings that a run has itself."""
-    flags = ("--mechanism", "--corpus", "--epsilon", "--claim", "--set")
-    extra = [flag for flag, value in zip(flags, given, strict=True) if value]
-    if extra:
-        raise SpecError(
-            f"'{run}' has mechanisms, texts and epsilons of its own: leave out {join_names(extra)}."
-        )
 
 
 def _find_in_run(run_directory: Path, settings: dict[str, Any], *, redact: bool, yes: bool) -> "RunLeaks":

@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tedaudit.cli.options import Assignments, Corpus, Epsilons, Json, Mechanisms, Quiet, print_json
+from tedaudit.cli.options import (
+    Assignments,
+    Corpus,
+    Epsilons,
+    Json,
+    Mechanisms,
+    Quiet,
+    print_json,
+    refuse_settings,
+)
 from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
@@ -31,30 +40,40 @@ def loss(
 ) -> None:
     """Say how much an adversary that knows the mechanism learns: the loss, which has no ceiling.
 
-    Of a run that has likelihoods it is read from the tables. If it has none they are computed first, of the
-    rewrites that are there. With -m in the place of a run, texts are rewritten too.
+    Of a run that has likelihoods it is read from the tables. If it has none, the attack that computes them is
+    added to it first, on the rewrites that are there: that is one more look at the run. With -m in the place
+    of a run, texts are rewritten too.
     """
     from tedaudit import api
     from tedaudit.cli.console import progress_bar
-    from tedaudit.results.losses import find_contradictions, read_losses
+    from tedaudit.results.losses import read_losses
 
     if (run_directory is None) == (not mechanism):
         raise SpecError("Name a run directory, or a mechanism with -m: the losses of one of them are told.")
+    flags = {"epsilon": epsilon, "corpus": corpus, "trials": trials, "out": out}
+    spec: AuditSpec | None
     if run_directory is None:
-        flags = {"mechanism": mechanism, "epsilon": epsilon, "corpus": corpus, "trials": trials, "out": out}
-        spec: Any = _make_spec(flags, assign)
+        spec = _make_spec({"mechanism": mechanism, **flags}, assign)
     else:
+        refuse_settings(run_directory, {**flags, "set": assign})
         result = api.load_run(run_directory)
-        spec = None if read_losses(result) else _add_likelihoods(result, yes=yes)
+        spec = None if read_losses(result) else _restore(result, yes=yes)
     if spec is not None:
         with progress_bar(quiet=quiet) as progress:
             result = api.run(spec, progress=progress, announce=(lambda _: None) if quiet else None)
     if not as_json:
         show_losses(result, redact=redact)
         return
+    print_json(list_losses(result))
+
+
+def list_losses(result: "AuditResult") -> dict[str, Any]:
+    """Return the losses of a run, and what contradicts them, safe for JSON."""
+    from tedaudit.results.losses import find_contradictions
+
     rows = _read(result)
-    told = {"losses": [row.to_dict() for row in rows]}
-    print_json(told | {"contradictions": list(find_contradictions(result, rows))})
+    told = [row.to_dict() for row in rows]
+    return {"losses": told, "contradictions": list(find_contradictions(result, rows))}
 
 
 def show_losses(result: "AuditResult", *, redact: bool = False) -> None:
@@ -71,44 +90,35 @@ def _read(result: "AuditResult") -> Any:
 
     rows = read_losses(result)
     if not rows:
-        raise SpecError(_explain_none(result))
+        raise SpecError("No trial of this run has a likelihood, so there is no loss to read.")
     return rows
 
 
-def _make_spec(flags: dict[str, Any], assign: list[str] | None) -> Any:
+def _make_spec(flags: dict[str, Any], assign: list[str] | None) -> "AuditSpec":
     from tedaudit.spec.flags import merge_flags
     from tedaudit.spec.model import parse_spec
 
     return parse_spec(merge_flags({"name": "loss", "attacks": [_ATTACK]}, flags, assign or []))
 
 
-def _add_likelihoods(result: Any, *, yes: bool) -> Any:
-    """Return the audit of a run with the attack that knows the mechanism beside its own."""
-    from tedaudit.corpora._given import Given
+def _restore(result: "AuditResult", *, yes: bool) -> "AuditSpec":
+    """Return the audit of a finished run with the attack that knows the mechanism beside its own."""
+    from tedaudit.execution.stored_audit import restore_audit
     from tedaudit.spec.code_names import list_code
-    from tedaudit.spec.model import parse_spec
 
-    stored = result.run.manifest()["spec"]
-    confirm_code(list_code(stored, "mechanisms", "attacks"), result.folder, yes=yes)
-    texts = {"name": "given", "live": Given(result.run.corpus())}  # as the run has them, whatever changed
-    return add_likelihood(parse_spec({**stored, "corpus": texts, "out": str(result.folder)}))
+    if any(not finding.complete for finding in result):
+        raise SpecError("The run is not finished: run the same command again, then ask for its losses.")
+    code = list_code(result.run.manifest()["spec"], "mechanisms", "attacks")
+    confirm_code(code, result.folder, yes=yes)
+    return add_likelihood(restore_audit(result.run))
 
 
 def add_likelihood(spec: "AuditSpec") -> "AuditSpec":
     """Return an audit that has the attack that knows the mechanism, beside its own."""
     from tedaudit.spec.model import PluginSpec
 
+    if all(plan.k != 2 for plan in spec.plans):
+        raise SpecError("Losses need a plan with two candidates; run it with --k 2.")
     if any(attack.name == _ATTACK for attack in spec.attacks):
         return spec
     return spec.model_copy(update={"attacks": [*spec.attacks, PluginSpec(name=_ATTACK)]})
-
-
-def _explain_none(result: Any) -> str:
-    if all(finding.bound.candidates != 2 for finding in result):
-        return "Losses need a plan with two candidates; run it with --k 2."
-    if any(not finding.complete for finding in result):
-        return "The run is not finished: run the same command again, then ask for its losses."
-    return (
-        "No mechanism of this run can compute its own probabilities, so there is no loss to read. Those that "
-        "can have `log_likelihood` or a latent: see `tedaudit ls mechanisms`."
-    )

@@ -2,9 +2,13 @@
 
 import json
 import re
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from tedaudit.errors import SpecError, join_names
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
@@ -32,3 +36,10 @@ def print_json(data: Any) -> None:
 
 def _escape(match: re.Match[str]) -> str:
     return f"\\u{ord(match.group()):04x}"
+
+
+def refuse_settings(run: Path, given: Mapping[str, Any]) -> None:
+    """Refuse flags, by their names, for what a run has itself."""
+    extra = [f"--{name}" for name, value in given.items() if value]
+    if extra:
+        raise SpecError(f"'{run}' has settings of its own: leave out {join_names(extra)}.")
