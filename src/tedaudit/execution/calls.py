@@ -6,21 +6,14 @@ most attacks do not guess on failed rewrites.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from tedaudit.abilities import CallsOut, HasLatent, HasLikelihood
 from tedaudit.execution.jobs import Job
-from tedaudit.execution.own_rewrites import list_replicates
+from tedaudit.execution.missing import count_own, count_practice, count_rewrites, find_gaps
 from tedaudit.execution.preparation import PreparedAudit
-from tedaudit.execution.repeats import CALLS
-from tedaudit.nominal import Nominal
-from tedaudit.store.guesses import GuessTable
-from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Callee
 
 _REPEATED, _TRIED = "to see whether it repeats itself", "by attacks that try it"
@@ -66,68 +59,23 @@ def describe_calls(audit: PreparedAudit) -> str:
         mechanism = audit.plugins[jobs[0].reference.identity]
         callee = find_callee(mechanism)
         if callee is not None:
-            rewrites, repeats = _count_rewrites(jobs)
-            tries = _count_tries(jobs, mechanism) + _count_own(jobs)
+            rewrites, repeats = count_rewrites(jobs)
+            tries = _count_tries(jobs, mechanism) + count_own(jobs)
             counts.add(callee, rewrites, {_REPEATED: repeats, _TRIED: tries})
         for job in jobs:
             for attack, prepared in job.attacks.items():
                 plugin = audit.plugins[prepared.reference.identity]
                 asked = find_callee(plugin, job.candidates)
                 if asked is not None:
-                    counts.add(asked, sum(rows for _, name, rows in _gaps(job) if name == attack))
+                    counts.add(asked, sum(rows for _, name, rows in find_gaps(job) if name == attack))
     return counts.describe(resumed=audit.store.exists())
-
-
-def _count_rewrites(jobs: Sequence[Job]) -> tuple[int, int]:
-    """Return how many rewrites a mechanism has to make, and how many are then made again as a check.
-
-    Plans share the rewrites of the same text and replicate, so a later job may have none left to make.
-    """
-    made: dict[Nominal, npt.NDArray[np.int64]] = {}
-    repeats = 0
-    for job in jobs:
-        before = sum(map(len, made.values()))
-        for epsilon in job.epsilons:
-            definition = job.rewrites_at(epsilon)
-            table = RewriteTable(definition.folder, definition.check())
-            source, replicate = job.plan.source, job.plan.replicate
-            lacking = ((source.astype(np.int64) << 32) | replicate)[table.missing(source, replicate)]
-            made[epsilon] = np.union1d(made.get(epsilon, lacking), lacking)
-        is_checked = job.is_seeded is not None and sum(map(len, made.values())) > before
-        repeats += min(CALLS, len(job.plan)) if is_checked else 0
-    return sum(map(len, made.values())), repeats
 
 
 def _count_tries(jobs: Sequence[Job], mechanism: Any) -> int:
     """Return how often attacks that have something left to guess may try a mechanism."""
-    practising: dict[tuple[Nominal, str], int] = {}
-    total = 0
-    for job in jobs:
-        for epsilon, attack, rows in _gaps(job):
-            prepared = job.attacks[attack]
-            if rows:
-                practising[epsilon, attack] = prepared.own_rewrites
-            if prepared.knows_mechanism and isinstance(mechanism, HasLikelihood | HasLatent):
-                total += rows * job.candidates  # it may ask about every candidate
-    return total + sum(practising.values())
-
-
-def _count_own(jobs: Sequence[Job]) -> int:
-    """Return how many rewrites for adversaries a mechanism has to make: plans and attacks share them."""
-    lacking: set[tuple[Nominal, int, int]] = set()
-    for job in jobs:
-        text, replicate = list_replicates(job.own_numbers)
-        for epsilon, definition in job.own_tables():
-            missing = RewriteTable(definition.folder, definition.check()).missing(text, replicate)
-            pairs = zip(text[missing].tolist(), replicate[missing].tolist(), strict=True)
-            lacking.update((epsilon, *pair) for pair in pairs)
-    return len(lacking)
-
-
-def _gaps(job: Job) -> Iterator[tuple[Nominal, str, int]]:
-    """Yield how many rows each attack has left to guess at each epsilon."""
-    for epsilon in job.epsilons:
-        for attack in job.attacks:
-            definition = job.guesses_at(epsilon, attack)
-            table = GuessTable(definition.folder, definition.check())
-            yield epsilon, attack, sum(map(len, table.gaps(len(job.plan), max(1, len(job.plan)))))
+    total = count_practice(jobs)
+    if isinstance(mechanism, HasLikelihood | HasLatent):
+        for job in jobs:
+            asked = [rows for _, attack, rows in find_gaps(job) if job.attacks[attack].knows_mechanism]
+            total += sum(asked) * job.candidates  # it may ask about every candidate
+    return total

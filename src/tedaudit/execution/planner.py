@@ -58,6 +58,11 @@ class Planner:
         self.encoder_fingerprint: Mapping[str, str] | None = None  # of the distances, if plans record it
         self.infos: dict[str, dict[str, Any]] = {}  # what the manifest says of each plan
 
+    @property
+    def embedded(self) -> int:
+        """How many texts were embedded to draw candidate sets."""
+        return 0 if self._pool is None else len(self._corpus.texts)
+
     def plan(
         self, spec: PlanSpec, mechanism: Mechanism, label: str, epsilons: Sequence[float]
     ) -> PlannedTrials:

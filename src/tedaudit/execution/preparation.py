@@ -55,6 +55,7 @@ class PreparedAudit:
     jobs: Sequence[Job]
     plugins: Mapping[str, Any]  # built already, by the identity of their reference
     models: Sequence[dict[str, str]] = ()  # which checkpoints are behind the results
+    embedded: int = 0  # texts that were embedded to draw candidate sets
 
     def write(self) -> None:
         """Write corpus, plans and manifest."""
@@ -147,7 +148,7 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
     models += _encoder_model(spec, planner)
     built = {reference.identity: mechanisms[title] for title, reference in references.items()}
     built |= {reference.identity: attackers[title] for title, reference in attack_references.items()}
-    return PreparedAudit(spec, store, corpus, seen, planner.infos, jobs, built, models)
+    return PreparedAudit(spec, store, corpus, seen, planner.infos, jobs, built, models, planner.embedded)
 
 
 def _prepare_attack(reference: Reference, attack: Any) -> PreparedAttack:

@@ -31,7 +31,7 @@ from tedaudit.execution.engines.protocol import Engine
 from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.execution.own_rewrites import MissingOwn
 from tedaudit.execution.pieces import cut_rewriting
-from tedaudit.execution.preparation import prepare
+from tedaudit.execution.preparation import PreparedAudit, prepare
 from tedaudit.execution.work import CHUNK, RESULT, Result
 from tedaudit.paths import describe_os_error, parse_path
 from tedaudit.seeding import key_numbers
@@ -48,19 +48,41 @@ def write_work(spec: AuditSpec, folder: Path) -> tuple[int, int]:
     audit = prepare(spec)
     _create_folder(folder)
     results = _Results(folder)
-    names, planned = set(), set[tuple[str, int, float]]()
+    names = {_write_named(folder, chunk) for _, chunk, _ in _find_waiting(audit, results)}
+    return len(names) + results.files, len(names)
+
+
+def count_waiting(audit: PreparedAudit, folder: Path) -> dict[str, tuple[int, int]]:
+    """Return for each mechanism the rewrites that neither run nor folder has: audited, and for adversaries.
+
+    Nothing is written; a folder that is not there holds nothing.
+    """
+    counts = {job.label: (0, 0) for job in audit.jobs}
+    for label, _, is_own in _find_waiting(audit, _Results(parse_path(folder))):
+        audited, own = counts[label]
+        counts[label] = audited + int((~is_own).sum()), own + int(is_own.sum())
+    return counts
+
+
+def _find_waiting(
+    audit: PreparedAudit, results: "_Results"
+) -> Iterator[tuple[str, RewriteChunk, npt.NDArray[np.bool_]]]:
+    """Yield the draws that have no rewrite anywhere, each once, with whether they are for an adversary."""
+    planned = set[tuple[str, int, float]]()
     for job in audit.jobs:
         definitions = {epsilon: job.rewrites_at(epsilon) for epsilon in job.epsilons}
         tables = {e: RewriteTable(table.folder, table.check()) for e, table in definitions.items()}
         own = MissingOwn(job.own_numbers, {e: RewriteTable(t.folder, t.check()) for e, t in job.own_tables()})
-        for _, chunk in cut_rewriting(job, tables, own, audit):
-            draws = chunk.draws[~results.has(chunk)]
+        for piece, chunk in cut_rewriting(job, tables, own, audit):
+            is_lacking = ~results.has(chunk)
+            is_own = np.zeros(len(chunk), dtype=np.bool_)
+            is_own[piece.place[len(piece.wanted) :]] = True
+            draws, is_own = chunk.draws[is_lacking], is_own[is_lacking]
             draw_names = [(job.label, *name) for name in _names(draws)]
             is_new = np.array([name not in planned for name in draw_names], dtype=np.bool_)
             planned.update(draw_names)  # by a plan before this one
             if is_new.any():
-                names.add(_write_named(folder, replace(chunk, draws=draws[is_new])))
-    return len(names) + results.files, len(names)
+                yield job.label, replace(chunk, draws=draws[is_new]), is_own[is_new]
 
 
 class FolderEngine:

@@ -1,0 +1,69 @@
+"""What a run still has to do, counted in rows: nothing is done and nothing is written."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.execution.jobs import Job
+from tedaudit.execution.own_rewrites import list_replicates
+from tedaudit.execution.repeats import CALLS
+from tedaudit.nominal import Nominal
+from tedaudit.store.guesses import GuessTable
+from tedaudit.store.rewrites import RewriteTable
+
+
+def count_rewrites(jobs: Sequence[Job]) -> tuple[int, int]:
+    """Return how many rewrites a mechanism has to make, and how many are then made again as a check.
+
+    Plans share the rewrites of the same text and replicate, so a later job may have none left to make.
+    """
+    made: dict[Nominal, npt.NDArray[np.int64]] = {}
+    repeats = 0
+    for job in jobs:
+        before = sum(map(len, made.values()))
+        for epsilon in job.epsilons:
+            source, replicate = job.plan.source, job.plan.replicate
+            lacking = ((source.astype(np.int64) << 32) | replicate)[find_missing(job, epsilon)]
+            made[epsilon] = np.union1d(made.get(epsilon, lacking), lacking)
+        is_checked = job.is_seeded is not None and sum(map(len, made.values())) > before
+        repeats += min(CALLS, len(job.plan)) if is_checked else 0
+    return sum(map(len, made.values())), repeats
+
+
+def find_missing(job: Job, epsilon: Nominal) -> npt.NDArray[np.bool_]:
+    """Return which rows of a job's plan have no rewrite at an epsilon yet."""
+    definition = job.rewrites_at(epsilon)
+    table = RewriteTable(definition.folder, definition.check())
+    return table.missing(job.plan.source, job.plan.replicate)
+
+
+def count_own(jobs: Sequence[Job]) -> int:
+    """Return how many rewrites for adversaries a mechanism has to make: plans and attacks share them."""
+    lacking: set[tuple[Nominal, int, int]] = set()
+    for job in jobs:
+        text, replicate = list_replicates(job.own_numbers)
+        for epsilon, definition in job.own_tables():
+            missing = RewriteTable(definition.folder, definition.check()).missing(text, replicate)
+            pairs = zip(text[missing].tolist(), replicate[missing].tolist(), strict=True)
+            lacking.update((epsilon, *pair) for pair in pairs)
+    return len(lacking)
+
+
+def count_practice(jobs: Sequence[Job]) -> int:
+    """Return how many rewrites are made by attacks that have something left to guess and practise first."""
+    practising: dict[tuple[Nominal, str], int] = {}
+    for job in jobs:
+        for epsilon, attack, rows in find_gaps(job):
+            if rows:
+                practising[epsilon, attack] = job.attacks[attack].own_rewrites
+    return sum(practising.values())
+
+
+def find_gaps(job: Job) -> Iterator[tuple[Nominal, str, int]]:
+    """Yield how many rows each attack has left to guess at each epsilon."""
+    for epsilon in job.epsilons:
+        for attack in job.attacks:
+            definition = job.guesses_at(epsilon, attack)
+            table = GuessTable(definition.folder, definition.check())
+            yield epsilon, attack, sum(map(len, table.gaps(len(job.plan), max(1, len(job.plan)))))
