@@ -31,7 +31,7 @@ LEVELS = (
     ("spec", "store"),
     ("execution", "results"),
     ("testing", "reports"),
-    ("utility", "api"),
+    ("utility", "api", "forecast"),
     ("experiments", "studies", "trust"),
     ("cli", "worker"),
 )

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from tedaudit.estimators import Bound
     from tedaudit.execution.engines.protocol import Engine
+    from tedaudit.forecast.forecast import Forecast, plan_audit
     from tedaudit.nominal import NO_EPSILON, Nominal
     from tedaudit.results.findings import AuditResult, Finding
     from tedaudit.results.verdict import Verdict
@@ -56,6 +57,7 @@ _HOMES = {
     ),
     "tedaudit.estimators": ("Bound",),
     "tedaudit.execution.engines.protocol": ("Engine",),
+    "tedaudit.forecast.forecast": ("Forecast", "plan_audit"),
     "tedaudit.nominal": ("NO_EPSILON", "Nominal"),
     "tedaudit.results.findings": ("AuditResult", "Finding"),
     "tedaudit.results.verdict": ("Verdict",),
@@ -73,12 +75,12 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "NO_EPSILON", "Attack", "AuditResult", "AuditSpec", "Bound", "Card", "Claim", "ContractError", "Corpus",
-    "CorpusError", "CorpusLoader", "Draw", "Draws", "EncoderError", "Engine", "Finding", "Guess", "Guesses",
-    "InfrastructureError", "Mechanism", "ModelError", "Nominal", "NotPrivateError", "NotTestedError",
-    "Observation", "Observations", "PluginError", "PrivacyError", "Rewrite", "Rewrites",
+    "CorpusError", "CorpusLoader", "Draw", "Draws", "EncoderError", "Engine", "Finding", "Forecast",
+    "Guess", "Guesses", "InfrastructureError", "Mechanism", "ModelError", "Nominal", "NotPrivateError",
+    "NotTestedError", "Observation", "Observations", "PluginError", "PrivacyError", "Rewrite", "Rewrites",
     "RunDirectoryError", "SpecError", "Split", "TedauditError", "Verdict", "assert_private", "audit",
-    "compare", "estimate", "find_leaks", "lint", "load_corpus", "load_run", "normals", "report", "rewrite",
-    "run", "uniforms",
+    "compare", "estimate", "find_leaks", "lint", "load_corpus", "load_run", "normals", "plan_audit",
+    "report", "rewrite", "run", "uniforms",
 ]  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from tedaudit.cli.leaks import leaks
 from tedaudit.cli.lint import lint
 from tedaudit.cli.listing import list_plugins
 from tedaudit.cli.loss import loss
+from tedaudit.cli.plan import plan
 from tedaudit.cli.records import records
 from tedaudit.cli.reproduce import reproduce
 from tedaudit.cli.results import estimate, replay, report
@@ -34,8 +35,8 @@ app = typer.Typer(
 )  # fmt: skip
 
 _COMMANDS: dict[str, Callable[..., None]] = {
-    "init": init, "run": run, "report": report, "compare": compare, "card": card, "replay": replay,
-    "disagree": disagree, "records": records, "loss": loss, "leaks": leaks, "lint": lint,
+    "init": init, "plan": plan, "run": run, "report": report, "compare": compare, "card": card,
+    "replay": replay, "disagree": disagree, "records": records, "loss": loss, "leaks": leaks, "lint": lint,
     "selftest": selftest, "estimate": estimate, "utility": utility, "reproduce": reproduce,
     "ls": list_plugins, "rewrite": rewrite, "judge": judge,
 }  # fmt: skip

@@ -1,15 +1,25 @@
 """The commands that start an audit: `init` writes a spec, `run` runs it."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
 from tedaudit.cli.loss import add_likelihood, list_losses, show_losses
 from tedaudit.cli.options import Assignments, Corpus, Epsilons, Json, Mechanisms, Quiet, print_json
+from tedaudit.cli.planning import Wishes, show_plan
 from tedaudit.cli.records import show_pairs, try_worst
 from tedaudit.errors import SpecError
+
+if TYPE_CHECKING:
+    from tedaudit.spec.model import AuditSpec
+
+_SETTINGS = (
+    "mechanism", "epsilon", "corpus", "attack", "trials", "k", "lambda_", "strategy", "top", "estimator",
+    "encoder", "alpha", "delta", "seed", "batch_size", "name", "out",
+)  # fmt: skip
 
 
 def run(
@@ -51,6 +61,9 @@ def run(
     loss: Annotated[
         bool, typer.Option("--loss", help="Also tell what an adversary that knows the mechanism learns.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what it would take and could show: `tedaudit plan`.")
+    ] = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -60,22 +73,20 @@ def run(
     """
     from tedaudit import api
     from tedaudit.cli.console import progress_bar, show_defaults, show_result
-    from tedaudit.spec.flags import embedded_audit, merge_flags, parse_k
-    from tedaudit.spec.model import parse_spec, read_spec
     from tedaudit.spec.zoo_defaults import list_defaults
 
     check_gates(fail_on, fail_above)
     flags: dict[str, Any] = {
         "mechanism": mechanism, "epsilon": epsilon, "corpus": corpus, "attack": attack, "trials": trials,
-        "k": None if k is None else parse_k(k), "lambda_": lambda_, "strategy": strategy, "top": top,
-        "estimator": estimator, "encoder": encoder, "alpha": alpha, "delta": delta, "seed": seed,
-        "batch_size": batch_size, "name": name, "out": out,
+        "k": k, "lambda_": lambda_, "strategy": strategy, "top": top, "estimator": estimator,
+        "encoder": encoder, "alpha": alpha, "delta": delta, "seed": seed, "batch_size": batch_size,
+        "name": name, "out": out,
     }  # fmt: skip
-    base = read_spec(spec) if spec else embedded_audit()
-    if spec is None and mechanism:
-        base = {"name": "audit"}
-    settings = parse_spec(merge_flags(base, flags, assign or []))
-    settings = add_likelihood(settings) if loss else settings
+    settings = make_spec(spec, flags, assign, loss=loss)
+    if dry_run:
+        show_plan(settings, Wishes(work=work, pairs=worst, pair_trials=worst_trials, limit=fail_above),
+                  as_json=as_json)  # fmt: skip
+        return
     if not quiet:
         show_defaults(list_defaults(settings))
     engine = None if work is None else _read_work(settings, work)
@@ -94,6 +105,22 @@ def run(
         if pairs is not None:
             show_pairs(pairs)
     pass_gates(result, fail_on, fail_above)
+
+
+def make_spec(
+    path: Path | None, flags: Mapping[str, Any], assign: Sequence[str] | None, *, loss: bool
+) -> "AuditSpec":
+    """Return the audit of a file, or the embedded one, with what flags say."""
+    from tedaudit.spec.flags import embedded_audit, merge_flags, parse_k
+    from tedaudit.spec.model import parse_spec, read_spec
+
+    base = read_spec(path) if path else embedded_audit()
+    if path is None and flags["mechanism"]:
+        base = {"name": "audit"}
+    given = {name: flags[name] for name in _SETTINGS}
+    given["k"] = None if flags["k"] is None else parse_k(flags["k"])
+    settings = parse_spec(merge_flags(base, given, assign or []))
+    return add_likelihood(settings) if loss else settings
 
 
 def _read_work(settings: Any, folder: Path) -> Any:

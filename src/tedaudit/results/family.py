@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from tedaudit.estimators import epsilon_from_success, success_from_epsilon
 from tedaudit.estimators.multiplicity import find_reach, holm, look_error
@@ -18,6 +19,19 @@ from tedaudit.results.verdict import Decision, Verdict
 from tedaudit.store.looks import Look
 
 _POWER = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Which tests of a family can reject at all, known before any data, and the error that each has then."""
+
+    tested: tuple[int, ...]  # numbers of the rows that have a test
+    within: npt.NDArray[np.bool_]  # whether each of these is in reach
+    members: tuple[int, ...]  # the rows that share the error
+
+    def share(self, error: float) -> float:
+        """Return the error of one test."""
+        return error / max(1, len(self.members))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +60,26 @@ class Family:
             for i in tested:
                 verdicts[i] = Verdict(Decision.NOT_TESTED, _NOT_NOTED)
             return verdicts
-        least = [self.rows[i].least_p() for i in tested]
-        if self.look.number == 1:
-            in_reach = find_reach(least, self.error)
-            members = [i for i, within in zip(tested, in_reach, strict=True) if within]
-        else:
-            in_reach = np.asarray(least) < self.error / max(1, len(tested))
-            members = tested
-        share = self.error / max(1, len(members))
-        adjusted = dict(zip(members, holm([self._p_value(i) for i in members]), strict=True))
-        for i, within in zip(tested, in_reach, strict=True):
+        reach = self.find_reach()
+        p_values = [self._p_value(i) for i in reach.members]
+        share, adjusted = reach.share(self.error), dict(zip(reach.members, holm(p_values), strict=True))
+        for i, within in zip(tested, reach.within, strict=True):
             verdicts[i] = self._decide(self.rows[i], adjusted.get(i), share, within=bool(within))
         return verdicts
+
+    def find_reach(self) -> Reach:
+        """Return which tests are in reach; it depends on numbers of trials and claims alone."""
+        tested = tuple(i for i, row in enumerate(self.rows) if row.target is not None)
+        least = [self.rows[i].least_p() for i in tested]
+        if self.look.number > 1:
+            return Reach(tested, np.asarray(least) < self.error / max(1, len(tested)), tested)
+        within = find_reach(least, self.error)
+        return Reach(tested, within, tuple(i for i, near in zip(tested, within, strict=True) if near))
+
+    def trials_in_reach(self, row: Row) -> int | None:
+        """Return the trials of a new run, with as many tests, in which the claim of a row is in reach."""
+        tests = sum(other.target is not None for other in self.rows)
+        return row.fresh_trials(look_error(self.alpha / 2, 1) / tests)
 
     def _p_value(self, number: int) -> float:
         row = self.rows[number]
@@ -100,7 +122,7 @@ class Family:
 
     def _out_of_reach(self, row: Row) -> Verdict:
         tests = sum(other.target is not None for other in self.rows)
-        needed = row.fresh_trials(look_error(self.alpha / 2, 1) / tests)
+        needed = self.trials_in_reach(row)
         shown = row.bound(self.error / tests).ceiling
         remedy = f"a new run of {needed:,} trials would reach it" if needed else _no_number(row)
         reason = (

@@ -45,7 +45,7 @@ class Row:
 
         Its other figures are of all trials, at the share of the error that they have.
         """
-        bound = self.bound_at(self.estimator.alpha_for(error / self._shares))
+        bound = self.bound_at(self.estimator.alpha_for(error / self.shares))
         sure = self.abstaining(error)
         return bound if sure is None or sure.lower <= bound.lower else replace(bound, lower=sure.lower)
 
@@ -76,16 +76,18 @@ class Row:
 
     def fresh_trials(self, error: float) -> int | None:
         """Return the trials of a new run in which the claim would be in reach at this error."""
-        epsilon, delta = self._aim()
+        return self.trials_to_show(*self._aim(), error / self.shares)
+
+    def trials_to_show(self, epsilon: float, delta: float, error: float) -> int | None:
+        """Return the trials of a new run in which all trials together could show more than an epsilon."""
         return least_trials(
-            lambda trials: self.estimator.p_value(self.counts.all_right(trials), epsilon, delta),
-            error / self._shares,
+            lambda trials: self.estimator.p_value(self.counts.all_right(trials), epsilon, delta), error
         )
 
     def detectable(self, error: float) -> float | None:
         """Return the success rate that all trials together tell from the claim with probability 0.8."""
         epsilon, delta = self._aim()
-        share = error / self._shares
+        share = error / self.shares
         return self.estimator.detectable(self.counts, epsilon, delta, share, any_time=self.any_time)
 
     def decisive_part(self) -> Part | None:
@@ -97,7 +99,7 @@ class Row:
         return self.parts.strongest(epsilon, delta)
 
     @property
-    def _shares(self) -> int:
+    def shares(self) -> int:
         """The parts of the error: one for all trials, and one for the most certain ones if there are any."""
         return 1 if self.parts is None else 2
 

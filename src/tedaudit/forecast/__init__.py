@@ -1,0 +1,1 @@
+"""What an audit would cost and could show, before it is run: a dry run."""

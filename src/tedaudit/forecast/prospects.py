@@ -1,0 +1,212 @@
+"""What the trials of an audit could show, known before any data: ceilings, claims in reach, power.
+
+All rows of the run share one error, as they will when it is judged: those of this audit with every guess
+taken for right, and those that the run directory has besides. The code that judges decides what is in reach.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tedaudit.errors import SpecError
+from tedaudit.estimators import Choices, epsilon_from_success, find_estimator
+from tedaudit.estimators.multiplicity import look_error
+from tedaudit.execution.jobs import Job
+from tedaudit.execution.missing import find_gaps
+from tedaudit.execution.preparation import PreparedAudit
+from tedaudit.nominal import Nominal
+from tedaudit.results.certain import Certain
+from tedaudit.results.family import Family
+from tedaudit.results.findings import claim_figures
+from tedaudit.results.reading import read_result
+from tedaudit.results.row import Row
+from tedaudit.store.looks import Look, earlier_looks, find_look
+from tedaudit.types import Claim
+
+_MOST = 100_000_000  # trials that an audit may have
+Setting = tuple[str, str, Nominal, str]  # plan, mechanism, epsilon and attack
+
+
+@dataclass(frozen=True, slots=True)
+class Goals:
+    """What trials should be enough for: a ceiling of eps_emp, a success rate to be told from a claim."""
+
+    ceiling: float | None = None
+    success: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.ceiling is not None and not 0 < self.ceiling < math.inf:
+            raise SpecError(f"ceiling is {self.ceiling}; it must be a number above 0, such as 5.")
+        if self.success is not None and not 0 < self.success < 1:
+            raise SpecError(f"success is {self.success}; it must lie between 0 and 1, such as 0.75.")
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """What the trials of one plan could show of a mechanism at an epsilon, under any of its attacks.
+
+    Without a claim, what is told from chance.
+    """
+
+    plan: str
+    label: str
+    epsilon: Nominal
+    claim: Claim | None
+    ceiling: float  # of eps_emp
+    joint_ceiling: float  # at the error that all rows share
+    in_reach: bool | None  # None: nothing is promised for a whole text
+    trials_needed: int | None  # of a new run, if the claim is out of reach and any number is enough
+    detectable: float | None  # the least success rate that is told from the claim with probability 0.8
+    detectable_epsilon: float | None
+    trials_for_ceiling: int | None = None  # if one was asked for
+    trials_for_joint_ceiling: int | None = None
+    trials_for_success: int | None = None  # if one was asked for, and it is more than the claim allows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the prospect safe for JSON."""
+        return {
+            "plan": self.plan, "mechanism": self.label, "epsilon": self.epsilon.json,
+            "claim": None if self.claim is None else claim_figures(self.claim), "ceiling": self.ceiling,
+            "joint_ceiling": self.joint_ceiling, "in_reach": self.in_reach,
+            "trials_needed": self.trials_needed, "detectable_success": self.detectable,
+            "detectable_epsilon": self.detectable_epsilon, "trials_for_ceiling": self.trials_for_ceiling,
+            "trials_for_joint_ceiling": self.trials_for_joint_ceiling,
+            "trials_for_success": self.trials_for_success,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """All rows that a run would have, judged as they will be; the first ones are of this audit."""
+
+    settings: tuple[Setting, ...]
+    family: Family
+
+    def foresee(self, goals: Goals) -> tuple[Prospect, ...]:
+        """Return what can be shown for every plan, mechanism and epsilon of the audit, by its best row."""
+        reach = self.family.find_reach()
+        near = dict(zip(reach.tested, reach.within.tolist(), strict=True))
+        best: dict[tuple[str, str, Nominal], int] = {}
+        for i, (plan, label, epsilon, _) in enumerate(self.settings):
+            known = best.setdefault((plan, label, epsilon), i)
+            if (near.get(i, False), self._ceiling(i)) > (near.get(known, False), self._ceiling(known)):
+                best[plan, label, epsilon] = i
+        share = reach.share(self.family.error)
+        return tuple(self._describe(i, near.get(i), share, goals) for i in best.values())
+
+    def limit_in_reach(self, limit: float) -> int:
+        """Return how many rows of the audit could show a bound above a limit, at the error of all rows."""
+        return sum(self._ceiling(i) > limit for i in range(len(self.settings)))
+
+    def _ceiling(self, number: int) -> float:
+        row = self.family.rows[number]
+        return 0.0 if row.unfit else row.bound(self.family.row_error).ceiling
+
+    def _describe(self, number: int, within: bool | None, share: float, goals: Goals) -> Prospect:
+        plan, label, epsilon, _ = self.settings[number]
+        row, family = self.family.rows[number], self.family
+        is_told = within or row.target is None  # a claim out of reach is told from nothing
+        aim = row.target or (0.0, row.slack)
+        error = share if within else family.row_error
+        success = _find_detectable(row, aim, error) if is_told else None
+        own = row.bound_at(family.alpha)
+        needed = family.trials_in_reach(row) if within is False else None
+        new = look_error(family.alpha / 2, 1)  # what all rows of a new run have together
+        joint = new / len(family.rows)
+        test = joint if row.target is None else new / sum(other.target is not None for other in family.rows)
+        return Prospect(
+            plan, label, epsilon, row.claim, own.ceiling, self._ceiling(number), within, needed, success,
+            None if success is None else epsilon_from_success(success, row.counts.candidates, row.slack),
+            None if goals.ceiling is None else row.trials_to_show(goals.ceiling, row.slack, own.error),
+            None if goals.ceiling is None else _trials_for(row, goals.ceiling, joint),
+            None if goals.success is None else _trials_to_detect(row, aim, goals.success, test),
+        )  # fmt: skip
+
+
+def make_outlook(audit: PreparedAudit) -> Outlook:
+    """Return the rows that a run would have, every guess right, and the look that it would be."""
+    planned = [
+        ((job.plan_name, job.label, epsilon, attack), _plan_row(job, epsilon, attack, audit))
+        for job in audit.jobs
+        for epsilon in job.epsilons
+        for attack in job.attacks
+    ]
+    settings = tuple(setting for setting, _ in planned)
+    others: list[Row] = []
+    look = Look()
+    if audit.store.exists():
+        others = list(_read_others(audit, set(settings)))
+        is_more = any(rows for job in audit.jobs for _, _, rows in find_gaps(job))
+        look = Look(len(earlier_looks(audit.store)) + 1) if is_more else find_look(audit.store)
+    rows = (*(row for _, row in planned), *others)
+    return Outlook(settings, Family(audit.spec.alpha, rows, replace(look, noted=True)))
+
+
+def _read_others(audit: PreparedAudit, settings: set[Setting]) -> Iterator[Row]:
+    """Yield the rows that the run directory has besides: they share the error too."""
+    for finding in read_result(audit.store, audit.spec.alpha, audit.spec.delta):
+        if (*finding.setting, finding.attack) not in settings and finding.row is not None:
+            yield finding.row
+
+
+def _plan_row(job: Job, epsilon: Nominal, attack: str, audit: PreparedAudit) -> Row:
+    """Return a row as it will be read from a complete table, with every guess right."""
+    estimator = find_estimator(audit.plans[job.plan_name]["estimator"])
+    start = _find_fresh(job, epsilon, attack)
+    is_seen = start >= len(job.plan)
+    fresh = job.plan if is_seen else job.plan.rows(start, len(job.plan))
+    number = len(fresh)
+    choices = Choices(fresh.secret, np.ones(number, dtype=np.bool_), np.zeros(number, dtype=np.bool_))
+    counts = estimator.count(fresh, choices, job.candidates)
+    looks = [look - start for look in job.planned.looks if look > start]
+    looked_before = any(look < number for look in looks)
+    unfit = "it is judged on fresh trials only, and there are none" if is_seen else ""
+    row = Row(estimator, counts, job.claims[epsilon], looked_before, unfit, audit.spec.delta)
+    certain = Certain(fresh, choices, np.zeros(number, dtype=np.float32), looks)
+    return replace(row, parts=certain.count(row, audit.spec.alpha / 2))
+
+
+def _find_fresh(job: Job, epsilon: Nominal, attack: str) -> int:
+    """Return from which row on an attack is judged: one's own that is added after a look, on fresh trials."""
+    definition = job.guesses_at(epsilon, attack)
+    folder = definition.folder
+    about = folder.info().about if folder.exists() and folder.has_parts() else definition.about
+    return int(about.get("seen_before", 0))
+
+
+def _find_detectable(row: Row, aim: tuple[float, float], error: float) -> float | None:
+    return row.estimator.detectable(row.counts, *aim, error / row.shares, any_time=row.any_time)
+
+
+def _trials_for(row: Row, epsilon: float, error: float) -> int | None:
+    return row.trials_to_show(epsilon, row.slack, error / row.shares)
+
+
+def _trials_to_detect(row: Row, aim: tuple[float, float], success: float, error: float) -> int | None:
+    """Return trials of a new run in which a success rate is told from the claim with probability 0.8.
+
+    No more than a few of them are too many: counts are whole numbers, so that power does not rise steadily.
+    """
+    fresh = replace(row, any_time=False)
+
+    def is_enough(trials: int) -> bool:
+        least = _find_detectable(replace(fresh, counts=row.counts.all_right(trials)), aim, error)
+        return least is not None and least <= success
+
+    return _find_least(is_enough)
+
+
+def _find_least(is_enough: Callable[[int], bool]) -> int | None:
+    """Return a number that is enough although half of it, or one less, is not; None if none is."""
+    low, high = 0, 1
+    while not is_enough(high):
+        if high == _MOST:
+            return None
+        low, high = high, min(2 * high, _MOST)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high

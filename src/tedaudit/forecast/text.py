@@ -1,0 +1,168 @@
+"""A forecast in words and tables, narrow enough for a terminal."""
+
+from tedaudit.forecast.forecast import Forecast
+from tedaudit.forecast.prospects import Prospect
+from tedaudit.forecast.work import Rewriting
+from tedaudit.reports.sections import Section
+
+_UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+_NOT_TIMED = "Nothing was timed (--no-timing), so that neither minutes nor disk can be told."
+
+
+def describe_forecast(forecast: Forecast) -> list[Section]:
+    """Return the work and the prospects of an audit as tables with remarks."""
+    return [_describe_work(forecast), _describe_prospects(forecast)]
+
+
+def _describe_work(forecast: Forecast) -> Section:
+    """Return what is left to do."""
+    rows = [_format_work(forecast, part) for part in forecast.work.rewriting]
+    headings = ("mechanism", "rewrites", "by attacks", "guesses", "likelihoods", "minutes")
+    remarks = [_explain_rows(forecast), *_tell_time(forecast), *_tell_more(forecast)]
+    return Section(f"To do in {forecast.spec.folder}", tuple(remarks), headings, tuple(rows))
+
+
+def _format_work(forecast: Forecast, part: Rewriting) -> tuple[str, ...]:
+    guessing = forecast.work.of(part.label)
+    seconds = forecast.seconds_of(part.label)
+    return (
+        part.label, f"{part.audited + part.repeats:,}", f"{part.by_attacks:,}",
+        f"{sum(guess.rows for guess in guessing):,}", f"{sum(guess.likelihoods for guess in guessing):,}",
+        "not timed" if seconds is None else format_minutes(seconds),
+    )  # fmt: skip
+
+
+def _explain_rows(forecast: Forecast) -> str:
+    encoded = forecast.work.encoded
+    told = (
+        "What is stored already is not counted. By attacks: rewrites that attacks ask for or make, beside "
+        "the audited ones. Guesses and likelihoods are upper limits: most attacks are not given failed "
+        "rewrites."
+    )
+    return told + (f" Encoders read up to {encoded:,} texts." if encoded else "")
+
+
+def _tell_time(forecast: Forecast) -> list[str]:
+    """Return minutes and disk, and what they leave out."""
+    timing, seconds = forecast.timing, forecast.seconds
+    if timing is None or seconds is None:
+        return [_NOT_TIMED]
+    told = (
+        f"About {format_minutes(seconds)} minutes on this machine, by {_count_timed(forecast)}. It is "
+        "rough: a large model is faster in the larger batches of a run, and other work makes it slower. "
+        f"About {format_bytes(timing.disk)} of tables."
+    )
+    left_out = forecast.untimed
+    if not left_out:
+        return [told]
+    return [told, f"Not in the minutes, because it takes too long to try: {', '.join(left_out)}."]
+
+
+def _count_timed(forecast: Forecast) -> str:
+    timing = forecast.timing
+    rewrites = 0 if timing is None else sum(pace.rows for pace in timing.rewriting.values())
+    guesses = 0 if timing is None else sum(pace.guesses.rows for pace in timing.guessing.values())
+    return f"{rewrites:,} rewrites and {guesses:,} guesses that were timed and not kept"
+
+
+def _tell_more(forecast: Forecast) -> list[str]:
+    told = [forecast.calls] if forecast.calls else []
+    for part in forecast.worst:
+        minutes = "" if part.seconds is None else f", {format_minutes(part.seconds)} minutes of the above"
+        told.append(
+            f"--worst adds up to {part.rewrites:,} rewrites and {part.guesses:,} guesses on {part.label}"
+            f"{minutes}."
+        )
+    return told
+
+
+def _describe_prospects(forecast: Forecast) -> Section:
+    """Return what the trials could show."""
+    prospects, goals = forecast.prospects, forecast.goals
+    has_plans = len({prospect.plan for prospect in prospects}) > 1
+    headings = ["mechanism", "epsilon", *(["plan"] if has_plans else []), "claim", "in reach", "ceiling",
+                "all rows", "found from"]  # fmt: skip
+    if goals.ceiling is not None:
+        headings.append(f"trials for {goals.ceiling:g}")
+    if goals.success is not None:
+        headings.append(f"for {goals.success:g} right")
+    rows = tuple(_format_prospect(forecast, prospect, has_plans=has_plans) for prospect in prospects)
+    return Section(
+        f"What {forecast.spec.trials:,} trials can show", tuple(_explain(forecast)), tuple(headings), rows
+    )
+
+
+def _format_prospect(forecast: Forecast, prospect: Prospect, *, has_plans: bool) -> tuple[str, ...]:
+    goals = forecast.goals
+    cells = [prospect.label, prospect.epsilon.label, *([prospect.plan] if has_plans else [])]
+    cells += [_format_claim(prospect), _format_reach(prospect)]
+    cells += [f"{prospect.ceiling:.2f}", f"{prospect.joint_ceiling:.2f}"]
+    cells.append("" if prospect.detectable is None else f"{prospect.detectable:.3f}")
+    if goals.ceiling is not None:
+        cells.append(f"{_count(prospect.trials_for_ceiling)} / {_count(prospect.trials_for_joint_ceiling)}")
+    if goals.success is not None:
+        cells.append(_count(prospect.trials_for_success))
+    return tuple(cells)
+
+
+def _format_claim(prospect: Prospect) -> str:
+    claim = prospect.claim
+    if claim is None or prospect.in_reach is None:
+        return "none" if claim is None else "no total"
+    return f"{claim.total:g}" + (f", {claim.total_delta:.1g}" if claim.total_delta else "")
+
+
+def _format_reach(prospect: Prospect) -> str:
+    if prospect.in_reach is None:
+        return ""
+    if prospect.in_reach:
+        return "yes"
+    needed = prospect.trials_needed
+    return "never" if needed is None else f"from {needed:,} trials"
+
+
+def _explain(forecast: Forecast) -> list[str]:
+    """Return how to read the prospects."""
+    goals = forecast.goals
+    reading = (
+        "Claim: epsilon of a whole text, and its delta. In reach: whether guesses that are all right would "
+        f"refute it, at the error that the {forecast.rows:,} rows of this run share; never: no number of "
+        "trials that can be run. Ceiling: the largest eps_emp, by itself and at the error of all rows. "
+        "Found from: an attack that is right so often is told from the claim (without one: from chance) with "
+        "probability 0.8; one that is right less often is not found, whatever the mechanism's epsilon."
+    )
+    told = [reading]
+    if forecast.look > 1:
+        told.append(f"It would be look {forecast.look} at this run, which has less error than the first.")
+    if goals.ceiling is not None:
+        told.append(
+            f"Trials for {goals.ceiling:g}: of a new run whose ceiling is above it, alone / all rows."
+        )
+    if goals.success is not None:
+        told.append(f"For {goals.success:g} right: trials of a new run in which such an attack is found.")
+    return told + _tell_limit(forecast.limit)
+
+
+def _tell_limit(limit: tuple[float, int, int] | None) -> list[str]:
+    if limit is None:
+        return []
+    above, near, rows = limit
+    return [f"--fail-above {above:g} is in reach of {near:,} of {rows:,} rows."]
+
+
+def _count(number: int | None) -> str:
+    return "never" if number is None else f"{number:,}"
+
+
+def format_minutes(seconds: float) -> str:
+    """Return minutes with as many digits as they are worth."""
+    minutes = seconds / 60
+    return f"{minutes:,.0f}" if minutes >= 10 else f"{minutes:.1f}" if minutes >= 0.1 else "under 0.1"
+
+
+def format_bytes(number: float) -> str:
+    """Return a size in the largest unit that it has one of."""
+    for size, unit in _UNITS:
+        if number >= size:
+            return f"{number / size:,.1f} {unit}"
+    return f"{number:,.0f} bytes"

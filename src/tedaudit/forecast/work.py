@@ -1,0 +1,133 @@
+"""What an audit still has to do, in rows of model work: what is stored already is not counted again.
+
+Rewrites are counted exactly, as long as no call fails and no row is lost. Guesses, likelihoods and texts for
+encoders are upper limits: most attacks are not given failed rewrites, and equal outputs are encoded once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tedaudit.abilities import Prepares, UsesModels
+from tedaudit.execution.jobs import Job
+from tedaudit.execution.missing import count_own, count_practice, count_rewrites, find_gaps
+from tedaudit.execution.preparation import PreparedAudit
+from tedaudit.execution.work_folder import count_waiting
+from tedaudit.results.losses import LIKELIHOOD
+
+_ENCODER = "encoder"  # a word in what a plug-in calls a model of this kind
+_EXERCISE = 4  # texts that an attack may have to encode for each rewrite that it practises on
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """The rewrites that a mechanism has to make, by whom they are for."""
+
+    label: str
+    audited: int
+    own: int  # of candidates, for attacks that are given them
+    practice: int  # by attacks that try the mechanism themselves
+    repeats: int  # of a user's function, to see whether it repeats itself
+
+    @property
+    def rows(self) -> int:
+        """All of them."""
+        return self.audited + self.own + self.practice + self.repeats
+
+    @property
+    def stored(self) -> int:
+        """Those that are kept in the run directory."""
+        return self.audited + self.own
+
+    @property
+    def by_attacks(self) -> int:
+        """Those that no audited trial uses."""
+        return self.own + self.practice
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts for JSON."""
+        return asdict(self) | {"rows": self.rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Guessing:
+    """The guesses that an attack has to make on a mechanism and plan, at all epsilons."""
+
+    label: str
+    plan: str
+    attack: str
+    candidates: int
+    rows: int
+    likelihoods: int = 0  # of outputs under candidates
+    encoded: int = 0  # texts that an encoder reads: outputs, and what is encoded in practice
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """All that is left to do."""
+
+    rewriting: tuple[Rewriting, ...]
+    guessing: tuple[Guessing, ...]
+    sets_encoded: int  # texts that are embedded to draw candidate sets
+    pool_encoded: int  # texts that attacks embed once, as candidates
+
+    @property
+    def encoded(self) -> int:
+        """Texts for encoders in all."""
+        return self.sets_encoded + self.pool_encoded + sum(part.encoded for part in self.guessing)
+
+    def of(self, label: str) -> list[Guessing]:
+        """Return the guessing on one mechanism."""
+        return [part for part in self.guessing if part.label == label]
+
+
+def count_work(audit: PreparedAudit, folder: Path | None = None) -> Work:
+    """Return what is left to do; rewrites that lie in a folder of work are not counted."""
+    by_label: dict[str, list[Job]] = {}
+    for job in audit.jobs:
+        by_label.setdefault(job.label, []).append(job)
+    waiting = None if folder is None or not folder.is_dir() else count_waiting(audit, folder)
+    rewriting = []
+    for label, jobs in by_label.items():
+        audited, repeats = count_rewrites(jobs)
+        own = count_own(jobs)
+        if waiting is not None:
+            audited, own = waiting[label]
+        if folder is not None:
+            repeats = 0  # what another machine returned is not compared with itself
+        rewriting.append(Rewriting(label, audited, own, count_practice(jobs), repeats))
+    guessing = [part for job in audit.jobs for part in _count_guessing(job, audit)]
+    preparing = {part.attack for part in guessing if part.encoded}
+    return Work(tuple(rewriting), tuple(guessing), audit.embedded, len(preparing) * len(audit.corpus.texts))
+
+
+def _count_guessing(job: Job, audit: PreparedAudit) -> list[Guessing]:
+    gaps: dict[str, list[int]] = {}
+    for _, attack, rows in find_gaps(job):
+        gaps.setdefault(attack, []).append(rows)
+    return [_describe(job, attack, rows, audit) for attack, rows in gaps.items()]
+
+
+def _describe(job: Job, attack: str, gaps: Sequence[int], audit: PreparedAudit) -> Guessing:
+    prepared, rows = job.attacks[attack], sum(gaps)
+    plugin = audit.plugins[prepared.reference.identity]
+    asks = prepared.card.score == LIKELIHOOD
+    encoded = 0
+    if rows and uses_encoder(plugin):
+        practised = prepared.own_rewrites * sum(map(bool, gaps))
+        encoded = rows + practised * (1 + _EXERCISE)
+    return Guessing(
+        job.label, job.plan_name, attack, job.candidates, rows, rows * job.candidates if asks else 0, encoded
+    )
+
+
+def uses_encoder(attack: Any) -> bool:
+    """Return whether an attack reads texts with a trained encoder; words in common need no model."""
+    if not isinstance(attack, Prepares) or not isinstance(attack, UsesModels):
+        return False
+    return any(_ENCODER in use.part for use in attack.models())
