@@ -12,6 +12,7 @@ from tedaudit.execution.preparation import prepare
 from tedaudit.forecast.forecast import plan_audit
 from tedaudit.forecast.pace import Pace, Stopwatch
 from tedaudit.forecast.samples import group_missing, read_sample
+from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.types import Card, Guess, Rewrite
 
 
@@ -157,6 +158,27 @@ def test_a_function_is_called_a_few_times_and_not_at_all_without_timing(tmp_path
     assert not called
     run(spec)
     assert not timed_seeds & set(called)  # no audited noise was drawn before the run
+
+
+@dataclass(frozen=True)
+class Recording(WordRR):
+    """Randomised response that remembers the keys that it was given."""
+
+    keys: ClassVar[set[int]] = set()
+
+    def rewrite(self, draws):
+        self.keys.update(draw.key for draw in draws)
+        return super().rewrite(draws)
+
+
+def test_no_audited_noise_is_drawn_before_the_run(tmp_path):
+    spec = make_spec(tmp_path / "run", mechanisms=[Recording(slots=4)], attacks=["resample"])
+    plan_audit(spec)
+    timed_keys = set(Recording.keys)
+    Recording.keys.clear()
+    run(spec)
+    assert len(timed_keys) > 50 < len(Recording.keys)
+    assert not timed_keys & Recording.keys
 
 
 @pytest.mark.parametrize("k", [2, 100])

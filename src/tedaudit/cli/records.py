@@ -11,8 +11,10 @@ from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
 if TYPE_CHECKING:
+    from tedaudit.reports.sections import Section
     from tedaudit.results.findings import AuditResult
     from tedaudit.spec.model import AuditSpec
+    from tedaudit.studies.records import Record
     from tedaudit.studies.worst_pairs import WorstPairs
 
 
@@ -21,6 +23,9 @@ def records(
     count: Annotated[int, typer.Option(help="Records for each mechanism and epsilon.")] = 20,
     trials: Annotated[int, typer.Option("--trials", "-t", help="Fresh trials for each record.")] = 200,
     csv: Annotated[Path | None, typer.Option(help="Also write the table to this file.")] = None,
+    loss: Annotated[
+        bool, typer.Option("--loss", help="By exact loss alone, from the tables: no fresh trials.")
+    ] = False,
     redact: Annotated[bool, typer.Option("--redact", help="Leave every text out.")] = False,
     yes: Yes = False,
     quiet: Quiet = False,
@@ -29,38 +34,64 @@ def records(
     """Measure the risk of the records that a run named most surely, on fresh trials.
 
     Mechanism and attack run again. A table of rewrites has no fresh ones: its records are ranked by evidence.
+    If the run has likelihoods of pairs, records are shown by exact loss too, over all of its own trials.
     """
     from tedaudit import api
-    from tedaudit.cli.console import progress_bar, show_section
-    from tedaudit.execution.stored_audit import restore_audit
+    from tedaudit.cli.console import show_section
     from tedaudit.reports.sections import write_section
+    from tedaudit.studies.record_losses import find_record_losses
+    from tedaudit.studies.sections import describe_record_losses
+
+    result = api.load_run(run_directory)
+    sections: dict[str, Section] = {}
+    told: dict[str, Any] = {"error": None, "records": []}
+    tried: Sequence[Record] = ()
+    if not loss:
+        sections["records"], told, tried = _try_records(result, count, trials, (redact, yes, quiet))
+    losses = find_record_losses(result, count, tried)
+    if losses is not None:
+        sections["records_loss"] = describe_record_losses(losses)
+        told["losses"] = losses.to_dict(redact=redact)
+    elif loss:
+        raise SpecError(
+            "No trial of this run has a likelihood of two candidates, so there is no loss to read; "
+            "`tedaudit loss RUN` adds them if the mechanism can compute them."
+        )
+    for name, section in sections.items():
+        write_section(result.run, name, section)
+    api.report(result.run.root, redact=redact)
+    if csv is not None:
+        _write_csv(csv, told["losses"]["records"] if loss else told["records"])
+    if as_json:
+        print_json(told)
+        return
+    for section in sections.values():
+        show_section(section.redact() if redact else section)
+
+
+def _try_records(
+    result: "AuditResult", count: int, trials: int, flags: tuple[bool, bool, bool]
+) -> tuple["Section", dict[str, Any], Sequence["Record"]]:
+    """Return the section of records on fresh trials, the same for JSON, and the records that were tried."""
+    from tedaudit.cli.console import progress_bar
+    from tedaudit.execution.stored_audit import restore_audit
     from tedaudit.spec.code_names import list_code
     from tedaudit.studies.fresh import Study, choose_targets
     from tedaudit.studies.records import find_records, rank_evidence
     from tedaudit.studies.sections import describe_evidence, describe_records
 
-    result = api.load_run(run_directory)
-    told: dict[str, Any]
+    redact, yes, quiet = flags
     if not choose_targets(result):
         evidence = rank_evidence(result, count)
-        section = describe_evidence(evidence)
         told = {"error": None, "records": [record.to_dict(redact=redact) for record in evidence]}
-    else:
-        code = list_code(result.run.manifest()["spec"], "mechanisms", "attacks")
-        confirm_code(code, run_directory, yes=yes)
-        spec = restore_audit(result.run)
-        with progress_bar(quiet=quiet) as progress:
-            study = Study(spec, f"records-{count}x{trials}-{_count_rows(result)}", progress=progress)
-            found = find_records(result, study, count, trials)
-        section, told = describe_records(found), found.to_dict(redact=redact)
-    write_section(result.run, "records", section)
-    api.report(result.run.root, redact=redact)
-    if csv is not None:
-        _write_csv(csv, told["records"])
-    if as_json:
-        print_json(told)
-    else:
-        show_section(section.redact() if redact else section)
+        return describe_evidence(evidence), told, ()
+    code = list_code(result.run.manifest()["spec"], "mechanisms", "attacks")
+    confirm_code(code, result.folder, yes=yes)
+    spec = restore_audit(result.run)
+    with progress_bar(quiet=quiet) as progress:
+        study = Study(spec, f"records-{count}x{trials}-{_count_rows(result)}", progress=progress)
+        found = find_records(result, study, count, trials)
+    return describe_records(found), found.to_dict(redact=redact), found.records
 
 
 def try_worst(

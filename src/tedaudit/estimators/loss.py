@@ -96,6 +96,10 @@ class LossSample:
         """Return the upper end of epsilon at a delta alone, which takes no pass over all losses."""
         return self._solve(self.delta_upper, delta)
 
+    def epsilon_lower(self, delta: float) -> float:
+        """Return the lower end of epsilon at a delta alone."""
+        return self._solve(self.delta_lower, delta)
+
     def trials_for_upper(self, delta: float) -> int:
         """Return the least trials with which the upper end at a delta can be finite."""
         low, high = 0, 1
@@ -136,10 +140,7 @@ class LossSample:
 
     @cached_property
     def _lower(self) -> "_Steps":
-        from scipy.special import betaincinv
-
-        counts = _list_counts(self.trials)[1:] if self.trials > 1 else np.array([1])
-        bounds = betaincinv(counts, self.trials - counts + 1, self.error / len(counts))
+        counts, bounds = _bound_tails(self.trials, self.error)
         least = np.append(self._falling, np.full(self.unknown, -math.inf))
         return _Steps(least[counts - 1], np.append(0.0, bounds))
 
@@ -162,6 +163,19 @@ def _list_counts(trials: int) -> np.ndarray:
     """Return 0 and the powers of 2 below the number of trials."""
     powers = [2**i for i in range(max(1, trials - 1).bit_length())]
     return np.array([0, *(power for power in powers if power < trials)])
+
+
+def can_show(trials: int, delta: float, error: float) -> bool:
+    """Return whether so many losses could have a lower end above 0 at a delta: if all were infinite."""
+    return trials > 0 and bool(_bound_tails(trials, error)[1].max() > delta)
+
+
+def _bound_tails(trials: int, error: float) -> tuple[np.ndarray, Floats]:
+    """Return numbers of losses, and how probable one as large as the smallest of so many is at the least."""
+    from scipy.special import betaincinv
+
+    counts = _list_counts(trials)[1:] if trials > 1 else np.array([1])
+    return counts, np.asarray(betaincinv(counts, trials - counts + 1, error / len(counts)))
 
 
 def _tail_bound(trials: int, error: float) -> float:

@@ -41,8 +41,8 @@ def _format(row: LossRow, text: str) -> tuple[str, ...]:
     return (
         finding.label, finding.epsilon.label, "none" if finding.claim is None else str(finding.claim),
         "" if row.looseness is None else f"{row.looseness:,.3g}",
-        *(_format_epsilon(at, sample) for at in row.epsilons),
-        _number(sample.quantile(0.5)), _number(sample.quantile(1.0)), _count(row.impossible, sample),
+        *(format_epsilon(at, sample) for at in row.epsilons),
+        format_loss(sample.quantile(0.5)), format_loss(sample.quantile(1.0)), _count(row.impossible, sample),
         _count(sample.unknown, sample), text,
     )  # fmt: skip
 
@@ -51,17 +51,20 @@ def _count(number: int, sample: LossSample) -> str:
     return f"{number:,} / {sample.trials:,}" if number else ""
 
 
-def _format_epsilon(at: EpsilonAt, sample: LossSample) -> str:
+def format_epsilon(at: EpsilonAt, sample: LossSample) -> str:
     """Return the point and both ends; if there is no upper one, how many trials it needs."""
     if math.isinf(at.upper):
         missing = at.lower == at.point == 0.0
         needed = sample.trials_for_upper(at.delta)
         more = f"; {needed:,} trials for an upper end" if needed > sample.trials else ""
-        return f"{_number(at.point)} ({'above ' + _number(at.lower) if not missing else 'from 0'}{more})"
-    return f"{_number(at.point)} ({_number(at.lower)} to {_number(at.upper)})"
+        return (
+            f"{format_loss(at.point)} ({'above ' + format_loss(at.lower) if not missing else 'from 0'}{more})"
+        )
+    return f"{format_loss(at.point)} ({format_loss(at.lower)} to {format_loss(at.upper)})"
 
 
-def _number(value: float) -> str:
+def format_loss(value: float) -> str:
+    """Return a loss or an epsilon in few digits."""
     if math.isinf(value):
         return "infinite" if value > 0 else "-infinite"
     return f"{value:,.2f}" if abs(value) < 100 else f"{value:,.0f}"

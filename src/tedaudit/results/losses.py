@@ -81,7 +81,7 @@ def read_losses(result: AuditResult) -> tuple[LossRow, ...]:
     for finding in result:
         if finding.score != LIKELIHOOD or finding.bound.candidates != 2 or not finding.one_guess_per_trial:
             continue
-        losses, numbers = _read_margins(result, finding)
+        losses, numbers = read_margins(result, finding)
         if not finding.complete or not len(losses):
             continue
         error = result.alpha / 2
@@ -120,7 +120,7 @@ def find_contradictions(result: AuditResult, rows: Sequence[LossRow]) -> tuple[s
     return tuple(found)
 
 
-def _read_margins(result: AuditResult, finding: Finding) -> tuple[Floats, npt.NDArray[np.int64]]:
+def read_margins(result: AuditResult, finding: Finding) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Return the losses of the trials that have one, and the rows of these trials."""
     columns = result.guesses(finding).read(["choice", "margin", "usable"])
     choice, margin = columns["choice"], columns["margin"].astype(np.float64)

@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 
+from tedaudit.estimators.loss import DELTAS
+from tedaudit.reports.losses import format_epsilon, format_loss
 from tedaudit.reports.sections import Section
+from tedaudit.studies.record_losses import RecordLoss, RecordLosses
 from tedaudit.studies.records import Evidence, Records
 from tedaudit.studies.worst_pairs import WorstPairs
 
@@ -56,6 +59,42 @@ def describe_records(records: Records) -> Section:
         "named wrongly", "text",
     )  # fmt: skip
     return Section("Records at risk", remarks, headings, rows, ("text",))
+
+
+def describe_record_losses(losses: RecordLosses) -> Section:
+    """Return the records by exact loss as a section."""
+    rows = tuple(_format_record(record) for record in losses)
+    headings = (
+        "record", "mechanism", "epsilon", f"eps at delta {DELTAS[0]:g}", "mean loss", "largest loss",
+        "trials as the source", "sampled risk", "text",
+    )  # fmt: skip
+    reading = (
+        "By the mechanism's own probabilities of everything that was drawn, over the trials of the run in "
+        f"which the record was the source. Eps at delta {DELTAS[0]:g} is the least epsilon that holds on "
+        "average over the texts that the plan put beside it, with an interval: if the lower end is above an "
+        "epsilon, the record and one of these texts at least are further apart than (epsilon, "
+        f"{DELTAS[0]:g}) allows. That any lower end of all {losses.number:,} records is too large has a "
+        f"probability of at most {losses.error:.2g}, and so has that any upper end is too small; records are "
+        "sorted by lower ends. Mean and largest loss are of these outputs alone: another output of the same "
+        "record may lose more."
+    )
+    few = (
+        f"{losses.too_few:,} of {losses.number:,} records have too few trials for anything to be said; "
+        f"{losses.needed:,} with a record as the source are enough."
+    )
+    remarks = (reading, few) if losses.too_few else (reading,)
+    return Section("Records by exact loss", remarks, headings, rows, ("text",))
+
+
+def _format_record(record: RecordLoss) -> tuple[str, ...]:
+    sample, ends = record.sample, record.epsilons
+    return (
+        record.name, record.label, record.epsilon.label,
+        format_epsilon(ends[0], sample) if sample is not None and ends else "too few trials",
+        "" if sample is None else format_loss(sample.mean),
+        "" if sample is None else format_loss(sample.quantile(1.0)), f"{record.trials:,}",
+        "" if record.risk is None else f"{record.risk:.2f}", record.text,
+    )  # fmt: skip
 
 
 def describe_evidence(evidence: Sequence[Evidence]) -> Section:
