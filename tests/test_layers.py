@@ -17,6 +17,7 @@ LEVELS = (
         "paths",
         "types",
         "nominal",
+        "pair_loss",
         "seeding",
         "batches",
         "abilities",
