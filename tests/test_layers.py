@@ -31,7 +31,7 @@ LEVELS = (
     ("corpora", "mechanisms", "attacks"),
     ("spec", "store"),
     ("execution", "results"),
-    ("testing", "reports"),
+    ("testing", "reports", "confirmation"),
     ("utility", "api"),
     ("experiments", "studies", "trust"),
     ("cli", "worker"),

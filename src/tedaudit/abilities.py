@@ -147,6 +147,20 @@ class ComparesPairs(Protocol):
         ...
 
 
+@runtime_checkable
+class ForbidsByRule(Protocol):
+    """A mechanism whose likelihood is -inf only where a rule forbids an output, never because of rounding.
+
+    A rule keeps a word, truncates a support or shows a length. A probability so small that a computer takes
+    it for 0 is none.
+    """
+
+    @property
+    def forbids_by_rule(self) -> bool:
+        """Whether that is so with the present settings."""
+        ...
+
+
 def can_compare(mechanism: Any) -> bool:
     """Return whether a mechanism compares pairs by its own likelihood.
 

@@ -85,6 +85,7 @@ class DPST:
     # Caches: a likelihood attack asks for the same candidates over and over.
     _known_texts: dict[str, list[Triple]] = field(init=False, repr=False, compare=False, default_factory=dict)
     _known_triples: dict[str, Floats] = field(init=False, repr=False, compare=False, default_factory=dict)
+    forbids_by_rule: ClassVar[bool] = True
     card: ClassVar[Card] = Card(
         name="dp-st",
         needs=("models", "triples"),

@@ -35,6 +35,7 @@ class WordRR:
 
     slots: int = 16
     vocabulary: str | tuple[str, ...] = ""
+    forbids_by_rule: ClassVar[bool] = True
     card: ClassVar[Card] = Card(
         name="word-rr",
         summary="Randomised response per word slot over a public vocabulary.",
