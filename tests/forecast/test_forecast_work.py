@@ -28,6 +28,10 @@ class CountingRR(WordRR):
         ASKED["rewrites"] += len(draws)
         return super().rewrite(draws)
 
+    def compare(self, released, pairs, epsilon):
+        ASKED["likelihoods"] += 2 * len(pairs)
+        return super().compare(released, pairs, epsilon)
+
     def log_likelihood(self, tokens, candidates, epsilon):
         ASKED["likelihoods"] += len(candidates)
         return super().log_likelihood(tokens, candidates, epsilon)

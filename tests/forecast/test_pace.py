@@ -185,8 +185,8 @@ def test_no_audited_noise_is_drawn_before_the_run(tmp_path):
 def test_the_tables_take_about_the_room_that_was_said(tmp_path, k):
     texts = {"name": "given", "live": given(sentences(120))}
     spec = make_spec(
-        tmp_path / "run", trials=600, block=0, attacks=["lexical", "resample"], epsilons=[1, 2], corpus=texts,
-        plans=[{"k": k, "lambda": 0}],
+        tmp_path / "run", trials=600, block=0, epsilons=[1, 2], corpus=texts,
+        attacks=["lexical", "resample", "likelihood"], plans=[{"k": k, "lambda": 0}],
     )  # fmt: skip
     forecast = plan_audit(spec)
     assert not (tmp_path / "run").exists()

@@ -15,7 +15,7 @@ from tedaudit.errors import SpecError
 from tedaudit.estimators.loss import DELTAS, LossSample, can_show
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.results.losses import read_losses
-from tedaudit.studies.record_losses import find_record_losses
+from tedaudit.studies.record_losses import _find_needed, find_record_losses
 from tedaudit.studies.records import Record
 from tedaudit.studies.sections import describe_record_losses
 from tedaudit.types import Card, Rewrite
@@ -137,6 +137,7 @@ def test_few_trials_are_those_that_infinite_losses_would_not_help():
         ends = LossSample(np.full(n, math.inf), error).epsilon_at(0.05)
         assert (ends.lower > 0) == (n in enough)
     assert not can_show(0, 0.05, error)
+    assert (_find_needed(error), _find_needed(0.005 / 5000)) == (9, 17)
 
 
 def test_a_record_that_was_tried_again_is_shown_beside_its_sampled_risk():

@@ -8,18 +8,19 @@ from pathlib import Path
 
 import numpy as np
 
-from tedaudit.batches import Rewrites
+from tedaudit.batches import Guesses, Rewrites
 from tedaudit.execution.preparation import PreparedAudit
 from tedaudit.forecast.samples import Sample
 from tedaudit.forecast.work import Guessing, Rewriting
-from tedaudit.plans.trials import KEPT_SCORES, Judged
-from tedaudit.seeding import derive, uniforms
+from tedaudit.plans.trials import judge
+from tedaudit.seeding import derive, key_words, uniforms
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.store.table_folder import TableFolder
+from tedaudit.types import Plan
 
-_ROWS = 512  # guesses that are written to be measured
+_ROWS = 256  # guesses that are invented if none was made
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,10 @@ def predict_rewrites(part: Rewriting, sample: Sample, audit: PreparedAudit) -> f
     return sum(tables * size.predict(ceil(rows / tables), block) for rows in (part.audited, part.own))
 
 
-def predict_guesses(part: Guessing, audit: PreparedAudit) -> float:
-    """Return the bytes of the guesses that an attack still has to make on a mechanism and plan."""
-    size = _measure(lambda folder, rows: _write_guesses(folder, rows, part.candidates), _ROWS)
+def predict_guesses(part: Guessing, made: Guesses | None, audit: PreparedAudit) -> float:
+    """Return the bytes of the guesses that an attack still has to make, if they are like those made."""
+    guesses = _invent_guesses(part.candidates) if made is None else made
+    size = _measure(lambda folder, rows: _write_guesses(folder, guesses[:rows]), len(guesses))
     jobs = [job for job in audit.jobs if job.label == part.label]
     tables = len(jobs[0].epsilons)
     return tables * size.predict(ceil(part.rows / tables), audit.spec.block_size)
@@ -82,15 +84,17 @@ def _write_rewrites(folder: Path, rewrites: Rewrites, pool: tuple[str, ...]) -> 
     RewriteTable(TableFolder(folder), "").append(numbers % len(pool), numbers, rewrites, pool)
 
 
-def _write_guesses(folder: Path, rows: int, candidates: int) -> None:
-    """Write guesses that are as hard to pack as any: scores and choices at random."""
-    columns = candidates if candidates <= KEPT_SCORES else 5
-    coins = uniforms([derive(0, "disk")], rows * columns)[0].reshape(rows, columns)
-    choice = (coins[:, 0] * candidates).astype(np.int32)
-    yes, no = np.ones(rows, dtype=np.bool_), np.zeros(rows, dtype=np.bool_)
-    scores = np.round(coins, 5).astype(np.float32)
-    best = None if candidates <= KEPT_SCORES else (coins * candidates).astype(np.int32)
-    judged = Judged(choice, scores[:, 0], choice, yes, no, scores, best)
+def _invent_guesses(candidates: int) -> Guesses:
+    """Return guesses that are as hard to pack as any: scores at random."""
+    coins = uniforms([derive(0, "disk")], _ROWS * candidates)[0].reshape(_ROWS, candidates)
+    return Guesses(coins, np.ones(_ROWS, dtype=np.bool_))
+
+
+def _write_guesses(folder: Path, guesses: Guesses) -> None:
+    rows = len(guesses)
+    nothing = np.zeros(rows, dtype=np.int32)
+    keys = key_words([derive(0, "disk", row) for row in range(rows)])
+    judged = judge(guesses, np.zeros(rows, dtype=np.bool_), Plan(None, nothing, nothing), keys)
     GuessTable(TableFolder(folder), "").append(range(rows), judged)
 
 

@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from tedaudit.abilities import Prepares, Resamples
-from tedaudit.batches import Rewrites
+from tedaudit.abilities import Prepares, Resamples, can_compare
+from tedaudit.batches import Guesses, Rewrites
 from tedaudit.execution.calls import find_callee
 from tedaudit.execution.chunks import RewriteChunk
 from tedaudit.execution.jobs import Job
@@ -47,6 +47,7 @@ class GuessingPace:
     guesses: Pace
     preparing: float = 0.0  # seconds for each text of the pool
     learning: float = 0.0  # seconds for each own rewrite that it is given
+    made: Guesses | None = field(default=None, repr=False, compare=False)  # the last of them, to be weighed
 
 
 class Stopwatch:
@@ -102,25 +103,29 @@ class Stopwatch:
         number = _CALLS if find_callee(plugin, job.candidates) is not None else _MOST
         questions = Questions(job, attack, outputs, self._audit)
 
+        made: list[Guesses] = []
+
         def guess(start: int, stop: int) -> int:
-            self._bench.perform(questions.ask(start, stop, epsilon))
+            guesses = self._bench.perform(questions.ask(start, stop, epsilon))
+            assert isinstance(guesses, Guesses)  # noqa: S101 - by the kind of the chunk
+            made[:] = [guesses]
             return stop - start
 
         left = max(0.0, self._seconds - (self._clock() - self._begun))
         pace = self._measure(guess, number, left / self._left)
         self._left = max(1, self._left - 1)
         shared = 1.0
-        if prepared.card.score == LIKELIHOOD and hasattr(self._plugin(job), "log_likelihoods"):
-            shared = questions.sharing(pace.rows)  # the model reads each text of a block once
+        if prepared.card.score == LIKELIHOOD and _reads_once(self._plugin(job), job.candidates):
+            shared = questions.sharing(pace.rows)
         pace = Pace(pace.rows, pace.seconds * shared, max(0.0, pace.start - practice))
         if not isinstance(plugin, Prepares | Resamples) or job.plan.candidates is None:
-            return GuessingPace(pace)
+            return GuessingPace(pace, made=made[0])
         other, before = Questions(job, attack, outputs, self._audit, part=1), self._clock()
         self._bench.perform(other.ask(0, 1, epsilon))
         spent = max(0.0, self._clock() - before - pace.per_row)
         if isinstance(plugin, Resamples):
-            return GuessingPace(pace, learning=spent / max(1, other.own))
-        return GuessingPace(pace, preparing=spent / len(other.pool))
+            return GuessingPace(pace, learning=spent / max(1, other.own), made=made[0])
+        return GuessingPace(pace, preparing=spent / len(other.pool), made=made[0])
 
     def _plugin(self, job: Job) -> Any:
         return self._audit.plugins[job.reference.identity]
@@ -143,3 +148,8 @@ class Stopwatch:
         if pace is first:
             return first
         return Pace(pace.rows, pace.seconds, max(0.0, first.seconds - first.rows * pace.per_row))
+
+
+def _reads_once(mechanism: Any, candidates: int) -> bool:
+    """Return whether a model reads each text of a block of guesses once, however often it is a candidate."""
+    return hasattr(mechanism, "log_likelihoods") or (candidates == 2 and can_compare(mechanism))

@@ -20,7 +20,7 @@ from tedaudit.execution.preparation import PreparedAudit
 from tedaudit.nominal import Nominal
 from tedaudit.results.certain import Certain
 from tedaudit.results.family import Family
-from tedaudit.results.findings import claim_figures
+from tedaudit.results.finding import claim_figures
 from tedaudit.results.reading import read_result
 from tedaudit.results.row import Row
 from tedaudit.store.looks import Look, earlier_looks, find_look

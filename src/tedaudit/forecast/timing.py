@@ -57,7 +57,9 @@ def time_work(audit: PreparedAudit, work: Work, preparing: float) -> Timing:
             continue
         size += predict_rewrites(part, sample, audit)
         guessing |= _time_guessing(watch, audit, work, (part, sample, rewriting.get(part.label)))
-    size += sum(predict_guesses(part, audit) for part in work.guessing)
+    for guesses in work.guessing:
+        found = guessing.get((guesses.label, guesses.plan, guesses.attack))
+        size += predict_guesses(guesses, None if found is None else found.made, audit)
     return Timing(preparing, rewriting, guessing, size)
 
 
