@@ -19,7 +19,7 @@ from tedaudit.utility.study import run_study
 from tiny_study import make_study
 
 TEXT = sentences(40)[0]
-ATTACKS = ["lexical", "resample"]
+ATTACKS = ["lexical", "resample", "likelihood"]
 PAGE = Path(tedaudit.__file__).parents[2] / "docs" / "data.md"
 
 
