@@ -48,7 +48,7 @@ def _tell_time(forecast: Forecast) -> list[str]:
     if timing is None or seconds is None:
         return [_NOT_TIMED]
     told = (
-        f"About {format_minutes(seconds)} minutes on this machine, by {_count_timed(forecast)}. It is "
+        f"{_about(format_minutes(seconds))} minutes on this machine, by {_count_timed(forecast)}. It is "
         "rough: a large model is faster in the larger batches of a run, and other work makes it slower. "
         f"About {format_bytes(timing.disk)} of tables."
     )
@@ -56,6 +56,10 @@ def _tell_time(forecast: Forecast) -> list[str]:
     if not left_out:
         return [told]
     return [told, f"Not in the minutes, because it takes too long to try: {', '.join(left_out)}."]
+
+
+def _about(number: str) -> str:
+    return f"About {number}" if number[0].isdigit() else number.capitalize()
 
 
 def _count_timed(forecast: Forecast) -> str:

@@ -17,6 +17,7 @@ from tedaudit.execution.work_folder import count_waiting
 from tedaudit.results.losses import LIKELIHOOD
 
 _ENCODER = "encoder"  # a word in what a plug-in calls a model of this kind
+_WORDS = "lexical"  # an encoder that counts words and is no model
 _EXERCISE = 4  # texts that an attack may have to encode for each rewrite that it practises on
 
 
@@ -73,7 +74,7 @@ class Work:
 
     rewriting: tuple[Rewriting, ...]
     guessing: tuple[Guessing, ...]
-    sets_encoded: int  # texts that are embedded to draw candidate sets
+    sets_encoded: int  # texts that a model embeds to draw candidate sets
     pool_encoded: int  # texts that attacks embed once, as candidates
 
     @property
@@ -103,7 +104,8 @@ def count_work(audit: PreparedAudit, folder: Path | None = None) -> Work:
         rewriting.append(Rewriting(label, audited, own, count_practice(jobs), repeats))
     guessing = [part for job in audit.jobs for part in _count_guessing(job, audit)]
     preparing = {part.attack for part in guessing if part.encoded}
-    return Work(tuple(rewriting), tuple(guessing), audit.embedded, len(preparing) * len(audit.corpus.texts))
+    sets = 0 if audit.spec.encoder == _WORDS else audit.embedded
+    return Work(tuple(rewriting), tuple(guessing), sets, len(preparing) * len(audit.corpus.texts))
 
 
 def _count_guessing(job: Job, audit: PreparedAudit) -> list[Guessing]:
