@@ -110,3 +110,7 @@ def test_a_sampler_has_a_loss_without_an_epsilon_and_a_cut_support_an_infinite_o
     assert (rows[0]["impossible"], rows[0]["mean"] > 1) == (0, True)
     assert rows[2]["impossible"] > 30
     assert rows[2]["mean"] is None
+    assert [at["lower"] for at in rows[2]["epsilon_at"]] == [None] * 3
+    out = command("loss", "made2")[1]
+    assert "infinite" in out
+    assert "above infinite" not in " ".join(out.split())

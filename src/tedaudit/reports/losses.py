@@ -53,6 +53,8 @@ def _count(number: int, sample: LossSample) -> str:
 
 def _format_epsilon(at: EpsilonAt, sample: LossSample) -> str:
     """Return the point and both ends; if there is no upper one, how many trials it needs."""
+    if math.isinf(at.lower):
+        return _number(at.lower)
     if math.isinf(at.upper):
         missing = at.lower == at.point == 0.0
         needed = sample.trials_for_upper(at.delta)
