@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tedaudit.confirmation import confirm_losses
 from tedaudit.corpora._given import Given
 from tedaudit.errors import RunInUseError, SpecError, join_names
 from tedaudit.estimators import Bound, reduced_form
@@ -123,6 +124,9 @@ def run(
     worker = engine or SerialEngine(checked.batch_size)
     with executed(checked, worker, progress or (lambda *_: None), announce or _tell) as store:
         result = read_result(store)
+        named = {plugin.title: plugin.reference("mechanism") for plugin in checked.mechanisms}
+        if confirm_losses(result, named):
+            result = read_result(store)
         write_reports(result, page=page)
     return result
 

@@ -34,6 +34,7 @@ class Autoregressive(Generator):
     dtype: str = "auto"
     device: str = field(default="auto", metadata={"incidental": True})
     released_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    forbids_by_rule: ClassVar[bool] = True
     _task: ClassVar[Task]
 
     def __post_init__(self) -> None:

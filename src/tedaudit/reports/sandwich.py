@@ -26,6 +26,7 @@ from tedaudit.results.reading import read_result
 
 _DELTA = DELTAS[0]
 _LINEAR = 0.1  # up to here the axis is linear, so that 0 has a place
+_SUPREMUM = f"most that a pair can lose, at delta {_DELTA:g} or less"
 _ACROSS = 3  # panels beside each other
 
 
@@ -73,18 +74,27 @@ def draw_sandwich(rows: Sequence[LossRow], findings: Sequence[Finding]) -> Any:
 
 
 def _draw_loss(axes: Any, rows: Sequence[LossRow]) -> None:
-    """Draw the claim, and the loss with its band."""
+    """Draw the claim, the most that a pair can lose, and the loss with its band."""
     places = [_place(row.finding) for row in rows]
     claims = [math.inf if row.finding.claim is None else row.finding.claim.total for row in rows]
     if any(map(math.isfinite, claims)):
         shown = [claim if math.isfinite(claim) else math.nan for claim in claims]
         axes.plot(places, shown, color=GREY, linestyle="--", marker="_", label="claim")
+    suprema = [_get_supremum(row) for row in rows]
+    if any(map(math.isfinite, suprema)):
+        shown = [value if math.isfinite(value) else math.nan for value in suprema]
+        axes.plot(places, shown, color="#000000", linestyle=":", marker="_", label=_SUPREMUM)
     found = [row.epsilons[0] for row in rows]
     top = 10 * max([1.0, *(at.lower for at in found if math.isfinite(at.lower))])
     ends = [min(at.upper, top) for at in found]  # an infinite end is cut off far above
     axes.fill_between(places, [at.lower for at in found], ends, color="#000000", alpha=0.15, linewidth=0)
     points = [at.point if math.isfinite(at.point) else math.nan for at in found]
     axes.plot(places, points, color="#000000", marker=".", label=f"loss, at delta {_DELTA:g}")
+
+
+def _get_supremum(row: LossRow) -> float:
+    """Return the most that two texts can lose, at the delta of the loss; infinite if it is not known."""
+    return math.inf if row.supremum is None else row.supremum.epsilon(_DELTA)
 
 
 def _draw_attacks(axes: Any, findings: Sequence[Finding], attacks: Sequence[str]) -> None:
