@@ -22,6 +22,7 @@ LEVELS = (
         "batches",
         "abilities",
         "unpacking",
+        "words",
         "readers",
         "entry_points",
         "registry",

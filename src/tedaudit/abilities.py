@@ -186,6 +186,23 @@ class CutsTexts(Protocol):
 
 
 @runtime_checkable
+class PricesPieces(Protocol):
+    """A mechanism of which every term of a loss belongs to a piece of the text: the first to the first.
+
+    Terms beyond the last piece belong to the end of the text. Pieces are told without a model.
+    """
+
+    @property
+    def terms_are_pieces(self) -> bool:
+        """Whether that is so with the present settings."""
+        ...
+
+    def pieces(self, text: str) -> tuple[str, ...]:
+        """Return the parts of a text that the mechanism reads, in order."""
+        ...
+
+
+@runtime_checkable
 class HasFingerprint(Protocol):
     """A plug-in whose results depend on more than its fields: files, weights, source code."""
 

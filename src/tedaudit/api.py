@@ -21,7 +21,7 @@ from tedaudit.execution.runner import Announce, Progress, executed
 from tedaudit.registry import Reference, build
 from tedaudit.reports.figures import write_figures
 from tedaudit.reports.files import write_reports
-from tedaudit.reports.sandwich import write_sandwiches
+from tedaudit.reports.loss_figures import write_loss_figures
 from tedaudit.results.comparison import Compared, compare_runs
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.lineups import Axis
@@ -164,7 +164,7 @@ def report(run: str | Path | AuditResult, *, redact: bool = False, figures: bool
     shown = write_reports(result, redact=redact)
     if figures:
         write_figures(shown)
-        write_sandwiches(shown)
+        write_loss_figures(shown)
     return shown
 
 

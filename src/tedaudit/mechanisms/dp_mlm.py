@@ -60,6 +60,7 @@ class DPMLM:
     dtype: str = "auto"
     device: str = field(default="auto", metadata={"incidental": True})
     forbids_by_rule: ClassVar[bool] = True
+    terms_are_pieces: ClassVar[bool] = True
     released_range: ClassVar[tuple[float, float]] = (-3.2093127, 16.304797887802124)
     card: ClassVar[Card] = Card(
         name="dp-mlm",

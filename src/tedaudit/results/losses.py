@@ -33,7 +33,7 @@ class LossRow:
 
     finding: Finding  # of the attack that knows the mechanism
     sample: LossSample
-    worst: int  # the row of the plan with the largest loss
+    rows: npt.NDArray[np.int64]  # of the plan, those whose loss is known
     pairs: PairLosses | None = None  # what is known of the two texts of each trial; None for an older run
 
     @property
@@ -45,6 +45,11 @@ class LossRow:
     def epsilons(self) -> tuple[EpsilonAt, ...]:
         """Epsilon at the usual deltas, with both ends."""
         return tuple(map(self.sample.epsilon_at, DELTAS))
+
+    @property
+    def worst(self) -> int:
+        """The row of the plan with the largest loss."""
+        return int(self.rows[np.argmax(self.sample.losses)])
 
     @cached_property
     def supremum(self) -> Supremum | None:
@@ -100,7 +105,7 @@ def read_losses(result: AuditResult) -> tuple[LossRow, ...]:
             error = look_error(error, result.family.look.number)
         sample = LossSample(losses, error, finding.bound.trials - len(losses))
         pairs = None if told is None else told[numbers]
-        rows.append(LossRow(finding, sample, int(numbers[np.argmax(losses)]), pairs))
+        rows.append(LossRow(finding, sample, numbers, pairs))
     return tuple(rows)
 
 
