@@ -2,6 +2,10 @@
 
 import json
 
+import pytest
+
+from tiny_models import save_t5
+
 RUN = ("run", "-m", "word-rr", "--set", "word-rr.slots=3", "-e", "4", "-c", "texts.txt", "--lambda", "0",
        "-t", "200", "-q", "--out", "made")  # fmt: skip
 
@@ -74,3 +78,39 @@ def test_what_has_no_loss_is_explained(command, here):
     assert code == 2
     assert "two candidates" in err
     assert json.loads((here / "made" / "manifest.json").read_text())["looks"] == looks  # nothing was spent
+
+
+def test_a_sampler_has_a_loss_without_an_epsilon_and_a_cut_support_an_infinite_one(command, here):
+    pytest.importorskip("transformers")
+    folder = save_t5(here / "model")
+    settings = [f"model={folder}", "max_new_tokens=4", "prompt='{text}'", "temperature=3.0"]
+    rows = {}
+    for top_k in (0, 2):
+        given = [*settings, f"top_k={top_k}"]
+        flags = [part for setting in given for part in ("--set", f"sampler.{setting}")]
+        code, out, err = command(
+            "loss",
+            "-m",
+            "sampler",
+            *flags,
+            "-c",
+            "texts.txt",
+            "-t",
+            "60",
+            "-o",
+            f"made{top_k}",
+            "-q",
+            "--json",
+        )
+        assert (code, err) == (0, "")
+        told = json.loads(out)
+        assert told["contradictions"] == []
+        [rows[top_k]] = told["losses"]
+    assert {(row["epsilon"], row["claim"]) for row in rows.values()} == {(None, None)}
+    assert (rows[0]["impossible"], rows[0]["mean"] > 1) == (0, True)
+    assert rows[2]["impossible"] > 30
+    assert rows[2]["mean"] is None
+    assert [at["lower"] for at in rows[2]["epsilon_at"]] == [None] * 3
+    out = command("loss", "made2")[1]
+    assert "infinite" in out
+    assert "above infinite" not in " ".join(out.split())

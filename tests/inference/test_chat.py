@@ -1,7 +1,7 @@
 import pytest
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.chat import chat_frame
+from tedaudit.inference.chat import chat_frame, render_turn
 from tiny_models import save_tokenizer
 
 TURN = "<|user|>{{ messages[0]['content'] }}<|end|>{% if add_generation_prompt %}<|assistant|>{% endif %}"
@@ -26,3 +26,7 @@ def test_neither_the_date_nor_thoughts_get_in(tmp_path):
 def test_a_template_that_hides_the_turn_is_refused(tmp_path):
     with pytest.raises(ModelError, match="does not show"):
         chat_frame(save_tokenizer(tmp_path, "{{ messages[0]['content'] | upper }}"))
+
+
+def test_a_turn_is_written_as_the_template_writes_it(tmp_path):
+    assert render_turn(save_tokenizer(tmp_path, TURN), "a b") == "<|user|>a b<|end|><|assistant|>"

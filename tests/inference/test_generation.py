@@ -92,7 +92,7 @@ def test_the_sampler_follows_the_same_conditionals(kind):
     draws = 4000
     requests = [Request(PROMPTS[0], 9.0, derive(2, i), LONGEST) for i in range(draws)]
     counts = dict.fromkeys(sequences(), 0)
-    for tokens in generate(checkpoint, CLIP, requests, END):
+    for tokens in generate(checkpoint, CLIP, requests, [END]):
         counts[tokens] += 1
     chance = dict(zip(counts, likelihoods(checkpoint, PROMPTS[:1], counts, 9.0)[:, 0], strict=True))
     frequent = [t for t in counts if draws * chance[t] >= 5]
@@ -110,13 +110,14 @@ def test_a_draw_gives_the_same_tokens_alone_and_in_any_batch(kind):
         for r in range(4)
         for epsilon in (1.0, 30.0, 800.0)
     ]
-    together = generate(checkpoint, CLIP, requests, END)
-    alone = [generate(checkpoint, CLIP, [request], END)[0] for request in requests]
+    together = generate(checkpoint, CLIP, requests, [END])
+    alone = [generate(checkpoint, CLIP, [request], [END])[0] for request in requests]
     order = np.random.default_rng(0).permutation(len(requests))
     mixed = [()] * len(requests)
     for start in range(0, len(order), 7):
         some = order[start : start + 7]
-        for i, tokens in zip(some, generate(checkpoint, CLIP, [requests[i] for i in some], END), strict=True):
+        found = generate(checkpoint, CLIP, [requests[i] for i in some], [END])
+        for i, tokens in zip(some, found, strict=True):
             mixed[i] = tokens
     assert together == alone == mixed
     assert len(set(together)) > 10
@@ -130,9 +131,9 @@ def test_draws_that_agree_share_their_rows(kind):
         with_kwargs=True,
     )
     requests = [Request(PROMPTS[0], 1e6, derive(7, i), 6) for i in range(40)]
-    agreeing = generate(checkpoint, Clip(-200.0, 200.0), requests, None)  # wide: no ties at its ends
+    agreeing = generate(checkpoint, Clip(-200.0, 200.0), requests, [])  # wide: no ties at its ends
     shared, rows[:] = sum(rows), []
-    generate(checkpoint, CLIP, [Request(PROMPTS[0], 1e-6, derive(7, i), 6) for i in range(40)], None)
+    generate(checkpoint, CLIP, [Request(PROMPTS[0], 1e-6, derive(7, i), 6) for i in range(40)], [])
     assert len(set(agreeing)) == 1
     assert shared == 6 * checkpoint.fixed_rows  # one row of work per token, in batches of a fixed size
     assert sum(rows) >= 5 * 32
@@ -141,14 +142,14 @@ def test_draws_that_agree_share_their_rows(kind):
 def test_a_draw_ends_at_its_own_limit_or_at_the_end_token(kind):
     checkpoint = tiny(kind)
     requests = [Request(PROMPTS[i % 5], 2.0, derive(1, i), i % 6) for i in range(60)]
-    for request, tokens in zip(requests, generate(checkpoint, CLIP, requests, END), strict=True):
+    for request, tokens in zip(requests, generate(checkpoint, CLIP, requests, [END]), strict=True):
         assert len(tokens) <= request.limit
         assert END not in tokens[:-1]
         assert len(tokens) == request.limit or tokens[-1] == END
 
 
 def test_an_empty_prompt_is_read_as_padding_alone(kind):
-    assert len(generate(tiny(kind), CLIP, [Request((), 5.0, 3, 4)], None)[0]) == 4
+    assert len(generate(tiny(kind), CLIP, [Request((), 5.0, 3, 4)], [])[0]) == 4
 
 
 def test_more_draws_than_the_row_budget_are_done_in_groups(kind, monkeypatch):
@@ -156,9 +157,9 @@ def test_more_draws_than_the_row_budget_are_done_in_groups(kind, monkeypatch):
 
     checkpoint = tiny(kind)
     requests = [Request(PROMPTS[i % 5], 3.0, derive(1, i), 4) for i in range(50)]
-    whole = generate(checkpoint, CLIP, requests, END)
+    whole = generate(checkpoint, CLIP, requests, [END])
     monkeypatch.setattr(module, "_CPU_ROWS", 7)
-    assert generate(checkpoint, CLIP, requests, END) == whole
+    assert generate(checkpoint, CLIP, requests, [END]) == whole
 
 
 def test_likelihoods_of_many_sequences_together_are_those_of_each_alone(kind):

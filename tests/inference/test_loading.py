@@ -1,8 +1,15 @@
 import pytest
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.loading import choose_device, choose_dtype, is_hub_reachable, load_checkpoint, resolve
-from tiny_models import save_gpt2
+from tedaudit.inference.loading import (
+    choose_device,
+    choose_dtype,
+    find_task,
+    is_hub_reachable,
+    load_checkpoint,
+    resolve,
+)
+from tiny_models import save_gpt2, save_t5
 
 
 @pytest.fixture(scope="module")
@@ -18,6 +25,13 @@ def test_a_folder_is_loaded_once_in_float32_on_a_cpu(folder):
     assert checkpoint.model.dtype == torch.float32
     assert not checkpoint.model.training
     assert checkpoint.fixed_rows > 0
+
+
+def test_a_model_says_if_it_has_an_encoder(folder, tmp_path):
+    assert find_task(folder) == "causal"
+    assert find_task(str(save_t5(tmp_path))) == "seq2seq"
+    with pytest.raises(ModelError, match="nobody/no-such-model"):
+        find_task("nobody/no-such-model")
 
 
 def test_the_checksum_follows_the_weights(folder, tmp_path):

@@ -10,6 +10,7 @@ from scipy.stats import binom
 import tedaudit
 from helpers import sentences
 from tedaudit.estimators.loss import DELTAS, LossSample
+from tedaudit.nominal import NO_EPSILON
 from tedaudit.results.losses import find_contradictions, read_losses
 
 PAIR = ("red", "blue")
@@ -111,9 +112,11 @@ def test_an_output_that_its_own_source_cannot_have_had_refutes_the_likelihood():
     assert wrong.impossible == 1
     assert wrong.sample.mean == math.inf
     assert any(
-        "2 outputs are impossible for their own source" in line
+        "at epsilon 3: 2 outputs are impossible for their own source" in line
         for line in find_contradictions(result, [wrong])
     )
+    none = replace(wrong, finding=replace(row.finding, epsilon=NO_EPSILON))
+    assert find_contradictions(result, [none])[0].startswith(f"{row.finding.label}: 2 outputs")
 
 
 def test_a_claim_without_a_maximum_is_not_compared():

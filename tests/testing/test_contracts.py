@@ -75,6 +75,7 @@ NEEDED = {
     "embedding": _embedding,
     "dp-prompt": _model(tiny_models.save_t5, max_tokens=4, context=60),
     "dp-paraphrase": _model(tiny_models.save_gpt2, max_tokens=4, context=60, low=-2.0, high=2.0),
+    "sampler": _model(tiny_models.save_t5, max_new_tokens=4, context=60, temperature=10.0),
     "dp-mlm": _model(tiny_models.save_roberta, slots=4, context=60),
     "dp-bart": _model(tiny_models.save_bart, max_tokens=4),
     "adept": _model(tiny_models.save_lstm),
@@ -95,7 +96,7 @@ KNOWN = {
 }
 
 
-WITH_LIKELIHOOD = {"adept", "dp-bart", "dp-mlm", "dp-paraphrase", "dp-prompt", "dp-st", "word-rr"}
+WITH_LIKELIHOOD = {"adept", "dp-bart", "dp-mlm", "dp-paraphrase", "dp-prompt", "dp-st", "sampler", "word-rr"}
 
 
 def made(kind, name, folder):

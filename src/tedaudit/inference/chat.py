@@ -9,13 +9,17 @@ _MARK = "\u2402here\u2402"
 _OPTIONS = {"date_string": "26 Jul 2024", "enable_thinking": False}
 
 
+def render_turn(tokenizer: Any, content: str) -> str:
+    """Return a user's turn as the tokenizer's chat template writes it, up to where the answer begins."""
+    turn = [{"role": "user", "content": content}]
+    return str(tokenizer.apply_chat_template(turn, add_generation_prompt=True, tokenize=False, **_OPTIONS))
+
+
 def chat_frame(tokenizer: Any) -> tuple[str, str] | None:
     """Return the text that a chat template puts before and after a user's turn; None without a template."""
     if not getattr(tokenizer, "chat_template", None):
         return None
-    turn = [{"role": "user", "content": _MARK}]
-    whole = tokenizer.apply_chat_template(turn, add_generation_prompt=True, tokenize=False, **_OPTIONS)
-    before, mark, after = str(whole).partition(_MARK)
+    before, mark, after = render_turn(tokenizer, _MARK).partition(_MARK)
     if not mark:
         raise ModelError(
             "The model's chat template does not show the user's turn unchanged. Use another model."

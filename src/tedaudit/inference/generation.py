@@ -8,12 +8,14 @@ forward pass has a fixed number of rows, so that a draw gives the same tokens in
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tedaudit.inference.loading import Checkpoint
+from tedaudit.inference.prefixes import Prefixes
 from tedaudit.inference.rows import Decoder, decoder_for
-from tedaudit.inference.sampling import Clip, log_probabilities, noise_for, sample
+from tedaudit.inference.sampling import TokenRule, log_probabilities, noise_for, sample
 from tedaudit.types import Floats
 
 
@@ -28,16 +30,17 @@ class Request:
 
 
 def generate(
-    checkpoint: Checkpoint, clip: Clip, requests: Sequence[Request], end: int | None
+    checkpoint: Checkpoint, rule: TokenRule, requests: Sequence[Request], ends: Sequence[int]
 ) -> list[tuple[int, ...]]:
-    """Return the tokens drawn for each request, including the end token if it was drawn."""
+    """Return the tokens drawn for each request, including the end token if one was drawn."""
     drawn: list[tuple[int, ...]] = [()] * len(requests)
     decoder = decoder_for(checkpoint)
     for width, members in _group_by_width(requests, checkpoint.padding_step).items():
         budget = decoder.row_budget(width, max(requests[i].limit for i in members))
         for start in range(0, len(members), budget):
             group = members[start : start + budget]
-            for i, tokens in zip(group, _draw_group(decoder, clip, requests, group, width, end), strict=True):
+            found = _draw_group(decoder, rule, requests, group, width, ends)
+            for i, tokens in zip(group, found, strict=True):
                 drawn[i] = tokens
     return drawn
 
@@ -55,11 +58,11 @@ def _group_by_width(requests: Sequence[Request], step: int) -> dict[int, list[in
 
 def _draw_group(
     decoder: Decoder,
-    clip: Clip,
+    rule: TokenRule,
     requests: Sequence[Request],
     group: Sequence[int],
     width: int,
-    end: int | None,
+    ends: Sequence[int],
 ) -> list[tuple[int, ...]]:
     """Draw for requests of one padded length."""
     import torch
@@ -75,24 +78,33 @@ def _draw_group(
     drawn = torch.full((len(group), steps), -1, dtype=torch.long, device=device)
     rows = torch.tensor([row_of[requests[i].prompt] for i in group], device=device)
     live = torch.arange(len(group), device=device)
-    logits = decoder.start(prompts, width)
+    prefixes, stops = Prefixes.start(prompts, device), torch.tensor(list(ends), device=device)
+    logits = rule.adjust(decoder.start(prompts, width), prefixes)
     for step in range(steps):
-        tokens = sample(clip, logits, rows, epsilons[live], noise[live, step])
+        tokens = sample(rule, logits, rows, epsilons[live], noise[live, step])
         drawn[live, step] = tokens
         unfinished = limit[live] > step + 1
-        if end is not None:
-            unfinished &= tokens != end
+        if len(stops):
+            unfinished &= ~torch.isin(tokens, stops)
         live, rows, tokens = live[unfinished], rows[unfinished], tokens[unfinished]
         if not len(live):
             break
-        vocabulary = logits.shape[1]
-        prefixes, rows = torch.unique(rows * vocabulary + tokens, return_inverse=True)
-        logits = decoder.step(prefixes // vocabulary, prefixes % vocabulary)
+        parents, tokens, rows = _merge(rows, tokens, logits.shape[1])
+        prefixes = prefixes.extend(parents, tokens)
+        logits = rule.adjust(decoder.step(parents, tokens), prefixes)
     return [tuple(token for token in row if token >= 0) for row in drawn.tolist()]
 
 
+def _merge(rows: Any, tokens: Any, vocabulary: int) -> tuple[Any, Any, Any]:
+    """Return the distinct pairs of row and token, as two columns, and the pair of each draw."""
+    import torch
+
+    pairs, pair_of = torch.unique(rows * vocabulary + tokens, return_inverse=True)
+    return pairs // vocabulary, pairs % vocabulary, pair_of
+
+
 def first_log_probabilities(
-    checkpoint: Checkpoint, clip: Clip, prompts: Sequence[tuple[int, ...]], epsilon: float
+    checkpoint: Checkpoint, rule: TokenRule, prompts: Sequence[tuple[int, ...]], epsilon: float
 ) -> Floats:
     """Return the log-probability of every token as the first one drawn after each prompt, exactly."""
     table = np.full((len(prompts), int(checkpoint.model.config.vocab_size)), -np.inf)
@@ -102,28 +114,32 @@ def first_log_probabilities(
         budget = decoder.row_budget(width, 1)
         for start in range(0, len(members), budget):
             group = members[start : start + budget]
-            logits = decoder.start([prompts[i] for i in group], width)
-            table[group] = log_probabilities(clip, logits, epsilon).cpu().numpy()
+            some = [prompts[i] for i in group]
+            logits = rule.adjust(decoder.start(some, width), Prefixes.start(some, decoder.device))
+            table[group] = log_probabilities(rule, logits, epsilon).cpu().numpy()
     return table
 
 
 def log_likelihoods(
     checkpoint: Checkpoint,
-    clip: Clip,
+    rule: TokenRule,
     pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
     epsilon: float,
 ) -> Floats:
     """Return the log-probability of each pair's second tokens after its first; none may be empty."""
-    return np.array([float(terms.sum()) for terms in log_likelihood_terms(checkpoint, clip, pairs, epsilon)])
+    return np.array([float(terms.sum()) for terms in log_likelihood_terms(checkpoint, rule, pairs, epsilon)])
 
 
 def log_likelihood_terms(
     checkpoint: Checkpoint,
-    clip: Clip,
+    rule: TokenRule,
     pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
     epsilon: float,
 ) -> list[Floats]:
-    """Return the log-probability of every token of each pair's second part, given all that stand before."""
+    """Return the log-probability of every token of each pair's second part, given all that stand before.
+
+    After one that is impossible nothing is computed, and the rest is 0.
+    """
     terms: list[Floats] = [np.zeros(0)] * len(pairs)
     decoder = decoder_for(checkpoint)
     requests = [Request(prompt, epsilon, 0, len(tokens)) for prompt, tokens in pairs]
@@ -131,7 +147,7 @@ def log_likelihood_terms(
         budget = decoder.row_budget(width, max(requests[i].limit for i in members))
         for start in range(0, len(members), budget):
             group = members[start : start + budget]
-            table = _score_group(decoder, clip, [pairs[i] for i in group], width, epsilon)
+            table = _score_group(decoder, rule, [pairs[i] for i in group], width, epsilon)
             for i, row in zip(group, table, strict=True):
                 terms[i] = row[: len(pairs[i][1])].copy()
     return terms
@@ -139,7 +155,7 @@ def log_likelihood_terms(
 
 def _score_group(
     decoder: Decoder,
-    clip: Clip,
+    rule: TokenRule,
     pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
     width: int,
     epsilon: float,
@@ -156,15 +172,17 @@ def _score_group(
     found = torch.zeros(table.shape, dtype=torch.float64, device=device)
     rows = torch.tensor([row_of[prompt] for prompt, _ in pairs], device=device)
     live = torch.arange(len(pairs), device=device)
-    logits = decoder.start(list(row_of), width)
+    prefixes = Prefixes.start(list(row_of), device)
+    logits = rule.adjust(decoder.start(list(row_of), width), prefixes)
     for step in range(table.shape[1]):
         tokens = table[live, step]
-        found[live, step] = log_probabilities(clip, logits, epsilon)[rows, tokens]
-        unfinished = lengths[live] > step + 1
+        scores = log_probabilities(rule, logits, epsilon)[rows, tokens]
+        found[live, step] = scores
+        unfinished = (lengths[live] > step + 1) & (scores > -torch.inf)  # impossible stays impossible
         live, rows, tokens = live[unfinished], rows[unfinished], tokens[unfinished]
         if not len(live):
             break
-        vocabulary = logits.shape[1]
-        prefixes, rows = torch.unique(rows * vocabulary + tokens, return_inverse=True)
-        logits = decoder.step(prefixes // vocabulary, prefixes % vocabulary)
+        parents, tokens, rows = _merge(rows, tokens, logits.shape[1])
+        prefixes = prefixes.extend(parents, tokens)
+        logits = rule.adjust(decoder.step(parents, tokens), prefixes)
     return np.asarray(found.cpu().numpy(), dtype=np.float64)

@@ -126,6 +126,20 @@ def is_hub_reachable(name: str) -> bool:
     return not constants.HF_HUB_OFFLINE
 
 
+@lru_cache(maxsize=16)
+def find_task(name: str, revision: str = "") -> Task:
+    """Return how a model that writes text has to be loaded: with an encoder, or as a decoder alone."""
+    require(f"'{name}'", "torch", "transformers")
+    from transformers import AutoConfig
+
+    source = resolve(name)
+    options: dict[str, Any] = {"revision": revision} if revision else {}
+    options["local_files_only"] = not is_hub_reachable(source)
+    with silence_loading(), explain_failure(name):
+        config = AutoConfig.from_pretrained(source, **options)
+    return "seq2seq" if config.is_encoder_decoder else "causal"
+
+
 @lru_cache(maxsize=4)
 def load_checkpoint(
     task: Task,

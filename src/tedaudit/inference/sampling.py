@@ -13,16 +13,34 @@ at any epsilon.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.errors import SpecError
+from tedaudit.errors import ModelError, SpecError
+from tedaudit.inference.prefixes import Prefixes
 from tedaudit.seeding import Keys, uniforms
 
 UNIFORMS = 4  # per item drawn: two for the coin, one for the uniform item, one for the rest
 _CELLS = {"cpu": 1 << 23, "cuda": 1 << 28}  # float64 weights in memory at a time: 64 MB, 2 GB
+_NARROW = 4  # a support is listed by its items, which is faster, if at most one in so many is in it
+
+
+class TokenRule(Protocol):
+    """How logits become probabilities: that of an item is proportional to the exponential of its exponent."""
+
+    def adjust(self, logits: Any, prefixes: Prefixes) -> Any:
+        """Return the logits as they are used: a rule may look at what each row has read and drawn."""
+        ...
+
+    def exponents(self, logits: Any, epsilon: Any) -> Any:
+        """Return the exponents in float64; what is outside may have any."""
+        ...
+
+    def find_outside(self, logits: Any) -> Any:
+        """Return which items cannot be drawn; None if all can, and no exponent is below 0."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +59,10 @@ class Clip:
             raise SpecError(f"The clip range is [{self.low}, {self.high}]; the lower end must be smaller.")
         if self.top_k < 0:
             raise SpecError(f"top_k is {self.top_k}; it must be 0 (the whole vocabulary) or more.")
+
+    def adjust(self, logits: Any, prefixes: Prefixes) -> Any:  # noqa: ARG002 - what was drawn does not matter
+        """Return the logits unchanged."""
+        return logits
 
     def exponents(self, logits: Any, epsilon: Any) -> Any:
         """Return epsilon (clipped - low) / (2 D) in float64: between 0 and epsilon / 2."""
@@ -70,16 +92,16 @@ def noise_for(keys: Keys, steps: int, start: int = 0) -> npt.NDArray[np.float64]
     return flat.reshape(len(keys), steps, UNIFORMS)
 
 
-def sample(clip: Clip, logits: Any, rows: Any, epsilons: Any, noise: Any) -> Any:
+def sample(rule: TokenRule, logits: Any, rows: Any, epsilons: Any, noise: Any) -> Any:
     """Return one item per draw: draw i sees row rows[i] of the logits at epsilons[i] with noise[i].
 
-    Draws that share row and epsilon share one distribution. All arguments but `clip` are tensors
+    Draws that share row and epsilon share one distribution. All arguments but `rule` are tensors
     on one device; `noise` has the shape (draws, 4).
     """
     import torch
 
-    outside, support = clip.find_outside(logits), None
-    if outside is not None:
+    outside, support = rule.find_outside(logits), None
+    if outside is not None and _count_widest(outside) * _NARROW <= logits.shape[1]:
         support, outside = _list_support(outside)
         logits = logits.gather(1, support)
     levels, level = torch.unique(epsilons, return_inverse=True)
@@ -93,22 +115,35 @@ def sample(clip: Clip, logits: Any, rows: Any, epsilons: Any, noise: Any) -> Any
     for start in range(0, len(pairs), step):
         stop = min(start + step, len(pairs))
         draws = order[bounds[start] : bounds[stop]]
-        exponents = clip.exponents(logits[pair_rows[start:stop]], pair_levels[start:stop, None])
+        exponents = rule.exponents(logits[pair_rows[start:stop]], pair_levels[start:stop, None])
         if outside is not None:
             exponents.masked_fill_(outside[pair_rows[start:stop]], -torch.inf)
         items[draws] = _invert(exponents, pair_of[draws] - start, noise[draws], whole=outside is None)
     return items if support is None else support[rows, items]
 
 
-def log_probabilities(clip: Clip, logits: Any, epsilon: float) -> Any:
+def log_probabilities(rule: TokenRule, logits: Any, epsilon: float) -> Any:
     """Return the log-probability of every item, per row, in float64; -inf outside a truncated support."""
     import torch
 
-    exponents = clip.exponents(logits, torch.tensor(epsilon, dtype=torch.float64, device=logits.device))
-    outside = clip.find_outside(logits)
-    if outside is not None:
-        exponents = exponents.masked_fill(outside, -torch.inf)
-    return torch.log_softmax(exponents, dim=1)
+    exponents = rule.exponents(logits, torch.tensor(epsilon, dtype=torch.float64, device=logits.device))
+    outside = rule.find_outside(logits)
+    if outside is None:
+        return torch.log_softmax(exponents, dim=1)
+    # filled again, because a row of which every item is outside has no softmax
+    logs = torch.log_softmax(exponents.masked_fill(outside, -torch.inf), dim=1)
+    return logs.masked_fill(outside, -torch.inf)
+
+
+def _count_widest(outside: Any) -> int:
+    """Return how many items the largest support has; a row without any is an error."""
+    counts = (~outside).sum(dim=1)
+    if not bool(counts.all()):
+        raise ModelError(
+            "The settings leave no token that could be drawn. Look for a penalty that forbids every token of "
+            "a small vocabulary, and for tokens that are forced and forbidden."
+        )
+    return int(counts.max())
 
 
 def _list_support(outside: Any) -> tuple[Any, Any]:

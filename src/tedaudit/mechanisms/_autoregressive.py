@@ -1,24 +1,18 @@
 """Shared by DP-Prompt and DP-Paraphrase: an exponential mechanism for every token the model generates."""
 
-import math
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-import numpy as np
-
-from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.errors import SpecError
-from tedaudit.inference.generation import Request, first_log_probabilities, generate, log_likelihood_terms
 from tedaudit.inference.loading import Checkpoint, Task, load_checkpoint
 from tedaudit.inference.sampling import Clip, choose_clip
-from tedaudit.seeding import key_numbers
-from tedaudit.types import Claim, Draw, Floats, ModelUse
+from tedaudit.mechanisms._generator import Generator
+from tedaudit.types import Claim
 
 
 @dataclass(frozen=True)
-class Autoregressive(ABC):
+class Autoregressive(Generator):
     """The model reads a prompt that contains the private text and draws the rewrite token by token.
 
     `length` "fixed" allows `max_tokens` new tokens for every text; "input" allows as many as the
@@ -50,175 +44,21 @@ class Autoregressive(ABC):
             )
         choose_clip(self.low, self.high, self.released_range, self.top_k)
 
-    @abstractmethod
-    def _fill_prompt(self, text: str) -> str: ...
-
-    def _write(self, text: str, continuation: str) -> str:  # noqa: ARG002
-        """Return what is released of the decoded tokens; in a published variant it may depend on the text."""
-        return continuation.strip()
-
     def claim(self, epsilon: float) -> Claim | None:
         """Promise epsilon per token for the whole text; with length "input" the context is the bound."""
         units = self.max_tokens if self.length == "fixed" else self.context
         return Claim(epsilon, "token", max_units=units)
-
-    def models(self) -> Sequence[ModelUse]:
-        """Name the checkpoint."""
-        return [ModelUse("weights", self.model)]
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the weights, their number format and the clip range of the logits."""
         clip = self._choose_clip()
         return {**self._load_checkpoint().fingerprint(), "clip range": f"{clip.low!r} to {clip.high!r}"}
 
-    def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
-        """Draw the tokens of all rewrites together, so that equal prefixes share the model's work."""
-        batch = Draws.of(draws)
-        prompts = self._encode_prompts(batch.texts)
-        rows = zip(batch.texts, batch.epsilons.tolist(), key_numbers(batch.keys), strict=True)
-        requests = [
-            None
-            if (prompt := prompts[text]) is None
-            else Request(prompt, epsilon, key, self._compute_limit(prompt))
-            for text, epsilon, key in rows
-        ]
-        accepted = [request for request in requests if request is not None]
-        outputs = iter(generate(self._load_checkpoint(), self._choose_clip(), accepted, self._find_end()))
-        tokens = [None if request is None else tuple(next(outputs)) for request in requests]
-        pairs = zip(batch.texts, tokens, strict=True)
-        return Rewrites.from_texts(
-            ["" if drawn is None else self._write(text, self._decode(drawn)) for text, drawn in pairs],
-            errors=["over-long" if drawn is None else "" for drawn in tokens],
-            tokens=tokens,
-            units=np.array([-1 if drawn is None else len(drawn) for drawn in tokens], dtype=np.int64),
-        )
-
-    def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
-        """Return the log-probability that each candidate releases these tokens; -inf if it cannot."""
-        return self.log_likelihoods([tokens], [candidates], epsilon)[0]
-
-    def log_likelihoods(
-        self, released: Sequence[Sequence[int]], candidates: Sequence[Sequence[str]], epsilon: float
-    ) -> list[Floats]:
-        """Do the same for many releases at once, each with its own candidates."""
-        return [np.array(list(map(_add_up, row))) for row in self._find_terms(released, candidates, epsilon)]
-
-    def compare(
-        self, released: Sequence[Sequence[int]], pairs: Sequence[tuple[str, str]], epsilon: float
-    ) -> tuple[Floats, PairLosses]:
-        """Return both likelihoods and the loss of every token; how large a loss can be is not known."""
-        terms = self._find_terms(released, pairs, epsilon)
-        scores = np.array([list(map(_add_up, row)) for row in terms], dtype=np.float64)
-        losses = [
-            row[0] - row[1] if row[0] is not None and row[1] is not None and np.isfinite(sums).all() else None
-            for row, sums in zip(terms, scores, strict=True)
-        ]
-        unknown = np.full(len(pairs), math.nan)
-        return scores.reshape(len(pairs), 2), PairLosses(unknown, unknown, Ragged.of(losses, np.float64))
-
-    def _find_terms(
-        self, released: Sequence[Sequence[int]], candidates: Sequence[Sequence[str]], epsilon: float
-    ) -> list[list[Floats | None]]:
-        """Return the log-probability of every token for each candidate; None if it cannot release them."""
-        prompts = self._encode_prompts([text for texts in candidates for text in texts])
-        possible = [
-            (release, place, (prompts[text] or (), tuple(tokens)))
-            for release, (tokens, texts) in enumerate(zip(released, candidates, strict=True))
-            for place, text in enumerate(texts)
-            if self._can_end(tokens, prompts[text])
-        ]
-        pairs = list(dict.fromkeys(pair for _, _, pair in possible))
-        values = log_likelihood_terms(self._load_checkpoint(), self._choose_clip(), pairs, epsilon)
-        by_pair = dict(zip(pairs, values, strict=True))
-        terms: list[list[Floats | None]] = [[None] * len(texts) for texts in candidates]
-        for release, place, pair in possible:
-            terms[release][place] = by_pair[pair]
-        return terms
-
-    def first_token(self, texts: Sequence[str], epsilon: float) -> Floats:
-        """Return the log-probability that each token is drawn first, one row per text.
-
-        This is the distribution itself, so no sampling is needed. A text refused as over-long gets a
-        row of -inf.
-        """
-        prompts = self._encode_prompts(texts)
-        distinct = list(dict.fromkeys(prompt for prompt in prompts.values() if prompt is not None))
-        table = first_log_probabilities(self._load_checkpoint(), self._choose_clip(), distinct, epsilon)
-        rows = dict(zip(distinct, table, strict=True))
-        refused = np.full(table.shape[1], -math.inf)
-        per_text = [prompts[text] for text in texts]
-        return np.array([refused if prompt is None else rows[prompt] for prompt in per_text])
-
-    def pieces(self, text: str) -> tuple[str, ...]:
-        """Return the tokens of the text alone, without the prompt; end markers count as tokens."""
-        return tuple(self.piece(token) for token in self._load_checkpoint().tokenizer(text)["input_ids"])
-
-    def piece(self, token: int) -> str:
-        """Return the string of one token, including any leading space."""
-        return str(self._load_checkpoint().tokenizer.decode([token]))
-
-    def source_tokens(self, text: str) -> tuple[tuple[int, ...], ...]:
-        """Return the tokens of a text, once at the start of a line and once after a space."""
-        tokenizer = self._load_checkpoint().tokenizer
-        encoded = tokenizer([text, f" {text}"], add_special_tokens=False)["input_ids"]
-        return tuple(tuple(ids) for ids in encoded)
-
-    def _can_end(self, tokens: Sequence[int], prompt: tuple[int, ...] | None) -> bool:
-        """Return whether a draw from this prompt can stop exactly after these tokens."""
-        if prompt is None or not tokens:
-            return False
-        limit = self._compute_limit(prompt)
-        return len(tokens) == limit or (len(tokens) < limit and tokens[-1] == self._find_end())
-
-    def _build_request(self, prompt: tuple[int, ...] | None, epsilon: float, key: int) -> Request | None:
-        return None if prompt is None else Request(prompt, epsilon, key, self._compute_limit(prompt))
-
     def _compute_limit(self, prompt: tuple[int, ...]) -> int:
         return self.max_tokens if self.length == "fixed" else len(prompt)
 
-    def _encode_prompts(self, texts: Sequence[str]) -> dict[str, tuple[int, ...] | None]:
-        """Return the prompt tokens of each distinct text; None if it is too long and must not be cut."""
-        tokenizer = self._load_checkpoint().tokenizer
-        distinct = list(dict.fromkeys(texts))
-        encoded = tokenizer([self._fill_prompt(text) for text in distinct])["input_ids"] if distinct else []
-        prompts: dict[str, tuple[int, ...] | None] = {}
-        room = self._compute_room()
-        for text, ids in zip(distinct, encoded, strict=True):
-            if len(ids) <= room:
-                prompts[text] = tuple(ids)
-            elif self.overlong == "cut":
-                prompts[text] = self._cut_prompt(text, len(ids) - room)
-            else:
-                prompts[text] = self._truncate_prompt(text) if self.overlong == "truncate" else None
-        return prompts
-
-    def _truncate_prompt(self, text: str) -> tuple[int, ...]:
-        """Return the beginning of the prompt, the text's or not; end markers stay."""
-        encoded = self._load_checkpoint().tokenizer(
-            self._fill_prompt(text), truncation=True, max_length=self._compute_room()
-        )
-        return tuple(encoded["input_ids"])
-
-    def _cut_prompt(self, text: str, excess: int) -> tuple[int, ...]:
-        """Return the prompt with as much of the beginning of the text as fits."""
-        tokenizer, room = self._load_checkpoint().tokenizer, self._compute_room()
-        ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-        while True:
-            ids = ids[: max(0, len(ids) - excess)]
-            start = tokenizer.decode(ids, skip_special_tokens=True)
-            shorter = tokenizer(self._fill_prompt(start))["input_ids"]
-            excess = len(shorter) - room
-            if excess <= 0 or not ids:
-                return tuple(shorter[:room])
-
-    def _decode(self, tokens: Sequence[int]) -> str:
-        tokenizer = self._load_checkpoint().tokenizer
-        known = [token for token in tokens if token < len(tokenizer)]  # models pad their vocabulary
-        return str(tokenizer.decode(known, skip_special_tokens=True))
-
-    def _find_end(self) -> int | None:
-        end: int | None = self._load_checkpoint().tokenizer.eos_token_id
-        return end
+    def _choose_rule(self) -> Clip:
+        return self._choose_clip()
 
     def _choose_clip(self) -> Clip:
         default = self._load_checkpoint().clip or self.released_range
@@ -233,8 +73,3 @@ class Autoregressive(ABC):
 
     def _load_checkpoint(self) -> Checkpoint:
         return load_checkpoint(self._task, self.model, self.revision, self.device, self.dtype)
-
-
-def _add_up(terms: Floats | None) -> float:
-    """Return the log-probability of all tokens; -inf if they cannot be released."""
-    return -math.inf if terms is None else float(terms.sum())

@@ -115,7 +115,7 @@ def find_contradictions(result: AuditResult, rows: Sequence[LossRow]) -> tuple[s
     An output that its own source cannot have had; an attack whose bound at a delta is above the upper end.
     """
     found = [
-        f"{row.finding.label} at {row.finding.epsilon.phrase}: {impossible:,} outputs are impossible for "
+        f"{_name(row.finding)}: {impossible:,} outputs are impossible for "
         "their own source by the likelihoods; they are wrong"
         for row in rows
         if (impossible := int((row.sample.losses == -np.inf).sum()))
@@ -131,10 +131,15 @@ def find_contradictions(result: AuditResult, rows: Sequence[LossRow]) -> tuple[s
             upper = sample.epsilon_upper(delta)
             if bound.lower > upper:
                 found.append(
-                    f"{finding.label} at {finding.epsilon.phrase}, delta {delta:g}: {finding.attack} shows "
+                    f"{_name(finding)}, delta {delta:g}: {finding.attack} shows "
                     f"{bound.lower:.2f}, above the {upper:.2f} that the likelihoods allow; they are wrong"
                 )
     return tuple(found)
+
+
+def _name(finding: Finding) -> str:
+    """Return the mechanism, with its epsilon if it takes one."""
+    return f"{finding.label} at {finding.epsilon.phrase}" if finding.epsilon.is_given else finding.label
 
 
 def read_margins(result: AuditResult, finding: Finding) -> tuple[Floats, npt.NDArray[np.int64]]:

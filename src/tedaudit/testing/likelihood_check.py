@@ -79,8 +79,9 @@ def check_likelihood(
         method = "log_likelihood" if isinstance(mechanism, HasLikelihood) else "log_density"
         told = played.losses != 0
         promised, right = float(posteriors(played.losses[told]).sum()), int(played.right[told].sum())
+        given = f"At epsilon {chosen:.4g} it" if Nominal(chosen).is_given else "It"
         raise ContractError(
-            f"'{name}': `{method}` is not that of what it draws. At epsilon {chosen:.4g} it promises "
+            f"'{name}': `{method}` is not that of what it draws. {given} promises "
             f"{promised:,.0f} right guesses among {told.sum():,} pairs of texts, and {right:,} were right: "
             f"p = {p:.4f} (right ones are refused with probability {ERROR}). Look for a wrong sign, for "
             "another epsilon than that of the draws, and for factors left out that depend on the candidate."

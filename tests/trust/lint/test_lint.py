@@ -82,6 +82,55 @@ def test_dp_st_as_released_is_named_by_its_fields():
     assert list(lint_fields(plugin(**plugin.variants["sound"]))) == []
 
 
+SAMPLED = {"name": "sampler", "model": "zoo:seq2seq"}
+
+
+def sampled(monkeypatch, **fields):
+    pytest.importorskip("tedaudit_zoo")
+    monkeypatch.delenv("TEDAUDIT_ZOO", raising=False)
+    return lint({**SAMPLED, **fields}, **FIELDS_ONLY)
+
+
+def test_a_sampler_that_only_samples_has_no_error_and_no_clip_range(monkeypatch):
+    report = sampled(monkeypatch)
+    assert not report.reaches("warning")
+    assert "no logits are clipped" in by_rule(report, "info")["clip range"].text
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "off"),
+    [("top_k", 50, 0), ("top_p", 0.9, 1.0), ("min_p", 0.1, 0.0), ("typical_p", 0.9, 1.0),
+     ("encoder_no_repeat_ngram_size", 3, 0)],
+)  # fmt: skip
+def test_a_sampler_s_settings_that_make_outputs_impossible_are_errors(monkeypatch, key, value, off):
+    report = sampled(monkeypatch, **{key: value})
+    assert {rule: note.fix for rule, note in by_rule(report).items()} == {key: f"{key}={off}"}
+    assert "impossible" in by_rule(report)[key].text
+
+
+def test_a_penalty_on_what_was_drawn_is_public_with_an_encoder_and_reads_the_prompt_without_one(monkeypatch):
+    penalties = {"repetition_penalty": 1.2, "no_repeat_ngram_size": 3}
+    with_encoder = sampled(monkeypatch, **penalties)
+    assert not with_encoder.reaches("warning")
+    assert set(penalties) <= set(by_rule(with_encoder, "info"))
+    without = sampled(monkeypatch, model="zoo:paraphraser", **penalties)
+    assert set(by_rule(without)) == {"no_repeat_ngram_size"}
+    assert set(by_rule(without, "warning")) == {"repetition_penalty"}
+    assert set(by_rule(sampled(monkeypatch, encoder_repetition_penalty=1.5), "warning")) == {
+        "encoder_repetition_penalty"
+    }
+
+
+def test_settings_of_the_checkpoint_that_a_sampler_does_not_use_are_named(monkeypatch, tmp_path):
+    from tiny_models import save_gpt2
+
+    folder = save_gpt2(tmp_path / "model")
+    (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": 1, "top_p": 0.8, "top_k": 20}))
+    report = sampled(monkeypatch, model=str(folder), top_k=20)
+    [note] = [note for note in report.at("info") if note.rule == "checkpoint"]
+    assert note.fix.startswith("top_p=0.8")
+
+
 def test_the_real_epsilon_of_the_classical_formula_is_recomputed(monkeypatch):
     chosen = of_zoo("dp-bart", monkeypatch, variant="published")
     text = by_rule(lint(chosen, epsilons=[0.5, 50, 250], **FIELDS_ONLY))["Gaussian formula"].text

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tedaudit.trust.lint.notes import Note
-
-_NO_EPSILON = "so an output is possible for one text and impossible for another, and no finite epsilon holds"
+from tedaudit.mechanisms.sampler import Sampler
+from tedaudit.trust.lint.notes import UNBOUNDED, Note
+from tedaudit.trust.lint.sampling import lint_sampling
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,10 @@ def lint_fields(plugin: Any) -> Iterator[Note]:
     """Yield what the fields of a built-in mechanism say by themselves."""
     for rule in _RULES:
         if getattr(plugin, rule.field, None) == rule.value:
-            yield Note("error", rule.name, f"{rule.text}, {_NO_EPSILON}", f"{rule.field}={rule.good}")
+            yield Note("error", rule.name, f"{rule.text}, {UNBOUNDED}", f"{rule.field}={rule.good}")
+    if isinstance(plugin, Sampler):
+        yield from lint_sampling(plugin)
+        return
     for check in (_check_top_k, _check_shared_noise, _check_split_budget, _check_given_range, _check_words):
         yield from check(plugin)
 
@@ -55,7 +58,7 @@ def _check_top_k(plugin: Any) -> Iterator[Note]:
     kept = getattr(plugin, "top_k", 0)
     if kept:
         text = f"only the {kept} likeliest tokens, with ties, can be drawn, and the text decides which, "
-        yield Note("error", "top_k", text + _NO_EPSILON, "top_k=0")
+        yield Note("error", "top_k", text + UNBOUNDED, "top_k=0")
 
 
 def _check_shared_noise(plugin: Any) -> Iterator[Note]:
@@ -63,7 +66,7 @@ def _check_shared_noise(plugin: Any) -> Iterator[Note]:
         text = (
             "one noise vector is added to every position: the differences between positions carry no noise, "
         )
-        yield Note("error", "shared noise", text + _NO_EPSILON, "positions=window")
+        yield Note("error", "shared noise", text + UNBOUNDED, "positions=window")
 
 
 def _check_split_budget(plugin: Any) -> Iterator[Note]:

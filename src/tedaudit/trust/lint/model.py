@@ -17,7 +17,7 @@ _NEUTRAL: Mapping[str, Any] = {
     "encoder_no_repeat_ngram_size": 0, "diversity_penalty": 0.0, "exponential_decay_length_penalty": None,
     "bad_words_ids": None, "suppress_tokens": None, "begin_suppress_tokens": None, "sequence_bias": None,
     "forced_bos_token_id": None, "forced_eos_token_id": None, "guidance_scale": None, "min_length": 0,
-    "min_new_tokens": None, "penalty_alpha": None, "top_h": None,
+    "min_new_tokens": 0, "penalty_alpha": None, "top_h": None,
 }  # fmt: skip
 """Settings that change which tokens can be drawn, or how likely, and the value that changes nothing."""
 _PUBLIC = frozenset(

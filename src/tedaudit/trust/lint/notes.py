@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 Level = Literal["error", "warning", "info"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "info")
+UNBOUNDED = "so an output is possible for one text and impossible for another, and no finite epsilon holds"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,165 @@
+"""Rewrite with any language model, a prompt and the sampling settings that people use (no noise added).
+
+Claim:   none. The only randomness is that of ordinary sampling: nothing bounds what a text can do to it.
+Departs: from transformers' `generate` in nothing that its distribution depends on; see the card.
+
+There is no epsilon: a temperature is none, because no clipping bounds the logits that it divides. It is a
+setting of its own, and several are audited side by side under labels.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar, Literal
+
+from tedaudit.errors import ModelError, SpecError
+from tedaudit.inference.chat import render_turn
+from tedaudit.inference.loading import Checkpoint, find_task, load_checkpoint
+from tedaudit.inference.sampling_settings import PublicSettings, SamplingRule, SamplingSettings
+from tedaudit.inference.zoo import zoo_or
+from tedaudit.mechanisms._generator import Generator
+from tedaudit.nominal import NO_EPSILON
+from tedaudit.types import Card, Claim
+
+
+@dataclass(frozen=True)
+class Sampler(Generator):
+    """Any model that writes text: a folder, a hub id or `zoo:NAME`, with an encoder or without.
+
+    The sampling settings have the names and the meaning that they have in `generate`; the defaults draw from
+    the model's own distribution. A checkpoint's `generation_config.json` is not used for them, except for
+    tokens that it forbids or forces whatever the text, and for those that end a text: what is audited is what
+    is written here (`tedaudit lint -m sampler` tells where the checkpoint says otherwise).
+
+    `chat` "auto" puts the prompt into the chat template, if the tokenizer has one. `overlong` says what
+    happens to a prompt that exceeds the model's context: "cut" shortens the text, "truncate" the end of the
+    prompt, and "error" fails.
+    """
+
+    model: str = zoo_or("seq2seq", "google/flan-t5-base")
+    revision: str = ""
+    prompt: str = "Document : {text}\nParaphrase of the document :"
+    chat: Literal["auto", "off"] = "auto"
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
+    typical_p: float = 1.0
+    repetition_penalty: float = 1.0
+    no_repeat_ngram_size: int = 0
+    encoder_repetition_penalty: float = 1.0
+    encoder_no_repeat_ngram_size: int = 0
+    min_new_tokens: int = 0
+    max_new_tokens: int = 32
+    overlong: Literal["cut", "truncate", "error"] = "cut"
+    context: int = 512
+    dtype: str = "auto"
+    device: str = field(default="auto", metadata={"incidental": True})
+    forbids_by_rule: ClassVar[bool] = True
+    card: ClassVar[Card] = Card(
+        name="sampler",
+        needs=("models",),
+        summary="Any language model with a prompt and ordinary sampling settings, as people use it.",
+        claim="none: a temperature is no epsilon, because no clipping bounds the logits that it divides",
+        departures=(
+            "draws as transformers' `generate` with do_sample=True and one beam, of a text without padding",
+            "the library's own default is top_k=50; here it is 0, the whole vocabulary",
+            "settings of the checkpoint are not used, except for end, forced and forbidden tokens",
+            "the softmax is in float64 where `generate` has float32; long texts are cut",
+            "a GPU rounds by the batch: what is just inside top_p when drawn may be outside when scored",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        self._settings()
+        if "{text}" not in self.prompt:
+            raise SpecError(f"'sampler': the prompt is {self.prompt!r}; it must contain {{text}}.")
+        if self.context < 1:
+            raise SpecError(f"context is {self.context}; it must be 1 or more.")
+
+    def claim(self, epsilon: float) -> Claim | None:  # noqa: ARG002 - takes no epsilon
+        """Promise nothing."""
+        return None
+
+    def epsilons(self, asked: Sequence[float]) -> Sequence[float]:  # noqa: ARG002
+        """Return the only setting."""
+        return (NO_EPSILON,)
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return what else determines the draws: weights, special tokens and the chat template."""
+        checkpoint, rule = self._load_checkpoint(), self._choose_rule()
+        special = json.dumps([rule.ends, rule.start, asdict(rule.public)])
+        template = str(checkpoint.tokenizer.chat_template) if self._uses_template() else ""
+        return {
+            **checkpoint.fingerprint(),
+            "special tokens": special,
+            "chat template": hashlib.sha256(template.encode()).hexdigest()[:16] if template else "none",
+        }
+
+    @property
+    def has_encoder(self) -> bool:
+        """Whether the model reads the prompt with an encoder, so that penalties see only what was drawn."""
+        return find_task(self.model, self.revision) == "seq2seq"
+
+    def find_ignored(self) -> dict[str, Any]:
+        """Return the sampling settings that the checkpoint has and that are set to something else here."""
+        own = self._load_checkpoint().model.generation_config
+        found = {entry.name: getattr(own, entry.name, None) for entry in fields(SamplingSettings)}
+        return {
+            name: value
+            for name, value in found.items()
+            if value is not None and name != "max_new_tokens" and value != getattr(self, name)
+        }
+
+    def _settings(self) -> SamplingSettings:
+        return SamplingSettings(
+            **{entry.name: getattr(self, entry.name) for entry in fields(SamplingSettings)}
+        )
+
+    def _choose_rule(self) -> SamplingRule:
+        checkpoint = self._load_checkpoint()
+        config = checkpoint.model.config
+        start = config.decoder_start_token_id if config.is_encoder_decoder else None
+        return SamplingRule(self._settings(), self._find_ends(), start, PublicSettings.read(checkpoint))
+
+    def _find_ends(self) -> tuple[int, ...]:
+        """Return the tokens that end a text: the checkpoint's, of which chat models have several."""
+        own = self._load_checkpoint().model.generation_config.eos_token_id
+        if own is None:
+            return super()._find_ends()
+        return (own,) if isinstance(own, int) else tuple(own)
+
+    def _fill_prompt(self, text: str) -> str:
+        filled = self.prompt.replace("{text}", text)
+        return render_turn(self._load_checkpoint().tokenizer, filled) if self._uses_template() else filled
+
+    def _tokenize(self, prompts: Sequence[str], **options: Any) -> list[list[int]]:
+        if self._uses_template():  # which writes the special tokens itself
+            options["add_special_tokens"] = False
+        return super()._tokenize(prompts, **options)
+
+    def _uses_template(self) -> bool:
+        template = getattr(self._load_checkpoint().tokenizer, "chat_template", None)
+        return self.chat == "auto" and bool(template)
+
+    def _compute_limit(self, prompt: tuple[int, ...]) -> int:  # noqa: ARG002 - the same for every text
+        return self.max_new_tokens
+
+    def _compute_room(self) -> int:
+        """Return how many tokens a prompt may have: `context`, or less if the model's limit is lower."""
+        checkpoint = self._load_checkpoint()
+        bound = checkpoint.positions
+        if bound is None:
+            return self.context
+        room = bound if checkpoint.model.config.is_encoder_decoder else bound - self.max_new_tokens
+        if room < 1 or self.max_new_tokens > bound:
+            raise ModelError(
+                f"'{self.model}' reads {bound} tokens, and max_new_tokens is {self.max_new_tokens}: that "
+                "leaves no room for a prompt. Set it lower."
+            )
+        return min(self.context, room)
+
+    def _load_checkpoint(self) -> Checkpoint:
+        task = find_task(self.model, self.revision)
+        return load_checkpoint(task, self.model, self.revision, self.device, self.dtype)
