@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from tedaudit.results.verdict import Verdict
     from tedaudit.seeding import normals, uniforms
     from tedaudit.spec.model import AuditSpec
+    from tedaudit.studies.calibrate.answer import Answer
+    from tedaudit.studies.calibrate.calibrator import calibrate
+    from tedaudit.studies.calibrate.result import Calibrated, EpsilonForTarget
     from tedaudit.trust.assertion import NotPrivateError, NotTestedError, PrivacyError, assert_private
     from tedaudit.trust.leaks.finder import find_leaks
     from tedaudit.trust.lint.linter import lint
@@ -61,6 +64,9 @@ _HOMES = {
     "tedaudit.results.verdict": ("Verdict",),
     "tedaudit.seeding": ("normals", "uniforms"),
     "tedaudit.spec.model": ("AuditSpec",),
+    "tedaudit.studies.calibrate.answer": ("Answer",),
+    "tedaudit.studies.calibrate.calibrator": ("calibrate",),
+    "tedaudit.studies.calibrate.result": ("Calibrated", "EpsilonForTarget"),
     "tedaudit.trust.assertion": ("NotPrivateError", "NotTestedError", "PrivacyError", "assert_private"),
     "tedaudit.trust.leaks.finder": ("find_leaks",),
     "tedaudit.trust.lint.linter": ("lint",),
@@ -72,13 +78,14 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "NO_EPSILON", "Attack", "AuditResult", "AuditSpec", "Bound", "Card", "Claim", "ContractError", "Corpus",
-    "CorpusError", "CorpusLoader", "Draw", "Draws", "EncoderError", "Engine", "Finding", "Guess", "Guesses",
+    "NO_EPSILON", "Answer", "Attack", "AuditResult", "AuditSpec", "Bound", "Calibrated", "Card", "Claim",
+    "ContractError", "Corpus", "CorpusError", "CorpusLoader", "Draw", "Draws", "EncoderError", "Engine",
+    "EpsilonForTarget", "Finding", "Guess", "Guesses",
     "InfrastructureError", "Mechanism", "ModelError", "Nominal", "NotPrivateError", "NotTestedError",
     "Observation", "Observations", "PluginError", "PrivacyError", "Rewrite", "Rewrites",
     "RunDirectoryError", "SpecError", "Split", "TedauditError", "Verdict", "assert_private", "audit",
-    "compare", "estimate", "find_leaks", "lint", "load_corpus", "load_run", "normals", "report", "rewrite",
-    "run", "uniforms",
+    "calibrate", "compare", "estimate", "find_leaks", "lint", "load_corpus", "load_run", "normals", "report",
+    "rewrite", "run", "uniforms",
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tedaudit.cli.audit import init, run
+from tedaudit.cli.calibrate import calibrate
 from tedaudit.cli.compare import card, compare
 from tedaudit.cli.disagree import disagree
 from tedaudit.cli.judge import judge
@@ -36,8 +37,8 @@ app = typer.Typer(
 _COMMANDS: dict[str, Callable[..., None]] = {
     "init": init, "run": run, "report": report, "compare": compare, "card": card, "replay": replay,
     "disagree": disagree, "records": records, "loss": loss, "leaks": leaks, "lint": lint,
-    "selftest": selftest, "estimate": estimate, "utility": utility, "reproduce": reproduce,
-    "ls": list_plugins, "rewrite": rewrite, "judge": judge,
+    "selftest": selftest, "estimate": estimate, "calibrate": calibrate, "utility": utility,
+    "reproduce": reproduce, "ls": list_plugins, "rewrite": rewrite, "judge": judge,
 }  # fmt: skip
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)
