@@ -10,7 +10,7 @@ the search and the statistics are tried; `--runs` more are real ones, with rewri
 
 import argparse
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,7 +89,7 @@ def _weigh_pairs(texts: Sequence[str], lambda_: float, encoder: str) -> np.ndarr
 class CurveSource:
     """Draws right guesses from known curves, one for each attack."""
 
-    def __init__(self, curves: Mapping[str, ExactCurve], seed: int) -> None:
+    def __init__(self, curves: Mapping[str, Callable[[float], float]], seed: int) -> None:
         self._curves, self._random = curves, np.random.default_rng(seed)
         self.explored = self.fresh = 0  # trials drawn
 
@@ -113,7 +113,7 @@ class CurveSource:
         draw = self._random.binomial
         return Strongest(
             {
-                name: SuccessReading(int(draw(trials, curve.at(epsilon))), trials)
+                name: SuccessReading(int(draw(trials, curve(epsilon))), trials)
                 for name, curve in self._curves.items()
             }
         )
@@ -130,7 +130,7 @@ def simulate(
     curve: ExactCurve, target: Target, trials: int, seed: int
 ) -> tuple[EpsilonForTarget, CurveSource]:
     """Calibrate once on draws from the curve."""
-    source = CurveSource({"likelihood": curve}, seed)
+    source = CurveSource({"likelihood": curve.at}, seed)
     settings = Settings((target,), Grid.between(*LIMITS), trials, ERROR, {"word-rr": ("likelihood",)})
     [found] = find_epsilons(settings, source)
     return found, source

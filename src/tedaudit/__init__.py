@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from tedaudit.studies.calibrate.answer import Answer
     from tedaudit.studies.calibrate.calibrator import calibrate
     from tedaudit.studies.calibrate.result import Calibrated, EpsilonForTarget
+    from tedaudit.studies.frontier.result import Frontier
+    from tedaudit.studies.frontier.runner import frontier
     from tedaudit.trust.assertion import NotPrivateError, NotTestedError, PrivacyError, assert_private
     from tedaudit.trust.leaks.finder import find_leaks
     from tedaudit.trust.lint.linter import lint
@@ -67,6 +69,8 @@ _HOMES = {
     "tedaudit.studies.calibrate.answer": ("Answer",),
     "tedaudit.studies.calibrate.calibrator": ("calibrate",),
     "tedaudit.studies.calibrate.result": ("Calibrated", "EpsilonForTarget"),
+    "tedaudit.studies.frontier.result": ("Frontier",),
+    "tedaudit.studies.frontier.runner": ("frontier",),
     "tedaudit.trust.assertion": ("NotPrivateError", "NotTestedError", "PrivacyError", "assert_private"),
     "tedaudit.trust.leaks.finder": ("find_leaks",),
     "tedaudit.trust.lint.linter": ("lint",),
@@ -80,12 +84,12 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 __all__ = [
     "NO_EPSILON", "Answer", "Attack", "AuditResult", "AuditSpec", "Bound", "Calibrated", "Card", "Claim",
     "ContractError", "Corpus", "CorpusError", "CorpusLoader", "Draw", "Draws", "EncoderError", "Engine",
-    "EpsilonForTarget", "Finding", "Guess", "Guesses",
+    "EpsilonForTarget", "Finding", "Frontier", "Guess", "Guesses",
     "InfrastructureError", "Mechanism", "ModelError", "Nominal", "NotPrivateError", "NotTestedError",
     "Observation", "Observations", "PluginError", "PrivacyError", "Rewrite", "Rewrites",
     "RunDirectoryError", "SpecError", "Split", "TedauditError", "Verdict", "assert_private", "audit",
-    "calibrate", "compare", "estimate", "find_leaks", "lint", "load_corpus", "load_run", "normals", "report",
-    "rewrite", "run", "uniforms",
+    "calibrate", "compare", "estimate", "find_leaks", "frontier", "lint", "load_corpus", "load_run",
+    "normals", "report", "rewrite", "run", "uniforms",
 ]  # fmt: skip
 
 

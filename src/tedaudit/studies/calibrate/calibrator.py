@@ -1,7 +1,7 @@
 """From a question to its answer: checks what is asked, searches, confirms, and writes what was found."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,25 +50,46 @@ def calibrate(
     >>> calibrate("word-rr", "demo", target=2.0, attack="likelihood").of("word-rr").answer
     <Answer.INTERVAL: 'interval'>
     """
-    several = isinstance(mechanism, list | tuple)
+    asked = prepare_question(mechanism, corpus, by, attack, settings)
+    targets = (by, target if isinstance(target, Sequence) else [target])
+    calibrated = run_calibration(asked.spec, targets, asked.searched, asked.helpers, page=asked.page)
+    return replace(calibrated, keeper=asked.keeper)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What Python asks for, as the command line would."""
+
+    spec: AuditSpec
+    searched: tuple[float, float]
+    helpers: Mapping[str, Any]
+    page: bool
+    keeper: object
+
+
+def prepare_question(
+    mechanism: AnyMechanism | Sequence[AnyMechanism],
+    corpus: str | Corpus | Sequence[str] | Mapping[str, Any] | None,
+    by: str,
+    attack: str | Sequence[Any] | None,
+    settings: dict[str, Any],
+) -> Question:
+    """Return the audit behind a calibration that is asked for from Python; without `out` it is temporary."""
     merge_plan(settings)
     texts: Any = corpus
     if corpus is not None and not isinstance(corpus, str | Mapping):
         texts = {"name": "given", "live": Given(corpus)}
-    settings |= {"mechanisms": list(mechanism) if several else [mechanism], "corpus": texts}  # type: ignore[arg-type]
-    settings.setdefault("name", NAME)
     searched, page = settings.pop("searched", SEARCHED), settings.pop("page", True)
     helpers = {name: settings.pop(name, None) for name in ("engine", "progress", "announce")}
-    settings = {"trials": TRIALS, **settings}
+    named = list(mechanism) if isinstance(mechanism, list | tuple) else [mechanism]
+    whole = {"name": NAME, "trials": TRIALS, **settings, "mechanisms": named, "corpus": texts}
     if attack is not None or by.startswith("loss"):
-        settings["attacks"] = "likelihood" if attack is None else attack
-    folder = None if settings.get("out") else TemporaryFolder()
+        whole["attacks"] = "likelihood" if attack is None else attack
+    folder = None if whole.get("out") else TemporaryFolder()
     if folder is not None:
-        settings["out"] = str(folder.path / "run")
-    values = target if isinstance(target, Sequence) else [target]
-    spec = fill_attacks(parse_spec(settings), is_given="attacks" in settings)
-    calibrated = run_calibration(spec, (by, values), searched, helpers, page=page and folder is None)
-    return replace(calibrated, keeper=folder)
+        whole["out"] = str(folder.path / "run")
+    spec = fill_attacks(parse_spec(whole), is_given="attacks" in whole)
+    return Question(spec, searched, helpers, page and folder is None, folder)
 
 
 def run_calibration(

@@ -32,8 +32,8 @@ class Grid:
                 f"The search is to go from epsilon {least} to {most}; the first must be above 0 and below "
                 "the second."
             )
-        low, high = (_PER_DECADE * math.log10(end) for end in (least, most))
-        grid = cls(math.ceil(low - 0.5), math.floor(high + 0.5))
+        low, high = (round(_PER_DECADE * math.log10(end)) for end in (least, most))
+        grid = cls(low + (epsilon_at(low) < least), high - (epsilon_at(high) > most))
         if grid.high - grid.low < FINE:
             raise SpecError(f"From epsilon {least} to {most} is too short a way for a search; widen it.")
         return grid

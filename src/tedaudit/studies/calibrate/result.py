@@ -78,11 +78,6 @@ class EpsilonForTarget:
         return None if self.low is None or self.high is None else math.log(self.high / self.low)
 
     @property
-    def usable(self) -> tuple[Nominal, ...]:
-        """The epsilons at which fresh trials placed the number below the target, or just above it."""
-        return tuple(end for end in (self.low, self.high) if end is not None)
-
-    @property
     def sentences(self) -> tuple[str, ...]:
         """What was found, and what that does not say."""
         return describe(self)

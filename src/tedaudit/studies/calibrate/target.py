@@ -168,7 +168,7 @@ _MOST = 2**23  # trials that anybody would make
 def _find_trials(
     shows: Callable[[Target, int, float], bool], target: Target, error: float, trials: int
 ) -> int | None:
-    """Return how many trials would be enough; None if millions would not."""
+    """Return how many trials would be enough; None if it takes many millions."""
     low, high = trials, 2 * trials
     while not shows(target, high, error):
         low, high = high, 2 * high

@@ -14,7 +14,10 @@ _LIMITS_OF_ATTACKS = (
     "It holds for these attacks on these texts: another attack may find more. With several attacks the "
     "strongest counts: at the low end all of them are below the target, at the high end one is above it."
 )
-_LIMITS_OF_LOSSES = "It holds for these texts, and is as right as the likelihoods of the mechanism, which were not checked here."
+_LIMITS_OF_LOSSES = (
+    "It holds for these texts, and is as right as the likelihoods of the mechanism, which were not checked "
+    "here."
+)
 
 
 def describe(found: "EpsilonForTarget") -> tuple[str, ...]:
@@ -86,7 +89,7 @@ def _tell_near_chance(found: "EpsilonForTarget") -> str:
 
 def _tell_needed(found: "EpsilonForTarget") -> str:
     needed = found.reach.trials_needed
-    return "No number of trials is enough." if needed is None else f"It takes about {needed:,} trials."
+    return "It takes many millions of trials." if needed is None else f"It takes about {needed:,} trials."
 
 
 def _tell_undecided(found: "EpsilonForTarget") -> str:
