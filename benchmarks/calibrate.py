@@ -69,7 +69,7 @@ class ExactCurve:
         for _ in range(100):
             middle = (low * high) ** 0.5
             low, high = (middle, high) if self.at(middle) < level else (low, middle)
-        return (low * high) ** 0.5
+        return float((low * high) ** 0.5)
 
 
 def _weigh_pairs(texts: Sequence[str], lambda_: float, encoder: str) -> np.ndarray:
@@ -170,7 +170,7 @@ def main() -> None:
     given = parser.parse_args()
     texts = list(Demo().load().texts)
     curves = {lambda_: ExactCurve.of(texts, WordRR(), lambda_, "lexical") for lambda_ in (0.0, -1e4)}
-    for lambda_, curve in curves.items():
+    for lambda_, curve in curves.items() if given.repeats else ():
         for value in TARGETS:
             target = parse_target("eps_emp", value, 2)
             made = [simulate(curve, target, given.trials, seed) for seed in range(given.repeats)]
