@@ -120,6 +120,16 @@ def test_points_that_other_settings_made_are_not_taken_for_ours(whole, tmp_path)
         )  # fmt: skip
 
 
+def test_the_run_of_an_audit_is_left_alone(tmp_path):
+    """Points added to it would be looks, and spend the error of its verdicts."""
+    audit = {"epsilon": 2, "trials": 50, "encoder": "lexical", "attack": "lexical"}
+    tedaudit.audit("word-rr", TEXTS, **audit, out=str(tmp_path / "run"))
+    before = snapshot(tmp_path / "run")
+    with pytest.raises(RunDirectoryError, match="run directory of its own"):
+        calibrate(tmp_path / "run")
+    assert snapshot(tmp_path / "run") == before
+
+
 def test_losses_can_be_the_target(tmp_path):
     """One slot and two words: the loss is epsilon or its negative, so epsilon at a delta is known."""
     texts = ["yes", "no"]

@@ -8,12 +8,13 @@ from typing import Any
 from tedaudit.abilities import HasOwnEpsilons, WritesOnce
 from tedaudit.api import DEFAULT_ATTACKS, AnyMechanism, TemporaryFolder, merge_plan, report, tell
 from tedaudit.corpora._given import Given
-from tedaudit.errors import SpecError, join_names
+from tedaudit.errors import RunDirectoryError, SpecError, join_names
 from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.execution.preparation import explain_misfit, load_texts
 from tedaudit.registry import build
 from tedaudit.reports.sections import write_section
 from tedaudit.results.losses import LIKELIHOOD
+from tedaudit.seeding import derive
 from tedaudit.spec.model import AuditSpec, PluginSpec, parse_spec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.calibrate.figure import write_curves
@@ -114,12 +115,27 @@ def run_calibration(
         given.get("progress", lambda *_: None), given.get("announce", tell),
     )  # fmt: skip
     settings = Settings(targets, Grid.between(*searched), spec.trials, spec.alpha, attacks)
-    source = RunSource(spec, attacks, (float(searched[0]), float(searched[1])), workshop)
+    search = seed_search(spec)
+    source = RunSource(search, attacks, (float(searched[0]), float(searched[1])), workshop)
     answers = find_epsilons(settings, source)
     calibrated = Calibrated(spec.folder, _name_corpus(spec), answers)
     if any(answer.points for answer in answers):
         write_answers(calibrated, page=page)
     return calibrated
+
+
+def seed_search(spec: AuditSpec) -> AuditSpec:
+    """Return the audit of the search, with a seed of its own, unless its folder holds another audit.
+
+    Points that were added to an audit would be looks at it, and spend the error of its verdicts.
+    """
+    store, seed = RunDirectory(spec.folder), derive(spec.seed, "calibrate", "search")
+    if store.exists() and store.manifest()["spec"].get("seed") != seed:
+        raise RunDirectoryError(
+            f"'{spec.folder}' holds an audit, or a calibration with another seed: a calibration needs a run "
+            "directory of its own. Name another with `out` (--out)."
+        )
+    return spec.model_copy(update={"seed": seed})
 
 
 def write_answers(calibrated: Calibrated, *, page: bool = True) -> list[Path]:

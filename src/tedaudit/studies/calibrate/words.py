@@ -60,8 +60,8 @@ def _tell_interval(found: "EpsilonForTarget") -> str:
 def _tell_above(found: "EpsilonForTarget") -> str:
     return (
         f"already above {found.target.phrase} at epsilon {found.limits[0].label}, the least that was tried "
-        f"(error {found.error:g}): next to no budget is too much, so what tells texts apart there is not "
-        "the noise that epsilon sets. `tedaudit leaks` looks for what it is."
+        f"(error {found.error:g}). If that is next to no budget, what tells texts apart is not the noise "
+        "that epsilon sets: `tedaudit leaks` looks for what it is."
     )
 
 
@@ -74,16 +74,18 @@ def _tell_below(found: "EpsilonForTarget") -> str:
 
 
 def _tell_too_high(found: "EpsilonForTarget") -> str:
+    best = "had every loss been far above it" if found.target.is_loss else "had every guess been right"
     return (
-        f"{found.target.phrase} is above the ceiling of {found.trials:,} trials: had every guess been right, "
-        f"it could not be told that it is reached. {_tell_needed(found)} Nothing was run."
+        f"{found.target.phrase} is above the ceiling of {found.trials:,} trials: {best}, it could not be "
+        f"told that it is reached. {_tell_needed(found)} Nothing was run."
     )
 
 
 def _tell_near_chance(found: "EpsilonForTarget") -> str:
+    least = "no loss at all" if found.target.is_loss else "what blind guessing gives"
     return (
-        f"{found.target.phrase} is too near to what blind guessing gives for {found.trials:,} trials to tell "
-        f"that anything is below it. {_tell_needed(found)} Nothing was run."
+        f"{found.trials:,} trials cannot tell {least} from {found.target.phrase}, so they cannot show that "
+        f"anything is below it. {_tell_needed(found)} Nothing was run."
     )
 
 
