@@ -81,13 +81,17 @@ def table_files(root: Path) -> list[str]:
 
 
 def tables(root: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Return the rows of every table of a run, in an order that does not depend on the parts."""
+    """Return the rows of every table of a run, in an order that does not depend on the parts.
+
+    What older runs do not say of pairs is left out.
+    """
     found: dict[str, list[tuple[object, ...]]] = {}
     for info in sorted(root.glob("*/**/table.json")):
         folder = info.parent
         key = TableFolder(folder).info().key
         parts = [read_frame(path, key) for path in sorted(folder.glob("part-*.parquet"))]
-        rows = pl.concat(parts).rows() if parts else []
+        whole = [part.drop("largest", "mu", "terms", strict=False) for part in parts]
+        rows = pl.concat(whole).rows() if whole else []
         by_text = folder.relative_to(root).parts[0] in ("rewrites", "own_rewrites")
         found[str(folder.relative_to(root))] = sorted(rows, key=lambda row: row[:2]) if by_text else rows
     for path in sorted(root.glob("plans/*.parquet")):

@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.batches.guesses import PairLosses
 from tedaudit.batches.own import OwnRewrites
 from tedaudit.types import Array, Callee, Floats, ModelUse
 
@@ -130,11 +131,74 @@ class HasLikelihood(Protocol):
 
 
 @runtime_checkable
+class ComparesPairs(Protocol):
+    """A mechanism with likelihoods or a latent that says more of the loss between two texts.
+
+    It does so at the cost of the likelihoods alone, so that nobody who wants both waits twice.
+    """
+
+    def compare(
+        self, released: Sequence[Any], pairs: Sequence[tuple[str, str]], epsilon: float
+    ) -> tuple[Floats, PairLosses]:
+        """Return both log-likelihoods of each release, one row per pair, and what is known of the pairs.
+
+        A release is what the likelihood is of: tokens, or a latent.
+        """
+        ...
+
+
+@runtime_checkable
+class ForbidsByRule(Protocol):
+    """A mechanism whose likelihood is -inf only where a rule forbids an output, never because of rounding.
+
+    A rule keeps a word, truncates a support or shows a length. A probability so small that a computer takes
+    it for 0 is none.
+    """
+
+    @property
+    def forbids_by_rule(self) -> bool:
+        """Whether that is so with the present settings."""
+        ...
+
+
+def can_compare(mechanism: Any) -> bool:
+    """Return whether a mechanism compares pairs by its own likelihood.
+
+    One that changes the likelihood of the class it is made from, and not the comparison, does not.
+    """
+    if not isinstance(mechanism, ComparesPairs):
+        return False
+    for kind in type(mechanism).__mro__:
+        if "compare" in vars(kind):
+            return True
+        if {"log_likelihood", "log_likelihoods"} & set(vars(kind)):
+            return False
+    return True
+
+
+@runtime_checkable
 class CutsTexts(Protocol):
     """A mechanism that shows how it cuts a text: into tokens, words or triples."""
 
     def pieces(self, text: str) -> tuple[str, ...]:
         """Return the parts of a text that the mechanism reads, in order; what it cuts off is not there."""
+        ...
+
+
+@runtime_checkable
+class PricesPieces(Protocol):
+    """A mechanism of which every term of a loss belongs to a piece of the text: the first to the first.
+
+    Terms beyond the last piece belong to the end of the text. Pieces are told without a model.
+    """
+
+    @property
+    def terms_are_pieces(self) -> bool:
+        """Whether that is so with the present settings."""
+        ...
+
+    def pieces(self, text: str) -> tuple[str, ...]:
+        """Return the parts of a text that the mechanism reads, in order."""
         ...
 
 

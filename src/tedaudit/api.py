@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tedaudit.confirmation import confirm_losses
 from tedaudit.corpora._given import Given
 from tedaudit.errors import RunInUseError, SpecError, join_names
 from tedaudit.estimators import Bound, reduced_form
@@ -20,7 +21,7 @@ from tedaudit.execution.runner import Announce, Progress, executed
 from tedaudit.registry import Reference, build
 from tedaudit.reports.figures import write_figures
 from tedaudit.reports.files import write_reports
-from tedaudit.reports.sandwich import write_sandwiches
+from tedaudit.reports.loss_figures import write_loss_figures
 from tedaudit.results.comparison import Compared, compare_runs
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.lineups import Axis
@@ -127,6 +128,9 @@ def run(
     worker = engine or SerialEngine(checked.batch_size)
     with executed(checked, worker, progress or (lambda *_: None), announce or tell) as store:
         result = read_result(store)
+        named = {plugin.title: plugin.reference("mechanism") for plugin in checked.mechanisms}
+        if confirm_losses(result, named):
+            result = read_result(store)
         write_reports(result, page=page)
     return result
 
@@ -165,7 +169,7 @@ def report(run: str | Path | AuditResult, *, redact: bool = False, figures: bool
     shown = write_reports(result, redact=redact)
     if figures:
         write_figures(shown)
-        write_sandwiches(shown)
+        write_loss_figures(shown)
     return shown
 
 

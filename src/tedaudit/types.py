@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import SpecError, join_names
+from tedaudit.pair_loss import PairLoss
 
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
@@ -64,12 +65,14 @@ class Observation:
 class Guess:
     """One score per candidate, higher for the likelier source. Ties are broken by the auditor.
 
-    `shown` says at which place each candidate was shown, if the attack reads them in an order.
+    `shown` says at which place each candidate was shown, if the attack reads them in an order; `loss` more
+    of two scores that are likelihoods.
     """
 
     scores: Floats
     usable: bool = True
     shown: npt.NDArray[np.int32] | None = None
+    loss: PairLoss | None = None
 
 
 @dataclass(frozen=True, slots=True)

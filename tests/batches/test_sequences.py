@@ -24,7 +24,7 @@ from batch_examples import (
     floats,
     plain,
 )
-from tedaudit.batches import Draws, Guesses, Observations, Rewrites, kinds
+from tedaudit.batches import Draws, Guesses, Observations, Rewrites, guesses, kinds
 from tedaudit.batches.columns import Ragged
 from tedaudit.types import Draw, Guess, Observation, Rewrite
 
@@ -242,7 +242,7 @@ def test_big_batches_are_cut_and_joined_without_a_small_object(monkeypatch):
         raise AssertionError("a small object was built")
 
     for name in ("Draw", "Rewrite", "Observation", "Guess"):
-        monkeypatch.setattr(kinds, name, refuse)
+        monkeypatch.setattr(guesses if name == "Guess" else kinds, name, refuse)
     for kind in (Draw, Rewrite, Observation, Guess):
         monkeypatch.setattr(kind, "__init__", refuse)
     words, places = np.zeros((n, 4), np.uint32), np.zeros((n, 2), np.int32)

@@ -11,10 +11,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tedaudit.abilities import HasLatent, HasLikelihood, ReleasesMore
-from tedaudit.batches import Guesses, Observations
+from tedaudit.abilities import HasLatent, HasLikelihood, ReleasesMore, can_compare
+from tedaudit.batches import Guesses, Observations, PairLosses
+from tedaudit.pair_loss import UNKNOWN
 from tedaudit.types import Card, Floats, Guess, Observation
 
+_PAIR = 2  # candidates between which there is one loss
 _IMPOSSIBLE = -1e30  # instead of minus infinity: a score must be finite
 
 
@@ -48,13 +50,27 @@ class Likelihood:
         batch = Observations.of(seen)
         parts = batch.outputs.tokens if isinstance(self._mechanism, HasLikelihood) else batch.outputs.latents
         usable = ~parts.missing if parts.missing is not None else np.ones(len(batch), dtype=np.bool_)
-        scores = iter(self._score(list(batch[usable])) if usable.any() else [])
+        able = list(batch[usable])
+        if able and can_compare(self._mechanism) and (batch.counts == _PAIR).all():
+            compared, told = self._compare(able)
+            scores, rows = np.zeros((len(batch), _PAIR)), iter(told)
+            scores[usable] = np.maximum(compared, _IMPOSSIBLE)
+            whole = told if usable.all() else [next(rows) if known else UNKNOWN for known in usable.tolist()]
+            return Guesses(scores, usable, losses=PairLosses.of(whole))
+        found = iter(self._score(able) if able else [])
         return Guesses.of(
             [
-                Guess(np.maximum(next(scores), _IMPOSSIBLE)) if able else Guess(np.zeros(count), usable=False)
-                for able, count in zip(usable.tolist(), batch.counts.tolist(), strict=True)
+                Guess(np.maximum(next(found), _IMPOSSIBLE)) if known else Guess(np.zeros(count), usable=False)
+                for known, count in zip(usable.tolist(), batch.counts.tolist(), strict=True)
             ]
         )
+
+    def _compare(self, seen: Sequence[Observation]) -> tuple[Floats, PairLosses]:
+        """Return the likelihoods of both candidates and what else is known of them."""
+        pairs = [(first, second) for first, second in (observation.candidates for observation in seen)]
+        released = [self._get_draw(observation) for observation in seen]
+        compared: tuple[Floats, PairLosses] = self._mechanism.compare(released, pairs, self._epsilon)
+        return compared
 
     def _get_draw(self, observation: Observation) -> Any:
         output = observation.output

@@ -1,4 +1,4 @@
-"""Draws, rewrites, observations and guesses by the batch: columns inside, sequences of small objects outside.
+"""Draws, rewrites and observations by the batch: columns inside, sequences of small objects outside.
 
 A plug-in may iterate over a batch as over a list; whoever has many rows reads the columns. Every batch
 has `of` (a list becomes a batch), slices and index arrays that give a batch, `join`, and equality with
@@ -16,7 +16,7 @@ from tedaudit.batches import columns
 from tedaudit.batches.columns import Column, Mask, Positions, Ragged, as_ragged
 from tedaudit.batches.sequences import Batch, check_positions, join_pools, number_texts, same_texts
 from tedaudit.seeding import KeyWords, key_numbers, key_words
-from tedaudit.types import Array, Draw, Floats, Guess, Observation, Rewrite
+from tedaudit.types import Array, Draw, Floats, Observation, Rewrite
 
 _PARTS = ("text", "tokens", "latent", "error")
 
@@ -231,59 +231,6 @@ class Observations(Batch[Observation]):
         mine, theirs = as_ragged(_positions(self)), as_ragged(_positions(other))
         return np.array_equal(mine.offsets, theirs.offsets) and np.array_equal(
             numbers[: len(self.pool)][mine.values], numbers[len(self.pool) :][theirs.values]
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Guesses(Batch[Guess]):
-    """Scores of candidates, which rows are usable, and where candidates were shown (None: in no order)."""
-
-    scores: Column
-    usable: Mask
-    shown: Column | None = None
-    _kind = Guess
-
-    def __post_init__(self) -> None:
-        scores = columns.compact("scores", self.scores, np.float64)
-        shown = self.shown
-        if shown is not None:
-            shown = columns.compact("shown", shown, np.int32, whole=False)
-            if isinstance(shown, Ragged) and shown.missing is not None and shown.missing.all():
-                shown = None
-        self._hold(scores=scores, usable=columns.cast("usable", self.usable, np.bool_), shown=shown)
-
-    @classmethod
-    def unusable(cls, counts: Sequence[int] | Array) -> Self:
-        """Return guesses that name nobody, for rows with these numbers of candidates."""
-        offsets = columns.compute_offsets(np.asarray(counts))
-        return cls(Ragged(np.zeros(offsets[-1]), offsets), np.zeros(len(counts), dtype=np.bool_))
-
-    def __len__(self) -> int:
-        return len(self.usable)
-
-    @classmethod
-    def _gather(cls, rows: list[Guess]) -> Self:
-        scores = Ragged.of([row.scores for row in rows], np.float64)
-        usable = np.array([bool(row.usable) for row in rows])
-        return cls(scores, usable, Ragged.of([row.shown for row in rows], np.int32))
-
-    @classmethod
-    def _concatenate(cls, parts: Sequence[Self]) -> Self:
-        shown = None
-        if any(part.shown is not None for part in parts):
-            shown = columns.join([as_ragged(part.shown, len(part), np.int32) for part in parts])
-        scores = columns.join([part.scores for part in parts])
-        return cls(scores, np.concatenate([part.usable for part in parts]), shown)
-
-    def _row(self, i: int) -> Guess:
-        shown = None if self.shown is None else columns.get_row(self.shown, i)
-        return Guess(columns.get_row(self.scores, i), bool(self.usable[i]), shown)
-
-    def _equals(self, other: Self) -> bool:
-        return (
-            as_ragged(self.scores).equals(as_ragged(other.scores))
-            and np.array_equal(self.usable, other.usable)
-            and as_ragged(self.shown, len(self)).equals(as_ragged(other.shown, len(self)))
         )
 
 

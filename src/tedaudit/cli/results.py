@@ -137,11 +137,11 @@ def report(
     from tedaudit import api
     from tedaudit.cli.console import show_figures, show_result
     from tedaudit.reports.figures import write_figures
-    from tedaudit.reports.sandwich import write_sandwiches
+    from tedaudit.reports.loss_figures import write_loss_figures
 
     check_gates(fail_on, fail_above)
     result = api.report(run_directory, redact=redact)
-    drawn = [*write_figures(result), *write_sandwiches(result)] if figures else []
+    drawn = [*write_figures(result), *write_loss_figures(result)] if figures else []
     print_json(result.to_dict()) if as_json else show_result(result)
     if figures and not as_json:
         show_figures(drawn)

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from tedaudit.batches import Draws, Guesses, Observations, OwnRewrites, Ragged, Rewrites
+from tedaudit.batches import Draws, Guesses, Observations, OwnRewrites, PairLosses, Ragged, Rewrites
 from tedaudit.errors import PluginError, RunDirectoryError
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.paths import describe_os_error
@@ -143,6 +143,9 @@ def write_result(path: Path, result: Rewrites | Guesses) -> None:
     columns = {"usable": result.usable, **_pack_rows("scores", result.scores)}
     if result.shown is not None:
         columns |= _pack_rows("shown", result.shown)
+    if result.losses is not None:
+        told = result.losses
+        columns |= {"largest": told.largest, "mu": told.mu, **_pack_rows("terms", told.terms)}
     _write_arrays(path, columns)
 
 
@@ -154,7 +157,10 @@ def read_result(path: Path, chunk: Chunk) -> Rewrites | Guesses:
         else:
             stored = _read_arrays(path)
             shown = _unpack_rows("shown", stored) if "shown" in stored or "shown_values" in stored else None
-            result = Guesses(_unpack_rows("scores", stored), stored["usable"], shown)
+            losses = None
+            if "largest" in stored:
+                losses = PairLosses(stored["largest"], stored["mu"], _unpack_rows("terms", stored))
+            result = Guesses(_unpack_rows("scores", stored), stored["usable"], shown, losses)
     if len(result) != len(chunk):
         raise RunDirectoryError(
             f"'{path}' has {len(result):,} results for {len(chunk):,} items. Delete it and do the work again "

@@ -114,15 +114,27 @@ def log_likelihoods(
     epsilon: float,
 ) -> Floats:
     """Return the log-probability of each pair's second tokens after its first; none may be empty."""
-    total = np.zeros(len(pairs))
+    return np.array([float(terms.sum()) for terms in log_likelihood_terms(checkpoint, clip, pairs, epsilon)])
+
+
+def log_likelihood_terms(
+    checkpoint: Checkpoint,
+    clip: Clip,
+    pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
+    epsilon: float,
+) -> list[Floats]:
+    """Return the log-probability of every token of each pair's second part, given all that stand before."""
+    terms: list[Floats] = [np.zeros(0)] * len(pairs)
     decoder = decoder_for(checkpoint)
     requests = [Request(prompt, epsilon, 0, len(tokens)) for prompt, tokens in pairs]
     for width, members in _group_by_width(requests, checkpoint.padding_step).items():
         budget = decoder.row_budget(width, max(requests[i].limit for i in members))
         for start in range(0, len(members), budget):
             group = members[start : start + budget]
-            total[group] = _score_group(decoder, clip, [pairs[i] for i in group], width, epsilon)
-    return total
+            table = _score_group(decoder, clip, [pairs[i] for i in group], width, epsilon)
+            for i, row in zip(group, table, strict=True):
+                terms[i] = row[: len(pairs[i][1])].copy()
+    return terms
 
 
 def _score_group(
@@ -132,7 +144,7 @@ def _score_group(
     width: int,
     epsilon: float,
 ) -> Floats:
-    """Score pairs of one padded length; prefixes that several pairs share run once."""
+    """Score pairs of one padded length, one column per token; prefixes that several pairs share run once."""
     import torch
 
     device = decoder.device
@@ -141,13 +153,13 @@ def _score_group(
     table = torch.zeros((len(pairs), int(lengths.max())), dtype=torch.long, device=device)
     for row, (_, tokens) in enumerate(pairs):
         table[row, : len(tokens)] = torch.tensor(tokens, device=device)
-    total = torch.zeros(len(pairs), dtype=torch.float64, device=device)
+    found = torch.zeros(table.shape, dtype=torch.float64, device=device)
     rows = torch.tensor([row_of[prompt] for prompt, _ in pairs], device=device)
     live = torch.arange(len(pairs), device=device)
     logits = decoder.start(list(row_of), width)
     for step in range(table.shape[1]):
         tokens = table[live, step]
-        total[live] += log_probabilities(clip, logits, epsilon)[rows, tokens]
+        found[live, step] = log_probabilities(clip, logits, epsilon)[rows, tokens]
         unfinished = lengths[live] > step + 1
         live, rows, tokens = live[unfinished], rows[unfinished], tokens[unfinished]
         if not len(live):
@@ -155,4 +167,4 @@ def _score_group(
         vocabulary = logits.shape[1]
         prefixes, rows = torch.unique(rows * vocabulary + tokens, return_inverse=True)
         logits = decoder.step(prefixes // vocabulary, prefixes % vocabulary)
-    return np.asarray(total.cpu().numpy(), dtype=np.float64)
+    return np.asarray(found.cpu().numpy(), dtype=np.float64)

@@ -8,9 +8,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tedaudit.batches import Draws, Rewrites
+from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.errors import SpecError
-from tedaudit.inference.generation import Request, first_log_probabilities, generate, log_likelihoods
+from tedaudit.inference.generation import Request, first_log_probabilities, generate, log_likelihood_terms
 from tedaudit.inference.loading import Checkpoint, Task, load_checkpoint
 from tedaudit.inference.sampling import Clip, choose_clip
 from tedaudit.seeding import key_numbers
@@ -40,6 +40,7 @@ class Autoregressive(ABC):
     dtype: str = "auto"
     device: str = field(default="auto", metadata={"incidental": True})
     released_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    forbids_by_rule: ClassVar[bool] = True
     _task: ClassVar[Task]
 
     def __post_init__(self) -> None:
@@ -100,8 +101,26 @@ class Autoregressive(ABC):
         self, released: Sequence[Sequence[int]], candidates: Sequence[Sequence[str]], epsilon: float
     ) -> list[Floats]:
         """Do the same for many releases at once, each with its own candidates."""
+        return [np.array(list(map(_add_up, row))) for row in self._find_terms(released, candidates, epsilon)]
+
+    def compare(
+        self, released: Sequence[Sequence[int]], pairs: Sequence[tuple[str, str]], epsilon: float
+    ) -> tuple[Floats, PairLosses]:
+        """Return both likelihoods and the loss of every token; how large a loss can be is not known."""
+        terms = self._find_terms(released, pairs, epsilon)
+        scores = np.array([list(map(_add_up, row)) for row in terms], dtype=np.float64)
+        losses = [
+            row[0] - row[1] if row[0] is not None and row[1] is not None and np.isfinite(sums).all() else None
+            for row, sums in zip(terms, scores, strict=True)
+        ]
+        unknown = np.full(len(pairs), math.nan)
+        return scores.reshape(len(pairs), 2), PairLosses(unknown, unknown, Ragged.of(losses, np.float64))
+
+    def _find_terms(
+        self, released: Sequence[Sequence[int]], candidates: Sequence[Sequence[str]], epsilon: float
+    ) -> list[list[Floats | None]]:
+        """Return the log-probability of every token for each candidate; None if it cannot release them."""
         prompts = self._encode_prompts([text for texts in candidates for text in texts])
-        scores = [np.full(len(texts), -math.inf) for texts in candidates]
         possible = [
             (release, place, (prompts[text] or (), tuple(tokens)))
             for release, (tokens, texts) in enumerate(zip(released, candidates, strict=True))
@@ -109,11 +128,12 @@ class Autoregressive(ABC):
             if self._can_end(tokens, prompts[text])
         ]
         pairs = list(dict.fromkeys(pair for _, _, pair in possible))
-        values = log_likelihoods(self._load_checkpoint(), self._choose_clip(), pairs, epsilon)
+        values = log_likelihood_terms(self._load_checkpoint(), self._choose_clip(), pairs, epsilon)
         by_pair = dict(zip(pairs, values, strict=True))
+        terms: list[list[Floats | None]] = [[None] * len(texts) for texts in candidates]
         for release, place, pair in possible:
-            scores[release][place] = by_pair[pair]
-        return scores
+            terms[release][place] = by_pair[pair]
+        return terms
 
     def first_token(self, texts: Sequence[str], epsilon: float) -> Floats:
         """Return the log-probability that each token is drawn first, one row per text.
@@ -213,3 +233,8 @@ class Autoregressive(ABC):
 
     def _load_checkpoint(self) -> Checkpoint:
         return load_checkpoint(self._task, self.model, self.revision, self.device, self.dtype)
+
+
+def _add_up(terms: Floats | None) -> float:
+    """Return the log-probability of all tokens; -inf if they cannot be released."""
+    return -math.inf if terms is None else float(terms.sum())

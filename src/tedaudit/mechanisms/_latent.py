@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Draws, Ragged, Rewrites
+from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.mechanisms._noise import Noise, clip_norm, sigma_for, true_epsilon
@@ -177,6 +177,32 @@ class Latent(ABC):
     def latent_log_likelihood(self, latent: Array, candidates: Sequence[str], epsilon: float) -> Floats:
         """Return the log density of a released latent for each candidate as its source."""
         return self.log_density(latent, self.encode(candidates), epsilon)
+
+    def compare(
+        self, released: Sequence[Array], pairs: Sequence[tuple[str, str]], epsilon: float
+    ) -> tuple[Floats, PairLosses]:
+        """Return both densities and, in units of the noise, how far both latents lie apart."""
+        texts = sorted({text for pair in pairs for text in pair})
+        clean, row = self.encode(texts), {text: i for i, text in enumerate(texts)}
+        scale = self.noise_scale(epsilon)
+        densities = np.zeros((len(pairs), 2))
+        largest, mu = np.full(len(pairs), math.inf), np.full(len(pairs), math.nan)
+        for i, (latent, pair) in enumerate(zip(released, pairs, strict=True)):
+            first, second = (clean[row[text]] for text in pair)
+            densities[i] = self.log_density(latent, [first, second], epsilon)
+            gap = self._find_gap(first, second)
+            if gap is None:  # no output can come from both
+                continue
+            if self.noise == "laplace":
+                largest[i] = float(np.abs(gap).sum()) / scale
+            else:
+                mu[i] = math.sqrt(float(gap @ gap)) / scale
+                largest[i] = math.inf if mu[i] > 0 else 0.0
+        return densities, PairLosses(largest, mu, Ragged.absent(len(pairs), np.float64))
+
+    def _find_gap(self, first: Singles, second: Singles) -> Floats | None:
+        """Return the difference of two latents that noise has to hide; None if it cannot hide it."""
+        return np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
 
     def _clip_rows(self, hidden: Floats) -> Floats:
         if self.clipping == "value":

@@ -81,6 +81,28 @@ class SlotNumbers:
                 return False
         return True
 
+    def draws_alike(
+        self,
+        words: Sequence[str | None],
+        others: Sequence[str | None],
+        lost: Set[int],
+        lost_of_others: Set[int],
+    ) -> bool:
+        """Return whether two texts differ in nothing but draws: every release of one is one of the other."""
+        if len(words) != len(others) or lost != lost_of_others:
+            return False
+        return all(
+            self.find_kept(word) == self.find_kept(other)
+            and (place not in lost or self.copy(str(word)) == self.copy(str(other)))
+            and (
+                place in lost
+                or not self.copy_case
+                or self.find_kept(word) is not None
+                or _is_capital(word) == _is_capital(other)
+            )
+            for place, (word, other) in enumerate(zip(words, others, strict=True))
+        )
+
     def _has_case(self, item: int) -> bool:
         spelling = self.spell(item)
         return spelling.capitalize() != spelling.lower()

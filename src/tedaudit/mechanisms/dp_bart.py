@@ -145,6 +145,17 @@ class DPBart(Latent):
                 scores[i] = super().log_density(mean, np.zeros((1, size)), epsilon)[0]
         return scores
 
+    def _find_gap(self, first: Singles, second: Singles) -> Floats | None:
+        """Return the difference of two latents; noise that every position repeats hides no other one."""
+        if self.positions == "window":
+            return super()._find_gap(first, second)
+        if first.shape != second.shape:
+            return None
+        gaps = (np.asarray(first, np.float64) - np.asarray(second, np.float64)).reshape(
+            -1, self._count_components()
+        )
+        return gaps[0] if (gaps == gaps[0]).all() else None
+
     def _add_noise(self, clean: Singles, noise: Floats) -> Singles:
         return super()._add_noise(clean, np.resize(noise, clean.shape))  # repeated for every position
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from tedaudit.batches import Draws, Rewrites
+from tedaudit.batches import Draws, PairLosses, Rewrites
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.loading import Checkpoint, load_checkpoint
 from tedaudit.inference.nltk_words import StopWords, load_splitter, load_stop_words
@@ -23,7 +23,8 @@ from tedaudit.inference.sampling import Clip, choose_clip, log_probabilities, no
 from tedaudit.inference.treebank import join_words, split_words
 from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._masked_rows import Places, Words, lay_out, slot_logits
-from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, to_slots, to_tokens
+from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, to_tokens
+from tedaudit.mechanisms._slot_likelihood import SlotLikelihood
 from tedaudit.types import Card, Claim, Draw, Floats, ModelUse, Rewrite
 
 _NONE = -1  # instead of an item, for a word that is not drawn
@@ -58,6 +59,8 @@ class DPMLM:
     context: int = 512
     dtype: str = "auto"
     device: str = field(default="auto", metadata={"incidental": True})
+    forbids_by_rule: ClassVar[bool] = True
+    terms_are_pieces: ClassVar[bool] = True
     released_range: ClassVar[tuple[float, float]] = (-3.2093127, 16.304797887802124)
     card: ClassVar[Card] = Card(
         name="dp-mlm",
@@ -137,27 +140,13 @@ class DPMLM:
         self, released: Sequence[Sequence[int]], candidates: Sequence[Sequence[str]], epsilon: float
     ) -> list[Floats]:
         """Do the same for many releases, each with its own candidates; the model sees every text once."""
-        numbers, shown = self._number_slots(), [to_slots(tokens) for tokens in released]
-        words = {text: self._split(text) for texts in candidates for text in texts}
-        scores = [np.full(len(texts), -math.inf) for texts in candidates]
-        uses: dict[str, list[tuple[int, int]]] = {}  # the releases, and places in them, that have a text
-        for release, texts in enumerate(candidates):
-            for place, text in enumerate(texts):
-                if numbers.fits(shown[release], words[text]):
-                    uses.setdefault(text, []).append((release, place))
-        places = self._lay_out(list(uses), numbers)
-        for text, given in uses.items():
-            lost = places.lost.get(text, frozenset())
-            uses[text] = [use for use in given if numbers.fits(shown[use[0]], words[text], lost)]
-            for release, place in uses[text]:
-                scores[release][place] = 0.0
-        for slots, rows, logits in self._compute_logits(places):
-            table = log_probabilities(self._choose_clip(), logits, epsilon).cpu().numpy()
-            for row, (text, slot) in zip(rows, slots, strict=True):
-                for release, place in uses[text]:
-                    item = numbers.explain(shown[release][slot], words[text][slot])
-                    scores[release][place] += table[row, item]
-        return scores
+        return self._make_likelihood().score(released, candidates, epsilon)
+
+    def compare(
+        self, released: Sequence[Sequence[int]], pairs: Sequence[tuple[str, str]], epsilon: float
+    ) -> tuple[Floats, PairLosses]:
+        """Return both likelihoods, the loss of every slot, and the largest loss of any release."""
+        return self._make_likelihood().compare(released, pairs, epsilon)
 
     def first_token(self, texts: Sequence[str], epsilon: float) -> Floats:
         """Return the log-probability that each item of the vocabulary is drawn first, one row per text.
@@ -229,6 +218,13 @@ class DPMLM:
         return slot_logits(
             self._load_checkpoint(), places, self._choose_clip(), with_empty=self.length == "fixed"
         )
+
+    def _make_likelihood(self) -> SlotLikelihood:
+        numbers = self._number_slots()
+        return SlotLikelihood(
+            numbers, self._split, lambda texts: self._lay_out(texts, numbers), self._compute_logits,
+            self._choose_clip(),
+        )  # fmt: skip
 
     def _split(self, text: str) -> Words:
         """Return the words of a text; with length "fixed" cut or padded with None to the number of slots."""

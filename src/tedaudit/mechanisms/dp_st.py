@@ -7,13 +7,13 @@ Departs: the release chooses the nearest cluster without noise, draws as many tr
          fails if exp overflows: one field each. Grouping, prompt and decoding: see the card.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from tedaudit.batches import Draws, Rewrites
+from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.inference.encoders import Encoder
 from tedaudit.inference.loading import Checkpoint
@@ -28,16 +28,17 @@ from tedaudit.inference.triples.drawing import (
 from tedaudit.inference.triples.extraction import Extractor, load_extractor, name_server
 from tedaudit.inference.triples.grouping import Representative, choose_representatives
 from tedaudit.inference.triples.public import load_matching
+from tedaudit.inference.triples.ratios import largest_losses
 from tedaudit.inference.triples.table import TripleTable
 from tedaudit.inference.triples.triple import Triple
 from tedaudit.inference.triples.vectors import embed
 from tedaudit.inference.triples.writing import load_writer
 from tedaudit.inference.zoo import zoo_or
+from tedaudit.mechanisms._recall import recall
 from tedaudit.mechanisms._triple_writing import TripleWriting, copy_text
 from tedaudit.types import Callee, Card, Claim, Draw, Floats, ModelUse, Rewrite
 
-Value = TypeVar("Value")
-_MOST_KNOWN = 20_000
+_FAILS = 1300.0  # epsilon below which no plain sum of weights overflows: e^650 times any table
 _NULL = 0  # the row of zeros: a null triple, with utility 0 for every item
 _TEMPLATE = (
     "Here are some facts, each as subject | verb | object:\n{triples}\n"
@@ -84,6 +85,7 @@ class DPST:
     # Caches: a likelihood attack asks for the same candidates over and over.
     _known_texts: dict[str, list[Triple]] = field(init=False, repr=False, compare=False, default_factory=dict)
     _known_triples: dict[str, Floats] = field(init=False, repr=False, compare=False, default_factory=dict)
+    forbids_by_rule: ClassVar[bool] = True
     card: ClassVar[Card] = Card(
         name="dp-st",
         needs=("models", "triples"),
@@ -166,6 +168,40 @@ class DPST:
 
     def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
         """Return the log-probability that each candidate releases these tokens; -inf if it cannot."""
+        return np.asarray(self._find_terms(tokens, candidates, epsilon).sum(axis=1), dtype=np.float64)
+
+    def compare(
+        self, released: Sequence[Sequence[int]], pairs: Sequence[tuple[str, str]], epsilon: float
+    ) -> tuple[Floats, PairLosses]:
+        """Return both likelihoods, the loss of every triple, and the largest loss over the public table."""
+        terms = [self._find_terms(*given, epsilon) for given in zip(released, pairs, strict=True)]
+        scores = np.array([row.sum(axis=1) for row in terms]).reshape(len(pairs), 2)
+        losses = [
+            row[0] - row[1] if finite and row.shape[1] else None
+            for row, finite in zip(terms, np.isfinite(scores).all(axis=1).tolist(), strict=True)
+        ]
+        unknown = np.full(len(pairs), np.nan)
+        return scores, PairLosses(self._bound_losses(pairs, epsilon), unknown, Ragged.of(losses, np.float64))
+
+    def _bound_losses(self, pairs: Sequence[tuple[str, str]], epsilon: float) -> Floats:
+        """Return the largest loss of each pair; NaN where a draw may fail or a length cap tells more."""
+        queries = self._build_queries([text for pair in pairs for text in pair])
+        if self.overflow == "error" and epsilon > _FAILS:
+            return np.full(len(pairs), np.nan)
+        slots = [(queries.slots[first], queries.slots[second]) for first, second in pairs]
+        apart = [len(first) != len(second) or not first for first, second in slots]
+        largest = np.where(apart, np.inf, np.nan)
+        if self.length == "fixed" and self.overflow == "stable" and not all(apart):
+            drawn = np.flatnonzero(~np.array(apart))
+            largest[drawn] = largest_losses(
+                self._load_public()[0], self.cluster_choice, queries.vectors, [slots[i] for i in drawn],
+                epsilon,
+            )  # fmt: skip
+        same = np.array([first == second for first, second in pairs])
+        return np.asarray(np.where(same, 0.0, largest), dtype=np.float64)
+
+    def _find_terms(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
+        """Return the log-probability of every triple for each candidate; -inf if it cannot release all."""
         queries, writing = self._build_queries(candidates), self._load_writing()
         slots = [queries.slots[text] for text in candidates]
         drawn, written = writing.split(tokens)
@@ -175,16 +211,16 @@ class DPST:
             able = {text for text in candidates if copy_text(text).tokens == tuple(tokens)}
         pairs = enumerate(zip(candidates, slots, strict=True))
         possible = [i for i, (text, rows) in pairs if text in able and len(rows) == len(drawn)]
-        scores = np.full(len(candidates), -np.inf)
-        scores[possible] = 0.0
+        terms = np.full((len(candidates), max(1, len(drawn))), -np.inf)
+        terms[possible] = 0.0
         for place, number in enumerate(drawn if possible else ()):
             used, index = np.unique([slots[i][place] for i in possible], return_inverse=True)
             masses = log_masses(
                 writing.table, self.cluster_choice, queries.vectors[used], number, epsilon / len(drawn),
                 overflows=self.overflow == "error",
             )  # fmt: skip
-            scores[possible] += masses[index]
-        return scores
+            terms[possible, place] = masses[index]
+        return terms
 
     def share_without_triples(self, texts: Sequence[str]) -> float:
         """Return the share of texts that have no triple to replace."""
@@ -199,7 +235,7 @@ class DPST:
         """Do the work before the noise, once per distinct text and triple."""
         used = {text: self._limit_triples(triples) for text, triples in self._find_triples(texts).items()}
         distinct = sorted({triple.text for triples in used.values() for triple in triples})
-        known = _recall(
+        known = recall(
             self._known_triples, distinct,
             lambda new: list(embed(self._load_public()[1], new, self.dimensions)),
         )  # fmt: skip
@@ -209,7 +245,7 @@ class DPST:
         return _Queries(vectors, slots)
 
     def _find_triples(self, texts: Sequence[str]) -> dict[str, list[Triple]]:
-        return _recall(self._known_texts, texts, self._extract)
+        return recall(self._known_texts, texts, self._extract)
 
     def _extract(self, texts: Sequence[str]) -> list[list[Triple]]:
         """Return the triples that represent the groups of each text."""
@@ -259,16 +295,3 @@ class DPST:
 
     def _load_public(self) -> tuple[TripleTable, Encoder]:
         return load_matching(self.table, self.encoder, self.dimensions)
-
-
-def _recall(
-    known: dict[str, Value], keys: Sequence[str], compute: Callable[[list[str]], list[Value]]
-) -> dict[str, Value]:
-    """Return a value per distinct key, computing those not in the cache; the cache has a maximum size."""
-    new = [key for key in dict.fromkeys(keys) if key not in known]
-    fresh = dict(zip(new, compute(new), strict=True)) if new else {}
-    values = {key: fresh[key] if key in fresh else known[key] for key in dict.fromkeys(keys)}
-    if len(known) + len(fresh) > _MOST_KNOWN:
-        known.clear()
-    known.update(list(fresh.items())[:_MOST_KNOWN])
-    return values

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Draws, Rewrites
+from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.seeding import derive, rare, uniforms
 from tedaudit.types import Card, Claim, Draw, Floats
@@ -35,6 +35,7 @@ class WordRR:
 
     slots: int = 16
     vocabulary: str | tuple[str, ...] = ""
+    forbids_by_rule: ClassVar[bool] = True
     card: ClassVar[Card] = Card(
         name="word-rr",
         summary="Randomised response per word slot over a public vocabulary.",
@@ -84,6 +85,20 @@ class WordRR:
         size = len(self._items)
         rest = -np.log(np.exp(epsilon) + size - 1) if epsilon < 700 else -epsilon
         return np.asarray(np.where(unchanged, epsilon + rest, rest).sum(axis=1), dtype=np.float64)
+
+    def compare(
+        self, released: Sequence[Sequence[int]], pairs: Sequence[tuple[str, str]], epsilon: float
+    ) -> tuple[Floats, PairLosses]:
+        """Return both likelihoods, the loss of every slot, and epsilon for each slot that differs."""
+        tokens = np.asarray(released, dtype=np.int64).reshape(len(released), self.slots)
+        first, second = (self._look_up_slots([pair[i] for pair in pairs]) for i in (0, 1))
+        terms = epsilon * ((first == tokens).astype(np.float64) - (second == tokens))
+        largest = epsilon * (first != second).sum(axis=1)
+        size = len(self._items)
+        rest = -np.log(np.exp(epsilon) + size - 1) if epsilon < 700 else -epsilon
+        kept = np.stack([(slots == tokens).sum(axis=1) for slots in (first, second)], axis=1)
+        told = PairLosses(largest, np.full(len(pairs), np.nan), Ragged.from_matrix(terms))
+        return kept * epsilon + rest * self.slots, told
 
     def _look_up_slots(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:
         """Return the items in the slots of each text; equal texts are looked up once."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Draws, Guesses, Ragged
+from tedaudit.batches import Draws, Guesses, PairLosses, Ragged
 from tedaudit.seeding import derive, key_words, uniforms
 from tedaudit.types import Array, Floats, Guess, Plan
 
@@ -67,6 +67,7 @@ class Judged:
     scores: npt.NDArray[np.float32]  # every candidate's, or the best five's
     best: npt.NDArray[np.int32] | None  # which candidates those are, if not all
     place: npt.NDArray[np.int32] | None = None  # where the chosen one was shown; -1 for none
+    losses: PairLosses | None = None  # more on two candidates with likelihoods
 
     def __len__(self) -> int:
         return len(self.choice)
@@ -100,6 +101,7 @@ def judge(
         kept.astype(np.float32),
         which,
         _places(batch, choice),
+        batch.losses,
     )
 
 

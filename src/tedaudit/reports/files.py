@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from tedaudit.reports.headline import headlines
+from tedaudit.reports.loss_parts import describe_parts, read_parts
 from tedaudit.reports.losses import describe_losses, rename_losses
 from tedaudit.reports.markdown import markdown_list, markdown_text
 from tedaudit.reports.models import models_section
@@ -31,13 +32,14 @@ def write_reports(
     run = result.run
     shown = redact_result(result, run.manifest()) if redact else result
     losses = read_losses(result)
+    named = rename_losses(losses, result, shown)
     summary = shown.to_dict()
     if losses:
-        summary["losses"] = [row.to_dict() for row in rename_losses(losses, result, shown)]
+        summary["losses"] = [row.to_dict() for row in named]
     sections = read_sections(run, redact=redact)
     if losses:
-        told = describe_losses(result, losses)
-        sections.insert(0, told.redact() if redact else told)
+        told = [describe_losses(result, losses), *describe_parts(read_parts(result, losses))]
+        sections = [section.redact() if redact else section for section in told] + sections
     write_atomically(run.summary, json.dumps(summary, indent=2, ensure_ascii=False).encode())
     write_atomically(run.report, markdown(shown, sections).encode())
     if shown.findings:
@@ -46,7 +48,7 @@ def write_reports(
         write_frame(run.estimates, frame, "estimates")
     if page:
         study = read_utility(run.utility) if utility is None else utility
-        write_page(result, shown, sections, redact=redact, utility=study)
+        write_page(result, shown, sections, named, redact=redact, utility=study)
     return shown
 
 

@@ -4,22 +4,25 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tedaudit.errors import shorten
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample
+from tedaudit.estimators.supremum import Supremum
 from tedaudit.reports.sections import Section
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow, find_contradictions
 
 _HEADINGS = (
     "mechanism", "epsilon", "claim", "claim / loss", *(f"eps at delta {delta:g}" for delta in DELTAS),
-    "median loss", "largest loss", "impossible", "unknown", "its text",
+    "median loss", "largest loss", "most possible", "impossible", "unknown", "its text",
 )  # fmt: skip
 _TEXT = "its text"
+_LONGEST = 80  # characters of a text that are shown
 
 
 def describe_losses(result: AuditResult, rows: Sequence[LossRow]) -> Section:
     """Return the losses of a run as a section, the text with the largest loss beside each."""
     texts = result.run.corpus().texts
-    cells = [_format(row, texts[_find_source(result, row)]) for row in rows]
+    cells = [_format(row, shorten(texts[_find_source(result, row)], _LONGEST)) for row in rows]
     told = [i for i in range(len(_HEADINGS)) if any(row[i] for row in cells)]
     return Section(
         "Loss: what an adversary that knows the mechanism learns",
@@ -42,9 +45,18 @@ def _format(row: LossRow, text: str) -> tuple[str, ...]:
         finding.label, finding.epsilon.label, "none" if finding.claim is None else str(finding.claim),
         "" if row.looseness is None else f"{row.looseness:,.3g}",
         *(_format_epsilon(at, sample) for at in row.epsilons),
-        _number(sample.quantile(0.5)), _number(sample.quantile(1.0)), _count(row.impossible, sample),
-        _count(sample.unknown, sample), text,
+        _number(sample.quantile(0.5)), _number(sample.quantile(1.0)), _format_supremum(row.supremum),
+        _count(row.impossible, sample), _count(sample.unknown, sample), text,
     )  # fmt: skip
+
+
+def _format_supremum(supremum: Supremum | None) -> str:
+    """Return the most that a pair can lose; of Gaussian noise at a delta, because it has no maximum."""
+    if supremum is None:
+        return ""
+    if supremum.is_gaussian:
+        return f"{_number(supremum.epsilon(DELTAS[-1]))} at delta {DELTAS[-1]:g}"
+    return _number(supremum.largest)
 
 
 def _count(number: int, sample: LossSample) -> str:
@@ -53,6 +65,8 @@ def _count(number: int, sample: LossSample) -> str:
 
 def _format_epsilon(at: EpsilonAt, sample: LossSample) -> str:
     """Return the point and both ends; if there is no upper one, how many trials it needs."""
+    if math.isinf(at.lower):
+        return _number(at.lower)
     if math.isinf(at.upper):
         missing = at.lower == at.point == 0.0
         needed = sample.trials_for_upper(at.delta)
@@ -79,6 +93,7 @@ def _explain(rows: Sequence[LossRow]) -> str:
         "drawn: it has no ceiling. Eps at delta is the least epsilon that holds on average over the pairs of "
         "the plan, with an interval of which each end is wrong with probability at most "
         f"{ends} per row; of single pairs it says nothing. Claim / loss says how many times the claim is "
-        f"larger than eps at delta {DELTAS[0]:g}. Impossible: outputs that the other text cannot have had. "
-        "Unknown: trials without a likelihood, such as failed rewrites, taken for infinite."
+        f"larger than eps at delta {DELTAS[0]:g}. Most possible: the largest loss of any output, drawn or "
+        "not, over the pairs of texts of these trials. Impossible: outputs that the other text cannot have "
+        "had. Unknown: trials without a likelihood, such as failed rewrites, taken for infinite."
     )

@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from tedaudit.reports.chart import chart_finding, chart_plans
+from tedaudit.reports.chart_losses import chart_losses
 from tedaudit.reports.headline import headlines
 from tedaudit.reports.plugin_cards import describe_plugins
 from tedaudit.reports.redaction import redact_spec, rename_plans, safe_json
@@ -26,16 +27,18 @@ from tedaudit.reports.summary import paragraphs, tiles
 from tedaudit.reports.table import CLAIM_HEADINGS, HEADINGS, RIGHT, explain_table, format_claims
 from tedaudit.reports.utility import Utility, redact_utility
 from tedaudit.results.findings import AuditResult
+from tedaudit.results.losses import LossRow
 from tedaudit.store.files import write_atomically
 from tedaudit.version import __version__
 
-SCRIPTS = ("elements.js", "charts.js", "explorer.js", "page.js")
+SCRIPTS = ("elements.js", "charts.js", "loss.js", "explorer.js", "page.js")
 
 
 def write_page(
     original: AuditResult,
     shown: AuditResult,
     sections: Sequence[Section] = (),
+    losses: Sequence[LossRow] = (),
     *,
     redact: bool,
     utility: Utility | None = None,
@@ -47,6 +50,7 @@ def write_page(
     data = page_data(shown, manifest, sample, redact=redact)
     study = utility or Utility()
     labels = [finding.label for finding in original]
+    data["losses"] = chart_losses(losses)
     data["sections"] = [asdict(section) for section in sections]
     data["utility"] = (redact_utility(study, labels) if redact else study).to_dict()
     path = original.run.page

@@ -46,7 +46,16 @@ def redact_result(result: AuditResult, manifest: Mapping[str, Any]) -> AuditResu
         replace(pair, label=mechanisms.get(pair.label, LEFT_OUT), attack=attacks.get(pair.attack, LEFT_OUT))
         for pair in result.pairs
     )
-    return replace(result, findings=findings, notes=tuple(notes), models=models, pairs=pairs)
+    certain = tuple(
+        replace(
+            loss,
+            label=mechanisms.get(loss.label, LEFT_OUT),
+            attack=attacks.get(loss.attack, LEFT_OUT),
+            plan="",
+        )
+        for loss in result.certain
+    )
+    return replace(result, findings=findings, notes=tuple(notes), models=models, pairs=pairs, certain=certain)
 
 
 def _rename_plan(finding: Finding, mechanisms: Mapping[str, str]) -> str:

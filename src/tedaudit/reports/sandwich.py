@@ -7,7 +7,6 @@ on average: a claim is for any two texts, so a single pair may lose more.
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from tedaudit.estimators.loss import DELTAS
@@ -15,32 +14,15 @@ from tedaudit.reports.figures import (
     GREY,
     STYLES,
     escape_label,
-    figures_missing,
     labels_with_room,
-    save_figure,
 )
-from tedaudit.reports.losses import rename_losses
-from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.results.losses import LossRow, read_losses
-from tedaudit.results.reading import read_result
+from tedaudit.results.findings import Finding
+from tedaudit.results.losses import LossRow
 
 _DELTA = DELTAS[0]
 _LINEAR = 0.1  # up to here the axis is linear, so that 0 has a place
+_SUPREMUM = f"most that a pair can lose, at delta {_DELTA:g} or less"
 _ACROSS = 3  # panels beside each other
-
-
-def write_sandwiches(shown: AuditResult) -> list[Path]:
-    """Draw every plan that has losses into the folder `figures` of its run, and return the files."""
-    if figures_missing():
-        return []
-    stored = read_result(shown.run, shown.alpha)  # names that were left out lead to no table
-    rows = rename_losses(read_losses(stored), stored, shown)
-    written = []
-    for plan in dict.fromkeys(row.finding.plan for row in rows):
-        own = [row for row in rows if row.finding.plan == plan]
-        drawn = draw_sandwich(own, [finding for finding in shown if finding.plan == plan])
-        written += save_figure(drawn, shown.run.figure(f"{plan}-loss"))
-    return written
 
 
 def draw_sandwich(rows: Sequence[LossRow], findings: Sequence[Finding]) -> Any:
@@ -61,6 +43,7 @@ def draw_sandwich(rows: Sequence[LossRow], findings: Sequence[Finding]) -> Any:
             _finish_panel(panel, label, [row for row in rows if row.finding.label == label])
         for panel in panels[len(labels) :]:
             panel.remove()
+        panels[0].set_ylim(-_LINEAR / 4, _find_top(rows, findings))  # shared by all
         for first in panels[: len(labels) : across]:
             first.set_ylabel(r"$\epsilon$ of a whole text")
         handles = {
@@ -73,18 +56,31 @@ def draw_sandwich(rows: Sequence[LossRow], findings: Sequence[Finding]) -> Any:
 
 
 def _draw_loss(axes: Any, rows: Sequence[LossRow]) -> None:
-    """Draw the claim, and the loss with its band."""
+    """Draw the claim, the most that a pair can lose, and the loss with its band."""
     places = [_place(row.finding) for row in rows]
     claims = [math.inf if row.finding.claim is None else row.finding.claim.total for row in rows]
     if any(map(math.isfinite, claims)):
         shown = [claim if math.isfinite(claim) else math.nan for claim in claims]
         axes.plot(places, shown, color=GREY, linestyle="--", marker="_", label="claim")
+    suprema = [_get_supremum(row) for row in rows]
+    if any(map(math.isfinite, suprema)):
+        shown = [value if math.isfinite(value) else math.nan for value in suprema]
+        axes.plot(places, shown, color="#000000", linestyle=":", marker="_", label=_SUPREMUM)
     found = [row.epsilons[0] for row in rows]
     top = 10 * max([1.0, *(at.lower for at in found if math.isfinite(at.lower))])
     ends = [min(at.upper, top) for at in found]  # an infinite end is cut off far above
     axes.fill_between(places, [at.lower for at in found], ends, color="#000000", alpha=0.15, linewidth=0)
+    endless = [row.finding.epsilon.label for row in rows if math.isinf(row.epsilons[0].lower)]
+    if endless:
+        told = "loss: infinite" + ("" if len(endless) == len(rows) else f" at {', '.join(endless)}")
+        axes.text(0.5, 0.03, told, transform=axes.transAxes, ha="center", fontsize=8)
     points = [at.point if math.isfinite(at.point) else math.nan for at in found]
     axes.plot(places, points, color="#000000", marker=".", label=f"loss, at delta {_DELTA:g}")
+
+
+def _get_supremum(row: LossRow) -> float:
+    """Return the most that two texts can lose, at the delta of the loss; infinite if it is not known."""
+    return math.inf if row.supremum is None else row.supremum.epsilon(_DELTA)
 
 
 def _draw_attacks(axes: Any, findings: Sequence[Finding], attacks: Sequence[str]) -> None:
@@ -101,11 +97,18 @@ def _draw_attacks(axes: Any, findings: Sequence[Finding], attacks: Sequence[str]
     axes.axhline(ceiling, color=GREY, linestyle=":", linewidth=1, label="ceiling of the trials")
 
 
+def _find_top(rows: Sequence[LossRow], findings: Sequence[Finding]) -> float:
+    """Return where the axis ends: above everything finite that is drawn."""
+    claims = [row.finding.claim.total for row in rows if row.finding.claim is not None]
+    shown = [*claims, *map(_get_supremum, rows), *(row.epsilons[0].point for row in rows)]
+    shown += [finding.bound.ceiling for finding in findings]
+    return 2 * max(value for value in shown if math.isfinite(value))
+
+
 def _finish_panel(axes: Any, label: str, rows: Sequence[LossRow]) -> None:
     places = sorted({_place(row.finding) for row in rows})
     axes.set_xscale("log")
     axes.set_yscale("symlog", linthresh=_LINEAR)
-    axes.set_ylim(bottom=-_LINEAR / 4)
     shown = labels_with_room(places) if len(places) > 1 else places
     axes.set_xticks(places, [f"{place:g}" if place in shown else "" for place in places])
     axes.minorticks_off()

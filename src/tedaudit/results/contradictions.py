@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tedaudit.estimators.likelihood_check import success_tails
-from tedaudit.results.findings import Finding
+from tedaudit.results.finding import Finding
 
 ERROR = 0.001  # the probability with which right likelihoods are called wrong in a run
 _LEAST = 1e-12  # smaller probabilities are not told apart

@@ -1,171 +1,24 @@
 """What an audit found: one finding per plan, mechanism, epsilon and attack."""
 
-import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.estimators import Bound, Counts
-from tedaudit.estimators.abstaining import AbstainingBound
-from tedaudit.estimators.gdp import GaussianReading, read_as_gaussian
 from tedaudit.nominal import Nominal
+from tedaudit.results.certain_losses import CertainLoss
+from tedaudit.results.claims import JudgedClaim, judge_claim
 from tedaudit.results.family import Family, judge_gate
-from tedaudit.results.measures import Measures
-from tedaudit.results.row import Row
-from tedaudit.results.verdict import Verdict, any_violation, strongest
+from tedaudit.results.finding import Finding
+from tedaudit.results.verdict import Verdict, any_violation
 from tedaudit.results.worst_pairs import TriedPair
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
-from tedaudit.types import Claim
 
-_DELTA = 1e-5  # of a reading under GDP, if the bound has none
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One bound with everything that belongs to it."""
-
-    plan: str
-    label: str
-    epsilon: Nominal
-    claim: Claim | None
-    attack: str
-    counts: Counts
-    planned: int
-    bound: Bound
-    joint: Bound  # with the error that makes the largest of all rows hold
-    verdict: Verdict
-    score: str = ""  # what the attack's scores are, as its card says
-    plan_base: str = ""  # the plan as it is called for mechanisms of any kind
-    measures: Measures = field(default_factory=Measures)
-    unfit: str = ""  # why nothing may be concluded from its guesses
-    row: Row | None = field(default=None, repr=False)  # as its test sees it, to judge it again
-    confident: AbstainingBound | None = None  # of the most certain guesses, with half of the row's own error
-
-    @property
-    def leaks(self) -> bool:
-        """Whether the attack did better than blind guessing, at the error that all rows share."""
-        return not self.unfit and self.joint.lower > 0
-
-    @property
-    def order(self) -> tuple[float, float]:
-        """What makes one finding stronger than another: the bound that all rows share, then the success."""
-        return self.joint.lower, self.bound.success
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether the most certain guesses prove more than all of them together."""
-        return self.confident is not None and self.confident.lower > self.bound.lower
-
-    @property
-    def strength(self) -> float | None:
-        """Which share of the attainable advantage over chance the attack took; None if unknown."""
-        return self.measures.strength(self.bound.success, self.bound.candidates)
-
-    @property
-    def saturated(self) -> bool:
-        """Whether the attack and the strongest there is are both at the ceiling of these trials."""
-        return self.measures.saturated(self.bound.success)
-
-    @property
-    def gaussian(self) -> GaussianReading | None:
-        """What the success says if the mechanism is Gaussian, at the claim's delta; None unless k is 2."""
-        if self.bound.candidates != 2 or self.bound.any_time or not self.one_guess_per_trial:
-            return None
-        delta = self.bound.delta or _DELTA
-        return read_as_gaussian(self.bound.correct, self.bound.trials, 2, 2 * self.bound.error, delta)
-
-    @property
-    def complete(self) -> bool:
-        """Whether all planned trials are in."""
-        return self.counts.trials >= self.planned
-
-    @property
-    def one_guess_per_trial(self) -> bool:
-        """Whether a trial as a whole is right or wrong."""
-        return self.bound.guesses == self.bound.trials
-
-    @property
-    def setting(self) -> tuple[str, str, Nominal]:
-        """The outputs that were attacked: plan, mechanism and epsilon."""
-        return self.plan, self.label, self.epsilon
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the finding safe for JSON; infinite numbers become None."""
-        return {
-            "plan": self.plan,
-            "mechanism": self.label,
-            "epsilon": self.epsilon.json,
-            "claim": None if self.claim is None else claim_figures(self.claim),
-            "attack": self.attack,
-            "planned_trials": self.planned,
-            "unusable": self.counts.unusable,
-            "failed": self.counts.failed,
-            **self.bound.to_dict(),
-            **asdict(self.measures),
-            "strength": self.strength,
-            "saturated": self.saturated,
-            "confident": None if self.confident is None else asdict(self.confident),
-            "gaussian": None if self.gaussian is None else asdict(self.gaussian),
-            "joint_lower": self.joint.lower,
-            "joint_ceiling": self.joint.ceiling,
-            **self.verdict.to_dict(),
-        }
-
-
-def claim_figures(claim: Claim) -> dict[str, Any]:
-    """Return a claim with its totals, safe for JSON; infinite numbers become None."""
-    figures = asdict(claim) | {"total": claim.total, "total_delta": claim.total_delta}
-    return {name: None if value == math.inf else value for name, value in figures.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedClaim:
-    """What was decided on one claim by all attacks and plans together, and by pairs that were tried again.
-
-    `witness` is the finding that decided it. If no finding refutes the claim and a pair does, `pair` decides.
-    """
-
-    witness: Finding
-    tests: int
-    pairs: int = 0  # that were tried again
-    pair: TriedPair | None = None
-
-    @property
-    def verdict(self) -> Verdict:
-        """The decision."""
-        if self.pair is None:
-            return self.witness.verdict
-        first, second = self.pair.positions
-        reason = f"tried on texts {first} and {second} alone (see Worst pairs), {self.pair.verdict.reason}"
-        return replace(self.pair.verdict, reason=reason)
-
-    @property
-    def attack(self) -> str:
-        """The attack that decided it."""
-        return self.witness.attack if self.pair is None else self.pair.attack
-
-    @property
-    def lower(self) -> float:
-        """The bound that decided it, at the error that it shares."""
-        return self.witness.joint.lower if self.pair is None else self.pair.bound.lower
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the claim with its verdict, safe for JSON."""
-        finding = self.witness
-        return {
-            "mechanism": finding.label, "epsilon": finding.epsilon.json,
-            "claim": None if finding.claim is None else claim_figures(finding.claim),
-            **self.verdict.to_dict(), "tests": self.tests, "pairs": self.pairs,
-            "witness": {
-                "plan": finding.plan if self.pair is None else None, "attack": self.attack,
-                "pair": None if self.pair is None else list(self.pair.positions),
-            },
-        }  # fmt: skip
+__all__ = ["AuditResult", "Finding", "post_processing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +34,8 @@ class AuditResult:
     """The checkpoints behind the results: who uses which, with its checksum."""
     pairs: tuple[TriedPair, ...] = ()
     """Pairs of texts that were tried again on fresh trials, each study with the error of its own look."""
+    certain: tuple[CertainLoss, ...] = ()
+    """Outputs whose loss is above a claim for sure, one for each setting that has one."""
     keeper: object = field(default=None, repr=False, compare=False)
     """Keeps a temporary run directory alive as long as the result."""
 
@@ -220,15 +75,14 @@ class AuditResult:
         for finding in self.findings:
             if finding.claim is not None:
                 tests.setdefault((finding.label, finding.epsilon), []).append(finding)
-        return tuple(self._judge_claim(*key, rows) for key, rows in tests.items())
-
-    def _judge_claim(self, label: str, epsilon: Nominal, rows: Sequence[Finding]) -> JudgedClaim:
-        """Return what findings say of a claim, or what a pair does if it alone refutes it."""
-        witness = _find_witness(rows)
-        pairs = [pair for pair in self.pairs if (pair.label, pair.epsilon) == (label, epsilon)]
-        refuting = [pair for pair in pairs if pair.verdict.is_violation and not witness.verdict.is_violation]
-        decisive = min(refuting, key=lambda pair: pair.verdict.adjusted_p or 0.0, default=None)
-        return JudgedClaim(witness, len(rows), len(pairs), decisive)
+        return tuple(
+            judge_claim(
+                rows,
+                [pair for pair in self.pairs if (pair.label, pair.epsilon) == key],
+                [loss for loss in self.certain if (loss.label, loss.epsilon) == key],
+            )
+            for key, rows in tests.items()
+        )
 
     def judge_limit(self, limit: float) -> list[Verdict]:
         """Return, for each finding, whether its bound at the shared error is above a limit."""
@@ -267,11 +121,6 @@ class AuditResult:
             "findings": [finding.to_dict() for finding in self.findings],
             "post_processing": post_processing(self),
         }
-
-
-def _find_witness(findings: Sequence[Finding]) -> Finding:
-    deciding = strongest(finding.verdict for finding in findings)
-    return next(finding for finding in findings if finding.verdict is deciding)
 
 
 def post_processing(result: AuditResult) -> list[dict[str, Any]]:

@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.batches import PairLosses
 from tedaudit.estimators import reduced_form
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample
 from tedaudit.estimators.multiplicity import look_error
-from tedaudit.results.findings import AuditResult, Finding, claim_figures
+from tedaudit.estimators.supremum import Supremum, find_supremum
+from tedaudit.results.finding import Finding, claim_figures
+from tedaudit.results.findings import AuditResult
 from tedaudit.types import Floats
 
 LIKELIHOOD = "log-likelihood"  # what an attack's card calls a score that losses can be read from
@@ -31,7 +34,8 @@ class LossRow:
 
     finding: Finding  # of the attack that knows the mechanism
     sample: LossSample
-    worst: int  # the row of the plan with the largest loss
+    rows: npt.NDArray[np.int64]  # of the plan, those whose loss is known
+    pairs: PairLosses | None = None  # what is known of the two texts of each trial; None for an older run
 
     @property
     def impossible(self) -> int:
@@ -42,6 +46,16 @@ class LossRow:
     def epsilons(self) -> tuple[EpsilonAt, ...]:
         """Epsilon at the usual deltas, with both ends."""
         return tuple(map(self.sample.epsilon_at, DELTAS))
+
+    @property
+    def worst(self) -> int:
+        """The row of the plan with the largest loss."""
+        return int(self.rows[np.argmax(self.sample.losses)])
+
+    @cached_property
+    def supremum(self) -> Supremum | None:
+        """The most that any output can lose between two texts of these trials; None if it is not known."""
+        return None if self.pairs is None else find_supremum(self.pairs.largest, self.pairs.mu)
 
     @property
     def looseness(self) -> float | None:
@@ -62,6 +76,7 @@ class LossRow:
             "quantiles": {str(share): _finite(sample.quantile(share)) for share in _QUANTILES},
             "largest": _finite(sample.quantile(1.0)), "worst_row": self.worst,
             "claim_to_loss": self.looseness,
+            "supremum": None if self.supremum is None else self.supremum.to_dict(),
             "epsilon_at": [
                 {
                     "delta": at.delta, "point": _finite(at.point), "lower": _finite(at.lower),
@@ -83,13 +98,15 @@ def read_losses(result: AuditResult) -> tuple[LossRow, ...]:
         if finding.score != LIKELIHOOD or finding.bound.candidates != 2 or not finding.one_guess_per_trial:
             continue
         losses, numbers = _read_margins(result, finding)
+        told = result.guesses(finding).read_losses()
         if not finding.complete or not len(losses):
             continue
         error = result.alpha / 2
         if finding.bound.any_time:
             error = look_error(error, result.family.look.number)
         sample = LossSample(losses, error, finding.bound.trials - len(losses))
-        rows.append(LossRow(finding, sample, int(numbers[np.argmax(losses)])))
+        pairs = None if told is None else told[numbers]
+        rows.append(LossRow(finding, sample, numbers, pairs))
     return tuple(rows)
 
 

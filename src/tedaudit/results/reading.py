@@ -7,9 +7,11 @@ from typing import Any
 from tedaudit.estimators import Choices, find_estimator
 from tedaudit.nominal import Nominal
 from tedaudit.results.certain import Certain
+from tedaudit.results.certain_losses import read_certain
 from tedaudit.results.contradictions import note_contradictions
 from tedaudit.results.family import Family
-from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.finding import Finding
+from tedaudit.results.findings import AuditResult
 from tedaudit.results.measures import Measures, Shares, attack_measures, best_cosine, released_shares
 from tedaudit.results.row import Row
 from tedaudit.results.run_notes import note_practice, note_repeats, note_resampling
@@ -73,7 +75,8 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     pairs, gone = read_pairs(run, alpha, delta)
     notes += [*gone, *_remarks(findings, extended=any(table.looked_before for table in tables))]
     models = tuple(manifest["models"])
-    return AuditResult(manifest["name"], run, findings, tuple(notes), family, models, tuple(pairs))
+    certain = read_certain(run)
+    return AuditResult(manifest["name"], run, findings, tuple(notes), family, models, tuple(pairs), certain)
 
 
 def _count_tables(

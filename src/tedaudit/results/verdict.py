@@ -68,6 +68,11 @@ class Verdict:
         }  # fmt: skip
 
 
+def refute_for_sure(reason: str) -> Verdict:
+    """Return the verdict on a claim that one output refutes: no sampling error is in it."""
+    return Verdict(Decision.VIOLATED, reason, p_value=0.0, adjusted_p=0.0)
+
+
 def strongest(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the verdict that counts for a claim: the first in the order of decisions, of the smallest p."""
     return min(verdicts, key=lambda v: (_ORDER.index(v.decision), 1.0 if v.p_value is None else v.p_value))
@@ -96,7 +101,10 @@ def explain_decision(decision: Decision) -> str:
 
 
 _EXPLAINED = {
-    Decision.VIOLATED: "Violated: a guess was right more often than the claim allows, beyond chance.",
+    Decision.VIOLATED: (
+        "Violated: a guess was right more often than the claim allows, beyond chance, or an output has a "
+        "larger loss than it allows, for sure."
+    ),
     Decision.NO_VIOLATION: (
         "No violation found: these attacks were not right more often than the claim allows; another attack "
         "may be."

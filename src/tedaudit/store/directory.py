@@ -75,6 +75,11 @@ class RunDirectory:
         return self.root / "cards"
 
     @property
+    def certain_losses(self) -> Path:
+        """Where losses above a claim lie that were computed twice."""
+        return self.root / "certain.json"
+
+    @property
     def sections(self) -> Path:
         """Where what was found beside the findings waits for the report: a file for each section."""
         return self.root / "sections"

@@ -7,11 +7,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from tedaudit.batches import PairLosses
 from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators.protocol import Choices
 from tedaudit.plans.trials import Judged
 from tedaudit.store.files import read_frame, write_frame
+from tedaudit.store.ragged_columns import from_lists, to_lists
 from tedaudit.store.table_folder import TableFolder
+
+_LOSSES = ("largest", "mu", "terms")  # of pairs of candidates that have likelihoods
 
 
 class GuessTable:
@@ -56,6 +60,8 @@ class GuessTable:
             columns["best"] = judged.best
         places = judged.place if judged.place is not None else np.full(len(judged), -1, dtype=np.int32)
         columns["place"] = places
+        if judged.losses is not None and (not self._parts or self._tells_losses()):
+            columns |= _pack_losses(judged.losses)
         path = self._folder.path / f"part-{rows.start:09d}-{rows.stop:09d}.parquet"
         write_frame(path, pl.DataFrame(columns), self._key)
         self._parts = sorted([*self._parts, (path, (rows.start, rows.stop))], key=lambda part: part[1])
@@ -76,6 +82,12 @@ class GuessTable:
 
     def read(self, columns: Sequence[str], rows: int | None = None) -> dict[str, npt.NDArray[Any]]:
         """Return columns of the complete rows, or of the first few of them."""
+        whole = self._read_frame(columns, rows)
+        if whole is None:
+            return {column: np.zeros(0, dtype=np.bool_) for column in columns}
+        return {column: whole[column].to_numpy() for column in columns}
+
+    def _read_frame(self, columns: Sequence[str], rows: int | None = None) -> pl.DataFrame | None:
         limit = min(self.complete(), rows) if rows is not None else self.complete()
         frames = []
         for path, (start, stop) in self._parts:
@@ -85,10 +97,19 @@ class GuessTable:
                     raise RunDirectoryError(f"'{path}' has {len(frame)} rows instead of {stop - start}. "
                                             "Delete it and run the same command again.")  # fmt: skip
                 frames.append(frame.head(limit - start))
-        if not frames:
-            return {column: np.zeros(0, dtype=np.bool_) for column in columns}
-        whole = pl.concat(frames)
-        return {column: whole[column].to_numpy() for column in columns}
+        return pl.concat(frames) if frames else None
+
+    def read_losses(self) -> PairLosses | None:
+        """Return what is known of pairs beyond their likelihoods; None if the table does not tell."""
+        frame = self._read_frame(_LOSSES) if self._parts and self._tells_losses() else None
+        if frame is None:
+            return None
+        terms = from_lists(frame["terms"], pl.Float64, np.float64)
+        return PairLosses(frame["largest"].to_numpy(), frame["mu"].to_numpy(), terms)
+
+    def _tells_losses(self) -> bool:
+        """Return whether parts have these columns: all of them or, in a table from before them, none."""
+        return not set(_LOSSES) - set(pl.read_parquet_schema(self._parts[0][0]))
 
     def fetch(self, rows: npt.NDArray[Any]) -> list[dict[str, Any]]:
         """Return everything of a few rows, in order of row, one part in memory at a time."""
@@ -99,3 +120,8 @@ class GuessTable:
                 frame = read_frame(path, self._key, sealed=self._sealed)
                 fetched += frame[(inside - start).tolist()].to_dicts()
         return fetched
+
+
+def _pack_losses(losses: PairLosses) -> dict[str, Any]:
+    """Return what is known of pairs as columns; terms are kept to seven digits."""
+    return {"largest": losses.largest, "mu": losses.mu, "terms": to_lists(losses.terms, pl.Float32)}

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from tedaudit.batches import Ragged, Rewrites
+from tedaudit.batches import Rewrites
 from tedaudit.errors import RunDirectoryError
 from tedaudit.store.files import read_frame, read_notes, write_frame
+from tedaudit.store.ragged_columns import from_lists, to_lists
 from tedaudit.store.splits import storable
 from tedaudit.store.table_folder import TableFolder
 
@@ -67,8 +68,8 @@ class RewriteTable:
                 "output": pl.Series(outputs, dtype=pl.String),
                 "error": pl.Series(rewrites.errors, dtype=pl.String),
                 "units": pl.select(pl.when(units >= 0).then(units)).to_series(),
-                "tokens": _lists(rewrites.tokens, pl.Int32),
-                "latent": _lists(rewrites.latents, pl.Float32),
+                "tokens": to_lists(rewrites.tokens, pl.Int32),
+                "latent": to_lists(rewrites.latents, pl.Float32),
             }
         )
         path = self._folder.path / f"part-{number:06d}.parquet"
@@ -201,37 +202,11 @@ def _sort(keys: Keys, where: Keys) -> tuple[Keys, Keys]:
     return keys[order], where[order]
 
 
-def _lists(column: Ragged, dtype: Any) -> pl.Series:
-    """Return a column of lists for a ragged one; a missing row is null."""
-    matrix = column.matrix()
-    if matrix is not None and matrix.size:
-        return pl.Series(matrix).cast(pl.List(dtype))
-    of_value = np.repeat(np.arange(len(column)), column.lengths)
-    values = pl.DataFrame({"row": of_value, "value": pl.Series(column.values).cast(dtype)})
-    lists = values.group_by("row", maintain_order=True).agg("value")
-    rows = pl.DataFrame({"row": np.arange(len(column))})
-    missing = column.missing if column.missing is not None else np.zeros(len(column), dtype=np.bool_)
-    filled = pl.col("value").fill_null(pl.lit([], dtype=pl.List(dtype)))
-    joined = rows.join(lists, on="row", how="left", maintain_order="left")
-    return joined.select(pl.when(pl.Series(missing)).then(None).otherwise(filled)).to_series()
-
-
 def _as_rewrites(frame: pl.DataFrame) -> Rewrites:
     return Rewrites(
         texts=frame["output"].to_list(),
         errors=frame["error"].to_list(),
         units=frame["units"].fill_null(-1).cast(pl.Int64).to_numpy(),
-        tokens=_ragged(frame["tokens"], pl.Int64, np.int64),
-        latents=_ragged(frame["latent"], pl.Float32, np.float32),
+        tokens=from_lists(frame["tokens"], pl.Int64, np.int64),
+        latents=from_lists(frame["latent"], pl.Float32, np.float32),
     )
-
-
-def _ragged(column: pl.Series, dtype: Any, numbers: Any) -> Ragged:
-    """Return a column of lists as a ragged one; most mechanisms show no tokens or no latents at all."""
-    if column.null_count() == len(column):
-        return Ragged.absent(len(column), numbers)
-    missing = column.is_null().to_numpy()
-    lengths = column.list.len().fill_null(0).cast(pl.Int64).to_numpy()
-    values = column.drop_nulls().explode().drop_nulls().cast(dtype).to_numpy()
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return Ragged(np.asarray(values, dtype=numbers), offsets, missing if missing.any() else None)

@@ -21,6 +21,7 @@ from tedaudit.batches import Draws
 from tedaudit.errors import ContractError, SpecError, join_names
 from tedaudit.registry import Reference
 from tedaudit.seeding import derive
+from tedaudit.testing.comparison_check import check_comparison
 from tedaudit.testing.likelihood_check import PAIRS, check_likelihood
 from tedaudit.testing.observations import make_observations
 from tedaudit.testing.release import check_tokens_tell_all
@@ -95,6 +96,7 @@ def check_mechanism(
     noisy = any(not alike(same[0], other) for same in by_setting.values() for other in same[1:])
     failed = sum(bool(rewrite.error) for rewrite in rewrites)
     own = texts if texts and len(set(texts)) > 1 else ORDINARY
+    check_comparison(plugin, name, own, epsilon)
     p = check_likelihood(plugin, name, own, epsilon, likelihood_pairs) if likelihood_pairs else None
     return Checked(name, len(draws), failed, noisy, p)
 

@@ -87,34 +87,51 @@ def log_masses(
     cluster = WHOLE if choice == "whole" else int(table.cluster[number])
     step = max(1, _CELLS // max(table.clusters, table.size(cluster)))
     parts = [np.zeros(0)]
+    share = _TRIPLE_SHARE[choice]
     for start in range(0, len(vectors), step):
-        part, share = vectors[start : start + step], _TRIPLE_SHARE[choice]
+        part = vectors[start : start + step]
         utilities = table.similarity(part, cluster)
         inside = _compute_log_mass(utilities, epsilon * share)
-        cluster_mass = _CLUSTER_MASS[choice](table, part, cluster, epsilon * (1 - share))
-        masses = cluster_mass + inside[:, table.place(number, cluster)]
+        of_cluster = log_cluster_masses(table, choice, part, epsilon)[:, cluster]
+        masses = of_cluster + inside[:, table.place(number, cluster)]
         if overflows:
             masses = np.where(np.isfinite(_sum_plainly(utilities, epsilon * share)), masses, -np.inf)
         parts.append(masses)
     return np.concatenate(parts)
 
 
-def _compute_private_mass(table: TripleTable, vectors: Floats, cluster: int, epsilon: float) -> Floats:
-    return _compute_log_mass(table.cluster_similarity(vectors), epsilon)[:, cluster]
+def log_cluster_masses(table: TripleTable, choice: ClusterChoice, vectors: Floats, epsilon: float) -> Floats:
+    """Return the log-probability that each vector draws each cluster; `epsilon` is for cluster and triple.
+
+    Without clusters there is one column, which the number that stands for the whole table points to.
+    """
+    return _CLUSTER_MASSES[choice](table, vectors, epsilon * (1 - _TRIPLE_SHARE[choice]))
 
 
-def _compute_whole_mass(_: TripleTable, vectors: Floats, _cluster: int, _epsilon: float) -> Floats:
-    return np.zeros(len(vectors))
+def log_inside_masses(
+    table: TripleTable, choice: ClusterChoice, vectors: Floats, cluster: int, epsilon: float
+) -> Floats:
+    """Return the log-probability of each member of a cluster that was drawn, one row per vector."""
+    return _compute_log_mass(table.similarity(vectors, cluster), epsilon * _TRIPLE_SHARE[choice])
 
 
-def _compute_nearest_mass(table: TripleTable, vectors: Floats, cluster: int, _epsilon: float) -> Floats:
-    return np.where(table.nearest(vectors) == cluster, 0.0, -np.inf)
+def _compute_private_masses(table: TripleTable, vectors: Floats, epsilon: float) -> Floats:
+    return _compute_log_mass(table.cluster_similarity(vectors), epsilon)
 
 
-_CLUSTER_MASS: dict[ClusterChoice, Callable[[TripleTable, Floats, int, float], Floats]] = {
-    "private": _compute_private_mass,
-    "whole": _compute_whole_mass,
-    "nearest": _compute_nearest_mass,
+def _compute_whole_masses(_: TripleTable, vectors: Floats, _epsilon: float) -> Floats:
+    return np.zeros((len(vectors), 1))
+
+
+def _compute_nearest_masses(table: TripleTable, vectors: Floats, _epsilon: float) -> Floats:
+    nearest = table.nearest(vectors)[:, None] == np.arange(table.clusters)
+    return np.where(nearest, 0.0, -np.inf)
+
+
+_CLUSTER_MASSES: dict[ClusterChoice, Callable[[TripleTable, Floats, float], Floats]] = {
+    "private": _compute_private_masses,
+    "whole": _compute_whole_masses,
+    "nearest": _compute_nearest_masses,
 }
 
 

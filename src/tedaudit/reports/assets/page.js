@@ -1,7 +1,7 @@
 "use strict";
 // Fills the page and wires its controls.
 
-const SECTIONS = [["summary", "Summary"], ["calibration", "Chart"], ["utility", "Utility"], ["findings", "Findings"],
+const SECTIONS = [["summary", "Summary"], ["loss", "Loss"], ["calibration", "Chart"], ["utility", "Utility"], ["findings", "Findings"],
   ["worst", "Losses, worst cases, leaks"], ["trials", "Trials"], ["cards", "Cards"], ["how", "How to read"], ["manifest", "Settings"]];
 
 function opening() {
@@ -47,12 +47,15 @@ function worstCases() {
 
 function charts() {
   const redraws = [];
+  byId("loss").hidden = !data.losses.rows.length;
   if (data.missing || typeof Plotly === "undefined") {
-    for (const id of ["calibration-chart", "utility-chart"]) {
+    for (const id of ["loss-chart", "calibration-chart", "utility-chart"]) {
       byId(id).replaceWith(make("p", { class: "notice", id }, data.missing || "The charts could not be loaded."));
     }
-  } else if (data.findings.length) redraws.push(calibrationControls());
-  else byId("calibration").hidden = true;
+  } else if (data.findings.length) {
+    redraws.push(calibrationControls());
+    if (data.losses.rows.length) redraws.push(lossControls());
+  } else byId("calibration").hidden = true;
   if (data.utility.rows.length) {
     byId("utility").hidden = false;
     if (redraws.length) redraws.push(utilityControls());

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tedaudit.trust.leaks.words import CLASSES, find_marks, list_content, sort_words, split_words
 from tedaudit.types import Floats, Rewrite, fold_text
+from tedaudit.words import CLASSES, find_marks, list_content, sort_words, split_words
 
 Take = Callable[[str], Set[str]]
 

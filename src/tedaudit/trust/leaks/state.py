@@ -15,8 +15,8 @@ from tedaudit.trust.leaks.outcomes import Outcome, pick_example
 from tedaudit.trust.leaks.signs import judge_signs
 from tedaudit.trust.leaks.sources import show
 from tedaudit.trust.leaks.traits import list_traits
-from tedaudit.trust.leaks.words import split_words
 from tedaudit.types import Rewrite
+from tedaudit.words import split_words
 
 _WORDS = Aspect("words", "", lambda text: {word.casefold() for word in split_words(text)})
 

@@ -4,8 +4,8 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from tedaudit.trust.leaks.words import is_mark, split_words
 from tedaudit.types import Rewrite
+from tedaudit.words import is_mark, split_words
 
 Trait = tuple[str, str]  # what kind of trait, and its value
 _LONGEST = 1500  # characters of an output that are looked at one by one

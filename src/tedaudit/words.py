@@ -1,4 +1,4 @@
-"""Words as the battery reads them: cut from any script, and sorted into classes."""
+"""Words of any script, cut from a text and sorted into classes."""
 
 import re
 import unicodedata
@@ -73,6 +73,13 @@ def classify(word: str, *, is_first: bool = False) -> str:
     if word[:1].isupper() and not is_first:
         return "names"
     return "common words" if plain in common_words() else "rare words"
+
+
+def classify_piece(piece: str, *, is_first: bool = False) -> str:
+    """Return the class of a word or a mark as a mechanism cuts it, such as "n't" or "."."""
+    if piece and all(map(is_mark, piece)):
+        return "punctuation"
+    return classify(piece, is_first=is_first)
 
 
 def list_content(text: str) -> list[str]:

@@ -1,0 +1,129 @@
+"""Guesses by the batch, and what they say of pairs of likelihoods."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from tedaudit.batches import columns
+from tedaudit.batches.columns import Column, Mask, Ragged, as_ragged
+from tedaudit.batches.sequences import Batch
+from tedaudit.pair_loss import UNKNOWN, PairLoss
+from tedaudit.types import Array, Floats, Guess
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PairLosses(Batch[PairLoss]):
+    """What is known of the loss between two candidates; NaN for unknown, no terms for unknown ones."""
+
+    largest: Floats
+    mu: Floats
+    terms: Ragged
+    _kind = PairLoss
+
+    def __post_init__(self) -> None:
+        largest, mu = (columns.cast(name, getattr(self, name), np.float64) for name in ("largest", "mu"))
+        self._hold(largest=largest, mu=mu, terms=as_ragged(self.terms))
+
+    @classmethod
+    def unknown(cls, rows: int) -> Self:
+        """Return rows of which nothing is known."""
+        return cls(np.full(rows, np.nan), np.full(rows, np.nan), Ragged.absent(rows, np.float64))
+
+    def __len__(self) -> int:
+        return len(self.largest)
+
+    @classmethod
+    def _gather(cls, rows: list[PairLoss]) -> Self:
+        return cls(
+            np.array([row.largest for row in rows], dtype=np.float64),
+            np.array([row.mu for row in rows], dtype=np.float64),
+            Ragged.of([row.terms for row in rows], np.float64),
+        )
+
+    @classmethod
+    def _concatenate(cls, parts: Sequence[Self]) -> Self:
+        return cls(
+            np.concatenate([part.largest for part in parts]),
+            np.concatenate([part.mu for part in parts]),
+            Ragged.join([part.terms for part in parts]),
+        )
+
+    def _row(self, i: int) -> PairLoss:
+        return PairLoss(float(self.largest[i]), float(self.mu[i]), self.terms.row(i))
+
+    def _equals(self, other: Self) -> bool:
+        return (
+            np.array_equal(self.largest, other.largest, equal_nan=True)
+            and np.array_equal(self.mu, other.mu, equal_nan=True)
+            and self.terms.equals(other.terms)
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Guesses(Batch[Guess]):
+    """Scores of candidates, which rows are usable, and where candidates were shown (None: in no order).
+
+    `losses` says more of pairs whose scores are likelihoods; None if no row does.
+    """
+
+    scores: Column
+    usable: Mask
+    shown: Column | None = None
+    losses: PairLosses | None = None
+    _kind = Guess
+
+    def __post_init__(self) -> None:
+        scores = columns.compact("scores", self.scores, np.float64)
+        shown = self.shown
+        if shown is not None:
+            shown = columns.compact("shown", shown, np.int32, whole=False)
+            if isinstance(shown, Ragged) and shown.missing is not None and shown.missing.all():
+                shown = None
+        usable = columns.cast("usable", self.usable, np.bool_)
+        self._hold(scores=scores, usable=usable, shown=shown, losses=self.losses)
+
+    @classmethod
+    def unusable(cls, counts: Sequence[int] | Array) -> Self:
+        """Return guesses that name nobody, for rows with these numbers of candidates."""
+        offsets = columns.compute_offsets(np.asarray(counts))
+        return cls(Ragged(np.zeros(offsets[-1]), offsets), np.zeros(len(counts), dtype=np.bool_))
+
+    def __len__(self) -> int:
+        return len(self.usable)
+
+    @classmethod
+    def _gather(cls, rows: list[Guess]) -> Self:
+        scores = Ragged.of([row.scores for row in rows], np.float64)
+        usable = np.array([bool(row.usable) for row in rows])
+        losses = None
+        if any(row.loss is not None for row in rows):
+            losses = PairLosses.of([row.loss or UNKNOWN for row in rows])
+        return cls(scores, usable, Ragged.of([row.shown for row in rows], np.int32), losses)
+
+    @classmethod
+    def _concatenate(cls, parts: Sequence[Self]) -> Self:
+        shown = None
+        if any(part.shown is not None for part in parts):
+            shown = columns.join([as_ragged(part.shown, len(part), np.int32) for part in parts])
+        losses = None
+        if any(part.losses is not None for part in parts):
+            given = [(part.losses, len(part)) for part in parts]
+            losses = PairLosses.join([PairLosses.unknown(n) if told is None else told for told, n in given])
+        scores = columns.join([part.scores for part in parts])
+        return cls(scores, np.concatenate([part.usable for part in parts]), shown, losses)
+
+    def _row(self, i: int) -> Guess:
+        shown = None if self.shown is None else columns.get_row(self.shown, i)
+        loss = None if self.losses is None else self.losses[i]
+        return Guess(columns.get_row(self.scores, i), bool(self.usable[i]), shown, loss)
+
+    def _equals(self, other: Self) -> bool:
+        return (
+            as_ragged(self.scores).equals(as_ragged(other.scores))
+            and np.array_equal(self.usable, other.usable)
+            and as_ragged(self.shown, len(self)).equals(as_ragged(other.shown, len(self)))
+            and (self.losses or PairLosses.unknown(len(self)))
+            == (other.losses or PairLosses.unknown(len(self)))
+        )

@@ -1,0 +1,93 @@
+"""Computes losses above a claim a second time, in float64 on the CPU, before a violation is called certain.
+
+An error in a logit is magnified by epsilon over the clip range, so that one computation in float32 is not
+enough. The texts and the output are those of the run, and nothing is drawn again.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from tedaudit.abilities import ForbidsByRule, HasLatent, HasLikelihood
+from tedaudit.registry import Reference, build
+from tedaudit.results.certain_losses import CertainLoss, is_certain, write_certain
+from tedaudit.results.findings import AuditResult
+from tedaudit.results.losses import LossRow, read_losses
+from tedaudit.types import Rewrite
+
+_EXACT = {"dtype": "float64", "device": "cpu"}
+
+
+def find_suspects(rows: Sequence[LossRow]) -> list[LossRow]:
+    """Return the settings of which an output has a loss above a pure claim, as the run computed it."""
+    found = []
+    for row in rows:
+        claim = row.finding.claim
+        if claim is None or claim.total_delta > 0 or not math.isfinite(claim.total):
+            continue
+        if row.sample.quantile(1.0) > claim.total:
+            found.append(row)
+    return found
+
+
+def confirm_losses(result: AuditResult, mechanisms: Mapping[str, Reference]) -> bool:
+    """Compute the largest loss of every suspect setting again; return whether the run now knows more.
+
+    Mechanisms go by their label. What is certain is kept in the run.
+    """
+    known = {(loss.plan, loss.label, loss.epsilon): loss for loss in result.certain}
+    new = False
+    for row in find_suspects(read_losses(result)):
+        setting = row.finding.plan, row.finding.label, row.finding.epsilon
+        if setting in known or row.finding.label not in mechanisms:
+            continue
+        loss = _recompute(result, row, _make_exact(build(mechanisms[row.finding.label])))
+        if loss is not None:
+            known[setting], new = loss, True
+    if new:
+        write_certain(result.run, list(known.values()))
+    return new
+
+
+def _make_exact(mechanism: Any) -> Any:
+    """Return the same mechanism with a model in float64 on the CPU, if it has a model."""
+    names = (
+        {field.name for field in fields(mechanism)} if hasattr(mechanism, "__dataclass_fields__") else set()
+    )
+    exact = {name: value for name, value in _EXACT.items() if name in names}
+    return replace(mechanism, **exact) if exact else mechanism
+
+
+def _recompute(result: AuditResult, row: LossRow, mechanism: Any) -> CertainLoss | None:
+    """Return the largest loss of a setting as a witness; None if the second computation does not agree."""
+    finding, number = row.finding, row.worst
+    plan, texts = result.run.read_plan(finding.plan), result.run.corpus().texts
+    if plan.candidates is None or finding.claim is None:
+        return None
+    source = int(plan.source[number])
+    other = next((i for i in plan.candidates[number].tolist() if i != source), source)
+    [output] = result.rewrites(finding).fetch(plan.source[[number]], plan.replicate[[number]])
+    again = _compute_loss(mechanism, output, (texts[source], texts[other]), float(finding.epsilon))
+    loss, claim = row.sample.quantile(1.0), finding.claim.total
+    forbidden = isinstance(mechanism, ForbidsByRule) and mechanism.forbids_by_rule
+    if again is None or not is_certain(claim, loss, again, forbidden=forbidden):
+        return None
+    return CertainLoss(
+        finding.plan, finding.label, finding.epsilon, finding.attack, number, (source, other), claim, loss,
+        again, forbidden=forbidden and math.isinf(loss),
+    )  # fmt: skip
+
+
+def _compute_loss(mechanism: Any, output: Rewrite, pair: tuple[str, str], epsilon: float) -> float | None:
+    """Return ln p(output | first) - ln p(output | second); None if the first cannot have it."""
+    if isinstance(mechanism, HasLikelihood) and output.tokens is not None:
+        scores = mechanism.log_likelihood(output.tokens, pair, epsilon)
+    elif isinstance(mechanism, HasLatent) and output.latent is not None:
+        scores = mechanism.log_density(output.latent, mechanism.encode(pair), epsilon)
+    else:
+        return None
+    first, second = np.asarray(scores, dtype=np.float64).tolist()
+    return float(first - second) if math.isfinite(first) else None

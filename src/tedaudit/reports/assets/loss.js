@@ -1,0 +1,93 @@
+"use strict";
+// The sandwich: what attacks showed, what an adversary could learn, and what is claimed, for one mechanism at a time.
+
+const FLOOR = 0.01; // a logarithmic axis has no place for 0
+const onAxis = (value) => Math.max(FLOOR, value);
+
+function lossOf(mechanism, plan) {
+  return data.losses.rows.filter((row) => row.mechanism === mechanism && row.plan === plan)
+    .sort((a, b) => (a.epsilon ?? 1) - (b.epsilon ?? 1));
+}
+
+// Where attacks on the text show least of what could be learnt: there is most to see.
+function widestGap(plan) {
+  const gap = (mechanism) => Math.max(...lossOf(mechanism, plan).map((row) => {
+    const bounds = data.findings.filter((finding) => finding.plan === plan && finding.mechanism === mechanism
+      && finding.epsilon === row.epsilon && !data.losses.attacks.includes(finding.attack)).map((finding) => finding.lower);
+    return Math.log(onAxis(row.point ?? row.lower ?? FLOOR) / onAxis(Math.max(FLOOR, ...bounds)));
+  }));
+  const known = distinct(data.losses.rows.filter((row) => row.plan === plan).map((row) => row.mechanism));
+  return known.reduce((best, one) => (gap(one) > gap(best) ? one : best));
+}
+
+function lossTraces(rows, findings) {
+  const ink = variable("--ink");
+  const xs = rows.map((row) => row.epsilon ?? 1);
+  const say = (row, words, value) => [`${row.mechanism}, epsilon ${epsilonName(row.epsilon)}`, `${words}: ${value === null ? "infinite or unknown" : shown(value)}`]
+    .map(forPlotly).join("<br>");
+  const curve = (name, field, more) => ({
+    type: "scatter", mode: "lines+markers", name, x: xs, cliponaxis: false,
+    y: rows.map((row) => (row[field] === null ? null : onAxis(row[field]))),
+    text: rows.map((row) => say(row, name, row[field])), hovertemplate: "%{text}<extra></extra>", ...more,
+  });
+  const most = 10 * Math.max(1, ...rows.map((row) => row.claim ?? row.lower ?? 1));
+  const band = { type: "scatter", mode: "lines", x: [...xs, ...[...xs].reverse()], hoverinfo: "skip", showlegend: false, fill: "toself",
+    y: [...rows.map((row) => onAxis(row.upper ?? most)), ...[...rows].reverse().map((row) => onAxis(row.lower ?? most))],
+    line: { width: 0 }, fillcolor: "rgba(128,128,128,.25)" };
+  const traces = [band, curve("claim", "claim", { line: { color: variable("--quiet"), dash: "dash", width: 2 }, marker: { symbol: "line-ew-open", size: 11 } }),
+    curve("most that a pair can lose", "supremum", { line: { color: ink, dash: "dot", width: 2 }, marker: { symbol: "line-ew-open", size: 11 } }),
+    curve(`loss, at delta ${data.losses.delta}`, "point", { line: { color: ink, width: 2.5 }, marker: { size: 7, color: ink } })];
+  distinct(findings.map((finding) => finding.attack)).forEach((attack, number) => {
+    const mine = findings.filter((finding) => finding.attack === attack).sort((a, b) => (a.epsilon ?? 1) - (b.epsilon ?? 1));
+    const colour = variable(`--series-${number % SYMBOLS.length}`);
+    traces.push({
+      type: "scatter", mode: "lines+markers", name: forPlotly(`${attack}, lower bound`), cliponaxis: false,
+      x: mine.map((finding) => finding.epsilon ?? 1), y: mine.map((finding) => onAxis(finding.lower)),
+      text: mine.map(hover), hovertemplate: "%{text}<extra></extra>",
+      line: { color: colour, width: 1.5 }, marker: { color: colour, symbol: SYMBOLS[number % SYMBOLS.length], size: 8 },
+    });
+  });
+  return traces.filter((trace) => trace === band || trace.y.some((value) => value !== null));
+}
+
+function sandwich({ plan, mechanism }) {
+  const rows = lossOf(mechanism, plan);
+  const findings = data.findings.filter((finding) => finding.plan === plan && finding.mechanism === mechanism);
+  const epsilons = distinct(rows.map((row) => row.epsilon ?? 1));
+  const ceiling = Math.max(...findings.map((finding) => finding.ceiling));
+  const { shapes, annotations } = lines([[`ceiling of these trials ${shown(ceiling)}`, ceiling, "bottom"]]);
+  draw("loss-chart", lossTraces(rows, findings), {
+    xaxis: { type: "log", title: { text: "nominal epsilon, own unit" }, tickvals: epsilons, ticktext: epsilons.map(String), showgrid: false, tickangle: 0,
+      showticklabels: rows.some((row) => row.epsilon !== null) },
+    yaxis: { type: "log", title: { text: "epsilon of a whole text" }, tickvals: [0.01, 0.1, 1, 10, 100, 1000, 10000],
+      ticktext: ["0", "0.1", "1", "10", "100", "1,000", "10,000"] },
+    shapes, annotations: annotations.map((note) => ({ ...note, y: Math.log10(note.y) })),
+    showlegend: true, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
+    margin: narrow.matches ? { l: 52, r: 16, t: 130, b: 52 } : { l: 64, r: 24, t: 70, b: 56 },
+  });
+  const loosest = Math.max(0, ...rows.map((row) => row.looseness ?? 0));
+  byId("loss-caption").textContent = "Between an attack and the loss lies what a stronger attack could still find; between the loss and "
+    + `the claim, how far the claim lies above what these pairs of texts lose on average${loosest >= 1.5 ? ` (up to ${counted(Math.round(loosest * 10) / 10)} times)` : ""}. `
+    + "A claim is for any two texts, and a single pair may lose more than the average: the dotted line is the most that any output can tell between two of these texts, where it is known. "
+    + "The band holds the loss with its error; what is infinite or unknown is not drawn.";
+  byId("loss-chart").setAttribute("aria-label",
+    `${mechanism}: claim, loss and lower bounds of attacks against nominal epsilon. The table of losses has the same numbers.`);
+}
+
+function lossControls() {
+  const plans = distinct(data.losses.rows.map((row) => row.plan));
+  const state = { plan: plans[0], mechanism: widestGap(plans[0]) };
+  const redraw = () => sandwich(state);
+  const controls = byId("loss-controls");
+  if (plans.length > 1) {
+    const options = data.plans.filter((plan) => plans.includes(plan.name)).map((plan) => ({ value: plan.name, label: plan.words }));
+    controls.append(choices("Plan", options, { chosen: state.plan, changed: (value) => { state.plan = value; redraw(); } }));
+  }
+  const known = distinct(data.losses.rows.map((row) => row.mechanism));
+  if (known.length > 1) {
+    controls.append(choices("Mechanism", known.map((value) => ({ value, label: value })),
+      { chosen: state.mechanism, changed: (value) => { state.mechanism = value; redraw(); } }));
+  }
+  redraw();
+  return redraw;
+}

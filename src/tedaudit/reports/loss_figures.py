@@ -1,0 +1,98 @@
+"""The figures of a run with losses: the sandwich, the parts that carry the loss, latent against text."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tedaudit.reports.figures import (
+    GREY,
+    STYLES,
+    escape_label,
+    figures_missing,
+    labels_with_room,
+    save_figure,
+)
+from tedaudit.reports.loss_parts import draw_parts, read_parts
+from tedaudit.reports.losses import rename_losses
+from tedaudit.reports.sandwich import draw_sandwich
+from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.losses import LIKELIHOOD, LossRow, read_losses
+from tedaudit.results.reading import read_result
+
+_CHANCE = 0.5  # with two candidates
+
+
+def write_loss_figures(shown: AuditResult) -> list[Path]:
+    """Draw every plan that has losses into the folder `figures` of its run, and return the files."""
+    if figures_missing():
+        return []
+    stored = read_result(shown.run, shown.alpha)  # names that were left out lead to no table
+    losses = read_losses(stored)
+    rows = rename_losses(losses, stored, shown)
+    named = {id(old): new for old, new in zip(losses, rows, strict=True)}
+    parts = [replace(part, row=named[id(part.row)]) for part in read_parts(stored, losses)]
+    written = []
+    for plan in dict.fromkeys(row.finding.plan for row in rows):
+        own = [row for row in rows if row.finding.plan == plan]
+        findings = [finding for finding in shown if finding.plan == plan]
+        written += save_figure(draw_sandwich(own, findings), shown.run.figure(f"{plan}-loss"))
+        carrying = [part for part in parts if part.row.finding.plan == plan and len(part.steps) > 1]
+        if carrying:
+            written += save_figure(draw_parts(carrying), shown.run.figure(f"{plan}-loss-parts"))
+        latent = [row for row in own if has_latent(row)]
+        if latent:
+            written += save_figure(draw_latent(latent, findings), shown.run.figure(f"{plan}-latent"))
+    return written
+
+
+def has_latent(row: LossRow) -> bool:
+    """Return whether the loss is of a vector with Gaussian noise, which a decoder turns into the text."""
+    return row.pairs is not None and not np.isnan(row.pairs.mu).all()
+
+
+def draw_latent(rows: Sequence[LossRow], findings: Sequence[Finding]) -> Any:
+    """Return a figure of how often the source is named from the latent, and from the text alone."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    labels = list(dict.fromkeys(row.finding.label for row in rows))
+    attacks = list(dict.fromkeys(finding.attack for finding in findings if finding.score != LIKELIHOOD))
+    with rc_context({"pdf.fonttype": 42, "font.size": 9}):
+        drawn = Figure(figsize=(2.2 + 3.2 * len(labels), 3.2), layout="constrained")
+        panels = drawn.subplots(1, len(labels), sharey=True, squeeze=False).ravel()
+        for panel, label in zip(panels, labels, strict=True):
+            own = sorted(
+                (row for row in rows if row.finding.label == label), key=lambda row: _place(row.finding)
+            )
+            places = [_place(row.finding) for row in own]
+            known = [(1 + row.sample.delta(0.0)) / 2 for row in own]  # of the best adversary there is
+            panel.plot(places, known, color="#000000", marker=".", label="latent, all that there is to learn")
+            for number, attack in enumerate(attacks):
+                mine = sorted((f for f in findings if (f.label, f.attack) == (label, attack)), key=_place)
+                colour, marker = STYLES[number % len(STYLES)]
+                rates = [finding.bound.success for finding in mine]
+                panel.plot(
+                    [_place(finding) for finding in mine], rates, color=colour, marker=marker, markersize=4,
+                    linewidth=1, label=escape_label(attack),
+                )  # fmt: skip
+            panel.axhline(_CHANCE, color=GREY, linestyle=":", linewidth=1, label="chance")
+            panel.set_xscale("log")
+            shown = labels_with_room(places) if len(places) > 1 else places
+            panel.set_xticks(places, [f"{place:g}" if place in shown else "" for place in places])
+            panel.minorticks_off()
+            panel.set_xlabel(r"nominal $\epsilon$")
+            panel.set_title(escape_label(label), fontsize=9)
+            panel.grid(axis="y", color="#dddddd", linewidth=0.5)
+        panels[0].set_ylabel("right guesses")
+        marks, names = panels[0].get_legend_handles_labels()
+        drawn.legend(marks, names, loc="outside right upper", frameon=False)
+    return drawn
+
+
+def _place(finding: Finding) -> float:
+    value = float(finding.epsilon) if finding.epsilon.is_given else 1.0
+    return value if math.isfinite(value) else 1.0

@@ -1,0 +1,121 @@
+"""Losses above a claim that were computed twice: violations that no sampling error can explain.
+
+A pure claim says that no output is more than e^epsilon times as likely from one text as from any other. One
+output with a larger loss refutes it, in one trial as in a million: the only way to judge a claim above the
+ceiling of the trials. What is stored here was computed again in float64 by `tedaudit.confirmation`.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tedaudit.errors import RunDirectoryError
+from tedaudit.nominal import Nominal
+from tedaudit.store.checksums import ChecksumError, check_json, parse_json, seal_json
+from tedaudit.store.directory import RunDirectory
+from tedaudit.store.files import write_atomically
+
+_STEPS = 10  # times the gap between two computations by which both must exceed a claim
+_LEAST = 1e-9  # of the claim, by which they must exceed it at the least
+_DIGITS = 1e-6  # of a stored loss
+
+
+@dataclass(frozen=True, slots=True)
+class CertainLoss:
+    """One output, the two texts between which it has the loss, and the loss as it was computed both times.
+
+    `forbidden` says that a rule of the mechanism, and no small number, makes the output impossible for the
+    other text: the loss is infinite.
+    """
+
+    plan: str
+    label: str
+    epsilon: Nominal
+    attack: str
+    row: int  # of the plan
+    positions: tuple[int, int]  # of the source and the other text
+    claim: float
+    loss: float  # as the run computed it
+    again: float  # in float64
+    forbidden: bool = False
+
+    @property
+    def reason(self) -> str:
+        """What refutes the claim, in words."""
+        first, second = self.positions
+        where = f"trial {self.row} (texts {first} and {second})"
+        if math.isinf(self.loss):
+            return (
+                f"the output of {where} is impossible for the other text by a rule of the mechanism, "
+                f"whatever the noise, and the claim is {self.claim:g}: certain, computed twice"
+            )
+        return (
+            f"the output of {where} is e^{self.again:.6g} times as likely from one text as from the other, "
+            f"and the claim allows e^{self.claim:g}: certain, computed twice ({self.loss:.6g} in the run)"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the loss safe for JSON; it holds no text, and an infinite number is None."""
+        return {
+            "plan": self.plan, "mechanism": self.label, "epsilon": self.epsilon.json, "attack": self.attack,
+            "row": self.row, "positions": list(self.positions), "claim": self.claim,
+            "loss": self.loss if math.isfinite(self.loss) else None,
+            "again": self.again if math.isfinite(self.again) else None, "forbidden": self.forbidden,
+        }  # fmt: skip
+
+
+def is_certain(claim: float, loss: float, again: float, *, forbidden: bool) -> bool:
+    """Return whether a loss that was computed twice refutes a pure claim."""
+    if math.isinf(loss) or math.isinf(again):
+        return loss == again == math.inf and forbidden and math.isfinite(claim)
+    margin = _STEPS * abs(loss - again) + _LEAST * claim
+    return min(loss, again) > claim + margin
+
+
+def write_certain(run: RunDirectory, losses: list[CertainLoss]) -> None:
+    """Keep what was confirmed; earlier notes are replaced."""
+    content = seal_json({"losses": [loss.to_dict() for loss in losses]})
+    write_atomically(run.certain_losses, json.dumps(content).encode())
+
+
+def read_certain(run: RunDirectory) -> tuple[CertainLoss, ...]:
+    """Return the losses that were confirmed and are still those of the tables."""
+    path = run.certain_losses
+    if not path.is_file():
+        return ()
+    try:
+        content = parse_json(path.read_text(encoding="utf-8"))
+        check_json(content)
+        found = [_parse(stored) for stored in content["losses"]]
+    except (ChecksumError, ValueError, KeyError, TypeError) as error:
+        raise RunDirectoryError(f"'{path}' is damaged ({error}). Delete it and run `loss` again.") from error
+    return tuple(loss for loss in found if _is_stored(run, loss))
+
+
+def _parse(stored: dict[str, Any]) -> CertainLoss:
+    first, second = stored["positions"]
+    return CertainLoss(
+        str(stored["plan"]), str(stored["mechanism"]), Nominal.of(stored["epsilon"]), str(stored["attack"]),
+        int(stored["row"]), (int(first), int(second)), float(stored["claim"]),
+        _number(stored["loss"]), _number(stored["again"]), bool(stored["forbidden"]),
+    )  # fmt: skip
+
+
+def _number(stored: float | None) -> float:
+    return math.inf if stored is None else float(stored)
+
+
+def _is_stored(run: RunDirectory, loss: CertainLoss) -> bool:
+    """Return whether the table of guesses has this loss, and it is above the claim for sure."""
+    folder = run.guesses_folder(loss.plan, loss.label, loss.epsilon, loss.attack)
+    if not folder.exists():
+        return False
+    rows = run.guesses(loss.plan, loss.label, loss.epsilon, loss.attack).fetch(np.array([loss.row]))
+    if not rows or not rows[0]["usable"] or rows[0]["choice"] != run.read_plan(loss.plan).secret[loss.row]:
+        return False
+    margin = float(rows[0]["margin"])
+    told = math.isinf(loss.loss) or math.isclose(margin, loss.loss, rel_tol=_DIGITS)
+    return told and is_certain(loss.claim, loss.loss, loss.again, forbidden=loss.forbidden)

@@ -1,0 +1,132 @@
+"""Losses above a claim are computed twice before a violation is called certain."""
+
+import json
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+import tedaudit
+from tedaudit.batches import Draws, Rewrites
+from tedaudit.confirmation import find_suspects
+from tedaudit.errors import RunDirectoryError
+from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.results.certain_losses import is_certain
+from tedaudit.results.losses import read_losses
+from tedaudit.types import Card, Claim
+
+WORDS = ("red", "green", "blue", "black", "white", "brown")
+TEXTS = [" ".join(WORDS[(start + i * step) % 6] for i in range(3)) for start in range(6) for step in (1, 2)]
+SETTINGS = {"corpus": TEXTS, "epsilon": 30.0, "attack": "likelihood", "trials": 60}
+
+
+class Honest(WordRR):
+    pass
+
+
+class ClaimsLess(WordRR):
+    """Claims a hundredth of what it spends: 0.9 for three slots of 30, and no sample of 60 reaches 40."""
+
+    def claim(self, epsilon):
+        return Claim(epsilon / 2, "word", max_units=self.slots)
+
+
+class Unsteady(ClaimsLess):
+    """Gives another likelihood every time."""
+
+    def log_likelihood(self, tokens, candidates, epsilon):
+        wobble = 1.0 + 0.5 * np.random.default_rng().random()
+        return super().log_likelihood(tokens, candidates, epsilon) * wobble
+
+
+@dataclass(frozen=True)
+class ShowsLength:
+    """Draws nothing and shows the number of letters: impossible for a text of another length."""
+
+    rule: bool = True
+    card = Card(name="shows-length", summary="Shows a length.", claim="a thousand for a text")
+
+    @property
+    def forbids_by_rule(self):
+        return self.rule
+
+    def claim(self, epsilon):
+        return Claim(1000.0, "document")
+
+    def rewrite(self, draws):
+        texts = Draws.of(draws).texts
+        return Rewrites.from_texts([str(len(text)) for text in texts], tokens=[[len(text)] for text in texts])
+
+    def log_likelihood(self, tokens, candidates, epsilon):
+        return np.array([0.0 if len(text) == tokens[0] else -math.inf for text in candidates])
+
+
+def audit(mechanism, **changes):
+    return tedaudit.audit(mechanism, **SETTINGS | changes)
+
+
+def test_one_output_above_a_claim_that_no_sample_could_reach_is_a_violation():
+    result = audit(ClaimsLess(slots=3, vocabulary=WORDS))
+    [finding] = result
+    assert finding.verdict.name == "out of reach"  # by counting
+    [claim] = result.claims
+    assert claim.verdict.name == "violated"
+    assert "certain" in claim.verdict.reason
+    assert claim.certain.loss > claim.witness.claim.total == 45.0
+    assert result.violated
+    told = result.to_dict()["claims"][0]["witness"]["certain_loss"]
+    assert told["row"] == claim.certain.row
+    json.dumps(told, allow_nan=False)
+
+
+def test_a_claim_that_holds_is_never_refuted_so():
+    result = audit(Honest(slots=3, vocabulary=WORDS))
+    assert find_suspects(read_losses(result)) == []
+    assert result.certain == ()
+    assert not result.violated
+
+
+def test_nothing_is_certain_if_the_second_computation_differs():
+    result = audit(Unsteady(slots=3, vocabulary=WORDS))
+    assert find_suspects(read_losses(result))
+    assert result.certain == ()
+
+
+def test_an_output_that_a_rule_forbids_is_an_infinite_loss_and_a_rounded_probability_is_none():
+    texts = ["a" * (1 + i % 4) for i in range(4)] + ["bb", "ccc"]
+    [claim] = audit(ShowsLength(), corpus=texts, epsilon=1.0).claims
+    assert claim.certain.loss == math.inf
+    assert "by a rule" in claim.verdict.reason
+    [claim] = audit(ShowsLength(rule=False), corpus=texts, epsilon=1.0).claims
+    assert claim.certain is None
+    assert not claim.verdict.is_violation
+
+
+def test_a_note_that_does_not_fit_the_tables_is_not_believed():
+    result = audit(ClaimsLess(slots=3, vocabulary=WORDS))
+    path = result.run.certain_losses
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps({"losses": [{**stored["losses"][0], "loss": 80.0, "again": 80.0}]}))
+    assert tedaudit.load_run(result.folder).certain == ()
+    path.write_text(json.dumps(stored).replace('"row": ', '"row": 1'))
+    with pytest.raises(RunDirectoryError, match="damaged"):
+        tedaudit.load_run(result.folder)
+
+
+def test_both_computations_must_exceed_the_claim_by_ten_times_their_gap():
+    assert is_certain(10.0, 12.0, 12.1, forbidden=False)
+    assert not is_certain(10.0, 12.0, 12.3, forbidden=False)  # ten times 0.3 is more than 2
+    assert not is_certain(10.0, 10.0 + 1e-9, 10.0 + 1e-9, forbidden=False)
+    assert not is_certain(10.0, 9.0, 12.0, forbidden=False)
+    assert is_certain(10.0, math.inf, math.inf, forbidden=True)
+    assert not is_certain(10.0, math.inf, 1e5, forbidden=True)
+    assert not is_certain(math.inf, math.inf, math.inf, forbidden=True)
+
+
+def test_a_claim_with_a_delta_is_not_refuted_by_one_output():
+    class WithDelta(ClaimsLess):
+        def claim(self, epsilon):
+            return replace(super().claim(epsilon), delta=1e-5)
+
+    assert audit(WithDelta(slots=3, vocabulary=WORDS)).certain == ()
