@@ -54,6 +54,7 @@ def _draw_panel(axes: Any, label: str, answers: Sequence[EpsilonForTarget]) -> N
     axes.set_xscale("log")
     if answers[0].target.is_loss:
         axes.set_yscale("symlog", linthresh=0.1)
+        axes.set_ylim(bottom=-0.02)
     axes.set_xlabel(r"nominal $\epsilon$, per the mechanism's own unit")
     axes.set_title(escape_label(label), fontsize=9)
     axes.grid(axis="y", color="#dddddd", linewidth=0.5)

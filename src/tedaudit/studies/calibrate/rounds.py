@@ -15,7 +15,7 @@ from tedaudit.studies.calibrate.answer import Answer
 from tedaudit.studies.calibrate.confirm import Confirmation
 from tedaudit.studies.calibrate.grid import Grid, epsilon_at
 from tedaudit.studies.calibrate.result import EpsilonForTarget, Fall, Point, list_points
-from tedaudit.studies.calibrate.search import Search, Shape
+from tedaudit.studies.calibrate.search import CLEAR, Search, Shape
 from tedaudit.studies.calibrate.target import Target, find_reach
 
 Wanted = Mapping[str, Sequence[Nominal]]  # epsilons by mechanism
@@ -45,6 +45,12 @@ class Settings:
     trials: int
     error: float
     attacks: Mapping[str, tuple[str, ...]]  # by mechanism: those that fit it
+
+    def count_search(self, number: int) -> int:
+        """Return the trials of a round of the search, from 0: few at first, and enough to tell anything."""
+        step = min(number, 1)
+        least = (step + 1) * max(target.least_trials(CLEAR) for target in self.targets)
+        return min(self.trials, max(_FEWEST[step], self.trials // _SHARES[step], least))
 
     @property
     def limits(self) -> tuple[Nominal, Nominal]:
@@ -110,8 +116,7 @@ def _search(cells: Sequence[_Cell], settings: Settings, source: TrialSource) -> 
     """Look at epsilons until no search wants another; searches for other targets share the points."""
     going, number = list(cells), 0
     while going:
-        step = min(number, 1)
-        trials = min(settings.trials, max(_FEWEST[step], settings.trials // _SHARES[step]))
+        trials = settings.count_search(number)
         wanted = [(cell, cell.search.list_wanted()) for cell in going]
         going = [cell for cell, places in wanted if places]
         _look(wanted, partial(source.explore, trials=trials), _keep_explored)

@@ -18,7 +18,7 @@ from tedaudit.studies.calibrate.target import Target, attempt_error
 from tedaudit.types import Floats
 
 Shape = Literal["crossing", "all below", "all above"]
-_CLEAR = 0.01  # the error at which a point counts as clearly above or below while looking
+CLEAR = 0.01  # the error at which a point counts as clearly above or below while looking
 _FALL = 0.01  # the error of all that is said about falls
 _ROUNDS = 6
 
@@ -71,9 +71,9 @@ class Search:
         largest.
         """
         level, places = self.target.level, sorted(self.points)
-        above = [at for at in places if self.points[at].lower_of_any(_CLEAR) > level]
+        above = [at for at in places if self.points[at].lower_of_any(CLEAR) > level]
         high = min(above, default=self.grid.high)
-        below = [at for at in places if at <= high and self.points[at].upper(_CLEAR) < level]
+        below = [at for at in places if at <= high and self.points[at].upper(CLEAR) < level]
         return max(below, default=self.grid.low), high
 
     def propose(self) -> tuple[Shape, Ends]:

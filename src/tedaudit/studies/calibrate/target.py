@@ -48,6 +48,10 @@ class Target:
             return success_from_epsilon(self.value, self.candidates)
         return self.value
 
+    def least_trials(self, error: float) -> int:
+        """Return the trials below which readings have no upper end at all, at an error."""
+        return LossSample(np.zeros(1), error).trials_for_upper(self.delta) if self.is_loss else 1
+
     @property
     def phrase(self) -> str:
         """How sentences name it."""
