@@ -1,0 +1,145 @@
+"""Read losses out of runs, hold every attack against them, and write docs/results/loss.md.
+
+    python benchmarks/losses.py read runs/loss/* > losses.json
+    python benchmarks/losses.py page losses.json > docs/results/loss.md
+
+Same plan, same observed part, d in .05, .01 and .001: the reduced form of an attack, computed at d, must not
+be above the upper end of eps_avg(d). All rows of all runs share an error of .01, and the likelihoods must
+pass the check that the contract suite uses. A row that breaks this ends the command with an error.
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tedaudit.api import load_run
+from tedaudit.estimators import reduced_form
+from tedaudit.estimators.likelihood_check import calibration_p
+from tedaudit.estimators.loss import DELTAS, LossSample
+from tedaudit.reports.loss_parts import read_parts
+from tedaudit.results.losses import LossRow, read_losses
+from tedaudit.seeding import derive
+
+ERROR = 0.01  # of everything that is held against each other, in all runs together
+_TESTS = 4000  # at least as many comparisons as are ever made here; they share the error
+_CHECK = 1e-4  # a right likelihood is refused with this probability, per row
+
+
+def main() -> None:
+    """Do what the first word says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("read", "page"))
+    parser.add_argument("files", type=Path, nargs="+")
+    given = parser.parse_args()
+    if given.what == "read":
+        json.dump([row for folder in given.files for row in _read(folder)], sys.stdout, indent=1)
+        return
+    rows = [row for path in given.files for row in json.loads(path.read_text())]
+    print(_write(rows))
+    broken = [words for row in rows for words in row["broken"]]
+    if broken:
+        sys.exit("\n".join(broken))
+
+
+def _read(folder: Path) -> list[dict[str, Any]]:
+    """Return the losses of a run with what was held against them."""
+    result = load_run(folder)
+    losses = read_losses(result)
+    parts = {part.row.finding.setting: part for part in read_parts(result, losses)}
+    rows = []
+    for row in losses:
+        finding = row.finding
+        attacks, broken = {}, []
+        for other in result:
+            if other.setting != finding.setting or other.unfit:
+                continue
+            attacks[other.attack] = {"right": other.bound.correct, "lower": other.bound.lower}
+            broken += _hold(row, other.attack, other.bound.correct, other.bound.trials)
+        p = calibration_p(
+            row.sample.losses, row.sample.losses > 0, derive(0, "losses", *map(str, finding.setting))
+        )
+        if p <= _CHECK:
+            broken.append(f"{finding.label} at {finding.epsilon.label}: likelihoods do not fit, p = {p:.2g}")
+        told = parts.get(finding.setting)
+        rows.append(
+            {
+                "run": folder.name, "corpus": result.run.manifest()["corpus"]["name"], **row.to_dict(),
+                "attacks": attacks, "fit": p, "broken": broken,
+                "parts": None if told is None else told.to_dict(),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _hold(row: LossRow, attack: str, right: int, trials: int) -> list[str]:
+    """Return where an attack is above what the losses allow."""
+    share = ERROR / _TESTS  # half for the attack's bound, half for the end of the loss
+    sample = LossSample(row.sample.losses, share / 2, row.sample.unknown)
+    found = []
+    for delta in DELTAS:
+        bound, upper = reduced_form(right, trials, 2, share, delta).lower, sample.epsilon_upper(delta)
+        if bound > upper:
+            where = f"{row.finding.label} at {row.finding.epsilon.label}, delta {delta:g}"
+            found.append(f"{where}: {attack} shows {bound:.2f}, above {upper:.2f}")
+    return found
+
+
+def _write(rows: list[dict[str, Any]]) -> str:
+    lines = []
+    for corpus in dict.fromkeys(row["corpus"] for row in rows):
+        lines += [f"\n## {corpus}\n", _HEADING, _RULE]
+        for row in (row for row in rows if row["corpus"] == corpus):
+            at = {found["delta"]: found for found in row["epsilon_at"]}
+            text = max((a["lower"] for name, a in row["attacks"].items() if name in _ON_TEXT), default=None)
+            cells = [
+                row["mechanism"], f"{row['epsilon']:g}", _claim(row), _show(row["claim_to_loss"]),
+                *(_ends(at[delta]) for delta in DELTAS), _supremum(row),
+                _show(row["attacks"].get("likelihood", {}).get("lower")), _show(text),
+            ]  # fmt: skip
+            lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+_ON_TEXT = ("embedding", "lexical")
+_COLUMNS = (
+    "mechanism", "epsilon", "claim in all", "claim / loss", "eps at .05", "eps at .01", "eps at .001",
+    "most possible", "eps_emp, tokens or latent", "eps_emp, text",
+)  # fmt: skip
+_HEADING = "| " + " | ".join(_COLUMNS) + " |"
+_RULE = "|---|" + "---:|" * (len(_COLUMNS) - 1)
+
+
+def _claim(row: dict[str, Any]) -> str:
+    claim = row["claim"]
+    if claim is None:
+        return "none"
+    return "no maximum" if claim["total"] is None else _show(claim["total"])
+
+
+def _supremum(row: dict[str, Any]) -> str:
+    found = row["supremum"]
+    if found is None:
+        return "unknown"
+    if found["mu"]:
+        return f"mu = {found['mu']:.3g}"
+    return "infinite" if found["largest"] is None else _show(found["largest"])
+
+
+def _ends(at: dict[str, Any]) -> str:
+    if at["lower"] is None:
+        return "infinite"
+    return f"{_show(at['point'])} ({_show(at['lower'])} to {_show(at['upper'])})"
+
+
+def _show(value: float | None) -> str:
+    if value is None or not np.isfinite(value):
+        return "infinite" if value is not None else ""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+if __name__ == "__main__":
+    main()
