@@ -73,6 +73,9 @@ def test_the_section_says_what_equal_means_and_names_no_text(found):
     section = describe_frontier(found)
     assert "Equal measured privacy is not equal privacy" in section.remarks[0]
     assert "safe" not in section.to_markdown()
+    first, point = (p for p in found.points[:2])
+    least = point.low.mean - first.high.mean
+    assert f"over both ends {least:+.3f} to" in " ".join(section.remarks)
     assert len(section.rows) == len(found.points)
     assert len(section.redact().remarks) == 1
 

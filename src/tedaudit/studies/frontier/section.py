@@ -25,7 +25,7 @@ def describe_frontier(found: Frontier) -> Section:
         ]
     remarks += [
         f"{first.task.title} at {first.answer.target.by} {first.answer.target.value:g}: "
-        f"{point.answer.label} less {first.answer.label} {change}."
+        f"{point.answer.label} less {first.answer.label} {change}{_tell_range(first, point)}."
         for first, point, change in found.differences
     ]
     rows = tuple(map(_format, found))
@@ -42,8 +42,17 @@ def _explain(found: Frontier) -> str:
         "the epsilon above that it is over it. Scores were measured at both; at the target itself the score "
         "lies between if it moves one way with epsilon. Equal measured privacy is not equal privacy: what "
         "measures more may tell the mechanisms apart. An empty epsilon means that none was confirmed. "
-        "Intervals of differences are 95 %, approximate, each by itself, at the epsilons below."
+        "Differences are at the epsilons below, with approximate 95 % intervals, each by itself; whose "
+        "epsilon lies closer to the target has an advantage there, so the range over both ends is told too."
     )
+
+
+def _tell_range(first: FrontierPoint, point: FrontierPoint) -> str:
+    """Return the least and the largest difference, wherever between its ends each mechanism has the target."""
+    if first.low is None or first.high is None or point.low is None or point.high is None:
+        return ""
+    least, most = point.low.mean - first.high.mean, point.high.mean - first.low.mean
+    return f"; over both ends {least:+.3f} to {most:+.3f}"
 
 
 def _format(point: FrontierPoint) -> tuple[str, ...]:
