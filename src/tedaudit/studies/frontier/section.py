@@ -48,7 +48,7 @@ def _explain(found: Frontier) -> str:
 
 
 def _tell_range(first: FrontierPoint, point: FrontierPoint) -> str:
-    """Return the least and the largest difference, wherever between its ends each mechanism has the target."""
+    """Return the least and the largest difference, wherever between its ends each has the target."""
     if first.low is None or first.high is None or point.low is None or point.high is None:
         return ""
     least, most = point.low.mean - first.high.mean, point.high.mean - first.low.mean
