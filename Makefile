@@ -10,7 +10,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 .PHONY: demo test lint clean
 
 demo: $(VENV)/.models
-	$(BIN)/tedaudit run --out runs/demo
+	$(BIN)/tedaudit run --loss --out runs/demo
 
 test: $(VENV)/.test
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder

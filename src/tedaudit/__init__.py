@@ -28,9 +28,15 @@ if TYPE_CHECKING:
     from tedaudit.forecast.forecast import Forecast, plan_audit
     from tedaudit.nominal import NO_EPSILON, Nominal
     from tedaudit.results.findings import AuditResult, Finding
+    from tedaudit.results.losses import LossRow, read_losses
     from tedaudit.results.verdict import Verdict
     from tedaudit.seeding import normals, uniforms
     from tedaudit.spec.model import AuditSpec
+    from tedaudit.studies.calibrate.answer import Answer
+    from tedaudit.studies.calibrate.calibrator import calibrate
+    from tedaudit.studies.calibrate.result import Calibrated, EpsilonForTarget
+    from tedaudit.studies.frontier.result import Frontier
+    from tedaudit.studies.frontier.runner import frontier
     from tedaudit.trust.assertion import NotPrivateError, NotTestedError, PrivacyError, assert_private
     from tedaudit.trust.leaks.finder import find_leaks
     from tedaudit.trust.lint.linter import lint
@@ -60,9 +66,15 @@ _HOMES = {
     "tedaudit.forecast.forecast": ("Forecast", "plan_audit"),
     "tedaudit.nominal": ("NO_EPSILON", "Nominal"),
     "tedaudit.results.findings": ("AuditResult", "Finding"),
+    "tedaudit.results.losses": ("LossRow", "read_losses"),
     "tedaudit.results.verdict": ("Verdict",),
     "tedaudit.seeding": ("normals", "uniforms"),
     "tedaudit.spec.model": ("AuditSpec",),
+    "tedaudit.studies.calibrate.answer": ("Answer",),
+    "tedaudit.studies.calibrate.calibrator": ("calibrate",),
+    "tedaudit.studies.calibrate.result": ("Calibrated", "EpsilonForTarget"),
+    "tedaudit.studies.frontier.result": ("Frontier",),
+    "tedaudit.studies.frontier.runner": ("frontier",),
     "tedaudit.trust.assertion": ("NotPrivateError", "NotTestedError", "PrivacyError", "assert_private"),
     "tedaudit.trust.leaks.finder": ("find_leaks",),
     "tedaudit.trust.lint.linter": ("lint",),
@@ -74,13 +86,14 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "NO_EPSILON", "Attack", "AuditResult", "AuditSpec", "Bound", "Card", "Claim", "ContractError", "Corpus",
-    "CorpusError", "CorpusLoader", "Draw", "Draws", "EncoderError", "Engine", "Finding", "Forecast",
-    "Guess", "Guesses", "InfrastructureError", "Mechanism", "ModelError", "Nominal", "NotPrivateError",
-    "NotTestedError", "Observation", "Observations", "PluginError", "PrivacyError", "Rewrite", "Rewrites",
+    "NO_EPSILON", "Answer", "Attack", "AuditResult", "AuditSpec", "Bound", "Calibrated", "Card",
+    "Claim", "ContractError", "Corpus", "CorpusError", "CorpusLoader", "Draw", "Draws", "EncoderError",
+    "Engine", "EpsilonForTarget", "Finding", "Forecast", "Frontier", "Guess", "Guesses",
+    "InfrastructureError", "LossRow", "Mechanism", "ModelError", "Nominal", "NotPrivateError", "NotTestedError",
+    "Observation", "Observations", "PluginError", "PrivacyError", "Rewrite", "Rewrites",
     "RunDirectoryError", "SpecError", "Split", "TedauditError", "Verdict", "assert_private", "audit",
-    "compare", "estimate", "find_leaks", "lint", "load_corpus", "load_run", "normals", "plan_audit",
-    "report", "rewrite", "run", "uniforms",
+    "calibrate", "compare", "estimate", "find_leaks", "frontier", "lint", "load_corpus", "load_run",
+    "normals", "plan_audit", "read_losses", "report", "rewrite", "run", "uniforms",
 ]  # fmt: skip
 
 

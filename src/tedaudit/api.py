@@ -61,16 +61,10 @@ def audit(
     for plural, singular in _SINGULAR.items():
         if plural in settings:
             raise SpecError(f"`audit` has no setting '{plural}': give one or several as `{singular}`.")
-    plan = {key.rstrip("_"): settings.pop(key) for key in _PLAN_SETTINGS if key in settings}
+    merge_plan(settings)
     engine: Engine | None = settings.pop("engine", None)
     progress: Progress | None = settings.pop("progress", None)
     announce: Announce | None = settings.pop("announce", None)
-    if plan:
-        if "plans" in settings:
-            raise SpecError(
-                f"Both `plans` and {join_names(plan)} were given: put them into one of the plans."
-            )
-        settings["plans"] = [plan]
     texts: Any = corpus
     if corpus is not None and not isinstance(corpus, str | Mapping):
         texts = {"name": "given", "live": Given(corpus)}
@@ -79,7 +73,7 @@ def audit(
     settings["epsilons"] = epsilon
     if settings.get("out"):
         return run(settings, engine, progress, announce=announce)
-    folder = _TemporaryFolder()
+    folder = TemporaryFolder()
     try:
         settings["out"] = str(folder.path / "run")
         result = run(settings, engine, progress, page=False, announce=announce)
@@ -87,6 +81,16 @@ def audit(
         folder.remove()
         raise
     return replace(result, keeper=folder)
+
+
+def merge_plan(settings: dict[str, Any]) -> None:
+    """Put the settings of a plan that were given by themselves (`k`, `lambda_` and so on) into `plans`."""
+    plan = {key.rstrip("_"): settings.pop(key) for key in _PLAN_SETTINGS if key in settings}
+    if not plan:
+        return
+    if "plans" in settings:
+        raise SpecError(f"Both `plans` and {join_names(plan)} were given: put them into one of the plans.")
+    settings["plans"] = [plan]
 
 
 def choose_attacks(mechanism: AnyMechanism) -> list[str]:
@@ -97,7 +101,7 @@ def choose_attacks(mechanism: AnyMechanism) -> list[str]:
     return [name for name, attack in attacks.items() if not explain_misfit(attack, plugin)]
 
 
-class _TemporaryFolder:
+class TemporaryFolder:
     """A folder that goes, without a warning, with the last object that refers to this one."""
 
     def __init__(self) -> None:
@@ -122,7 +126,7 @@ def run(
     """
     checked = spec if isinstance(spec, AuditSpec) else parse_spec(spec)
     worker = engine or SerialEngine(checked.batch_size)
-    with executed(checked, worker, progress or (lambda *_: None), announce or _tell) as store:
+    with executed(checked, worker, progress or (lambda *_: None), announce or tell) as store:
         result = read_result(store)
         named = {plugin.title: plugin.reference("mechanism") for plugin in checked.mechanisms}
         if confirm_losses(result, named):
@@ -131,7 +135,8 @@ def run(
     return result
 
 
-def _tell(line: str) -> None:
+def tell(line: str) -> None:
+    """Write a line for the user to standard error."""
     sys.stderr.write(f"{line}\n")
 
 

@@ -9,8 +9,10 @@ from typing import Annotated
 import typer
 
 from tedaudit.cli.audit import init, run
+from tedaudit.cli.calibrate import calibrate
 from tedaudit.cli.compare import card, compare
 from tedaudit.cli.disagree import disagree
+from tedaudit.cli.frontier import frontier
 from tedaudit.cli.judge import judge
 from tedaudit.cli.leaks import leaks
 from tedaudit.cli.lint import lint
@@ -37,8 +39,8 @@ app = typer.Typer(
 _COMMANDS: dict[str, Callable[..., None]] = {
     "init": init, "plan": plan, "run": run, "report": report, "compare": compare, "card": card,
     "replay": replay, "disagree": disagree, "records": records, "loss": loss, "leaks": leaks, "lint": lint,
-    "selftest": selftest, "estimate": estimate, "utility": utility, "reproduce": reproduce,
-    "ls": list_plugins, "rewrite": rewrite, "judge": judge,
+    "selftest": selftest, "estimate": estimate, "calibrate": calibrate, "utility": utility,
+    "frontier": frontier, "reproduce": reproduce, "ls": list_plugins, "rewrite": rewrite, "judge": judge,
 }  # fmt: skip
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)

@@ -5,7 +5,7 @@ other text was named. It has no ceiling: it says what an adversary that knows th
 a success rate of 1 says only that there were too few trials.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,7 @@ from tedaudit.results.findings import AuditResult
 from tedaudit.types import Floats
 
 LIKELIHOOD = "log-likelihood"  # what an attack's card calls a score that losses can be read from
+MARGINS = ("choice", "margin", "usable")  # the columns of guesses that losses are read from
 _IMPOSSIBLE = 1e29  # a margin from which on the other text cannot have had the output
 _QUANTILES = (0.5, 0.9, 0.99)
 
@@ -144,10 +145,16 @@ def _name(finding: Finding) -> str:
 
 def read_margins(result: AuditResult, finding: Finding) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Return the losses of the trials that have one, and the rows of these trials."""
-    columns = result.guesses(finding).read(["choice", "margin", "usable"])
+    columns = result.guesses(finding).read(MARGINS)
+    return sign_margins(columns, result.run.read_plan(finding.plan).secret)
+
+
+def sign_margins(
+    columns: Mapping[str, npt.NDArray[Any]], secret: npt.NDArray[Any]
+) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Return the losses of the first rows of a plan, as far as they have one, and which rows these are."""
     choice, margin = columns["choice"], columns["margin"].astype(np.float64)
-    secret = result.run.read_plan(finding.plan).secret[: len(choice)]
-    signed = np.where(choice == secret, margin, -margin) + 0.0  # no negative zero
+    signed = np.where(choice == secret[: len(choice)], margin, -margin) + 0.0  # no negative zero
     signed = np.where(np.abs(signed) > _IMPOSSIBLE, np.copysign(np.inf, signed), signed)
     rows = np.flatnonzero(columns["usable"])
     return signed[rows], rows

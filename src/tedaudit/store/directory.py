@@ -93,6 +93,10 @@ class RunDirectory:
         folders = [path for path in (self.root / "studies").glob("*/*/*") if path.parts[-3] == name]
         return [RunDirectory(path) for path in sorted(folders) if RunDirectory(path).manifest_path.is_file()]
 
+    def fresh(self, name: str) -> "RunDirectory":
+        """Return the run of fresh trials that belongs to one target of a calibration."""
+        return RunDirectory(self.root / "studies" / name)
+
     def figure(self, plan: str) -> Path:
         """Return where the figures of a plan lie, without the ending."""
         return self.root / "figures" / plan

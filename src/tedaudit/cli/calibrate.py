@@ -1,0 +1,129 @@
+"""The command that finds the nominal epsilon for a measured privacy."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tedaudit.cli.options import Assignments, Corpus, Json, Mechanisms, Quiet, print_json
+from tedaudit.errors import SpecError
+
+if TYPE_CHECKING:
+    from tedaudit.spec.model import AuditSpec
+    from tedaudit.studies.calibrate.result import Calibrated
+
+Targets = Annotated[
+    list[float] | None,
+    typer.Option("--target", help="What is to be measured, such as 2.0. Repeat for several."),
+]
+By = Annotated[
+    str, typer.Option("--by", help="What a target is: eps_emp, success or loss@DELTA (loss@0.01).")
+]
+Attacks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--attack", "-a", help="Repeat for several; else lexical, resample and trained if they fit."
+    ),
+]
+Trials = Annotated[int | None, typer.Option("--trials", "-t", help="Fresh ones at each end; 2,000.")]
+Least = Annotated[float, typer.Option("--from", help="The least epsilon to look at.")]
+Most = Annotated[float, typer.Option("--to", help="The largest epsilon to look at.")]
+Alpha = Annotated[float | None, typer.Option(help="The error of each answer; 0.01.")]
+File = Annotated[Path | None, typer.Argument(help="A YAML file, as for `run`, without epsilons.")]
+
+
+def calibrate(
+    spec: File = None,
+    mechanism: Mechanisms = None,
+    corpus: Corpus = None,
+    target: Targets = None,
+    by: By = "eps_emp",
+    attack: Attacks = None,
+    trials: Trials = None,
+    least: Least = 0.01,
+    most: Most = 10_000.0,
+    k: Annotated[str | None, typer.Option("--k", help="Candidates per trial, or 'all'.")] = None,
+    lambda_: Annotated[float | None, typer.Option("--lambda", help="< 0 diverse, > 0 similar.")] = None,
+    strategy: Annotated[str | None, typer.Option(help="transition, nearest or furthest.")] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="Measures the distance of candidates: lexical, or a model.")
+    ] = None,
+    alpha: Alpha = None,
+    seed: Annotated[int | None, typer.Option()] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Draws or trials per call of a plug-in.")] = None,
+    name: Annotated[str | None, typer.Option(help="Names the run directory.")] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="Run directory: runs/calibrate.")] = None,
+    assign: Assignments = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Find which nominal epsilon gives a measured privacy on these texts; the same command resumes.
+
+    The answer is an interval of epsilons for each mechanism, confirmed on fresh trials. It holds for these
+    attacks on these texts, and tests no claim.
+    """
+    flags = {
+        "mechanism": mechanism, "corpus": corpus, "attack": attack, "trials": trials, "k": k,
+        "lambda_": lambda_, "strategy": strategy, "encoder": encoder, "alpha": alpha, "seed": seed,
+        "batch_size": batch_size, "name": name, "out": out,
+    }  # fmt: skip
+    settings = make_spec(spec, flags, assign, by)
+    found = run_calibration(settings, (by, target or []), (least, most), quiet=quiet)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        show_answers(found)
+
+
+def make_spec(file: Path | None, flags: dict[str, Any], assign: Sequence[str] | None, by: str) -> "AuditSpec":
+    """Return the audit behind a calibration: no epsilons, and the attacks that fit if none is named."""
+    from tedaudit.spec.flags import merge_flags, parse_k
+    from tedaudit.spec.model import parse_spec, read_spec
+    from tedaudit.studies.calibrate.calibrator import NAME, TRIALS, fill_attacks
+
+    base = read_spec(file) if file is not None else {}
+    if file is None and not flags["mechanism"]:
+        raise SpecError("Name what to calibrate: a mechanism with -m, or a YAML file.")
+    if flags["k"] is not None:
+        flags = {**flags, "k": parse_k(flags["k"])}
+    merged = merge_flags({"name": NAME, "trials": TRIALS, **base}, flags, [])
+    if by.startswith("loss") and "attacks" not in merged:
+        merged["attacks"] = ["likelihood"]
+    is_given = "attacks" in merged
+    if is_given:
+        return parse_spec(merge_flags(merged, {}, assign or []))
+    filled = fill_attacks(parse_spec(merged), is_given=False)
+    attacks = [{"name": attack.name} for attack in filled.attacks]
+    return parse_spec(merge_flags({**merged, "attacks": attacks}, {}, assign or []))
+
+
+def run_calibration(
+    settings: "AuditSpec",
+    asked: tuple[str, Sequence[float]],
+    searched: tuple[float, float],
+    *,
+    quiet: bool,
+) -> "Calibrated":
+    """Calibrate with a bar, and say which models are used because no other is named."""
+    from tedaudit.cli.console import progress_bar, show_defaults
+    from tedaudit.spec.zoo_defaults import list_defaults
+    from tedaudit.studies.calibrate.calibrator import run_calibration as calibrate_spec
+
+    if not quiet:
+        show_defaults(list_defaults(settings))
+    with progress_bar(quiet=quiet) as progress:
+        helpers = {"progress": progress, "announce": (lambda _: None) if quiet else None}
+        return calibrate_spec(settings, asked, searched, helpers)
+
+
+def show_answers(found: "Calibrated") -> None:
+    """Print the answers, what they say, and where everything is."""
+    from tedaudit.cli.console import console, show_section
+    from tedaudit.studies.calibrate.section import describe_answers
+
+    show_section(describe_answers(found))
+    if any(answer.points for answer in found):
+        console().print(
+            f"Everything is in {found.folder} (report.md, figures/calibrate.png).", soft_wrap=True
+        )

@@ -1,0 +1,87 @@
+"""The command that compares utility at equal measured privacy."""
+
+from typing import Annotated
+
+import typer
+
+from tedaudit.cli.calibrate import (
+    Alpha,
+    Attacks,
+    By,
+    File,
+    Least,
+    Most,
+    Targets,
+    Trials,
+    make_spec,
+    show_answers,
+)
+from tedaudit.cli.options import Assignments, Corpus, Json, Mechanisms, Quiet, print_json
+
+
+def frontier(
+    spec: File = None,
+    mechanism: Mechanisms = None,
+    corpus: Corpus = None,
+    target: Targets = None,
+    by: By = "eps_emp",
+    attack: Attacks = None,
+    trials: Trials = None,
+    least: Least = 0.01,
+    most: Most = 10_000.0,
+    task: Annotated[
+        list[str] | None, typer.Option("--task", help="A label column to learn. Repeat for several.")
+    ] = None,
+    private: Annotated[
+        list[str] | None, typer.Option("--private", help="A label column that should stay private.")
+    ] = None,
+    classifier: Annotated[
+        str | None, typer.Option(help="tfidf; or an encoder: zoo:mlm, a folder, a hub id.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="At most this many training texts.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="How often each classifier is trained; 3.")] = None,
+    test_split: Annotated[str | None, typer.Option(help="'test' by default.")] = None,
+    lambda_: Annotated[float | None, typer.Option("--lambda", help="< 0 diverse, > 0 similar.")] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="Measures the distance of candidates: lexical, or a model.")
+    ] = None,
+    alpha: Alpha = None,
+    seed: Annotated[int | None, typer.Option()] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Draws or trials per call of a plug-in.")] = None,
+    name: Annotated[str | None, typer.Option(help="Names the run directory.")] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="Run directory: runs/frontier.")] = None,
+    assign: Assignments = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Calibrate mechanisms to the same measured targets, then say what classifiers learn from their rewrites.
+
+    The same command resumes. Scores lie in OUT-utility, the rest in OUT.
+    """
+    from tedaudit.cli.console import console, progress_bar, show_defaults, show_section
+    from tedaudit.spec.zoo_defaults import list_defaults
+    from tedaudit.studies.frontier.runner import NAME, run_frontier
+    from tedaudit.studies.frontier.section import describe_frontier
+
+    flags = {
+        "mechanism": mechanism, "corpus": corpus, "attack": attack, "trials": trials, "k": None,
+        "lambda_": lambda_, "encoder": encoder, "alpha": alpha, "seed": seed, "batch_size": batch_size,
+        "name": name or (None if spec else NAME), "out": out,
+    }  # fmt: skip
+    scoring = {
+        "tasks": task or [], "private": private or [], "classifier": classifier, "limit": limit,
+        "seeds": seeds, "test_split": test_split,
+    }  # fmt: skip
+    settings = make_spec(spec, flags, assign, by)
+    if not quiet:
+        show_defaults(list_defaults(settings))
+    with progress_bar(quiet=quiet) as progress:
+        helpers = {"progress": progress, "announce": (lambda _: None) if quiet else None}
+        found = run_frontier(settings, (by, target or []), scoring, (least, most), helpers)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    show_answers(found.calibrated)
+    show_section(describe_frontier(found))
+    if found.points:
+        console().print(f"Figure: {found.calibrated.folder}/figures/{NAME}.png", soft_wrap=True)

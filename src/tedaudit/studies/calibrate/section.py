@@ -1,0 +1,62 @@
+"""The answers of a calibration, and the points visited, as sections of a report."""
+
+from tedaudit.reports.sections import Section
+from tedaudit.studies.calibrate.confirm import Side
+from tedaudit.studies.calibrate.result import Calibrated, EpsilonForTarget
+from tedaudit.studies.calibrate.words import explain
+
+_HEADINGS = (
+    "mechanism", "measured by", "target", "epsilon from", "epsilon to", "answer", "attacks", "at the low end",
+    "at the high end", "epsilons visited",
+)  # fmt: skip
+_POINTS = ("mechanism", "epsilon", "trials", "measured", "attack", "of")
+
+
+def describe_answers(calibrated: Calibrated) -> Section:
+    """Return the answers as a section; what each says in words is a remark."""
+    error = max((answer.error for answer in calibrated), default=0.0)
+    is_loss = any(answer.target.is_loss for answer in calibrated)
+    sentences = [sentence for answer in calibrated for sentence in answer.sentences]
+    rows = tuple(map(_format, calibrated))
+    return Section("Epsilon for a target", (explain(error, is_loss=is_loss), *sentences), _HEADINGS, rows)
+
+
+def describe_points(calibrated: Calibrated) -> Section:
+    """Return every epsilon that was visited, with the strongest attack there."""
+    seen = {
+        (answer.label, point.epsilon, point.is_fresh, answer.target.by if not point.is_fresh else number): (
+            answer.label, point.epsilon.label, f"{point.reading.trials:,}", answer.target.show(point.value),
+            point.reading.attack,
+            f"fresh trials for {answer.target.value:g}" if point.is_fresh else "the search",
+        )
+        for number, answer in enumerate(calibrated)
+        for point in answer.points
+    }  # fmt: skip
+    rows = tuple(seen[key] for key in sorted(seen, key=lambda key: (key[0], key[1], key[2])))
+    remark = (
+        "Success rates, or epsilons of losses, as the trials have them, of the attack that was strongest. "
+        "Those of the search may have any bias, since it stopped where it pleased; far from a target it made "
+        "few trials on purpose, which notes call not finished."
+    )
+    return Section("Epsilons visited for a target", (remark,), _POINTS, rows)
+
+
+def _format(answer: EpsilonForTarget) -> tuple[str, ...]:
+    return (
+        answer.label, answer.target.by, f"{answer.target.value:g}",
+        "" if answer.low is None else answer.low.label, "" if answer.high is None else answer.high.label,
+        str(answer.answer), ", ".join(answer.attacks), _format_end(answer, "low"),
+        _format_end(answer, "high"), f"{sum(not point.is_fresh for point in answer.points)}",
+    )  # fmt: skip
+
+
+def _format_end(answer: EpsilonForTarget, side: Side) -> str:
+    """Return what the last fresh trials at an end measured, with the end of the interval that counts."""
+    made = [attempt for attempt in answer.attempts if attempt.side == side]
+    if not made:
+        return ""
+    word = "at most" if side == "low" else "at least"
+    show = answer.target.show
+    again = f", attempt {made[-1].number}" if len(made) > 1 else ""
+    verdict = "" if made[-1].confirmed else ", not confirmed"
+    return f"{show(made[-1].value)} ({word} {show(made[-1].end)}{again}{verdict})"

@@ -1,0 +1,1 @@
+"""What rewritten texts are still good for at equal measured privacy."""

@@ -1,0 +1,114 @@
+"""What a frontier found: for each target and mechanism, the scores at the epsilons that reach it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from tedaudit.nominal import Nominal
+from tedaudit.studies.calibrate.answer import Answer
+from tedaudit.studies.calibrate.result import Calibrated, EpsilonForTarget
+from tedaudit.utility.results import Change, Measurement, Scores, Task, UtilityResult, compare_scores
+
+
+@dataclass(frozen=True)
+class FrontierPoint:
+    """One mechanism at one target on one task.
+
+    `low` has the scores at the epsilon that was confirmed to be below the target, `high` those at the one
+    above it; None if there is no such epsilon.
+    """
+
+    answer: EpsilonForTarget
+    task: Task
+    low: Scores | None
+    high: Scores | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the point safe for JSON."""
+        answer = self.answer
+        return {
+            "task": self.task.name, "role": self.task.role, **answer.target.to_dict(),
+            "mechanism": answer.label, "answer": str(answer.answer),
+            "low": None if answer.low is None else answer.low.json,
+            "high": None if answer.high is None else answer.high.json,
+            "score_low": None if self.low is None else self.low.to_dict(),
+            "score_high": None if self.high is None else self.high.to_dict(),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Mechanisms calibrated to the same targets, and what classifiers learn from their rewrites there."""
+
+    calibrated: Calibrated
+    utility: UtilityResult | None  # None if no mechanism has an epsilon that could be scored
+    points: tuple[FrontierPoint, ...]
+    keeper: object = field(default=None, repr=False, compare=False)
+
+    def __iter__(self) -> Iterator[FrontierPoint]:
+        return iter(self.points)
+
+    @property
+    def differences(self) -> list[tuple[FrontierPoint, FrontierPoint, Change]]:
+        """Each mechanism against the first one that has a score there, at the low ends of equal targets."""
+        found = []
+        for first in self._find_firsts():
+            for point in self.points:
+                same = (point.task, point.answer.target) == (first.task, first.answer.target)
+                if not same or point is first or point.low is None or first.low is None:
+                    continue
+                change = compare_scores(first.low, point.low)
+                if change is not None:
+                    found.append((first, point, change))
+        return found
+
+    def _find_firsts(self) -> list[FrontierPoint]:
+        firsts: dict[tuple[str, float], FrontierPoint] = {}
+        for point in self.points:
+            if point.low is not None:
+                firsts.setdefault((point.task.name, point.answer.target.value), point)
+        return list(firsts.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the frontier safe for JSON."""
+        return {
+            "calibration": self.calibrated.to_dict(),
+            "utility": None if self.utility is None else self.utility.to_dict(),
+            "points": [point.to_dict() for point in self.points],
+            "differences": [
+                {
+                    "task": point.task.name, "target": point.answer.target.value,
+                    "mechanism": point.answer.label, "against": first.answer.label,
+                    "difference": change.value, "low": change.low, "high": change.high,
+                }
+                for first, point, change in self.differences
+            ],
+        }  # fmt: skip
+
+
+def list_scored(answer: EpsilonForTarget) -> list[Nominal]:
+    """Return the epsilons at which an answer is worth scoring: those at or just around the target.
+
+    One that is above the target at the least epsilon has none.
+    """
+    ends = [answer.low, answer.high] if answer.answer is Answer.INTERVAL else [answer.low]
+    return [end for end in ends if end is not None]
+
+
+def place_scores(calibrated: Calibrated, utility: UtilityResult | None) -> tuple[FrontierPoint, ...]:
+    """Return a point for every task, target and mechanism; without a study there is none."""
+    if utility is None:
+        return ()
+    measured = {(m.mechanism, m.epsilon, m.task): m for m in utility}
+
+    def find(answer: EpsilonForTarget, task: Task, end: Nominal | None) -> Scores | None:
+        found: Measurement | None = None
+        if end is not None and end in list_scored(answer):
+            found = measured.get((answer.label, end, task.name))
+        return None if found is None else found.scores
+
+    return tuple(
+        FrontierPoint(answer, task, find(answer, task, answer.low), find(answer, task, answer.high))
+        for task in utility.tasks
+        for answer in calibrated
+    )

@@ -1,0 +1,69 @@
+"""A frontier as a section of a report."""
+
+from tedaudit.reports.sections import Section
+from tedaudit.studies.calibrate.answer import Answer
+from tedaudit.studies.frontier.result import Frontier, FrontierPoint
+from tedaudit.utility.results import Scores, caption
+
+_HEADINGS = (
+    "task", "measured by", "target", "mechanism", "epsilon below", "macro F1 there", "epsilon above",
+    "macro F1 at that", "answer",
+)  # fmt: skip
+
+
+def describe_frontier(found: Frontier) -> Section:
+    """Return the scores at equal measured privacy, with what they do and do not say."""
+    remarks = [_explain(found)]
+    if found.utility is None:
+        remarks.append("No mechanism has an epsilon that could be scored; see Epsilon for a target.")
+    else:
+        remarks.append(caption(found.utility))
+        remarks += [
+            f"{task.title}: {task.upper.mean:.3f} if texts are not rewritten, {task.lower:.3f} for the most "
+            "frequent class."
+            for task in found.utility.tasks
+        ]
+    remarks += [
+        f"{first.task.title} at {first.answer.target.by} {first.answer.target.value:g}: "
+        f"{point.answer.label} less {first.answer.label} {change}{_tell_range(first, point)}."
+        for first, point, change in found.differences
+    ]
+    rows = tuple(map(_format, found))
+    return Section("Utility at equal measured privacy", tuple(remarks), _HEADINGS, rows)
+
+
+def _explain(found: Frontier) -> str:
+    """Return how to read it; it quotes nothing."""
+    is_loss = any(answer.target.is_loss for answer in found.calibrated)
+    who = "by the losses of their likelihoods" if is_loss else "by the attacks of this calibration"
+    return (
+        "Each mechanism was asked for the epsilon at which it reaches the same target, measured "
+        f"{who} on these texts: at the epsilon below, fresh trials showed that it is under the target, at "
+        "the epsilon above that it is over it. Scores were measured at both; at the target itself the score "
+        "lies between if it moves one way with epsilon. Equal measured privacy is not equal privacy: what "
+        "measures more may tell the mechanisms apart. An empty epsilon means that none was confirmed. "
+        "Differences are at the epsilons below, with approximate 95 % intervals, each by itself; whose "
+        "epsilon lies closer to the target has an advantage there, so the range over both ends is told too."
+    )
+
+
+def _tell_range(first: FrontierPoint, point: FrontierPoint) -> str:
+    """Return the least and the largest difference, wherever between its ends each has the target."""
+    if first.low is None or first.high is None or point.low is None or point.high is None:
+        return ""
+    least, most = point.low.mean - first.high.mean, point.high.mean - first.low.mean
+    return f"; over both ends {least:+.3f} to {most:+.3f}"
+
+
+def _format(point: FrontierPoint) -> tuple[str, ...]:
+    answer = point.answer
+    above = answer.high if answer.answer is Answer.INTERVAL else None
+    return (
+        point.task.title, answer.target.by, f"{answer.target.value:g}", answer.label,
+        "" if answer.low is None else answer.low.label, _show(point.low),
+        "" if above is None else above.label, _show(point.high), str(answer.answer),
+    )  # fmt: skip
+
+
+def _show(scores: Scores | None) -> str:
+    return "" if scores is None else f"{scores.mean:.3f} (standard error {scores.error:.3f})"

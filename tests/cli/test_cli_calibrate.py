@@ -1,0 +1,73 @@
+"""`tedaudit calibrate` and `tedaudit frontier` as their users meet them."""
+
+import json
+
+CALIBRATE = ("calibrate", "-m", "word-rr", "--set", "word-rr.slots=3", "-c", "texts.txt", "--lambda", "0",
+             "-t", "600", "--from", "0.1", "--to", "100", "-q", "--out", "made")  # fmt: skip
+
+
+def test_an_answer_is_printed_with_what_it_does_not_say(command, here):
+    code, out, err = command(*CALIBRATE, "--target", "1", "-a", "lexical")
+    assert (code, err) == (0, "")
+    assert "Epsilon for a target" in out
+    assert "crosses a success rate of 0.7311 (eps_emp 1) between epsilon" in out
+    assert "another attack may find more" in out
+    assert "No claim is tested here" in out
+    assert (here / "made" / "report.md").exists()
+    code, out, _ = command(*CALIBRATE, "--target", "1", "-a", "lexical", "--json")
+    [answer] = json.loads(out)["answers"]
+    assert answer["answer"] == "interval"
+    assert answer["low"] < answer["high"]
+    assert [attempt["side"] for attempt in answer["attempts"]][:2] == ["low", "high"]
+
+
+def test_several_targets_and_losses_are_taken(command, here):
+    code, out, _ = command(*CALIBRATE, "--target", "1", "--target", "6", "--by", "loss@0.05", "--json")
+    answers = json.loads(out)["answers"]
+    assert (code, [answer["target"] for answer in answers]) == (0, [1, 6])
+    assert all(answer["attacks"] == ["likelihood"] and answer["by"] == "loss@0.05" for answer in answers)
+    assert answers[0]["high"] <= answers[1]["low"]
+
+
+def test_without_an_attack_those_that_fit_are_run(command):
+    code, out, _ = command(*CALIBRATE, "--target", "9", "--json", "--set", "trained.encoder=lexical")
+    [answer] = json.loads(out)["answers"]
+    assert code == 0
+    assert answer["attacks"] == ["lexical", "resample", "trained"]
+    assert answer["answer"] == "above the ceiling of the trials"
+
+
+def test_wrong_use_is_explained(command, here):
+    for arguments, reason in (
+        (("calibrate", "--target", "2"), "Name what to calibrate"),
+        ((*CALIBRATE,), "Name a target"),
+        ((*CALIBRATE, "--target", "2", "--by", "luck"), "tell it by eps_emp, success or loss@DELTA"),
+        (("calibrate", "good.yaml", "--target", "2"), "finds epsilons"),
+        (("frontier", "-m", "word-rr", "-c", "texts.txt", "--target", "2"), "Name what to learn"),
+    ):
+        code, _, err = command(*arguments)
+        assert code == 2
+        assert reason in err
+    assert not (here / "made").exists()
+
+
+def test_a_frontier_is_printed_and_kept_in_the_report(command, here):
+    flags = (
+        "frontier", "-m", "word-rr", "-c", "demo", "--set", "corpus.size=300", "--encoder", "lexical", "-t",
+        "400", "--from", "0.5", "--to", "50", "-a", "lexical", "--target", "1", "--task", "topic",
+        "--private", "gender", "--classifier", "tfidf", "--seeds", "1", "-q", "--out", "made",
+    )  # fmt: skip
+    code, out, err = command(*flags)
+    assert (code, err) == (0, "")
+    assert "Utility at equal measured privacy" in out
+    assert "Equal measured privacy is not equal privacy" in out
+    assert "## Utility at equal measured privacy" in (here / "made" / "report.md").read_text()
+    assert (here / "made" / "figures" / "frontier.png").exists()
+    assert (here / "made-utility" / "utility.json").exists()
+    code, out, _ = command(*flags, "--json")
+    told = json.loads(out)
+    assert code == 0
+    assert [(point["task"], point["role"]) for point in told["points"]] == [
+        ("topic", "utility"),
+        ("gender", "private"),
+    ]

@@ -1,0 +1,208 @@
+"""Calibrations with real trials: what they find, how they go on, and what they refuse."""
+
+import math
+import shutil
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import tedaudit
+from helpers import sentences, snapshot, within
+from known_curves import load_script
+from tedaudit.errors import RunDirectoryError, SpecError
+from tedaudit.execution.engines.serial import SerialEngine
+from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.store.directory import RunDirectory
+from tedaudit.studies.calibrate.answer import Answer
+
+TEXTS = sentences(40)
+SMALL = WordRR(slots=4)
+
+
+def calibrate(out, **changes):
+    """Calibrate a small word-rr, whose curve is known."""
+    settings = {
+        "target": 1.5, "attack": "likelihood", "trials": 1200, "lambda_": 0, "searched": (0.1, 100),
+        "out": str(out), "page": False,
+    }  # fmt: skip
+    return tedaudit.calibrate({"name": "word-rr", "slots": 4}, TEXTS, **(settings | changes))
+
+
+class Counting(SerialEngine):
+    """Counts the rewrites that it makes, and breaks down after a number of chunks."""
+
+    def __init__(self, last=math.inf):
+        super().__init__(4096)
+        self.made, self.chunks, self._last = 0, 0, last
+
+    def submit(self, ticket, chunk):
+        self.chunks += 1
+        if self.chunks > self._last:
+            raise KeyboardInterrupt
+        self.made += len(chunk) if hasattr(chunk, "draws") else 0
+        super().submit(ticket, chunk)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A calibration that nobody stopped: its answer, its folder and the work that it took."""
+    folder, engine = tmp_path_factory.mktemp("whole") / "run", Counting()
+    return calibrate(folder, engine=engine), folder, engine
+
+
+def test_the_known_crossing_of_word_rr_lies_between_the_ends(whole):
+    found = whole[0].of("word-rr")
+    curve = load_script().ExactCurve.of(TEXTS, SMALL, 0.0, "lexical")
+    assert found.answer is Answer.INTERVAL
+    assert found.low < curve.find_crossing(found.target.level) < found.high
+    for point in found.points:  # what the script calls exact is what the attack does
+        reading = point.reading.readings["likelihood"]
+        assert within(reading.correct, reading.trials, curve.at(point.epsilon))
+
+
+def test_the_exact_curve_is_the_sum_over_all_pairs():
+    curve = load_script().ExactCurve.of(TEXTS[:6], SMALL, 0.0, "lexical")
+    slots = SMALL._look_up_slots(TEXTS[:6])
+    differing = [int((a != b).sum()) for a, b in combinations(slots, 2)]
+    shares = np.bincount(differing, minlength=5) / len(differing)
+    assert curve.shares == pytest.approx(shares)
+    one = type(curve)(np.array([0.0, 1.0]), 3)  # a slot, three words: right, or by a coin
+    kept = math.e / (math.e + 2)
+    assert one.at(1.0) == pytest.approx(kept + (1 - kept) / 4)
+
+
+def test_the_same_command_reads_and_makes_nothing(whole):
+    found, folder, _ = whole
+    before, again = snapshot(folder, "[grs]*es/**/*.parquet"), Counting()
+    assert calibrate(folder, engine=again).to_dict() == found.to_dict()
+    assert again.chunks == 0
+    assert snapshot(folder, "[grs]*es/**/*.parquet") == before
+
+
+@pytest.mark.parametrize("last", [1, 9, 20, 33])
+def test_one_that_was_stopped_goes_on_and_ends_alike_with_nothing_made_twice(whole, tmp_path, last):
+    found, _, engine = whole
+    assert last < engine.chunks
+    first, second = Counting(last), Counting()
+    with pytest.raises(KeyboardInterrupt):
+        calibrate(tmp_path / "run", engine=first)
+    shown = calibrate(tmp_path / "run", engine=second).to_dict()
+    assert shown | {"folder": ""} == found.to_dict() | {"folder": ""}
+    assert first.made + second.made == engine.made
+
+
+def test_fresh_trials_have_secrets_of_their_own_and_another_question_has_others(whole, tmp_path):
+    _, folder, _ = whole
+    copy = tmp_path / "run"
+    shutil.copytree(folder, copy)
+    calibrate(copy, target=1.0)
+    stores = [RunDirectory(copy), *(RunDirectory(path) for path in sorted((copy / "studies").iterdir()))]
+    secrets = [tuple(store.read_plan("k2-lambda0").secret[:300].tolist()) for store in stores]
+    assert len(stores) == 3
+    assert len(set(secrets)) == 3
+
+
+def test_a_second_target_uses_the_points_of_the_first(whole, tmp_path):
+    _, folder, engine = whole
+    shutil.copytree(folder, tmp_path / "run")
+    more = Counting()
+    calibrate(tmp_path / "run", target=1.6, engine=more)
+    assert 0 < more.made < 0.8 * engine.made
+
+
+def test_points_that_other_settings_made_are_not_taken_for_ours(whole, tmp_path):
+    shutil.copytree(whole[1], tmp_path / "run")
+    with pytest.raises(RunDirectoryError, match="slots"):
+        tedaudit.calibrate(
+            {"name": "word-rr", "slots": 5}, TEXTS, target=1.5, attack="likelihood", trials=1200, lambda_=0,
+            searched=(0.1, 100), out=str(tmp_path / "run"),
+        )  # fmt: skip
+
+
+def test_the_run_of_an_audit_is_left_alone(tmp_path):
+    """Points added to it would be looks, and spend the error of its verdicts."""
+    audit = {"epsilon": 2, "trials": 50, "encoder": "lexical", "attack": "lexical"}
+    tedaudit.audit("word-rr", TEXTS, **audit, out=str(tmp_path / "run"))
+    before = snapshot(tmp_path / "run")
+    with pytest.raises(RunDirectoryError, match="run directory of its own"):
+        calibrate(tmp_path / "run")
+    assert snapshot(tmp_path / "run") == before
+
+
+def test_losses_can_be_the_target(tmp_path):
+    """One slot and two words: the loss is epsilon or its negative, so epsilon at a delta is known."""
+    texts = ["yes", "no"]
+    found = tedaudit.calibrate(
+        {"name": "word-rr", "slots": 1, "vocabulary": ["yes", "no"]}, texts, target=2.0, by="loss@0.05",
+        trials=4000, lambda_=0, searched=(0.1, 30), page=False, out=str(tmp_path / "run"),
+    ).of("word-rr")  # fmt: skip
+    # delta(eps) = p (1 - e^(eps - e)), p the probability that the true word is kept, at a nominal epsilon e
+    low, high = 1.0, 4.0
+    for _ in range(60):
+        nominal = (low + high) / 2
+        kept = math.exp(nominal) / (math.exp(nominal) + 2)
+        reaches = kept * (1 - math.exp(2.0 - nominal)) > 0.05
+        low, high = (low, nominal) if reaches else (nominal, high)
+    assert found.low < low < found.high
+    assert found.attacks == ("likelihood",)
+    assert all("another attack" not in sentence for sentence in found.sentences)
+
+
+def flat(text, epsilon, seed):
+    """Keep a third of the texts, whatever the epsilon."""
+    return text if (seed * 2654435761) % 3 == 0 else "nothing"
+
+
+def test_functions_are_calibrated_too_and_a_plateau_is_told(tmp_path):
+    found = tedaudit.calibrate(
+        flat, TEXTS, target=3.0, attack="lexical", trials=600, lambda_=0, searched=(0.1, 10),
+        encoder="lexical", announce=lambda _: None,
+    ).of("flat")  # fmt: skip
+    assert found.answer is Answer.BELOW
+    assert "still below" in found.sentences[0]
+
+
+def test_the_report_of_the_search_has_the_answer_and_the_points(tmp_path):
+    found = calibrate(tmp_path / "run", page=True)
+    report = (tmp_path / "run" / "report.md").read_text()
+    assert "## Epsilon for a target" in report
+    assert "## Epsilons visited for a target" in report
+    assert "holds for these attacks on these texts" in report
+    assert "safe" not in " ".join(found.of("word-rr").sentences)
+    assert (tmp_path / "run" / "figures" / "calibrate.png").exists()
+    assert "Epsilon for a target" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_a_target_above_the_ceiling_makes_no_folder(tmp_path):
+    found = calibrate(tmp_path / "run", target=9.0)
+    assert found.of("word-rr").answer is Answer.TOO_HIGH
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"mechanism": "identity"}, "takes no epsilon"),
+        ({"mechanism": {"name": "word-rr", "epsilons": [1]}}, "leave `epsilons` out"),
+        ({"epsilons": [1]}, "leave `epsilons` out"),
+        ({"estimator": "baseline"}, "one rewrite per trial"),
+        ({"mechanism": flat}, "fits 'flat'"),
+        ({"by": "loss@0.01", "attack": "lexical"}, "leave out lexical"),
+        ({"target": []}, "Name a target"),
+        ({"searched": (5, 1)}, "below the second"),
+    ],
+)
+def test_what_cannot_be_calibrated_is_refused_before_anything_is_made(tmp_path, changes, reason):
+    settings = {"target": 1.5, "attack": "likelihood", "out": str(tmp_path / "run"), **changes}
+    with pytest.raises(SpecError, match=reason):
+        tedaudit.calibrate(settings.pop("mechanism", "word-rr"), TEXTS, **settings)
+    assert not (tmp_path / "run").exists()
+
+
+def test_answers_are_found_by_name(whole):
+    found = whole[0]
+    assert found.of("word-rr", 1.5) is found.answers[0]
+    assert len(found) == 1
+    with pytest.raises(SpecError, match=r"word-rr at 1\.5"):
+        found.of("dp-mlm")

@@ -1,0 +1,93 @@
+"""Utility at equal measured privacy."""
+
+import math
+
+import pytest
+
+import tedaudit
+from tedaudit.errors import SpecError
+from tedaudit.studies.calibrate.answer import Answer
+from tedaudit.studies.frontier.result import list_scored
+from tedaudit.studies.frontier.section import describe_frontier
+
+DEMO = {"name": "demo", "size": 300}
+SETTINGS = {
+    "target": [0.8, 1.6], "attack": "lexical", "trials": 400, "searched": (0.5, 60), "encoder": "lexical",
+    "tasks": ["topic"], "private": ["gender"], "classifier": "tfidf", "seeds": 2,
+}  # fmt: skip
+
+
+def flood(text, epsilon, seed):
+    """Keep everything at every epsilon."""
+    return text
+
+
+def hide(text, epsilon, seed):
+    """Keep nothing at any epsilon."""
+    return "nothing"
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """Two ways to run word-rr, one that gives all away and one that gives nothing, at two targets."""
+    mechanisms = ["word-rr", {"name": "word-rr", "label": "short", "slots": 6}, flood, hide]
+    folder = tmp_path_factory.mktemp("frontier") / "run"
+    return tedaudit.frontier(mechanisms, DEMO, **SETTINGS, out=str(folder), announce=lambda _: None)
+
+
+def test_every_task_target_and_mechanism_has_its_scores_at_both_ends(found):
+    assert len(found.points) == 2 * 2 * 4
+    measured = {(m.mechanism, m.epsilon, m.task): m.scores for m in found.utility}
+    for point in found:
+        answer = point.answer
+        if answer.answer is Answer.INTERVAL:
+            assert point.low == measured[answer.label, answer.low, point.task.name]
+            assert point.high == measured[answer.label, answer.high, point.task.name]
+    kinds = {point.answer.label: point.answer.answer for point in found}
+    assert kinds == {
+        "word-rr": Answer.INTERVAL, "short": Answer.INTERVAL, "flood": Answer.ABOVE, "hide": Answer.BELOW,
+    }  # fmt: skip
+
+
+def test_what_is_above_at_once_is_not_scored_and_what_stays_below_is_scored_at_its_largest_epsilon(found):
+    answers = {answer.label: answer for answer in found.calibrated}
+    assert list_scored(answers["flood"]) == []
+    assert list_scored(answers["hide"]) == [answers["hide"].limits[1]]
+    assert all(point.low is None and point.high is None for point in found if point.answer.label == "flood")
+    assert not any(m.mechanism == "flood" for m in found.utility)
+
+
+def test_differences_are_against_the_first_mechanism_at_the_same_target(found):
+    pairs = {
+        (first.answer.label, point.answer.label, point.task.name, point.answer.target.value)
+        for first, point, _ in found.differences
+    }
+    tasks = [(task, target) for task in ("topic", "gender") for target in (0.8, 1.6)]
+    assert pairs == {("word-rr", label, *where) for label in ("short", "hide") for where in tasks}
+    for first, point, change in found.differences:
+        assert change.value == pytest.approx(point.low.mean - first.low.mean)
+        assert math.isfinite(change.low)
+
+
+def test_the_section_says_what_equal_means_and_names_no_text(found):
+    section = describe_frontier(found)
+    assert "Equal measured privacy is not equal privacy" in section.remarks[0]
+    assert "safe" not in section.to_markdown()
+    first, point = (p for p in found.points[:2])
+    least = point.low.mean - first.high.mean
+    assert f"over both ends {least:+.3f} to" in " ".join(section.remarks)
+    assert len(section.rows) == len(found.points)
+    assert len(section.redact().remarks) == 1
+
+
+def test_labels_that_cannot_be_learnt_are_refused_before_anything_is_rewritten(tmp_path):
+    with pytest.raises(SpecError, match="no column 'mood'"):
+        tedaudit.frontier("word-rr", DEMO, **(SETTINGS | {"tasks": ["mood"]}), out=str(tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_frontier_without_any_epsilon_says_so(tmp_path):
+    changes = {"target": 9.0, "out": str(tmp_path / "run")}
+    found = tedaudit.frontier("word-rr", DEMO, **(SETTINGS | changes))
+    assert (found.utility, found.points) == (None, ())
+    assert "No mechanism has an epsilon" in " ".join(describe_frontier(found).remarks)
