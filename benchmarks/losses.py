@@ -101,9 +101,59 @@ def _write(rows: list[dict[str, Any]]) -> str:
                 _show(row["attacks"].get("likelihood", {}).get("lower")), _show(text),
             ]  # fmt: skip
             lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_write_classes(rows), *_write_steps(rows), "", _write_checks(rows)])
 
 
+def _write_classes(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the loss of a slot by the class of the word that stood there."""
+    known = [row for row in rows if row["parts"] and row["parts"]["classes"]]
+    names = list(dict.fromkeys(part["name"] for row in known for part in row["parts"]["classes"]))
+    lines = ["\n## Which words carry the loss\n", f"| corpus | mechanism | epsilon | {' | '.join(names)} |"]
+    lines.append("|---|---|" + "---:|" * (1 + len(names)))
+    for row in known:
+        parts = {part["name"]: part for part in row["parts"]["classes"]}
+        cells = [_part(parts.get(name)) for name in names]
+        lines.append(f"| {row['corpus']} | {row['mechanism']} | {row['epsilon']:g} | {' | '.join(cells)} |")
+    return lines
+
+
+def _part(part: dict[str, Any] | None) -> str:
+    if part is None:
+        return ""
+    return f"{part['mean']:.3g}" + ("" if part["share"] is None else f" ({part['share']:.0%})")
+
+
+def _write_steps(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the mean loss of some steps of mechanisms that draw tokens one after the other."""
+    known = [
+        row
+        for row in rows
+        if row["parts"] and not row["parts"]["classes"] and row["claim"]["unit"] == "token"
+    ]
+    lines = [
+        "\n## Which steps carry the loss\n",
+        f"| corpus | mechanism | epsilon | {' | '.join(map(str, _STEPS))} |",
+    ]
+    lines.append("|---|---|" + "---:|" * (1 + len(_STEPS)))
+    for row in known:
+        steps = row["parts"]["steps"]
+        cells = [f"{steps[step - 1]:.3g}" if step <= len(steps) else "" for step in _STEPS]
+        lines.append(f"| {row['corpus']} | {row['mechanism']} | {row['epsilon']:g} | {' | '.join(cells)} |")
+    return lines
+
+
+def _write_checks(rows: list[dict[str, Any]]) -> str:
+    """Return what was held against the losses."""
+    held = sum(len(row["attacks"]) for row in rows) * len(DELTAS)
+    fits = [row["fit"] for row in rows if row["fit"] is not None]
+    broken = sum(len(row["broken"]) for row in rows)
+    return (
+        f"{held:,} comparisons of an attack at a delta with the upper end of the loss, {broken} of them "
+        f"broken; smallest p of {len(fits)} checks of likelihoods: {min(fits):.2g}."
+    )
+
+
+_STEPS = (1, 2, 4, 8, 16, 32)
 _ON_TEXT = ("embedding", "lexical")
 _COLUMNS = (
     "mechanism", "epsilon", "claim in all", "claim / loss", "eps at .05", "eps at .01", "eps at .001",

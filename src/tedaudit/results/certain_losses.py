@@ -46,15 +46,16 @@ class CertainLoss:
     def reason(self) -> str:
         """What refutes the claim, in words."""
         first, second = self.positions
-        where = f"trial {self.row} (texts {first} and {second})"
+        where = f"what was drawn in trial {self.row} (texts {first} and {second})"
         if math.isinf(self.loss):
             return (
-                f"the output of {where} is impossible for the other text by a rule of the mechanism, "
-                f"whatever the noise, and the claim is {self.claim:g}: certain, computed twice"
+                f"{where} is impossible for the other text by a rule of the mechanism, whatever the noise, "
+                f"and the claim is {self.claim:g}: certain, computed twice; the text alone may tell less"
             )
         return (
-            f"the output of {where} is e^{self.again:.6g} times as likely from one text as from the other, "
-            f"and the claim allows e^{self.claim:g}: certain, computed twice ({self.loss:.6g} in the run)"
+            f"{where} is e^{self.again:.6g} times as likely from one text as from the other, and the claim "
+            f"allows e^{self.claim:g}: certain, computed twice ({self.loss:.6g} in the run); the text alone "
+            "may tell less"
         )
 
     def to_dict(self) -> dict[str, Any]:
