@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 
+from tedaudit.inference import generation
 from tedaudit.inference.generation import Request, generate, log_likelihoods
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.sampling import Clip
@@ -168,3 +169,31 @@ def test_likelihoods_of_many_sequences_together_are_those_of_each_alone(kind):
     alone = np.concatenate([log_likelihoods(checkpoint, CLIP, [pair], 6.0) for pair in pairs])
     assert log_likelihoods(checkpoint, CLIP, pairs, 6.0) == pytest.approx(alone, abs=1e-12)
     assert len(log_likelihoods(checkpoint, CLIP, [], 6.0)) == 0
+
+
+def test_reading_all_steps_at_once_gives_what_single_steps_give(kind, monkeypatch):
+    """A whole support is read at once; the same support under a rule that looks at every step is not."""
+    checkpoint, pairs = tiny(kind), [(prompt, tokens) for prompt in PROMPTS for tokens in sequences()]
+    at_once = generation.log_likelihood_terms(checkpoint, CLIP, pairs, 3.0)
+    monkeypatch.setattr(Clip, "reads_logits_alone", False)
+    by_step = generation.log_likelihood_terms(checkpoint, CLIP, pairs, 3.0)
+    for one, other in zip(at_once, by_step, strict=True):
+        assert one == pytest.approx(other, abs=1e-5)  # of a probability: rounding of float32
+
+
+def test_a_truncated_support_is_read_step_by_step(kind, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("rounding may decide what is outside")
+
+    monkeypatch.setattr(generation, "_score_at_once", refuse)
+    narrow = Clip(-2.0, 2.0, top_k=3)
+    assert log_likelihoods(tiny(kind), narrow, [((2, 3, 4), (5, 1))], 3.0).shape == (1,)
+    with pytest.raises(AssertionError, match="rounding"):
+        log_likelihoods(tiny(kind), CLIP, [((2, 3, 4), (5, 1))], 3.0)
+
+
+def test_many_tokens_are_read_in_groups_that_fit_in_memory(kind, monkeypatch):
+    pairs = [(prompt, tokens) for prompt in PROMPTS for tokens in itertools.islice(sequences(), 40)]
+    whole = log_likelihoods(tiny(kind), CLIP, pairs, 3.0)
+    monkeypatch.setattr(generation, "_CELLS", {"cpu": 3 * SIZE * LONGEST})
+    assert log_likelihoods(tiny(kind), CLIP, pairs, 3.0) == pytest.approx(whole, abs=1e-6)

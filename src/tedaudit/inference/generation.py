@@ -18,6 +18,8 @@ from tedaudit.inference.rows import Decoder, decoder_for
 from tedaudit.inference.sampling import TokenRule, log_probabilities, noise_for, sample
 from tedaudit.types import Floats
 
+_CELLS = {"cpu": 1 << 24, "cuda": 1 << 28}  # logits of all steps in memory at a time
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -144,13 +146,45 @@ def log_likelihood_terms(
     decoder = decoder_for(checkpoint)
     requests = [Request(prompt, epsilon, 0, len(tokens)) for prompt, tokens in pairs]
     for width, members in _group_by_width(requests, checkpoint.padding_step).items():
-        budget = decoder.row_budget(width, max(requests[i].limit for i in members))
+        longest = max(requests[i].limit for i in members)
+        if rule.reads_logits_alone:
+            members.sort(key=lambda i: requests[i].limit)  # so that little is padded
+            cells = longest * int(checkpoint.model.config.vocab_size)
+            rows = max(1, _CELLS.get(decoder.device.type, _CELLS["cpu"]) // cells)
+            for start in range(0, len(members), rows):
+                group = members[start : start + rows]
+                table = _score_at_once(decoder, rule, [pairs[i] for i in group], width, epsilon)
+                for i, row in zip(group, table, strict=True):
+                    terms[i] = row[: len(pairs[i][1])].copy()
+            continue
+        budget = decoder.row_budget(width, longest)
         for start in range(0, len(members), budget):
             group = members[start : start + budget]
             table = _score_group(decoder, rule, [pairs[i] for i in group], width, epsilon)
             for i, row in zip(group, table, strict=True):
                 terms[i] = row[: len(pairs[i][1])].copy()
     return terms
+
+
+def _score_at_once(
+    decoder: Decoder,
+    rule: TokenRule,
+    pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
+    width: int,
+    epsilon: float,
+) -> Floats:
+    """Score pairs of one padded length, one column per token, in one pass over all steps."""
+    import torch
+
+    table = np.zeros((len(pairs), max(len(tokens) for _, tokens in pairs)), dtype=np.int64)
+    for row, (_, tokens) in enumerate(pairs):
+        table[row, : len(tokens)] = tokens
+    ids = torch.from_numpy(table).to(decoder.device)
+    logits = decoder.read([prompt for prompt, _ in pairs], width, ids)
+    logits = logits if logits.dtype == torch.float64 else logits.float()
+    found = log_probabilities(rule, logits.reshape(-1, logits.shape[-1]), epsilon)
+    picked = found.gather(1, ids.reshape(-1, 1)).reshape(ids.shape)
+    return np.asarray(picked.cpu().numpy(), dtype=np.float64)
 
 
 def _score_group(

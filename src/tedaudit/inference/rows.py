@@ -38,6 +38,13 @@ class Decoder(ABC):
     def step(self, parents: Any, tokens: Any) -> Any:
         """Continue these rows (by number; some may appear twice, some not at all), each with its token."""
 
+    @abstractmethod
+    def read(self, prompts: Sequence[tuple[int, ...]], width: int, tokens: Any) -> Any:
+        """Return the logits before each of these tokens, a row of them per prompt, in one pass.
+
+        Equal to those of single steps but for rounding.
+        """
+
     def row_budget(self, width: int, steps: int) -> int:
         """Return how many rows fit, given the memory of a row's cache and logits."""
         import torch
@@ -163,6 +170,20 @@ class DecoderOnly(Decoder):
         self._blocks = blocks
         return torch.cat(logits)[: self._count]
 
+    def read(self, prompts: Sequence[tuple[int, ...]], width: int, tokens: Any) -> Any:
+        """Run prompts and tokens together."""
+        import torch
+
+        ids, mask = self._pad_prompts(prompts, width, left=True)
+        shown = tokens[:, :-1]
+        mask = torch.cat([mask, torch.ones_like(shown)], dim=1)
+        with torch.inference_mode():
+            return self._model(
+                input_ids=torch.cat([ids, shown], dim=1), attention_mask=mask,
+                position_ids=(mask.cumsum(1) - 1).clamp(min=0), use_cache=False,
+                logits_to_keep=tokens.shape[1],
+            ).logits  # fmt: skip
+
     def _forward(self, ids: Any, mask: Any, positions: Any, cache: Any) -> Any:
         import torch
 
@@ -215,6 +236,22 @@ class EncoderDecoder(Decoder):
             blocks.append(out.past_key_values)
         self._blocks = blocks
         return torch.cat(logits)[: self._count]
+
+    def read(self, prompts: Sequence[tuple[int, ...]], width: int, tokens: Any) -> Any:
+        """Encode every distinct prompt, and run the start token and all tokens but the last together."""
+        import torch
+        from transformers.modeling_outputs import BaseModelOutput
+
+        row_of = {prompt: row for row, prompt in enumerate(dict.fromkeys(prompts))}
+        rows = torch.tensor([row_of[prompt] for prompt in prompts], device=self.device)
+        ids, mask = self._pad_prompts(list(row_of), width, left=False)
+        first = torch.full((len(rows), 1), self._model.config.decoder_start_token_id, device=self.device)
+        with torch.inference_mode():
+            encoded = self._model.get_encoder()(input_ids=ids, attention_mask=mask).last_hidden_state
+            return self._model(
+                encoder_outputs=BaseModelOutput(last_hidden_state=encoded[rows]), attention_mask=mask[rows],
+                decoder_input_ids=torch.cat([first, tokens[:, :-1]], dim=1), use_cache=False,
+            ).logits  # fmt: skip
 
     def _forward(self, encoded: Any, mask: Any, tokens: Any, cache: Any) -> Any:
         import torch

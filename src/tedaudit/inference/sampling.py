@@ -42,6 +42,14 @@ class TokenRule(Protocol):
         """Return which items cannot be drawn; None if all can, and no exponent is below 0."""
         ...
 
+    @property
+    def reads_logits_alone(self) -> bool:
+        """Whether every item can be drawn, and nothing but its row of logits matters.
+
+        Then a small error in logits is a small error in probabilities, and all steps may be read at once.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Clip:
@@ -77,6 +85,11 @@ class Clip:
             return None
         clipped = logits.float().clamp(self.low, self.high)
         return clipped < clipped.topk(self.top_k, dim=1).values[:, -1:]
+
+    @property
+    def reads_logits_alone(self) -> bool:
+        """Whether the support is whole."""
+        return self.top_k == 0
 
 
 def choose_clip(

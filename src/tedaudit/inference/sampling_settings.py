@@ -119,6 +119,11 @@ class SamplingRule:
         return logits == -float("inf")
 
     @property
+    def reads_logits_alone(self) -> bool:
+        """False: settings may cut the support, where rounding would decide, or look back."""
+        return False
+
+    @property
     def _looks_back(self) -> bool:
         """Whether the prompt itself matters, beyond the logits that the model makes of it."""
         own = self.settings
