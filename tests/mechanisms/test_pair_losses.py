@@ -195,3 +195,23 @@ def test_the_contract_refuses_comparisons_that_contradict_the_likelihood(wrong, 
     check_comparison(WordRR(slots=2, vocabulary=WORDS), "right", texts, 6.0)
     with pytest.raises(ContractError, match=said):
         check_comparison(Wrong(slots=2, vocabulary=WORDS), "wrong", texts, 6.0)
+
+
+def test_the_model_runs_once_for_all_epsilons_of_the_same_texts(folders, monkeypatch):
+    mechanism = make(folders, "dp-mlm", slots=4)
+    pairs, runs = [(SHORT[0], SHORT[1]), (SHORT[2], SHORT[4])], []
+    first, _, released = compare_draws(mechanism, pairs, 2.0)
+    original = type(mechanism)._compute_logits
+    monkeypatch.setattr(type(mechanism), "_compute_logits", lambda *given: runs.append(1) or original(*given))
+    again, _ = mechanism.compare(released, pairs, 2.0)
+    other, _ = mechanism.compare(released, pairs, 30.0)
+    assert not runs
+    assert again == pytest.approx(first)
+    assert other == pytest.approx(np.array(mechanism.log_likelihoods(released, pairs, 30.0)))
+    mechanism.compare(released[:1], pairs[:1], 2.0)
+    assert runs  # other texts, another run
+    monkeypatch.setattr(_slot_likelihood, "_REMEMBERED", {"cpu": 0})
+    runs.clear()
+    for _ in range(2):
+        mechanism.compare(released, pairs, 2.0)
+    assert len(runs) == 2  # too much to be kept

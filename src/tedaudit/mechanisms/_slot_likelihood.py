@@ -19,8 +19,10 @@ from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, to_slots
 from tedaudit.types import Floats
 
 Positions = npt.NDArray[np.int64]
+Memory = dict[tuple[str, ...], tuple[Places, Mapping[Place, int], Any]]
 _CELLS = {"cpu": 1 << 28, "cuda": 1 << 33}  # logits of texts that are compared, in memory at a time
 _STEP = 1 << 24  # differences of logits in memory at a time
+_REMEMBERED = {"cpu": 1 << 27, "cuda": 1 << 31}  # logits that are kept for the next epsilon
 _BOTH = (0, 1)  # the two texts of a pair
 
 
@@ -33,6 +35,7 @@ class SlotLikelihood:
     lay_out: Callable[[Sequence[str]], Places]
     compute_logits: Callable[[Places], Iterator[tuple[list[Place], Any, Any]]]
     clip: Clip
+    memory: Memory  # the last logits, if they are few: other epsilons are asked for the same texts
 
     def score(
         self, released: Sequence[Sequence[int]], candidates: Sequence[Sequence[str]], epsilon: float
@@ -114,16 +117,35 @@ class SlotLikelihood:
         """Run the model on these texts and keep the clipped logits of every slot that is drawn."""
         import torch
 
-        places = self.lay_out(list(dict.fromkeys(texts)))
-        row_of, parts, sums, count = dict[Place, int](), list[Any](), list[Any](), 0
-        for slots, rows, logits in self.compute_logits(places):
-            row_of |= {place: count + int(row) for place, row in zip(slots, rows, strict=True)}
-            parts.append(logits.float().clamp(self.clip.low, self.clip.high))
-            sums.append(torch.logsumexp(self.clip.exponents(logits, epsilon), dim=1))
-            count += len(logits)
-        clipped = torch.cat(parts) if parts else torch.zeros((0, 1))
+        key = tuple(dict.fromkeys(texts))
+        if key not in self.memory:
+            found = self._run_model(key)
+            self.memory.clear()
+            if found[2].numel() <= _REMEMBERED.get(found[2].device.type, 0):
+                self.memory[key] = found
+        else:
+            found = self.memory[key]
+        places, row_of, clipped = found
+        step = max(1, _STEP // max(1, clipped.shape[1]))
+        sums = [
+            torch.logsumexp(self.clip.exponents(clipped[start : start + step], epsilon), dim=1)
+            for start in range(0, len(clipped), step)
+        ]
         totals = torch.cat(sums).cpu().numpy() if sums else np.zeros(0)
         return _Tables(places, row_of, clipped, totals, epsilon / (2 * (self.clip.high - self.clip.low)))
+
+    def _run_model(self, texts: Sequence[str]) -> tuple[Places, Mapping[Place, int], Any]:
+        """Return the places of texts, the row of each, and rows of clipped logits."""
+        import torch
+
+        places = self.lay_out(texts)
+        row_of, parts, count = dict[Place, int](), list[Any](), 0
+        for slots, rows, logits in self.compute_logits(places):
+            row_of |= {place: count + int(row) for place, row in zip(slots, rows, strict=True)}
+            kept = logits if logits.dtype == torch.float64 else logits.float()
+            parts.append(kept.clamp(self.clip.low, self.clip.high))
+            count += len(logits)
+        return places, row_of, torch.cat(parts) if parts else torch.zeros((0, 1))
 
     def _score_pair(
         self, tables: "_Tables", shown: Sequence[Slot], pair: tuple[str, str], words: Mapping[str, Words]

@@ -24,7 +24,7 @@ from tedaudit.inference.treebank import join_words, split_words
 from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._masked_rows import Places, Words, lay_out, slot_logits
 from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, to_tokens
-from tedaudit.mechanisms._slot_likelihood import SlotLikelihood
+from tedaudit.mechanisms._slot_likelihood import Memory, SlotLikelihood
 from tedaudit.types import Card, Claim, Draw, Floats, ModelUse, Rewrite
 
 _NONE = -1  # instead of an item, for a word that is not drawn
@@ -59,6 +59,7 @@ class DPMLM:
     context: int = 512
     dtype: str = "auto"
     device: str = field(default="auto", metadata={"incidental": True})
+    _last_logits: Memory = field(init=False, repr=False, compare=False, default_factory=dict)
     forbids_by_rule: ClassVar[bool] = True
     terms_are_pieces: ClassVar[bool] = True
     released_range: ClassVar[tuple[float, float]] = (-3.2093127, 16.304797887802124)
@@ -223,7 +224,7 @@ class DPMLM:
         numbers = self._number_slots()
         return SlotLikelihood(
             numbers, self._split, lambda texts: self._lay_out(texts, numbers), self._compute_logits,
-            self._choose_clip(),
+            self._choose_clip(), self._last_logits,
         )  # fmt: skip
 
     def _split(self, text: str) -> Words:
