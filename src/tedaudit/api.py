@@ -21,7 +21,7 @@ from tedaudit.execution.runner import Announce, Progress, executed
 from tedaudit.registry import Reference, build
 from tedaudit.reports.figures import write_figures
 from tedaudit.reports.files import write_reports
-from tedaudit.reports.loss_figures import write_loss_figures
+from tedaudit.reports.losses.figures import write_loss_figures
 from tedaudit.results.comparison import Compared, compare_runs
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.lineups import Axis

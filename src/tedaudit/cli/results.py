@@ -137,7 +137,7 @@ def report(
     from tedaudit import api
     from tedaudit.cli.console import show_figures, show_result
     from tedaudit.reports.figures import write_figures
-    from tedaudit.reports.loss_figures import write_loss_figures
+    from tedaudit.reports.losses.figures import write_loss_figures
 
     check_gates(fail_on, fail_above)
     result = api.report(run_directory, redact=redact)

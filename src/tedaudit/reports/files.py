@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from tedaudit.reports.headline import headlines
-from tedaudit.reports.loss_parts import describe_parts, read_parts
-from tedaudit.reports.losses import describe_losses, rename_losses
+from tedaudit.reports.losses.parts import describe_parts, read_parts
+from tedaudit.reports.losses.table import describe_losses, rename_losses
 from tedaudit.reports.markdown import markdown_list, markdown_text
 from tedaudit.reports.models import models_section
 from tedaudit.reports.page import write_page

@@ -17,8 +17,8 @@ from typing import Any
 import yaml
 
 from tedaudit.reports.chart import chart_finding, chart_plans
-from tedaudit.reports.chart_losses import chart_losses
 from tedaudit.reports.headline import headlines
+from tedaudit.reports.losses.chart import chart_losses
 from tedaudit.reports.plugin_cards import describe_plugins
 from tedaudit.reports.redaction import redact_spec, rename_plans, safe_json
 from tedaudit.reports.sample import Sample, take_sample

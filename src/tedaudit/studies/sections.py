@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tedaudit.estimators.loss import DELTAS
-from tedaudit.reports.losses import format_epsilon, format_loss
+from tedaudit.reports.losses.table import format_epsilon, format_loss
 from tedaudit.reports.sections import Section
 from tedaudit.studies.record_losses import RecordLoss, RecordLosses
 from tedaudit.studies.records import Evidence, Records

@@ -3,9 +3,9 @@
 import tedaudit
 from helpers import sentences
 from tedaudit.api import report
-from tedaudit.reports.losses import rename_losses
+from tedaudit.reports.losses.sandwich import draw_sandwich
+from tedaudit.reports.losses.table import rename_losses
 from tedaudit.reports.redaction import redact_result
-from tedaudit.reports.sandwich import draw_sandwich
 from tedaudit.results.losses import read_losses
 
 

@@ -6,8 +6,8 @@ import pytest
 
 import tedaudit
 from pages import embedded
-from tedaudit.reports.chart_losses import chart_losses
-from tedaudit.reports.loss_figures import has_latent, write_loss_figures
+from tedaudit.reports.losses.chart import chart_losses
+from tedaudit.reports.losses.figures import has_latent, write_loss_figures
 from tedaudit.results.losses import read_losses
 from tiny_models import one_thread, save_lstm, save_roberta
 

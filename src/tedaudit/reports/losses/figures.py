@@ -16,9 +16,9 @@ from tedaudit.reports.figures import (
     labels_with_room,
     save_figure,
 )
-from tedaudit.reports.loss_parts import draw_parts, read_parts
-from tedaudit.reports.losses import rename_losses
-from tedaudit.reports.sandwich import draw_sandwich
+from tedaudit.reports.losses.parts import draw_parts, read_parts
+from tedaudit.reports.losses.sandwich import draw_sandwich
+from tedaudit.reports.losses.table import rename_losses
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.losses import LIKELIHOOD, LossRow, read_losses
 from tedaudit.results.reading import read_result
