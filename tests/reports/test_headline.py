@@ -1,12 +1,14 @@
 """The headline says where sources can be named and where not, and never that anything is safe."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
 import tedaudit
 from helpers import Failing, Promising, SharedWords, make_spec, sentences
 from tedaudit.api import run
+from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.reports.headline import headlines
 
 TEXTS = sentences(40)
@@ -88,3 +90,29 @@ def test_no_sentence_calls_anything_safe(mechanism):
     epsilon = () if isinstance(mechanism, str) else (0.1,)
     for line in headlines(tedaudit.audit(mechanism, TEXTS, epsilon=epsilon, trials=60, attack="lexical")):
         assert not re.search(r"\b(safe|secure|protected)\b", line.text)
+
+
+class HidesText(WordRR):
+    """Draws words and shows none of them below an epsilon of 20."""
+
+    def rewrite(self, draws):
+        pairs = zip(draws, super().rewrite(draws), strict=True)
+        return [replace(made, text=made.text if draw.epsilon > 20 else "") for draw, made in pairs]
+
+
+def test_what_only_the_drawn_tokens_tell_is_not_said_of_the_text():
+    attacks = ["likelihood", "lexical"]
+    found = tedaudit.audit(HidesText(slots=8), "demo", epsilon=[0.01, 8.0], attack=attacks, trials=300)
+    line = headlines(found)[0]
+    assert "whoever sees what was drawn, tokens or latent, can name sources at epsilon 8 (like" in line.text
+    assert "none did provably better than guessing at epsilon 0.01" in line.text
+    assert line.tone == "sometimes"
+
+
+def test_attacks_on_the_text_come_first_and_the_draw_adds_what_they_miss():
+    attacks = ["likelihood", "lexical"]
+    found = tedaudit.audit(HidesText(slots=8), "demo", epsilon=[8.0, 50.0], attack=attacks, trials=300)
+    line = headlines(found)[0]
+    assert "sources can be named at epsilon 50 (lexical" in line.text
+    assert "can also name them at epsilon 8 (likelihood" in line.text
+    assert line.tone == "mostly"

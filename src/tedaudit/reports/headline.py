@@ -1,10 +1,11 @@
 """The headline: where the sources of a mechanism's outputs can be named, in a sentence for each mechanism.
 
 It speaks of what was measured and never of safety: that no attack did better than guessing shows
-nothing about other attacks.
+nothing about other attacks. Attacks on the text come first. What only an adversary finds that sees more than
+is published, the drawn tokens or the noisy latent, is told as that.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +14,8 @@ from tedaudit.results.findings import AuditResult, Finding
 
 Tone = Literal["untold", "guessing", "sometimes", "mostly"]
 _CAUTION = "That no attack here did better than guessing does not show that none can."
+_DRAWN = ("log-likelihood", "latent similarity")  # scores of what was drawn, which the text may not show
+_WHOEVER = "whoever sees what was drawn, tokens or latent"
 _MOSTLY = 0.5  # share of the way from blind guessing to certainty
 
 
@@ -29,11 +32,13 @@ def headlines(result: AuditResult) -> list[Headline]:
     if not result.findings:
         return [Headline("No attack has finished a block yet: there is nothing to estimate from.")]
     labels = dict.fromkeys(finding.label for finding in result)
-    best = {label: _find_best(result, label) for label in labels}
-    named = [_describe_mechanism(label, found) for label, found in best.items()]
-    if any(
-        finding is not None and not finding.leaks for found in best.values() for finding in found.values()
-    ):
+    named = []
+    for label in labels:
+        of_text = _find_best(result, label, lambda finding: finding.score not in _DRAWN)
+        of_draw = _find_best(result, label, lambda finding: finding.score in _DRAWN)
+        named.append(_describe_mechanism(label, of_text, of_draw))
+    best = [_find_best(result, label, lambda _: True) for label in labels]
+    if any(finding is not None and not finding.leaks for found in best for finding in found.values()):
         named.append(Headline(_CAUTION))
     broken = sum(claim.verdict.is_violation for claim in result.claims)
     if not broken:
@@ -60,11 +65,13 @@ def _measure_advantage(finding: Finding) -> float:
     return (finding.joint.success_low - blind) / (1 - blind)
 
 
-def _find_best(result: AuditResult, label: str) -> dict[Nominal, Finding | None]:
+def _find_best(
+    result: AuditResult, label: str, is_meant: Callable[[Finding], bool]
+) -> dict[Nominal, Finding | None]:
     """Return the strongest finding at each epsilon of a mechanism; None if no guess counts there."""
     best: dict[Nominal, Finding | None] = {}
     for finding in result:
-        if finding.label != label:
+        if finding.label != label or not is_meant(finding):
             continue
         known = best.setdefault(finding.epsilon, None)
         if not _counts(finding):
@@ -79,22 +86,40 @@ def _counts(finding: Finding) -> bool:
     return not finding.unfit and (finding.leaks or 2 * finding.counts.failed <= finding.bound.guesses)
 
 
-def _describe_mechanism(label: str, best: Mapping[Nominal, Finding | None]) -> Headline:
-    named = [finding for finding in best.values() if finding is not None and finding.leaks]
-    blind = [epsilon for epsilon, finding in best.items() if finding is not None and not finding.leaks]
-    untold = [epsilon for epsilon, finding in best.items() if finding is None]
+def _describe_mechanism(
+    label: str, of_text: Mapping[Nominal, Finding | None], of_draw: Mapping[Nominal, Finding | None]
+) -> Headline:
+    """Return a sentence on the attacks on the text, and on what those on the draw find beyond them."""
+    named = [finding for finding in of_text.values() if finding is not None and finding.leaks]
+    told = {finding.epsilon for finding in named}
+    further = [f for f in of_draw.values() if f is not None and f.leaks and f.epsilon not in told]
+    told |= {finding.epsilon for finding in further}
+    seen = {
+        epsilon for found in (of_text, of_draw) for epsilon, finding in found.items() if finding is not None
+    }
     parts = []
     if named:
         where = _join_epsilons([finding.epsilon for finding in named])
-        strongest = max(named, key=lambda finding: finding.order)
-        parts.append(f"sources can be named{where} ({_describe_success(strongest, named)})")
+        parts.append(f"sources can be named{where} ({_describe_strongest(named)})")
+    if further:
+        where, how = _join_epsilons([finding.epsilon for finding in further]), _describe_strongest(further)
+        also = "also " if named else ""
+        parts.append(f"{_WHOEVER}, can {also}name {'them' if named else 'sources'}{where} ({how})")
+    blind = sorted(seen - told)
     if blind:
-        where = _join_epsilons(blind)
-        parts.append(f"{'no attack' if not named else 'none'} did provably better than guessing{where}")
+        nobody = "no attack" if not told else "none"
+        parts.append(f"{nobody} did provably better than guessing{_join_epsilons(blind)}")
+    untold = sorted({*of_text, *of_draw} - seen)
     if untold:
         parts.append(f"nothing can be said{_join_epsilons(untold)}, since most rewrites failed")
-    text = "; ".join(parts)
-    return Headline(f"{label}: {text}.", _choose_tone(list(best.values())))
+    tone = _choose_tone(list((of_text or of_draw).values()))
+    if further and tone in ("untold", "guessing"):
+        tone = "sometimes"
+    return Headline(f"{label}: {'; '.join(parts)}.", tone)
+
+
+def _describe_strongest(named: Sequence[Finding]) -> str:
+    return _describe_success(max(named, key=lambda finding: finding.order), named)
 
 
 def _describe_success(finding: Finding, named: Sequence[Finding]) -> str:
