@@ -9,7 +9,7 @@ import pytest
 from tedaudit.abilities import can_compare
 from tedaudit.errors import ContractError
 from tedaudit.estimators.gdp import find_epsilon
-from tedaudit.mechanisms import _slot_likelihood
+from tedaudit.mechanisms import _masked_rows, _slot_likelihood
 from tedaudit.mechanisms._noise import true_epsilon
 from tedaudit.mechanisms.adept import Adept
 from tedaudit.mechanisms.dp_bart import DPBart
@@ -215,3 +215,24 @@ def test_the_model_runs_once_for_all_epsilons_of_the_same_texts(folders, monkeyp
     for _ in range(2):
         mechanism.compare(released, pairs, 2.0)
     assert len(runs) == 2  # too much to be kept
+
+
+@pytest.mark.parametrize("variant", ["sound", "published"])
+def test_a_comparison_takes_no_more_model_rows_than_the_likelihoods(folders, monkeypatch, variant):
+    mechanism, rows = make(folders, "dp-mlm", variant=variant), []
+    original = _masked_rows.masked_logits
+
+    def count(checkpoint, given):
+        rows.append(len(given))
+        return original(checkpoint, given)
+
+    texts = [*SHORT, "The bicycle of the doctor.", "a doctor lost the keys"]
+    pairs = [(one, other) for one in texts for other in texts]
+    _, _, released = compare_draws(mechanism, pairs, 8.0)
+    monkeypatch.setattr(_masked_rows, "masked_logits", count)
+    mechanism.log_likelihoods(released, pairs, 8.0)
+    alone = sum(rows)
+    rows.clear()
+    mechanism._last_logits.clear()
+    mechanism.compare(released, pairs, 8.0)
+    assert sum(rows) <= alone
