@@ -14,7 +14,12 @@ WORDS = ("run", "-m", "word-rr", *SMALL)
 WRONG = {
     "mechanism": (
         ("run", "-m", "word-r", *SMALL),
-        ("no mechanism named 'word-r'", "Did you mean 'word-rr'?", "identity, recorded, word-rr", "py:"),
+        (
+            "no mechanism named 'word-r'",
+            "Did you mean 'word-rr'?",
+            "recorded, sampler, word-rr",
+            "py:",
+        ),
     ),
     "attack": (
         (*IDENTITY, "-a", "lexicla"),

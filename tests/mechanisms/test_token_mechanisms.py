@@ -260,7 +260,8 @@ def test_the_distribution_of_the_first_token_is_the_one_that_likelihoods_are_of(
     assert np.exp(table).sum(axis=1) == pytest.approx(np.ones(len(PLAIN)))
     tokens = [[token] for token in range(table.shape[1])]
     scores = mechanism.log_likelihoods(tokens, [PLAIN] * len(tokens), 30.0)
-    np.testing.assert_allclose(table.T, np.array(scores), rtol=0, atol=1e-9)
+    rounding = 1e-4 if top_k == 0 else 1e-9  # a whole support is read at once, and rounded otherwise
+    np.testing.assert_allclose(table.T, np.array(scores), rtol=0, atol=rounding)
 
 
 def test_dp_mlm_s_first_item_has_the_distribution_that_likelihoods_are_of(make):

@@ -44,7 +44,7 @@ def test_the_page_asks_for_nothing_outside_itself(made):
 
 def test_a_text_cannot_end_the_element_that_holds_it(made):
     scripts = [attributes for tag, attributes in Elements(page(made.folder)).found if tag == "script"]
-    assert len(scripts) == 6
+    assert len(scripts) == 7
     assert NASTY in embedded(made.folder)["sample"]["texts"]
     assert "alert(1)</script>" not in page(made.folder)
 
