@@ -63,7 +63,8 @@ function sandwich({ plan, mechanism }) {
       ticktext: ["0", "0.1", "1", "10", "100", "1,000", "10,000"] },
     shapes, annotations: annotations.map((note) => ({ ...note, y: Math.log10(note.y) })),
     showlegend: true, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
-    margin: narrow.matches ? { l: 52, r: 16, t: 130, b: 52 } : { l: 64, r: 24, t: 70, b: 56 },
+    margin: narrow.matches ? { l: 52, r: 16, t: 150, b: 52 } : { l: 64, r: 24, t: 70, b: 56 },
+    height: narrow.matches ? 500 : 480,
   });
   const loosest = Math.max(0, ...rows.map((row) => row.looseness ?? 0));
   byId("loss-caption").textContent = "Between an attack and the loss lies what a stronger attack could still find; between the loss and "
