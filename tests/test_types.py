@@ -53,8 +53,9 @@ def test_epsilon_is_never_shown_without_its_unit_and_delta(claim, shown):
         ({"delta": 1.0}, "delta is 1.0; it must be at least 0 and below 1"),
         ({"delta": math.nan}, "delta is nan"),
         ({"unit": "page"}, "unit is 'page'; it is one of: document, sentence, token, triple, word"),
-        ({"max_units": 0}, "max_units is 0; it must be 1 or more, or None"),
+        ({"max_units": 0}, "max_units is 0; it must be 1 to 10^15, or None"),
         ({"max_units": -3}, "max_units is -3"),
+        ({"max_units": 10**400}, "max_units is too large"),
     ],
 )
 def test_a_claim_that_means_nothing_is_refused(fields, message):

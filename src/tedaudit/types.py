@@ -99,10 +99,9 @@ class Claim:
             raise SpecError(f"A claim's delta is {self.delta}; it must be at least 0 and below 1.")
         if self.unit not in get_args(Unit):
             raise SpecError(f"A claim's unit is '{self.unit}'; it is one of: {join_names(get_args(Unit))}.")
-        if self.max_units is not None and self.max_units < 1:
-            raise SpecError(
-                f"A claim's max_units is {self.max_units}; it must be 1 or more, or None for unbounded."
-            )
+        if self.max_units is not None and not 1 <= self.max_units <= 10**15:
+            shown = self.max_units if self.max_units < 1 else "too large"
+            raise SpecError(f"A claim's max_units is {shown}; it must be 1 to 10^15, or None for unbounded.")
         if re.search(r"\b(metric|distance)", self.neighbours.lower()):
             raise SpecError(
                 f"The claim holds for '{self.neighbours}': a metric (distance-scaled) guarantee. "

@@ -1,6 +1,6 @@
 import pytest
 
-from tedaudit.errors import ModelError
+from tedaudit.errors import ModelError, PathError
 from tedaudit.inference.loading import (
     choose_device,
     choose_dtype,
@@ -103,3 +103,9 @@ def test_a_hub_that_answers_is_reachable_unless_the_library_is_told_to_stay_offl
 
 def test_a_folder_needs_no_hub(tmp_path):
     assert not is_hub_reachable(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "~nobody-here/model"])
+def test_what_no_folder_can_be_called_is_refused_in_one_line(name):
+    with pytest.raises(PathError):
+        resolve(name)

@@ -20,6 +20,7 @@ from tedaudit.errors import ModelError
 from tedaudit.extras import require
 from tedaudit.inference.quantised import WEIGHTS, load_quantised
 from tedaudit.inference.zoo import PREFIX, find_folder
+from tedaudit.paths import parse_path
 
 Task = Literal["causal", "seq2seq", "masked", "body"]
 _CLASSES: dict[Task, str] = {
@@ -103,7 +104,8 @@ def resolve(name: str) -> str:
     """Return the folder or hub id that a reference stands for."""
     if name.startswith(PREFIX):
         return str(find_folder(name))
-    return str(Path(name).expanduser()) if Path(name).expanduser().is_dir() else name
+    folder = parse_path(name)  # refuses what neither a folder nor a model can be called
+    return str(folder) if folder.is_dir() else name
 
 
 def is_hub_reachable(name: str) -> bool:
@@ -111,7 +113,7 @@ def is_hub_reachable(name: str) -> bool:
 
     A folder needs no hub. Behind a proxy this is left to the libraries.
     """
-    if Path(name).expanduser().is_dir():
+    if parse_path(name).is_dir():
         return False
     if any(os.environ.get(key) for key in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
         return True
