@@ -88,3 +88,7 @@ def test_values_far_above_a_target_have_a_place_on_its_scale():
     assert target.straighten(0.9) == pytest.approx(math.log(9))
     assert target.straighten(1.0) < 6
     assert parse_target("loss@0.01", 2, 2).straighten(math.inf) == 9
+
+
+def test_a_target_is_called_what_it_was_given_as():
+    assert "eps_emp 99)" in Target("eps_emp", 99.0).phrase

@@ -57,7 +57,8 @@ class Target:
         """How sentences name it."""
         if self.is_loss:
             return f"a loss of {self.value:g} at delta {self.delta:g}"
-        eps_emp = epsilon_from_success(self.level, self.candidates)
+        given = self.kind == EPS_EMP  # a large one would be lost in its success rate
+        eps_emp = self.value if given else epsilon_from_success(self.level, self.candidates)
         return f"a success rate of {self.level:.4g} (eps_emp {eps_emp:.3g})"
 
     @property
