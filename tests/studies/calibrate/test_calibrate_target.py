@@ -11,7 +11,7 @@ from tedaudit.estimators.loss import LossSample
 from tedaudit.studies.calibrate.grid import Grid
 from tedaudit.studies.calibrate.rounds import Settings
 from tedaudit.studies.calibrate.search import CLEAR
-from tedaudit.studies.calibrate.target import attempt_error, find_reach, parse_target
+from tedaudit.studies.calibrate.target import Target, attempt_error, find_reach, parse_target
 
 
 def test_an_eps_emp_is_the_success_rate_that_it_stands_for():
