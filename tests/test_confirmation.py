@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tedaudit
+from tedaudit.abilities import forbids_by_rule
 from tedaudit.batches import Draws, Rewrites
 from tedaudit.confirmation import find_suspects
 from tedaudit.errors import RunDirectoryError
@@ -42,6 +43,13 @@ class Unsteady(ClaimsLess):
         self.calls.append(1)
         later = len(self.calls) > SETTINGS["trials"]
         return super().log_likelihood(tokens, candidates, epsilon) * (1.3 if later else 1.0)
+
+
+class WrongLikelihood(WordRR):
+    """Keeps its claim, and says that its losses are twenty times as large as they are."""
+
+    def log_likelihood(self, tokens, candidates, epsilon):
+        return 20 * super().log_likelihood(tokens, candidates, epsilon)
 
 
 @dataclass(frozen=True)
@@ -95,6 +103,20 @@ def test_nothing_is_certain_if_the_second_computation_differs():
     result = audit(Unsteady(slots=3, vocabulary=WORDS))
     assert find_suspects(read_losses(result))
     assert result.certain == ()
+
+
+def test_a_likelihood_that_the_trials_refute_accuses_nobody():
+    result = audit(WrongLikelihood(slots=3, vocabulary=WORDS), epsilon=2.0)
+    [row] = read_losses(result)
+    assert row.sample.quantile(1.0) > row.finding.claim.total
+    assert find_suspects([row]) == []
+    assert not result.violated
+
+
+def test_a_class_that_changes_the_likelihood_does_not_inherit_that_rules_forbid():
+    assert forbids_by_rule(Honest())
+    assert not forbids_by_rule(WrongLikelihood())
+    assert not forbids_by_rule(ShowsLength(rule=False))
 
 
 def test_an_output_that_a_rule_forbids_is_an_infinite_loss_and_a_rounded_probability_is_none():

@@ -162,14 +162,26 @@ class ForbidsByRule(Protocol):
 
 
 def can_compare(mechanism: Any) -> bool:
-    """Return whether a mechanism compares pairs by its own likelihood.
+    """Return whether a mechanism compares pairs by its own likelihood."""
+    return isinstance(mechanism, ComparesPairs) and _belongs_to_likelihood(mechanism, "compare")
 
-    One that changes the likelihood of the class it is made from, and not the comparison, does not.
+
+def forbids_by_rule(mechanism: Any) -> bool:
+    """Return whether an output that is impossible by a mechanism's own likelihood is so by a rule."""
+    return (
+        isinstance(mechanism, ForbidsByRule)
+        and mechanism.forbids_by_rule
+        and _belongs_to_likelihood(mechanism, "forbids_by_rule")
+    )
+
+
+def _belongs_to_likelihood(mechanism: Any, name: str) -> bool:
+    """Return whether what has this name was written for the likelihood that a mechanism has.
+
+    A class that changes the likelihood of the one it is made from, and this not, inherits what is not true.
     """
-    if not isinstance(mechanism, ComparesPairs):
-        return False
     for kind in type(mechanism).__mro__:
-        if "compare" in vars(kind):
+        if name in vars(kind):
             return True
         if {"log_likelihood", "log_likelihoods"} & set(vars(kind)):
             return False

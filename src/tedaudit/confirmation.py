@@ -1,7 +1,8 @@
 """Computes losses above a claim a second time, in float64 on the CPU, before a violation is called certain.
 
 An error in a logit is magnified by epsilon over the clip range, so that one computation in float32 is not
-enough. The texts and the output are those of the run, and nothing is drawn again.
+enough. The texts and the output are those of the run, and nothing is drawn again. It is certain as far as the
+mechanism's likelihood is right: one that the trials refute accuses nobody.
 """
 
 import math
@@ -11,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.abilities import ForbidsByRule, HasLatent, HasLikelihood
+from tedaudit.abilities import HasLatent, HasLikelihood, forbids_by_rule
+from tedaudit.estimators.likelihood_check import ERROR, calibration_p
 from tedaudit.registry import Reference, build
 from tedaudit.results.certain_losses import CertainLoss, is_certain, write_certain
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow, read_losses
+from tedaudit.seeding import derive
 from tedaudit.types import Rewrite
 
 _EXACT = {"dtype": "float64", "device": "cpu"}
@@ -28,9 +31,17 @@ def find_suspects(rows: Sequence[LossRow]) -> list[LossRow]:
         claim = row.finding.claim
         if claim is None or claim.total_delta > 0 or not math.isfinite(claim.total):
             continue
-        if row.sample.quantile(1.0) > claim.total:
+        if row.sample.quantile(1.0) > claim.total and _fits(row):
             found.append(row)
     return found
+
+
+def _fits(row: LossRow) -> bool:
+    """Return whether the trials do not refute the likelihoods: the check of the contract suite."""
+    losses = row.sample.losses
+    if (losses == -math.inf).any():  # impossible for its own source
+        return False
+    return calibration_p(losses, losses > 0, derive(0, "confirmation")) > ERROR
 
 
 def confirm_losses(result: AuditResult, mechanisms: Mapping[str, Reference]) -> bool:
@@ -72,7 +83,7 @@ def _recompute(result: AuditResult, row: LossRow, mechanism: Any) -> CertainLoss
     [output] = result.rewrites(finding).fetch(plan.source[[number]], plan.replicate[[number]])
     again = _compute_loss(mechanism, output, (texts[source], texts[other]), float(finding.epsilon))
     loss, claim = row.sample.quantile(1.0), finding.claim.total
-    forbidden = isinstance(mechanism, ForbidsByRule) and mechanism.forbids_by_rule
+    forbidden = forbids_by_rule(mechanism)
     if again is None or not is_certain(claim, loss, again, forbidden=forbidden):
         return None
     return CertainLoss(

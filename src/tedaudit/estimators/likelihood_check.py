@@ -15,6 +15,7 @@ from tedaudit.errors import SpecError
 
 Floats = npt.NDArray[np.float64]
 
+ERROR = 0.001  # the probability with which a right likelihood is refused
 REDRAWS = 9_999
 _MOST_LOSS = 30.0  # a larger loss weighs no more: it cannot be told from this one
 _CELLS = 1 << 22  # coins in memory at a time

@@ -50,12 +50,13 @@ class CertainLoss:
         if math.isinf(self.loss):
             return (
                 f"{where} is impossible for the other text by a rule of the mechanism, whatever the noise, "
-                f"and the claim is {self.claim:g}: certain, computed twice; the text alone may tell less"
+                f"and the claim is {self.claim:g}: certain by its own probabilities, computed twice; the text "
+                "alone may tell less"
             )
         return (
             f"{where} is e^{self.again:.6g} times as likely from one text as from the other, and the claim "
-            f"allows e^{self.claim:g}: certain, computed twice ({self.loss:.6g} in the run); the text alone "
-            "may tell less"
+            f"allows e^{self.claim:g}: certain by the mechanism's own probabilities, computed twice "
+            f"({self.loss:.6g} in the run); the text alone may tell less"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from tedaudit.abilities import HasLatent, HasLikelihood, HasOwnEpsilons
 from tedaudit.attacks.likelihood import Likelihood
 from tedaudit.batches import Guesses, Observations, Rewrites
 from tedaudit.errors import ContractError
-from tedaudit.estimators.likelihood_check import calibration_p, posteriors
+from tedaudit.estimators.likelihood_check import ERROR, calibration_p, posteriors
 from tedaudit.execution.chunks import GuessChunk, RewriteChunk
 from tedaudit.execution.work import Bench
 from tedaudit.nominal import Nominal
@@ -34,7 +34,6 @@ from tedaudit.seeding import derive
 from tedaudit.types import Floats
 
 PAIRS = 2_000
-ERROR = 0.001  # the probability with which a right likelihood is refused
 _PILOT = 200  # pairs that are looked at to find an epsilon
 _RANGE = (0.65, 0.9)  # of the mean posterior in a pilot, so that it is .6 to .95 in the end
 _EPSILONS = (1e-3, 1e5)
