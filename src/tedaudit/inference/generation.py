@@ -147,20 +147,14 @@ def log_likelihood_terms(
     requests = [Request(prompt, epsilon, 0, len(tokens)) for prompt, tokens in pairs]
     for width, members in _group_by_width(requests, checkpoint.padding_step).items():
         longest = max(requests[i].limit for i in members)
+        score, budget = _score_group, decoder.row_budget(width, longest)
         if rule.reads_logits_alone:
             members.sort(key=lambda i: requests[i].limit)  # so that little is padded
             cells = longest * int(checkpoint.model.config.vocab_size)
-            rows = max(1, _CELLS.get(decoder.device.type, _CELLS["cpu"]) // cells)
-            for start in range(0, len(members), rows):
-                group = members[start : start + rows]
-                table = _score_at_once(decoder, rule, [pairs[i] for i in group], width, epsilon)
-                for i, row in zip(group, table, strict=True):
-                    terms[i] = row[: len(pairs[i][1])].copy()
-            continue
-        budget = decoder.row_budget(width, longest)
+            score, budget = _score_at_once, max(1, _CELLS.get(decoder.device.type, _CELLS["cpu"]) // cells)
         for start in range(0, len(members), budget):
             group = members[start : start + budget]
-            table = _score_group(decoder, rule, [pairs[i] for i in group], width, epsilon)
+            table = score(decoder, rule, [pairs[i] for i in group], width, epsilon)
             for i, row in zip(group, table, strict=True):
                 terms[i] = row[: len(pairs[i][1])].copy()
     return terms
@@ -176,15 +170,22 @@ def _score_at_once(
     """Score pairs of one padded length, one column per token, in one pass over all steps."""
     import torch
 
-    table = np.zeros((len(pairs), max(len(tokens) for _, tokens in pairs)), dtype=np.int64)
-    for row, (_, tokens) in enumerate(pairs):
-        table[row, : len(tokens)] = tokens
-    ids = torch.from_numpy(table).to(decoder.device)
+    ids = _tabulate([tokens for _, tokens in pairs], decoder.device)
     logits = decoder.read([prompt for prompt, _ in pairs], width, ids)
     logits = logits if logits.dtype == torch.float64 else logits.float()
     found = log_probabilities(rule, logits.reshape(-1, logits.shape[-1]), epsilon)
     picked = found.gather(1, ids.reshape(-1, 1)).reshape(ids.shape)
     return np.asarray(picked.cpu().numpy(), dtype=np.float64)
+
+
+def _tabulate(sequences: Sequence[tuple[int, ...]], device: Any) -> Any:
+    """Return sequences as rows of one table, padded at their ends."""
+    import torch
+
+    table = np.zeros((len(sequences), max(map(len, sequences))), dtype=np.int64)
+    for row, tokens in enumerate(sequences):
+        table[row, : len(tokens)] = tokens
+    return torch.from_numpy(table).to(device)
 
 
 def _score_group(
@@ -200,9 +201,7 @@ def _score_group(
     device = decoder.device
     row_of = {prompt: row for row, prompt in enumerate(dict.fromkeys(prompt for prompt, _ in pairs))}
     lengths = torch.tensor([len(tokens) for _, tokens in pairs], device=device)
-    table = torch.zeros((len(pairs), int(lengths.max())), dtype=torch.long, device=device)
-    for row, (_, tokens) in enumerate(pairs):
-        table[row, : len(tokens)] = torch.tensor(tokens, device=device)
+    table = _tabulate([tokens for _, tokens in pairs], device)
     found = torch.zeros(table.shape, dtype=torch.float64, device=device)
     rows = torch.tensor([row_of[prompt] for prompt, _ in pairs], device=device)
     live = torch.arange(len(pairs), device=device)
