@@ -35,6 +35,7 @@ class SlotLikelihood:
     lay_out: Callable[[Sequence[str]], Places]
     compute_logits: Callable[[Places], Iterator[tuple[list[Place], Any, Any]]]
     clip: Clip
+    device: str  # the kind that the model runs on
     memory: Memory  # the last logits, if they are few: other epsilons are asked for the same texts
 
     def score(
@@ -97,9 +98,7 @@ class SlotLikelihood:
         self, pairs: Sequence[tuple[str, str]], words: Mapping[str, Words]
     ) -> Iterator[list[int]]:
         """Yield the numbers of pairs whose texts' logits fit in memory together; at least one pair each."""
-        import torch
-
-        room = _CELLS["cuda" if torch.cuda.is_available() else "cpu"] // self.numbers.size
+        room = _CELLS.get(self.device, _CELLS["cpu"]) // self.numbers.size
         block, used, seen = list[int](), 0, set[str]()
         for i in sorted(range(len(pairs)), key=lambda i: min(pairs[i])):
             new = {text for text in pairs[i] if text not in seen}
@@ -121,7 +120,7 @@ class SlotLikelihood:
         if key not in self.memory:
             found = self._run_model(key)
             self.memory.clear()
-            if found[2].numel() <= _REMEMBERED.get(found[2].device.type, 0):
+            if found[2].numel() <= _REMEMBERED.get(self.device, 0):
                 self.memory[key] = found
         else:
             found = self.memory[key]

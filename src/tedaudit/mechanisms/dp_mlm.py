@@ -61,7 +61,6 @@ class DPMLM:
     device: str = field(default="auto", metadata={"incidental": True})
     _last_logits: Memory = field(init=False, repr=False, compare=False, default_factory=dict)
     forbids_by_rule: ClassVar[bool] = True
-    terms_are_pieces: ClassVar[bool] = True
     released_range: ClassVar[tuple[float, float]] = (-3.2093127, 16.304797887802124)
     card: ClassVar[Card] = Card(
         name="dp-mlm",
@@ -165,6 +164,11 @@ class DPMLM:
                     found[text] = table[row, :size]
         return np.array([found.get(text, np.full(size, -math.inf)) for text in texts])
 
+    @property
+    def terms_are_pieces(self) -> bool:
+        """Whether the words of a text are known without data that may differ from that of a run."""
+        return self.words == "treebank"
+
     def pieces(self, text: str) -> tuple[str, ...]:
         """Return the words of a text that have a slot."""
         return tuple(word for word in self._split(text) if word is not None)
@@ -224,7 +228,7 @@ class DPMLM:
         numbers = self._number_slots()
         return SlotLikelihood(
             numbers, self._split, lambda texts: self._lay_out(texts, numbers), self._compute_logits,
-            self._choose_clip(), self._last_logits,
+            self._choose_clip(), self._load_checkpoint().device.type, self._last_logits,
         )  # fmt: skip
 
     def _split(self, text: str) -> Words:
