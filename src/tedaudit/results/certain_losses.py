@@ -50,8 +50,8 @@ class CertainLoss:
         if math.isinf(self.loss):
             return (
                 f"{where} is impossible for the other text by a rule of the mechanism, whatever the noise, "
-                f"and the claim is {self.claim:g}: certain by its own probabilities, computed twice; the text "
-                "alone may tell less"
+                f"and the claim is {self.claim:g}: certain by its own probabilities, computed twice; the "
+                "text alone may tell less"
             )
         return (
             f"{where} is e^{self.again:.6g} times as likely from one text as from the other, and the claim "

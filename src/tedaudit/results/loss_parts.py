@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tedaudit.batches import Ragged
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow
 from tedaudit.types import Floats
@@ -71,14 +72,12 @@ def find_parts(result: AuditResult, row: LossRow, cut: Cut | None = None) -> Los
 
     `cut` says which pieces of the source the terms belong to, one after the other.
     """
-    if row.pairs is None:
-        return None
-    plan = result.run.read_plan(row.finding.plan)
-    secret = plan.secret[row.rows]
-    terms = row.pairs.terms
+    told = result.guesses(row.finding).read_terms()
+    terms = Ragged.absent(0) if told is None else told.take(row.rows)
     lengths = terms.lengths
     if not lengths.any():
         return None
+    secret = result.run.read_plan(row.finding.plan).secret[row.rows]
     signs = np.repeat(np.where(secret == 0, 1.0, -1.0), lengths)
     values = terms.values * signs
     steps = np.arange(len(values)) - np.repeat(terms.offsets[:-1], lengths)
@@ -87,17 +86,16 @@ def find_parts(result: AuditResult, row: LossRow, cut: Cut | None = None) -> Los
     sums = np.add.reduceat(values, terms.offsets[:-1][lengths > 0])
     whole = float(sums.sum())
     clear = whole if whole > _CLEAR * float(sums.std()) * np.sqrt(len(sums)) else None
-    classes = () if cut is None else _sort(result, row, cut, values, clear)
+    classes = () if cut is None else _sort(result, row, cut, (values, lengths.tolist()), clear)
     return LossParts(row, len(sums), clear, means, counts, classes)
 
 
 def _sort(
-    result: AuditResult, row: LossRow, cut: Cut, values: Floats, whole: float | None
+    result: AuditResult, row: LossRow, cut: Cut, terms: tuple[Floats, list[int]], whole: float | None
 ) -> tuple[Part, ...]:
-    """Return the terms by the class of the source's word in their place."""
+    """Return the terms, given with the number of each trial's, by the class of the word in their place."""
     texts, plan = result.run.corpus().texts, result.run.read_plan(row.finding.plan)
-    names, pairs = [*CLASSES, BEYOND], row.pairs
-    lengths = [] if pairs is None else pairs.terms.lengths.tolist()
+    names, (values, lengths) = [*CLASSES, BEYOND], terms
     numbers, known = list[int](), dict[tuple[int, int], list[int]]()
     for source, length in zip(plan.source[row.rows].tolist(), lengths, strict=True):
         if (source, length) not in known:

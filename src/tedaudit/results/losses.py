@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import PairLosses
 from tedaudit.estimators import reduced_form
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample
 from tedaudit.estimators.multiplicity import look_error
@@ -35,7 +34,7 @@ class LossRow:
     finding: Finding  # of the attack that knows the mechanism
     sample: LossSample
     rows: npt.NDArray[np.int64]  # of the plan, those whose loss is known
-    pairs: PairLosses | None = None  # what is known of the two texts of each trial; None for an older run
+    supremum: Supremum | None = None  # the most that any output can lose; None if it is not known
 
     @property
     def impossible(self) -> int:
@@ -51,11 +50,6 @@ class LossRow:
     def worst(self) -> int:
         """The row of the plan with the largest loss."""
         return int(self.rows[np.argmax(self.sample.losses)])
-
-    @cached_property
-    def supremum(self) -> Supremum | None:
-        """The most that any output can lose between two texts of these trials; None if it is not known."""
-        return None if self.pairs is None else find_supremum(self.pairs.largest, self.pairs.mu)
 
     @property
     def looseness(self) -> float | None:
@@ -98,15 +92,15 @@ def read_losses(result: AuditResult) -> tuple[LossRow, ...]:
         if finding.score != LIKELIHOOD or finding.bound.candidates != 2 or not finding.one_guess_per_trial:
             continue
         losses, numbers = read_margins(result, finding)
-        told = result.guesses(finding).read_losses()
         if not finding.complete or not len(losses):
             continue
         error = result.alpha / 2
         if finding.bound.any_time:
             error = look_error(error, result.family.look.number)
         sample = LossSample(losses, error, finding.bound.trials - len(losses))
-        pairs = None if told is None else told[numbers]
-        rows.append(LossRow(finding, sample, numbers, pairs))
+        told = result.guesses(finding).read_largest()
+        supremum = None if told is None else find_supremum(told[0][numbers], told[1][numbers])
+        rows.append(LossRow(finding, sample, numbers, supremum))
     return tuple(rows)
 
 

@@ -7,13 +7,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from tedaudit.batches import PairLosses
+from tedaudit.batches import PairLosses, Ragged
 from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators.protocol import Choices
 from tedaudit.plans.trials import Judged
 from tedaudit.store.files import read_frame, write_frame
 from tedaudit.store.ragged_columns import from_lists, to_lists
 from tedaudit.store.table_folder import TableFolder
+from tedaudit.types import Floats
 
 _LOSSES = ("largest", "mu", "terms")  # of pairs of candidates that have likelihoods
 
@@ -99,13 +100,17 @@ class GuessTable:
                 frames.append(frame.head(limit - start))
         return pl.concat(frames) if frames else None
 
-    def read_losses(self) -> PairLosses | None:
-        """Return what is known of pairs beyond their likelihoods; None if the table does not tell."""
-        frame = self._read_frame(_LOSSES) if self._parts and self._tells_losses() else None
-        if frame is None:
+    def read_largest(self) -> tuple[Floats, Floats] | None:
+        """Return the largest losses of pairs and their mus; None if the table does not tell."""
+        if not self._parts or not self._tells_losses():
             return None
-        terms = from_lists(frame["terms"], pl.Float64, np.float64)
-        return PairLosses(frame["largest"].to_numpy(), frame["mu"].to_numpy(), terms)
+        told = self.read(["largest", "mu"])
+        return told["largest"], told["mu"]
+
+    def read_terms(self) -> Ragged | None:
+        """Return the parts of every loss; None if the table does not tell."""
+        frame = self._read_frame(["terms"]) if self._parts and self._tells_losses() else None
+        return None if frame is None else from_lists(frame["terms"], pl.Float64, np.float64)
 
     def _tells_losses(self) -> bool:
         """Return whether parts have these columns: all of them or, in a table from before them, none."""

@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tedaudit.reports.figures import (
     GREY,
     STYLES,
@@ -51,7 +49,7 @@ def write_loss_figures(shown: AuditResult) -> list[Path]:
 
 def has_latent(row: LossRow) -> bool:
     """Return whether the loss is of a vector with Gaussian noise, which a decoder turns into the text."""
-    return row.pairs is not None and not np.isnan(row.pairs.mu).all()
+    return row.supremum is not None and row.supremum.is_gaussian
 
 
 def draw_latent(rows: Sequence[LossRow], findings: Sequence[Finding]) -> Any:
