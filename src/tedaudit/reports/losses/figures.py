@@ -1,6 +1,5 @@
 """The figures of a run with losses: the sandwich, the parts that carry the loss, latent against text."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +10,9 @@ from tedaudit.reports.figures import (
     STYLES,
     escape_label,
     figures_missing,
-    labels_with_room,
     save_figure,
 )
+from tedaudit.reports.losses.axes import finish_panel, place_epsilon
 from tedaudit.reports.losses.parts import draw_parts, read_parts
 from tedaudit.reports.losses.sandwich import draw_sandwich
 from tedaudit.reports.losses.table import rename_losses
@@ -64,33 +63,25 @@ def draw_latent(rows: Sequence[LossRow], findings: Sequence[Finding]) -> Any:
         panels = drawn.subplots(1, len(labels), sharey=True, squeeze=False).ravel()
         for panel, label in zip(panels, labels, strict=True):
             own = sorted(
-                (row for row in rows if row.finding.label == label), key=lambda row: _place(row.finding)
+                (row for row in rows if row.finding.label == label),
+                key=lambda row: place_epsilon(row.finding),
             )
-            places = [_place(row.finding) for row in own]
+            places = [place_epsilon(row.finding) for row in own]
             known = [(1 + row.sample.delta(0.0)) / 2 for row in own]  # of the best adversary there is
             panel.plot(places, known, color="#000000", marker=".", label="latent, all that there is to learn")
             for number, attack in enumerate(attacks):
-                mine = sorted((f for f in findings if (f.label, f.attack) == (label, attack)), key=_place)
+                mine = sorted(
+                    (f for f in findings if (f.label, f.attack) == (label, attack)), key=place_epsilon
+                )
                 colour, marker = STYLES[number % len(STYLES)]
                 rates = [finding.bound.success for finding in mine]
                 panel.plot(
-                    [_place(finding) for finding in mine], rates, color=colour, marker=marker, markersize=4,
-                    linewidth=1, label=escape_label(attack),
+                    [place_epsilon(finding) for finding in mine], rates, color=colour, marker=marker,
+                    markersize=4, linewidth=1, label=escape_label(attack),
                 )  # fmt: skip
             panel.axhline(_CHANCE, color=GREY, linestyle=":", linewidth=1, label="chance")
-            panel.set_xscale("log")
-            shown = labels_with_room(places) if len(places) > 1 else places
-            panel.set_xticks(places, [f"{place:g}" if place in shown else "" for place in places])
-            panel.minorticks_off()
-            panel.set_xlabel(r"nominal $\epsilon$")
-            panel.set_title(escape_label(label), fontsize=9)
-            panel.grid(axis="y", color="#dddddd", linewidth=0.5)
+            finish_panel(panel, label, places)
         panels[0].set_ylabel("right guesses")
         marks, names = panels[0].get_legend_handles_labels()
         drawn.legend(marks, names, loc="outside right upper", frameon=False)
     return drawn
-
-
-def _place(finding: Finding) -> float:
-    value = float(finding.epsilon) if finding.epsilon.is_given else 1.0
-    return value if math.isfinite(value) else 1.0

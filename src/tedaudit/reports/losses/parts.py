@@ -1,7 +1,7 @@
 """Where the loss lies: by the class of the word that stood in a slot, and by step; as tables and a figure."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from tedaudit.abilities import PricesPieces
@@ -19,7 +19,7 @@ _OWN_CODE = ":"  # in a name: code that a report must not run
 
 def read_parts(result: AuditResult, rows: Sequence[LossRow]) -> list[LossParts]:
     """Return the parts of every setting that has them, in the order of the losses."""
-    cuts = _find_cuts(result.run.manifest()["spec"])
+    cuts = _find_cuts(result.run.manifest()["spec"], {row.finding.label for row in rows})
     found = [find_parts(result, row, cuts.get(row.finding.label)) for row in rows]
     return [parts for parts in found if parts is not None]
 
@@ -68,12 +68,12 @@ def _format(part: Part) -> str:
     return f"{part.mean:.3g}" + ("" if part.share is None else f" ({part.share:.0%})")
 
 
-def _find_cuts(spec: Mapping[str, Any]) -> dict[str, Cut]:
-    """Return how mechanisms cut a text whose terms follow its pieces; no code of others is run."""
+def _find_cuts(spec: Mapping[str, Any], labels: Container[str]) -> dict[str, Cut]:
+    """Return how mechanisms with losses cut a text whose terms follow its pieces; no `py:` code is run."""
     cuts: dict[str, Cut] = {}
     for given in spec.get("mechanisms", []):
         named = MechanismSpec.model_validate(given)
-        if _OWN_CODE in named.name:
+        if named.title not in labels or _OWN_CODE in named.name:
             continue
         try:
             mechanism = build(named.reference("mechanism"))

@@ -10,12 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tedaudit.estimators.loss import DELTAS
-from tedaudit.reports.figures import (
-    GREY,
-    STYLES,
-    escape_label,
-    labels_with_room,
-)
+from tedaudit.reports.figures import GREY, STYLES, escape_label
+from tedaudit.reports.losses.axes import finish_panel, place_epsilon
 from tedaudit.results.findings import Finding
 from tedaudit.results.losses import LossRow
 
@@ -40,7 +36,10 @@ def draw_sandwich(rows: Sequence[LossRow], findings: Sequence[Finding]) -> Any:
         for panel, label in zip(panels, labels, strict=False):
             _draw_loss(panel, [row for row in rows if row.finding.label == label])
             _draw_attacks(panel, [finding for finding in findings if finding.label == label], attacks)
-            _finish_panel(panel, label, [row for row in rows if row.finding.label == label])
+            panel.set_yscale("symlog", linthresh=_LINEAR)
+            finish_panel(
+                panel, label, [place_epsilon(row.finding) for row in rows if row.finding.label == label]
+            )
         for panel in panels[len(labels) :]:
             panel.remove()
         panels[0].set_ylim(-_LINEAR / 4, _find_top(rows, findings))  # shared by all
@@ -57,7 +56,7 @@ def draw_sandwich(rows: Sequence[LossRow], findings: Sequence[Finding]) -> Any:
 
 def _draw_loss(axes: Any, rows: Sequence[LossRow]) -> None:
     """Draw the claim, the most that a pair can lose, and the loss with its band."""
-    places = [_place(row.finding) for row in rows]
+    places = [place_epsilon(row.finding) for row in rows]
     claims = [math.inf if row.finding.claim is None else row.finding.claim.total for row in rows]
     if any(map(math.isfinite, claims)):
         shown = [claim if math.isfinite(claim) else math.nan for claim in claims]
@@ -86,12 +85,12 @@ def _get_supremum(row: LossRow) -> float:
 def _draw_attacks(axes: Any, findings: Sequence[Finding], attacks: Sequence[str]) -> None:
     """Draw what each attack showed, and the ceiling of these trials."""
     for number, attack in enumerate(attacks):
-        own = sorted((f for f in findings if f.attack == attack), key=_place)
+        own = sorted((f for f in findings if f.attack == attack), key=place_epsilon)
         if own:
             colour, marker = STYLES[number % len(STYLES)]
             axes.plot(
-                [_place(finding) for finding in own], [finding.bound.lower for finding in own], color=colour,
-                marker=marker, markersize=4, linewidth=1, label=escape_label(attack),
+                [place_epsilon(finding) for finding in own], [finding.bound.lower for finding in own],
+                color=colour, marker=marker, markersize=4, linewidth=1, label=escape_label(attack),
             )  # fmt: skip
     ceiling = max(finding.bound.ceiling for finding in findings)
     axes.axhline(ceiling, color=GREY, linestyle=":", linewidth=1, label="ceiling of the trials")
@@ -103,19 +102,3 @@ def _find_top(rows: Sequence[LossRow], findings: Sequence[Finding]) -> float:
     shown = [*claims, *map(_get_supremum, rows), *(row.epsilons[0].point for row in rows)]
     shown += [finding.bound.ceiling for finding in findings]
     return 2 * max(value for value in shown if math.isfinite(value))
-
-
-def _finish_panel(axes: Any, label: str, rows: Sequence[LossRow]) -> None:
-    places = sorted({_place(row.finding) for row in rows})
-    axes.set_xscale("log")
-    axes.set_yscale("symlog", linthresh=_LINEAR)
-    shown = labels_with_room(places) if len(places) > 1 else places
-    axes.set_xticks(places, [f"{place:g}" if place in shown else "" for place in places])
-    axes.minorticks_off()
-    axes.set_xlabel(r"nominal $\epsilon$")
-    axes.set_title(escape_label(label), fontsize=9)
-    axes.grid(axis="y", color="#dddddd", linewidth=0.5)
-
-
-def _place(finding: Finding) -> float:
-    return float(finding.epsilon) if finding.epsilon.is_given else 1.0
