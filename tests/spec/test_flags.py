@@ -75,13 +75,16 @@ def test_k_is_a_number_where_it_looks_like_one(given, k):
 
 def test_a_corpus_is_a_file_where_it_is_one_or_is_called_like_one(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "folder").mkdir()
+    for folder in ("folder", "demo", "files"):
+        (tmp_path / folder).mkdir()
     for value, corpus in {
         "demo": {"name": "demo"},
         "demoo": {"name": "demoo"},
         "missing.csv": {"name": "files", "path": "missing.csv"},
         "texts.jsonl.gz": {"name": "files", "path": "texts.jsonl.gz"},
         "folder": {"name": "files", "path": "folder"},
+        "./demo": {"name": "files", "path": "./demo"},
+        "files": {"name": "files", "path": "files"},
         "py:my.module:Corpus": {"name": "py:my.module:Corpus"},
     }.items():
         assert merge_flags(BASE, {"corpus": value}, [])["corpus"] == corpus

@@ -8,8 +8,11 @@ from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.inference.zoo import is_default
 from tedaudit.paths import parse_path
 from tedaudit.readers import table_format
+from tedaudit.registry import names
 from tedaudit.spec.model import PluginSpec
 from tedaudit.spec.yaml_text import load_yaml
+
+_FILES = "files"  # the corpus that reads a path
 
 SMALL: dict[str, Any] = {
     "name": "demo",
@@ -84,9 +87,11 @@ def parse_value(assignment: str, written: str) -> Any:
 
 
 def parse_corpus(value: str) -> dict[str, Any]:
-    """Return a corpus by name, or by path if it looks like one."""
+    """Return a corpus by its name, or by path if it looks like one; './demo' is a folder, 'demo' is not."""
     path = parse_path(value)
-    return {"name": "files", "path": value} if table_format(path) or path.exists() else {"name": value}
+    is_name = value in names("corpus") and value != _FILES
+    is_path = table_format(path) or (path.exists() and not is_name)
+    return {"name": _FILES, "path": value} if is_path else {"name": value}
 
 
 def _assign(settings: dict[str, Any], assignment: str) -> None:
