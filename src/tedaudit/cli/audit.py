@@ -8,7 +8,22 @@ import typer
 
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
 from tedaudit.cli.loss import add_likelihood, list_losses, show_losses
-from tedaudit.cli.options import Assignments, Corpus, Epsilons, Json, Mechanisms, Quiet, print_json
+from tedaudit.cli.options import (
+    Assignments,
+    BatchSize,
+    Candidates,
+    Corpus,
+    Encoder,
+    Epsilons,
+    Json,
+    Lambda,
+    Mechanisms,
+    Name,
+    Quiet,
+    Seed,
+    Strategy,
+    print_json,
+)
 from tedaudit.cli.planning import Wishes, show_plan
 from tedaudit.cli.records import show_pairs, try_worst
 from tedaudit.errors import SpecError
@@ -29,21 +44,19 @@ def run(
     corpus: Corpus = None,
     attack: Annotated[list[str] | None, typer.Option("--attack", "-a", help="Repeat for several.")] = None,
     trials: Annotated[int | None, typer.Option("--trials", "-t")] = None,
-    k: Annotated[str | None, typer.Option("--k", help="Candidates per trial, or 'all'.")] = None,
-    lambda_: Annotated[float | None, typer.Option("--lambda", help="< 0 diverse, > 0 similar.")] = None,
-    strategy: Annotated[str | None, typer.Option(help="transition, nearest or furthest.")] = None,
+    k: Candidates = None,
+    lambda_: Lambda = None,
+    strategy: Strategy = None,
     top: Annotated[int | None, typer.Option(help="nearest, furthest: uniform among this many.")] = None,
     estimator: Annotated[
         str | None, typer.Option(help="Which estimator reads the trials, such as baseline.")
     ] = None,
-    encoder: Annotated[
-        str | None, typer.Option(help="Measures the distance of candidates: lexical, or a model.")
-    ] = None,
+    encoder: Encoder = None,
     alpha: Annotated[float | None, typer.Option(help="Twice the one-sided error of a bound.")] = None,
     delta: Annotated[float | None, typer.Option(help="Use this instead of the claim's delta.")] = None,
-    seed: Annotated[int | None, typer.Option()] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Draws or trials per call of a plug-in.")] = None,
-    name: Annotated[str | None, typer.Option(help="Names the run directory.")] = None,
+    seed: Seed = None,
+    batch_size: BatchSize = None,
+    name: Name = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="The run directory: runs/NAME.")] = None,
     assign: Assignments = None,
     fail_on: FailOn = None,

@@ -6,7 +6,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tedaudit.cli.options import Assignments, Corpus, Json, Mechanisms, Quiet, print_json
+from tedaudit.cli.options import (
+    Assignments,
+    BatchSize,
+    Candidates,
+    Corpus,
+    Encoder,
+    Json,
+    Lambda,
+    Mechanisms,
+    Name,
+    Quiet,
+    Seed,
+    Strategy,
+    print_json,
+)
 from tedaudit.errors import SpecError
 
 if TYPE_CHECKING:
@@ -43,16 +57,14 @@ def calibrate(
     trials: Trials = None,
     least: Least = 0.01,
     most: Most = 10_000.0,
-    k: Annotated[str | None, typer.Option("--k", help="Candidates per trial, or 'all'.")] = None,
-    lambda_: Annotated[float | None, typer.Option("--lambda", help="< 0 diverse, > 0 similar.")] = None,
-    strategy: Annotated[str | None, typer.Option(help="transition, nearest or furthest.")] = None,
-    encoder: Annotated[
-        str | None, typer.Option(help="Measures the distance of candidates: lexical, or a model.")
-    ] = None,
+    k: Candidates = None,
+    lambda_: Lambda = None,
+    strategy: Strategy = None,
+    encoder: Encoder = None,
     alpha: Alpha = None,
-    seed: Annotated[int | None, typer.Option()] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Draws or trials per call of a plug-in.")] = None,
-    name: Annotated[str | None, typer.Option(help="Names the run directory.")] = None,
+    seed: Seed = None,
+    batch_size: BatchSize = None,
+    name: Name = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Run directory: runs/calibrate.")] = None,
     assign: Assignments = None,
     quiet: Quiet = False,

@@ -16,7 +16,25 @@ from tedaudit.cli.calibrate import (
     make_spec,
     show_answers,
 )
-from tedaudit.cli.options import Assignments, Corpus, Json, Mechanisms, Quiet, print_json
+from tedaudit.cli.options import (
+    Assignments,
+    BatchSize,
+    Classifier,
+    Corpus,
+    Encoder,
+    Json,
+    Lambda,
+    Limit,
+    Mechanisms,
+    Name,
+    Private,
+    Quiet,
+    Repeats,
+    Seed,
+    Tasks,
+    TestSplit,
+    print_json,
+)
 
 
 def frontier(
@@ -29,26 +47,18 @@ def frontier(
     trials: Trials = None,
     least: Least = 0.01,
     most: Most = 10_000.0,
-    task: Annotated[
-        list[str] | None, typer.Option("--task", help="A label column to learn. Repeat for several.")
-    ] = None,
-    private: Annotated[
-        list[str] | None, typer.Option("--private", help="A label column that should stay private.")
-    ] = None,
-    classifier: Annotated[
-        str | None, typer.Option(help="tfidf; or an encoder: zoo:mlm, a folder, a hub id.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(help="At most this many training texts.")] = None,
-    seeds: Annotated[int | None, typer.Option(help="How often each classifier is trained; 3.")] = None,
-    test_split: Annotated[str | None, typer.Option(help="'test' by default.")] = None,
-    lambda_: Annotated[float | None, typer.Option("--lambda", help="< 0 diverse, > 0 similar.")] = None,
-    encoder: Annotated[
-        str | None, typer.Option(help="Measures the distance of candidates: lexical, or a model.")
-    ] = None,
+    task: Tasks = None,
+    private: Private = None,
+    classifier: Classifier = None,
+    limit: Limit = None,
+    seeds: Repeats = None,
+    test_split: TestSplit = None,
+    lambda_: Lambda = None,
+    encoder: Encoder = None,
     alpha: Alpha = None,
-    seed: Annotated[int | None, typer.Option()] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Draws or trials per call of a plug-in.")] = None,
-    name: Annotated[str | None, typer.Option(help="Names the run directory.")] = None,
+    seed: Seed = None,
+    batch_size: BatchSize = None,
+    name: Name = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Run directory: runs/frontier.")] = None,
     assign: Assignments = None,
     quiet: Quiet = False,

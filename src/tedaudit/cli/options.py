@@ -26,6 +26,31 @@ Epsilons = Annotated[
 ]
 Assignments = Annotated[list[str] | None, typer.Option("--set", help="LABEL.KEY=VALUE: a plug-in's field.")]
 
+# The candidates of a trial, and how a run goes.
+Candidates = Annotated[str | None, typer.Option("--k", help="Candidates per trial, or 'all'.")]
+Lambda = Annotated[float | None, typer.Option("--lambda", help="< 0 diverse, > 0 similar.")]
+Strategy = Annotated[str | None, typer.Option("--strategy", help="transition, nearest or furthest.")]
+Encoder = Annotated[
+    str | None, typer.Option("--encoder", help="Measures the distance of candidates: lexical, or a model.")
+]
+Seed = Annotated[int | None, typer.Option("--seed")]
+BatchSize = Annotated[int | None, typer.Option("--batch-size", help="Draws or trials per call of a plug-in.")]
+Name = Annotated[str | None, typer.Option("--name", help="Names the run directory.")]
+
+# What classifiers learn from rewrites.
+Tasks = Annotated[
+    list[str] | None, typer.Option("--task", help="A label column to learn. Repeat for several.")
+]
+Private = Annotated[
+    list[str] | None, typer.Option("--private", help="A label column that should stay private.")
+]
+Classifier = Annotated[
+    str | None, typer.Option("--classifier", help="tfidf; or an encoder: zoo:mlm, a folder, a hub id.")
+]
+Limit = Annotated[int | None, typer.Option("--limit", help="At most this many training texts.")]
+Repeats = Annotated[int | None, typer.Option("--seeds", help="How often each classifier is trained; 3.")]
+TestSplit = Annotated[str | None, typer.Option("--test-split", help="'test' by default.")]
+
 _UNSAFE = re.compile(r"[\x7f-\x9f\u2028-\u202e\ud800-\udfff]")  # what JSON may hold and a terminal obeys
 
 

@@ -5,7 +5,23 @@ from typing import Annotated, Any
 
 import typer
 
-from tedaudit.cli.options import Assignments, Corpus, Epsilons, Json, Mechanisms, Quiet, print_json
+from tedaudit.cli.options import (
+    Assignments,
+    BatchSize,
+    Classifier,
+    Corpus,
+    Epsilons,
+    Json,
+    Limit,
+    Mechanisms,
+    Private,
+    Quiet,
+    Repeats,
+    Seed,
+    Tasks,
+    TestSplit,
+    print_json,
+)
 from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
@@ -16,25 +32,17 @@ _SHARED = ("name", "corpus", "mechanisms", "epsilons", "seed")  # settings that 
 def utility(
     spec: Annotated[Path | None, typer.Argument(help="A YAML file; flags override it.")] = None,
     corpus: Corpus = None,
-    task: Annotated[
-        list[str] | None, typer.Option("--task", help="A label column to learn. Repeat for several.")
-    ] = None,
-    private: Annotated[
-        list[str] | None, typer.Option("--private", help="A label column that should stay private.")
-    ] = None,
+    task: Tasks = None,
+    private: Private = None,
     mechanism: Mechanisms = None,
     epsilon: Epsilons = None,
-    classifier: Annotated[
-        str | None, typer.Option(help="tfidf; or an encoder: zoo:mlm, a folder, a hub id.")
-    ] = None,
+    classifier: Classifier = None,
     learning_rate: Annotated[float | None, typer.Option(help="For training an encoder.")] = None,
-    limit: Annotated[int | None, typer.Option(help="At most this many training texts.")] = None,
-    seeds: Annotated[
-        int | None, typer.Option(help="How often each classifier is trained; 3 by default.")
-    ] = None,
-    test_split: Annotated[str | None, typer.Option(help="'test' by default.")] = None,
-    seed: Annotated[int | None, typer.Option()] = None,
-    batch_size: Annotated[int | None, typer.Option(help="Draws per call of a mechanism.")] = None,
+    limit: Limit = None,
+    seeds: Repeats = None,
+    test_split: TestSplit = None,
+    seed: Seed = None,
+    batch_size: BatchSize = None,
     note: Annotated[str | None, typer.Option(help="Printed below the table and the figure.")] = None,
     name: Annotated[str | None, typer.Option(help="Names the folder.")] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="The folder: runs/NAME-utility.")] = None,
