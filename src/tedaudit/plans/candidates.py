@@ -78,7 +78,8 @@ def _draw_by_distance(pool: Pool, sampling: Sampling, chosen: Ints, trials: rang
     """Return whole sets from the texts that were drawn first."""
 
     def coins(step: int, rows: range) -> Floats:
-        return uniforms([derive(key, "step", step)], len(rows), trials.start + rows.start)[0]
+        found: Floats = uniforms([derive(key, "step", step)], len(rows), trials.start + rows.start)[0]
+        return found
 
     def redo(sets: Ints, uniform: Floats) -> Ints:
         return _distance_step(pool, sampling, sets, uniform)

@@ -8,12 +8,12 @@ import numpy.typing as npt
 from tedaudit.errors import SpecError
 from tedaudit.plans.candidates import (
     Concentration,
-    Pool,
     Sampling,
     candidate_sets,
     concentration,
     disjoint_sets,
 )
+from tedaudit.plans.pool import Pool
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Floats, Plan
 

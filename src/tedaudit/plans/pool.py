@@ -43,6 +43,8 @@ class Pool:
         self._sparse = hasattr(vectors, "tocsr")
         self._kept: OrderedDict[int, Floats] = OrderedDict()
         self.is_precise = True
+        self._terms: int  # products in the similarity of two texts, at most
+        self._largest: float  # similarity of a text with itself
         if self._index is not None:
             self._terms, self._largest = self._index.longest, 1.0
         elif self._sparse:

@@ -111,7 +111,7 @@ class Steps:
         if not certain.all():
             again = np.flatnonzero(~certain)
             following[again] = self._redo(np.tile(members, (len(again), 1)), uniform[again])
-        return following
+        return np.asarray(following, dtype=np.int32)
 
     def _weigh(self, score: Floats, error: float) -> tuple[npt.NDArray[np.int64], Floats, float]:
         """Return the texts that may be chosen, their weights, and how far those may be off, relatively.
