@@ -55,6 +55,12 @@ class LexicalEncoder:
 
     def encode(self, texts: Sequence[str]) -> Any:
         """Return one sparse unit row per text; all zeros for a text without words."""
+        from scipy.sparse import vstack
+
+        parts = [self._encode_some(texts[start : start + _TEXTS]) for start in range(0, len(texts), _TEXTS)]
+        return vstack(parts, format="csr") if len(parts) > 1 else parts[0] if parts else self._encode_some(())
+
+    def _encode_some(self, texts: Sequence[str]) -> Any:
         rows = self._features.count(texts)
         norms = self.measure(rows)
         rows.data = rows.data * self.weights[rows.indices] / np.repeat(norms, np.diff(rows.indptr))

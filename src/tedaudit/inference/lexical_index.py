@@ -61,8 +61,5 @@ class LexicalIndex:
 
 
 def _shrink(counts: Any) -> Any:
-    """Return counts in as few bytes as hold the largest, and their places in four each."""
-    largest = int(counts.data.max(initial=0))
-    data = counts.data.astype(np.min_scalar_type(largest))
-    places = counts.indices.astype(np.int32), counts.indptr.astype(np.int32)
-    return type(counts)((data, *places), shape=counts.shape)
+    """Return counts in as few bytes as hold the largest."""
+    return counts.astype(np.min_scalar_type(int(counts.data.max(initial=0))))

@@ -52,7 +52,7 @@ class WordFeatures:
         if not ids:
             return csr_array((len(texts), self._size))
         self._hash_new()
-        words, pointer = np.asarray(ids), np.asarray(ends)
+        words, pointer = (np.asarray(numbers, dtype=np.int32) for numbers in (ids, ends))
         known = len(self._codes)
         features = csr_array((self._counts, self._columns, self._ends), shape=(known, self._size))
         occurrences = csr_array((np.ones(len(words)), words, pointer), shape=(len(texts), known))
@@ -62,9 +62,9 @@ class WordFeatures:
 
     def _forget(self) -> None:
         self._numbers = _Numbers()
-        self._columns = np.zeros(0, dtype=np.int64)  # of the features of every word, one after the other
+        self._columns = np.zeros(0, dtype=np.int32)  # of the features of every word, one after the other
         self._counts = np.zeros(0)
-        self._ends = np.zeros(1, dtype=np.int64)
+        self._ends = np.zeros(1, dtype=np.int32)
         self._codes = np.zeros(0, dtype=np.uint64)
 
     def _hash_new(self) -> None:
@@ -76,7 +76,7 @@ class WordFeatures:
         lengths = np.concatenate([lengths for _, _, lengths in parts])
         self._columns = np.concatenate([self._columns, *(columns for columns, _, _ in parts)])
         self._counts = np.concatenate([self._counts, *(counts for _, counts, _ in parts)])
-        self._ends = np.concatenate([self._ends, self._ends[-1] + np.cumsum(lengths)])
+        self._ends = np.concatenate([self._ends, self._ends[-1] + np.cumsum(lengths, dtype=np.int32)])
         self._codes = np.concatenate([self._codes, hash_strings(new).astype(np.uint64)])
 
     def _count_pairs(self, codes: Any, pointer: Any) -> Any:
@@ -88,21 +88,21 @@ class WordFeatures:
         inside = row[1:] == row[:-1]
         mixed = codes[:-1] * _PAIR + codes[1:]  # wraps modulo 2**64, as a hash should
         feature = ((mixed ^ (mixed >> np.uint64(32))) % np.uint64(self._size)).astype(np.int64)
-        row, feature = row[:-1][inside], feature[inside]
+        row, feature = row[:-1][inside].astype(np.int32), feature[inside].astype(np.int32)
         return csr_array((np.ones(len(row)), (row, feature)), shape=(texts, self._size))
 
 
-Columns = npt.NDArray[np.int64]
+Columns = npt.NDArray[np.int32]
 
 
 def hash_words(words: Sequence[str], size: int) -> tuple[Columns, npt.NDArray[np.float64], Columns]:
     """Return the columns of the words' features, how often each occurs, and how many columns a word has."""
     if len(words) == 1 and len(words[0]) > _LETTERS:
         columns, counts = _hash_long(words[0], size)
-        return columns, counts, np.array([len(columns)])
+        return columns, counts, np.array([len(columns)], dtype=np.int32)
     grams = [cut_grams(word) for word in words]
     columns = _find_columns([gram for own in grams for gram in own], size)
-    return columns, np.ones(len(columns)), np.array([len(own) for own in grams], dtype=np.int64)
+    return columns, np.ones(len(columns)), np.array([len(own) for own in grams], dtype=np.int32)
 
 
 def _hash_long(word: str, size: int) -> tuple[Columns, npt.NDArray[np.float64]]:
@@ -115,13 +115,14 @@ def _hash_long(word: str, size: int) -> tuple[Columns, npt.NDArray[np.float64]]:
         for start in range(0, last, _LETTERS):
             some = [marked[i : i + n] for i in range(start, min(start + _LETTERS, last))]
             counts += np.bincount(_find_columns(some, size), minlength=size)
-    columns = np.flatnonzero(counts)
+    columns = np.flatnonzero(counts).astype(np.int32)
     return columns, counts[columns]
 
 
 def _find_columns(grams: Sequence[str], size: int) -> Columns:
     """Return the column of each feature: the one that scikit-learn's HashingVectorizer gives it."""
-    return np.abs(hash_strings(grams).view(np.int32).astype(np.int64)) % size
+    signed = hash_strings(grams).view(np.int32).astype(np.int64)
+    return (np.abs(signed) % size).astype(np.int32)
 
 
 def _gather(words: Sequence[str]) -> Iterator[Sequence[str]]:
