@@ -75,6 +75,18 @@ def test_disjoint_sets_need_no_vectors_where_distances_play_no_part():
     assert same.shape == (10, 3)
 
 
+@pytest.mark.parametrize("sampling", [*STRATEGIES, Sampling(2, temperature=0)], ids=str)
+def test_fewer_disjoint_sets_are_the_first_of_all_and_cost_no_more_than_themselves(sampling):
+    usable = np.random.default_rng(3).random(45) < 0.9
+    pool = CountingPool(signs(45))
+    whole = disjoint_sets(pool, sampling, usable, KEY)
+    pool.rows = 0
+    for most in (0, 1, 5, 1000):
+        assert (disjoint_sets(pool, sampling, usable, KEY, most) == whole[:most]).all()
+        if most == 5:
+            assert pool.rows <= (0 + 1 + 5) * (sampling.k - 1)
+
+
 def test_disjoint_sets_take_the_best_companion_that_is_free():
     vectors = unit(12, 6)
     sets = disjoint_sets(Pool(vectors), Sampling(2, "nearest"), np.ones(12, dtype=bool), KEY)

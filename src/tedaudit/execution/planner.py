@@ -169,8 +169,8 @@ class Planner:
             return stored
         self._note_look(name, stored)
         noise = derive(self._spec.seed, "plan", repr(sampling))
-        plan = make_disjoint_plan(self._embed(sampling), sampling, usable, noise, rows_per_trial=rows)
-        return plan.rows(0, self._spec.trials * rows)
+        pool = self._embed(sampling)
+        return make_disjoint_plan(pool, sampling, usable, noise, rows_per_trial=rows, most=self._spec.trials)
 
     def _stored(self, name: str, key: str) -> Plan | None:
         return self._store.plan(name, key) if name in self._old else None

@@ -101,18 +101,29 @@ def _factor(sampling: Sampling) -> float:
     return {"nearest": 1.0, "furthest": -1.0}.get(sampling.strategy, sampling.temperature)
 
 
-def disjoint_sets(pool: Pool | int, sampling: Sampling, usable: npt.NDArray[np.bool_], key: int) -> Ints:
-    """Return as many sets as possible that share no text, in random order: for tables of rewrites."""
+def disjoint_sets(
+    pool: Pool | int,
+    sampling: Sampling,
+    usable: npt.NDArray[np.bool_],
+    key: int,
+    most: int | None = None,
+) -> Ints:
+    """Return as many sets as possible that share no text, in random order: for tables of rewrites.
+
+    The first `most` of them are the same without the rest, and each takes a pass over the pool.
+    """
     size = pool if isinstance(pool, int) else pool.size
     order = np.argsort(uniforms([derive(key, "order")], size)[0], kind="stable")
     free = usable.copy()
     steps = [uniforms([derive(key, "step", step)], size)[0] for step in range(1, sampling.k)]
     rows: list[list[int]] = []
+    left = int(free.sum())
     for first in order:
+        if left < sampling.k or len(rows) == most:
+            break
         if not free[first]:
             continue
-        if int(free.sum()) < sampling.k:
-            break
+        left -= sampling.k
         members = [int(first)]
         free[first] = False
         for uniform in steps:

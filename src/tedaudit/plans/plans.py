@@ -69,9 +69,13 @@ def make_disjoint_plan(
     key: int,
     *,
     rows_per_trial: int = 1,
+    most: int | None = None,
 ) -> Plan:
-    """Return the largest plan whose candidate sets share no text (a table holds one rewrite of each)."""
-    sets = disjoint_sets(pool, sampling, usable, key)
+    """Return a plan whose candidate sets share no text (a table holds one rewrite of each).
+
+    It has as many trials as possible, or `most` of them.
+    """
+    sets = disjoint_sets(pool, sampling, usable, key, most)
     coin = uniforms([derive(key, "secret")], max(1, len(sets)))[0][: len(sets)]
     return _draw_secrets(sets, coin, rows_per_trial)
 
