@@ -48,7 +48,6 @@ class BartDecoder:
             self._read_keys[number, rows] = self._split(attention.k_proj(encoded)).transpose(1, 2)
             self._read_values[number, rows] = self._split(attention.v_proj(encoded)).transpose(1, 2)
         self._is_read[rows] = mask.bool()[:, None, None, :]
-        self._ancestors[rows] = 0
 
     def follow(self, rows: Tensor, parents: Tensor, at: Tensor) -> None:
         """Let each beam go on from its parent; `at` is the place of its next token, row by row."""
