@@ -106,10 +106,16 @@ def main() -> None:
     parser.add_argument("--case", action="append", choices=list(cases), metavar="NAME")
     parser.add_argument("--texts", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--write", type=Path, help="Only write the inputs into this folder.")
     asked = parser.parse_args()
+    if asked.write:
+        write_inputs(asked.write, asked)
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_inputs(folder, asked)
+        # In a process of its own: the system counts what this one holds as memory of those that it starts.
+        settings = ["--texts", str(asked.texts), "--seed", str(asked.seed), "--write", name]
+        subprocess.run([sys.executable, __file__, *settings], check=True)  # noqa: S603
         print(f"| {' | '.join(HEADINGS)} |\n|{'---|' * len(HEADINGS)}")
         for case in asked.case or cases:
             arguments = cases[case]
