@@ -1,0 +1,178 @@
+"""How often each hashed feature occurs in a text: its words, their character n-grams, pairs of words.
+
+Words never reach over white space, so whatever stands between white space is hashed once, with its words,
+their n-grams and the pairs among them, and remembered, within bounds. A text's features are those of its
+pieces and the pairs between them: one sorted list for many texts, in which equal ones are counted.
+Counts are whole numbers, so a text's counts do not depend on what else is in the batch.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.inference.murmur import hash_strings
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+_PAIR = np.uint64(0x9E3779B97F4A7C15)
+_PIECES = 1 << 18  # distinct pieces that are remembered
+_TEXTS = 256  # texts that are counted at a time: their features stay in a processor's cache,
+_LETTERS = 1 << 20  # and those of a longer text are counted without being listed
+
+Columns = npt.NDArray[np.int64]
+
+
+class _Numbers(dict[str, int]):
+    """Numbers the pieces that are looked up, in the order of their first occurrence."""
+
+    def __init__(self) -> None:
+        self.new: list[str] = []
+
+    def __missing__(self, piece: str) -> int:
+        number = self[piece] = len(self)
+        self.new.append(piece)
+        return number
+
+
+class WordFeatures:
+    """Counts features of texts, in as many columns as asked for."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._bits = np.uint64((size - 1).bit_length())
+        self._forget()
+
+    def count(self, texts: Sequence[str]) -> Any:
+        """Return how often every feature occurs in every text: sparse rows in canonical order."""
+        from scipy.sparse import csr_array
+
+        parts = [self._count_some(some) for some in _gather(texts)]
+        if not parts:
+            return csr_array((0, self._size))
+        lengths, columns, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        index = np.int32 if ends[-1] < 1 << 31 else np.int64
+        return csr_array(
+            (counts.astype(np.float64), columns.astype(index), ends.astype(index)),
+            shape=(len(texts), self._size),
+        )
+
+    def _count_some(self, texts: Sequence[str]) -> tuple[Columns, Any, Columns]:
+        """Return the number of distinct features of each text, their columns, and how often each occurs."""
+        if len(self._numbers) > _PIECES:
+            self._forget()
+        cut = [text.lower().split() for text in texts]
+        lengths = np.fromiter(map(len, cut), dtype=np.int64, count=len(cut))
+        numbers = map(self._numbers.__getitem__, chain.from_iterable(cut))
+        pieces = np.fromiter(numbers, dtype=np.int64, count=int(lengths.sum()))
+        self._hash_new()
+        if len(texts) == 1 and len(texts[0]) > _LETTERS:
+            counts = self._count_long(pieces)
+            columns = np.flatnonzero(counts)
+            return np.array([len(columns)]), columns, counts[columns]
+        return self._count_listed(lengths, pieces)
+
+    def _count_listed(self, lengths: Columns, pieces: Columns) -> tuple[Columns, Any, Columns]:
+        """Count by sorting: the text above, the column below, in as few bits as hold both."""
+        kind = np.uint32 if len(lengths) << int(self._bits) <= 1 << 32 else np.uint64
+        shift = kind(self._bits)
+        text = np.repeat(np.arange(len(lengths), dtype=kind) << shift, lengths)
+        own, owners = self._list_features(pieces)
+        listed = own.astype(kind, copy=False) | np.repeat(text, owners)
+        inside = text[1:] == text[:-1]
+        pairs = self._hash_pairs(self._last[pieces[:-1]], self._first[pieces[1:]])[inside].astype(kind)
+        listed = np.concatenate([listed, pairs | text[:-1][inside]])
+        listed.sort()
+        starts = np.flatnonzero(np.concatenate([[True], listed[1:] != listed[:-1]]))[: len(listed)]
+        distinct = listed[starts]
+        counts = np.diff(starts, append=len(listed))
+        bounds = np.searchsorted(distinct, np.arange(1, len(lengths), dtype=kind) << shift)
+        per_text = np.diff(np.concatenate([[0], bounds, [len(distinct)]]))
+        return per_text, distinct & kind((1 << int(self._bits)) - 1), counts
+
+    def _count_long(self, pieces: Columns) -> Columns:
+        """Count the features of one text, some pieces at a time, without listing them all."""
+        counts = np.zeros(self._size, dtype=np.int64)
+        step = _LETTERS >> 4
+        for start in range(0, len(pieces), step):
+            some = pieces[start : start + step]
+            counts += np.bincount(self._list_features(some)[0], minlength=self._size)
+            before, after = pieces[start : start + step], pieces[start + 1 : start + step + 1]
+            pairs = self._hash_pairs(self._last[before[: len(after)]], self._first[after])
+            counts += np.bincount(pairs.astype(np.int64), minlength=self._size)
+        return counts
+
+    def _list_features(self, pieces: Columns) -> tuple[npt.NDArray[np.uint32], Columns]:
+        """Return the features of each piece, one piece after the other, and how many each has."""
+        owners = self._counts[pieces]
+        moved = self._starts[pieces] - (np.cumsum(owners) - owners)
+        places = np.repeat(moved, owners)
+        places += np.arange(len(places))
+        return self._columns[places], owners
+
+    def _forget(self) -> None:
+        self._numbers = _Numbers()
+        self._columns = np.zeros(0, dtype=np.uint32)  # of the features of every piece, one after the other
+        self._starts = np.zeros(0, dtype=np.int64)
+        self._counts = np.zeros(0, dtype=np.int64)
+        self._first, self._last = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint64)  # codes of words
+
+    def _hash_new(self) -> None:
+        """Hash the pieces that were seen for the first time."""
+        new, self._numbers.new = self._numbers.new, []
+        if not new:
+            return
+        cut = [_WORD.findall(piece) for piece in new]
+        words = list(dict.fromkeys(chain.from_iterable(cut)))
+        place = {word: number for number, word in enumerate(words)}
+        codes = hash_strings(words).astype(np.uint64)
+        of_word = self._hash_words(words)
+        parts, first, last = [], [], []
+        for own in cut:
+            numbers = [place[word] for word in own]
+            pairs = self._hash_pairs(codes[numbers[:-1]], codes[numbers[1:]]).astype(np.uint32)
+            parts.append(np.concatenate([*(of_word[number] for number in numbers), pairs]))
+            first.append(numbers[0])
+            last.append(numbers[-1])
+        counts = np.array([len(part) for part in parts], dtype=np.int64)
+        starts = len(self._columns) + np.cumsum(counts) - counts
+        self._columns = np.concatenate([self._columns, *parts])
+        self._starts, self._counts = np.append(self._starts, starts), np.append(self._counts, counts)
+        self._first, self._last = np.append(self._first, codes[first]), np.append(self._last, codes[last])
+
+    def _hash_words(self, words: Sequence[str]) -> list[npt.NDArray[np.uint32]]:
+        """Return the columns of each word's own feature and character n-grams."""
+        grams = [cut_grams(word) for word in words]
+        # The column of a hash is the one that scikit-learn's HashingVectorizer gives it.
+        signed = hash_strings([gram for own in grams for gram in own]).view(np.int32).astype(np.int64)
+        columns = (np.abs(signed) % self._size).astype(np.uint32)
+        return np.split(columns, np.cumsum([len(own) for own in grams])[:-1])
+
+    def _hash_pairs(self, codes: Any, following: Any) -> Any:
+        """Return the column of each pair of adjacent words."""
+        mixed = codes * _PAIR + following  # wraps modulo 2**64, as a hash should
+        return (mixed ^ (mixed >> np.uint64(32))) % np.uint64(self._size)
+
+
+def _gather(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield runs of texts, of bounded number and length; a longer text is alone."""
+    some: list[str] = []
+    letters = 0
+    for text in texts:
+        if some and (len(some) == _TEXTS or letters + len(text) > _LETTERS):
+            yield some
+            some, letters = [], 0
+        some.append(text)
+        letters += len(text)
+    if some:
+        yield some
+
+
+def cut_grams(word: str) -> list[str]:
+    """Return a word's features: itself, and its 3- and 4-grams with the word's edges marked."""
+    marked = f" {word} "
+    grams = [marked[i : i + n] for n in (3, 4) for i in range(len(marked) - n + 1)]
+    return [f"word:{word}", *grams]
