@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.inference.word_features import WordFeatures
+from tedaudit.inference.word_features import WordFeatures, gather_texts
 
 
 class LexicalEncoder:
@@ -30,6 +30,12 @@ class LexicalEncoder:
 
     def encode(self, texts: Sequence[str]) -> Any:
         """Return one sparse unit row per text; all zeros for a text without words."""
+        from scipy.sparse import vstack
+
+        parts = [self._encode_some(some) for some in gather_texts(texts)]
+        return parts[0] if len(parts) == 1 else vstack(parts, format="csr") if parts else self._encode_some([])
+
+    def _encode_some(self, texts: Sequence[str]) -> Any:
         rows = self._features.count(texts)
         rows.data = rows.data * self._idf[rows.indices]
         lengths = np.diff(rows.indptr)

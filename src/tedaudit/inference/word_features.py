@@ -23,6 +23,7 @@ _TEXTS = 256  # texts that are counted at a time: their features stay in a proce
 _LETTERS = 1 << 20  # and those of a longer text are counted without being listed
 
 Columns = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 class _Numbers(dict[str, int]):
@@ -49,18 +50,16 @@ class WordFeatures:
         """Return how often every feature occurs in every text: sparse rows in canonical order."""
         from scipy.sparse import csr_array
 
-        parts = [self._count_some(some) for some in _gather(texts)]
+        parts = [self._count_some(some) for some in gather_texts(texts)]
         if not parts:
             return csr_array((0, self._size))
         lengths, columns, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         ends = np.concatenate([[0], np.cumsum(lengths)])
         index = np.int32 if ends[-1] < 1 << 31 else np.int64
-        return csr_array(
-            (counts.astype(np.float64), columns.astype(index), ends.astype(index)),
-            shape=(len(texts), self._size),
-        )
+        shape = len(texts), self._size
+        return csr_array((counts, columns.astype(index, copy=False), ends.astype(index)), shape=shape)
 
-    def _count_some(self, texts: Sequence[str]) -> tuple[Columns, Any, Columns]:
+    def _count_some(self, texts: Sequence[str]) -> tuple[Columns, npt.NDArray[np.int32], Floats]:
         """Return the number of distinct features of each text, their columns, and how often each occurs."""
         if len(self._numbers) > _PIECES:
             self._forget()
@@ -72,10 +71,12 @@ class WordFeatures:
         if len(texts) == 1 and len(texts[0]) > _LETTERS:
             counts = self._count_long(pieces)
             columns = np.flatnonzero(counts)
-            return np.array([len(columns)]), columns, counts[columns]
+            return np.array([len(columns)]), columns.astype(np.int32), counts[columns].astype(np.float64)
         return self._count_listed(lengths, pieces)
 
-    def _count_listed(self, lengths: Columns, pieces: Columns) -> tuple[Columns, Any, Columns]:
+    def _count_listed(
+        self, lengths: Columns, pieces: Columns
+    ) -> tuple[Columns, npt.NDArray[np.int32], Floats]:
         """Count by sorting: the text above, the column below, in as few bits as hold both."""
         kind = np.uint32 if len(lengths) << int(self._bits) <= 1 << 32 else np.uint64
         shift = kind(self._bits)
@@ -88,10 +89,10 @@ class WordFeatures:
         listed.sort()
         starts = np.flatnonzero(np.concatenate([[True], listed[1:] != listed[:-1]]))[: len(listed)]
         distinct = listed[starts]
-        counts = np.diff(starts, append=len(listed))
+        counts = np.diff(starts, append=len(listed)).astype(np.float64)
         bounds = np.searchsorted(distinct, np.arange(1, len(lengths), dtype=kind) << shift)
         per_text = np.diff(np.concatenate([[0], bounds, [len(distinct)]]))
-        return per_text, distinct & kind((1 << int(self._bits)) - 1), counts
+        return per_text, (distinct & kind((1 << int(self._bits)) - 1)).astype(np.int32), counts
 
     def _count_long(self, pieces: Columns) -> Columns:
         """Count the features of one text, some pieces at a time, without listing them all."""
@@ -157,7 +158,7 @@ class WordFeatures:
         return (mixed ^ (mixed >> np.uint64(32))) % np.uint64(self._size)
 
 
-def _gather(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+def gather_texts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield runs of texts, of bounded number and length; a longer text is alone."""
     some: list[str] = []
     letters = 0

@@ -23,7 +23,6 @@ from tedaudit.store.table_folder import TableFolder
 _ALWAYS = ("output", "error", "units")
 _LARGE = ("tokens", "latent")  # parts of a rewrite that are read if they are asked for
 _CACHED_BYTES = 128 * 1024 * 1024
-_RUNS = 16
 
 Keys = npt.NDArray[np.int64]
 
@@ -47,6 +46,7 @@ class RewriteTable:
         self._folder, self._key, self._sealed = folder, key, folder.is_sealed()
         self._runs: list[tuple[Keys, Keys]] | None = None  # sorted keys, and where each row lies
         self._cache: OrderedDict[int, pl.DataFrame] = OrderedDict()
+        self._cached = 0  # bytes
         self._paths: dict[int, Path] = {}
         for path, (number,) in folder.parts(r"part-(\d{6})\.parquet"):
             self._paths[number] = path
@@ -152,8 +152,10 @@ class RewriteTable:
 
     def _remember(self, number: int, frame: pl.DataFrame) -> None:
         self._cache[number] = frame
-        while len(self._cache) > 1 and sum(f.estimated_size() for f in self._cache.values()) > _CACHED_BYTES:
-            self._cache.popitem(last=False)
+        self._cached += int(frame.estimated_size())
+        while len(self._cache) > 1 and self._cached > _CACHED_BYTES:
+            _, forgotten = self._cache.popitem(last=False)
+            self._cached -= int(forgotten.estimated_size())
 
     def _load_index(self) -> list[tuple[Keys, Keys]]:
         """Return the index of all parts, read once."""
@@ -169,17 +171,21 @@ class RewriteTable:
         runs, keys = self._load_index(), _key(text, replicate)
         where = (np.int64(number) << 32) | np.arange(len(keys), dtype=np.int64)
         runs.append(_sort(keys, where))
-        if len(runs) > _RUNS:
-            columns = [np.concatenate(column) for column in zip(*runs, strict=True)]
-            runs[:] = [_sort(columns[0], columns[1])]
+        while len(runs) > 1 and len(runs[-2][0]) < 2 * len(runs[-1][0]):  # few, and each row merged few times
+            columns = [np.concatenate(column) for column in zip(*runs[-2:], strict=True)]
+            runs[-2:] = [_sort(columns[0], columns[1])]
 
     def _find(self, keys: Keys) -> Keys:
         """Return part and row of each key, or -1."""
         where = np.full(len(keys), -1, dtype=np.int64)
+        order = np.argsort(keys)  # neighbours are found near each other, which is several times faster
+        ordered = keys[order]
         for stored, places in self._load_index():
-            at = np.minimum(np.searchsorted(stored, keys), len(stored) - 1)
-            hit = stored[at] == keys if len(stored) else np.zeros(len(keys), dtype=bool)
-            where[hit] = places[at[hit]]
+            first, last = np.searchsorted(ordered, (stored[0], stored[-1] + 1)) if len(stored) else (0, 0)
+            inside = ordered[first:last]
+            at = np.searchsorted(stored, inside)
+            hit = stored[at] == inside
+            where[order[first:last][hit]] = places[at[hit]]
         return where
 
 
