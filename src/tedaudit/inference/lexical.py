@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.inference.word_features import WordFeatures, gather_texts
+from tedaudit.inference.word_features import Counted, WordFeatures
 
 
 class LexicalEncoder:
@@ -30,20 +30,17 @@ class LexicalEncoder:
 
     def encode(self, texts: Sequence[str]) -> Any:
         """Return one sparse unit row per text; all zeros for a text without words."""
-        from scipy.sparse import vstack
+        return self._features.assemble([self._weigh(part) for part in self._features.count_parts(texts)])
 
-        parts = [self._encode_some(some) for some in gather_texts(texts)]
-        return parts[0] if len(parts) == 1 else vstack(parts, format="csr") if parts else self._encode_some([])
-
-    def _encode_some(self, texts: Sequence[str]) -> Any:
-        rows = self._features.count(texts)
-        rows.data = rows.data * self._idf[rows.indices]
-        lengths = np.diff(rows.indptr)
-        starts = rows.indptr[:-1][lengths > 0]
-        norms = np.ones(len(texts))
-        norms[lengths > 0] = np.sqrt(np.add.reduceat(rows.data**2, starts)) if len(starts) else 1.0
-        rows.data = rows.data / np.repeat(norms, lengths)
-        return rows
+    def _weigh(self, counted: Counted) -> Counted:
+        """Return unit rows for rows of counts."""
+        lengths, columns, counts = counted
+        weighted = counts * self._idf[columns]
+        starts = (np.cumsum(lengths) - lengths)[lengths > 0]
+        norms = np.ones(len(lengths))
+        norms[lengths > 0] = np.sqrt(np.add.reduceat(weighted**2, starts)) if len(starts) else 1.0
+        weighted /= np.repeat(norms, lengths)
+        return lengths, columns, weighted
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return what determines the vectors."""

@@ -24,6 +24,7 @@ _LETTERS = 1 << 20  # and those of a longer text are counted without being liste
 
 Columns = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+Counted = tuple[Columns, npt.NDArray[np.int32], Floats]  # features of each text, their columns, how often
 
 
 class _Numbers(dict[str, int]):
@@ -48,18 +49,25 @@ class WordFeatures:
 
     def count(self, texts: Sequence[str]) -> Any:
         """Return how often every feature occurs in every text: sparse rows in canonical order."""
+        return self.assemble(list(self.count_parts(texts)))
+
+    def count_parts(self, texts: Sequence[str]) -> Iterator[Counted]:
+        """Yield the same for some texts at a time, so that what is done with it stays in a cache."""
+        return map(self._count_some, _gather(texts))
+
+    def assemble(self, parts: Sequence[Counted]) -> Any:
+        """Return sparse rows, one part after the other."""
         from scipy.sparse import csr_array
 
-        parts = [self._count_some(some) for some in gather_texts(texts)]
         if not parts:
             return csr_array((0, self._size))
-        lengths, columns, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        lengths, columns, numbers = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         ends = np.concatenate([[0], np.cumsum(lengths)])
         index = np.int32 if ends[-1] < 1 << 31 else np.int64
-        shape = len(texts), self._size
-        return csr_array((counts, columns.astype(index, copy=False), ends.astype(index)), shape=shape)
+        shape = len(lengths), self._size
+        return csr_array((numbers, columns.astype(index, copy=False), ends.astype(index)), shape=shape)
 
-    def _count_some(self, texts: Sequence[str]) -> tuple[Columns, npt.NDArray[np.int32], Floats]:
+    def _count_some(self, texts: Sequence[str]) -> Counted:
         """Return the number of distinct features of each text, their columns, and how often each occurs."""
         if len(self._numbers) > _PIECES:
             self._forget()
@@ -74,9 +82,7 @@ class WordFeatures:
             return np.array([len(columns)]), columns.astype(np.int32), counts[columns].astype(np.float64)
         return self._count_listed(lengths, pieces)
 
-    def _count_listed(
-        self, lengths: Columns, pieces: Columns
-    ) -> tuple[Columns, npt.NDArray[np.int32], Floats]:
+    def _count_listed(self, lengths: Columns, pieces: Columns) -> Counted:
         """Count by sorting: the text above, the column below, in as few bits as hold both."""
         kind = np.uint32 if len(lengths) << int(self._bits) <= 1 << 32 else np.uint64
         shift = kind(self._bits)
@@ -158,7 +164,7 @@ class WordFeatures:
         return (mixed ^ (mixed >> np.uint64(32))) % np.uint64(self._size)
 
 
-def gather_texts(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+def _gather(texts: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield runs of texts, of bounded number and length; a longer text is alone."""
     some: list[str] = []
     letters = 0

@@ -184,7 +184,11 @@ class DPMLM:
         items = np.full(len(shelf.noise), _NONE, dtype=np.int64)
         for slots, row_of_slot, logits in self._compute_logits(places):
             numbers, cells, counts = shelf.find(slots)
-            rows, epsilons, coins = np.repeat(row_of_slot, counts), draws.epsilons[numbers], shelf.noise[cells]
+            rows, epsilons, coins = (
+                np.repeat(row_of_slot, counts),
+                draws.epsilons[numbers],
+                shelf.noise[cells],
+            )
             tensors = [torch.from_numpy(part).to(logits.device) for part in (rows, epsilons, coins)]
             items[cells] = sample(self._choose_clip(), logits, *tensors).cpu().numpy()
         return Ragged(items, shelf.offsets)
