@@ -1,4 +1,4 @@
-"""Are words joined as nltk's detokenizer joins them? On outputs of the zoo's DP-MLM, over epsilons and corpora.
+"""Are words joined as nltk's detokenizer joins them? On outputs of the zoo's DP-MLM.
 
     python benchmarks/joining.py --outputs 1000000
 
@@ -25,7 +25,7 @@ BATCH = 7_000  # draws at a time
 def make_outputs(corpus: str, texts: int, outputs: int) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield the words that were drawn and the text that was released, for so many draws."""
     mechanism = DPMLM()
-    numbers = mechanism._number_slots()
+    numbers = mechanism._number_slots()  # noqa: SLF001 - to spell what was drawn
     pool = load_corpus(corpus).texts
     pool = tuple(pool[place] for place in np.linspace(0, len(pool) - 1, texts).astype(int))
     each = -(-outputs // (texts * len(EPSILONS)))  # replicates of a text at an epsilon
@@ -35,7 +35,7 @@ def make_outputs(corpus: str, texts: int, outputs: int) -> Iterator[tuple[tuple[
         columns = np.meshgrid(some, np.arange(each, dtype=np.int32), EPSILONS, indexing="ij")
         wanted = Wanted(*(column.ravel() for column in columns))
         for first in range(0, len(wanted), 10 * BATCH):
-            rows = wanted.rows(slice(first, first + 10 * BATCH))
+            rows = wanted.rows(np.arange(first, min(first + 10 * BATCH, len(wanted))))
             for rewrite in mechanism.rewrite(make_draws(pool, rows, 0)):
                 yield tuple(filter(None, map(numbers.write, rewrite.tokens or ()))), rewrite.text
 
@@ -69,8 +69,8 @@ def main() -> None:
         few = marked[:20_000]
         old, new = measure(detokenize, few), measure(join_words, few)
         print(
-            f"{corpus}: {outputs:,} outputs, {len(distinct):,} distinct, {len(marked):,} of them with a mark; "
-            f"{differing} differ; a text with a mark: nltk {old:.0f} us, here {new:.1f} us",
+            f"{corpus}: {outputs:,} outputs, {len(distinct):,} distinct, {len(marked):,} of them with a "
+            f"mark; {differing} differ; a text with a mark: nltk {old:.0f} us, here {new:.1f} us",
             flush=True,
         )
         if differing:

@@ -282,7 +282,7 @@ def test_a_key_of_more_than_128_bits_is_refused(key):
         key_words([key])
 
 
-EDGES = [number for bits in range(0, 63) for number in (2**bits - 1, 2**bits, 2**bits + 1)] + [2**63 - 1]
+EDGES = [number for bits in range(63) for number in (2**bits - 1, 2**bits, 2**bits + 1)] + [2**63 - 1]
 
 
 @pytest.mark.parametrize("key", [0, -5, 2**127 + 3])

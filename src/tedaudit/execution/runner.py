@@ -94,7 +94,7 @@ class _Meter:
 
 @dataclass(frozen=True, slots=True)
 class _Flight:
-    """A chunk of guessing in flight: its rows, which of their rewrites failed, and the rows' keys for ties."""
+    """A chunk of guessing in flight: its rows, which of their rewrites failed, and their keys for ties."""
 
     gap: Guessing
     failed: npt.NDArray[np.bool_]
@@ -191,12 +191,12 @@ class _JobRun:
     def _append(self, tables: Mapping[Nominal, RewriteTable], wanted: Wanted, rewrites: Rewrites) -> None:
         """Add rewrites to the tables of their epsilons."""
         for epsilon, table in tables.items():
-            rows: slice | npt.NDArray[np.int64] = np.flatnonzero(wanted.epsilon == epsilon)
-            if len(rows) == len(wanted):
-                rows = slice(None)
-            if len(wanted.epsilon[rows]):
-                made = wanted.rows(rows)
-                table.append(made.text, made.replicate, rewrites[rows], self._audit.corpus.texts)
+            rows = np.flatnonzero(wanted.epsilon == epsilon)
+            if len(rows):
+                made, own = wanted, rewrites
+                if len(rows) < len(wanted):
+                    made, own = wanted.rows(rows), rewrites[rows]
+                table.append(made.text, made.replicate, own, self._audit.corpus.texts)
 
     def _store_guesses(self, work: _Flight, guesses: Guesses) -> None:
         job, gap = self._job, work.gap

@@ -19,7 +19,7 @@ from tedaudit.inference.murmur import hash_strings
 _WORD = re.compile(r"\w+|[^\w\s]")
 _PAIR = np.uint64(0x9E3779B97F4A7C15)
 _PIECES = 1 << 18  # distinct pieces that are remembered
-_TEXTS = 256  # texts that are counted at a time: their features stay in a processor's cache,
+_TEXTS = 512  # texts that are counted at a time: their features stay in a processor's cache,
 _LETTERS = 1 << 20  # and those of a longer text are counted without being listed
 
 Columns = npt.NDArray[np.int64]
@@ -84,7 +84,7 @@ class WordFeatures:
 
     def _count_listed(self, lengths: Columns, pieces: Columns) -> Counted:
         """Count by sorting: the text above, the column below, in as few bits as hold both."""
-        kind = np.uint32 if len(lengths) << int(self._bits) <= 1 << 32 else np.uint64
+        kind: Any = np.uint32 if len(lengths) << int(self._bits) <= 1 << 32 else np.uint64
         shift = kind(self._bits)
         text = np.repeat(np.arange(len(lengths), dtype=kind) << shift, lengths)
         own, owners = self._list_features(pieces)

@@ -29,7 +29,7 @@ class Wanted:
     def __len__(self) -> int:
         return len(self.text)
 
-    def rows(self, which: Array | slice) -> "Wanted":
+    def rows(self, which: Array) -> "Wanted":
         """Return some of them."""
         return Wanted(self.text[which], self.replicate[which], self.epsilon[which])
 
@@ -108,7 +108,7 @@ def judge(
 def _break_ties(tied: npt.NDArray[np.bool_], keys: KeyWords) -> npt.NDArray[np.int64]:
     """Return one of the tied candidates of each row, by the row's own coin."""
     coin = np.floor(uniforms(keys, 1)[:, 0] * tied.sum(axis=1))
-    return (tied & (np.cumsum(tied, axis=1) == coin[:, None] + 1)).argmax(axis=1)
+    return np.asarray((tied & (np.cumsum(tied, axis=1) == coin[:, None] + 1)).argmax(axis=1))
 
 
 def _as_matrix(guesses: Guesses) -> Floats:

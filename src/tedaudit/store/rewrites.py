@@ -193,11 +193,10 @@ def _count_released(
     positions: npt.NDArray[Any], outputs: Sequence[str], errors: Sequence[str], pool: Sequence[str]
 ) -> Released:
     """Count copies and empty texts among the rewrites that did not fail."""
-    sources = map(pool.__getitem__, positions.tolist())
     if any(errors):
         right = [not error for error in errors]
-        sources, outputs = compress(sources, right), list(compress(outputs, right))
-    copied = sum(map(operator.eq, sources, outputs))
+        positions, outputs = positions[right], list(compress(outputs, right))
+    copied = sum(map(operator.eq, map(pool.__getitem__, positions.tolist()), outputs))
     return Released(len(outputs), copied, len(outputs) - sum(map(bool, map(str.strip, outputs))))
 
 
