@@ -82,7 +82,7 @@ class Clock:
         return timed
 
     def watch(self, stage: str, name: str) -> None:
-        """Take the time of a function or method wherever it was imported to; one that is missing is skipped."""
+        """Take the time of a function or method wherever it was imported to, if it is there."""
         module, _, attribute = name.partition(":")
         owner: Any = importlib.import_module(f"tedaudit.{module}")
         *classes, last = attribute.split(".")

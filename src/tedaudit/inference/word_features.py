@@ -166,6 +166,9 @@ class WordFeatures:
 
 def _gather(texts: Sequence[str]) -> Iterator[Sequence[str]]:
     """Yield runs of texts, of bounded number and length; a longer text is alone."""
+    if max(map(len, texts), default=0) * _TEXTS <= _LETTERS:
+        yield from (texts[start : start + _TEXTS] for start in range(0, len(texts), _TEXTS))
+        return
     some: list[str] = []
     letters = 0
     for text in texts:
