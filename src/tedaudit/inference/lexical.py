@@ -35,10 +35,10 @@ class LexicalEncoder:
     def _weigh(self, counted: Counted) -> Counted:
         """Return unit rows for rows of counts."""
         lengths, columns, counts = counted
-        weighted = counts * self._idf[columns]
+        weighted = counts * self._idf.take(columns)
         starts = (np.cumsum(lengths) - lengths)[lengths > 0]
         norms = np.ones(len(lengths))
-        norms[lengths > 0] = np.sqrt(np.add.reduceat(weighted**2, starts)) if len(starts) else 1.0
+        norms[lengths > 0] = np.sqrt(np.add.reduceat(weighted * weighted, starts)) if len(starts) else 1.0
         weighted /= np.repeat(norms, lengths)
         return lengths, columns, weighted
 

@@ -19,8 +19,8 @@ from tedaudit.inference.murmur import hash_strings
 _WORD = re.compile(r"\w+|[^\w\s]")
 _PAIR = np.uint64(0x9E3779B97F4A7C15)
 _PIECES = 1 << 18  # distinct pieces that are remembered
-_TEXTS = 512  # texts that are counted at a time: their features stay in a processor's cache,
-_LETTERS = 1 << 20  # and those of a longer text are counted without being listed
+_TEXTS = 2048  # that are counted at a time
+_LETTERS = 1 << 20  # the features of a longer text are counted without being listed
 
 Columns = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -40,7 +40,7 @@ class _Numbers(dict[str, int]):
 
 
 class WordFeatures:
-    """Counts features of texts, in as many columns as asked for."""
+    """Counts features of texts, in as many columns as asked for, which must be a power of two."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -52,7 +52,7 @@ class WordFeatures:
         return self.assemble(list(self.count_parts(texts)))
 
     def count_parts(self, texts: Sequence[str]) -> Iterator[Counted]:
-        """Yield the same for some texts at a time, so that what is done with it stays in a cache."""
+        """Yield the same for some texts at a time, so that memory does not grow with their number."""
         return map(self._count_some, _gather(texts))
 
     def assemble(self, parts: Sequence[Counted]) -> Any:
@@ -90,11 +90,11 @@ class WordFeatures:
         own, owners = self._list_features(pieces)
         listed = own.astype(kind, copy=False) | np.repeat(text, owners)
         inside = text[1:] == text[:-1]
-        pairs = self._hash_pairs(self._last[pieces[:-1]], self._first[pieces[1:]])[inside].astype(kind)
-        listed = np.concatenate([listed, pairs | text[:-1][inside]])
+        pairs = self._hash_pairs(self._last.take(pieces[:-1]), self._first.take(pieces[1:])).astype(kind)
+        listed = np.concatenate([listed, (pairs | text[:-1])[inside]])
         listed.sort()
         starts = np.flatnonzero(np.concatenate([[True], listed[1:] != listed[:-1]]))[: len(listed)]
-        distinct = listed[starts]
+        distinct = listed.take(starts)
         counts = np.diff(starts, append=len(listed)).astype(np.float64)
         bounds = np.searchsorted(distinct, np.arange(1, len(lengths), dtype=kind) << shift)
         per_text = np.diff(np.concatenate([[0], bounds, [len(distinct)]]))
@@ -114,11 +114,11 @@ class WordFeatures:
 
     def _list_features(self, pieces: Columns) -> tuple[npt.NDArray[np.uint32], Columns]:
         """Return the features of each piece, one piece after the other, and how many each has."""
-        owners = self._counts[pieces]
-        moved = self._starts[pieces] - (np.cumsum(owners) - owners)
+        owners = self._counts.take(pieces)
+        moved = self._starts.take(pieces) - (np.cumsum(owners) - owners)
         places = np.repeat(moved, owners)
         places += np.arange(len(places))
-        return self._columns[places], owners
+        return self._columns.take(places), owners
 
     def _forget(self) -> None:
         self._numbers = _Numbers()
@@ -161,7 +161,7 @@ class WordFeatures:
     def _hash_pairs(self, codes: Any, following: Any) -> Any:
         """Return the column of each pair of adjacent words."""
         mixed = codes * _PAIR + following  # wraps modulo 2**64, as a hash should
-        return (mixed ^ (mixed >> np.uint64(32))) % np.uint64(self._size)
+        return (mixed ^ (mixed >> np.uint64(32))) & np.uint64(self._size - 1)  # the size is a power of two
 
 
 def _gather(texts: Sequence[str]) -> Iterator[Sequence[str]]:
