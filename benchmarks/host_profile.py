@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tedaudit.api import audit
+from tedaudit.api import audit, load_corpus
 
 STAGES = {
     "plan": ["execution.preparation:prepare"],
@@ -112,11 +112,13 @@ def main() -> None:
     parser.add_argument("--mechanism", default="word-rr")
     parser.add_argument("--attack", default="lexical")
     parser.add_argument("--corpus", default="demo")
+    parser.add_argument("--texts", type=int, default=0, help="only so many texts of the corpus; 0: all")
     parser.add_argument("--epsilon", action="append", type=float)
     parser.add_argument("--trials", type=int, default=100_000)
     parser.add_argument("--json", help="also write the figures to this file")
     settings = parser.parse_args()
     epsilons = settings.epsilon or [8.0]
+    corpus = load_corpus(settings.corpus).texts[: settings.texts or None]
     for plugin in PLUGINS:
         importlib.import_module(f"tedaudit.{plugin}")
     clock = Clock()
@@ -127,7 +129,7 @@ def main() -> None:
     def run(trials: int) -> None:
         audit(
             settings.mechanism,
-            settings.corpus,
+            corpus,
             epsilon=epsilons,
             attack=[settings.attack],
             trials=trials,
@@ -144,7 +146,7 @@ def main() -> None:
     model = clock.own.get("model", 0.0)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(
-        f"{settings.mechanism} and {settings.attack} on {settings.corpus}, {settings.trials:,} trials at "
+        f"{settings.mechanism} and {settings.attack} on {len(corpus):,} texts of {settings.corpus}, {settings.trials:,} trials at "
         f"{len(epsilons)} epsilons: {total:.2f} s, the model {model:.2f} s, host work {total - model:.2f} s "
         f"({(total - model) / rows * 1e6:.1f} us a row), peak {peak:.2f} GiB\n"
     )
