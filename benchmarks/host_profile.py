@@ -146,7 +146,8 @@ def main() -> None:
     model = clock.own.get("model", 0.0)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(
-        f"{settings.mechanism} and {settings.attack} on {len(corpus):,} texts of {settings.corpus}, {settings.trials:,} trials at "
+        f"{settings.mechanism} and {settings.attack} on {len(corpus):,} texts of {settings.corpus}, "
+        f"{settings.trials:,} trials at "
         f"{len(epsilons)} epsilons: {total:.2f} s, the model {model:.2f} s, host work {total - model:.2f} s "
         f"({(total - model) / rows * 1e6:.1f} us a row), peak {peak:.2f} GiB\n"
     )
