@@ -11,7 +11,18 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, norm
 
 from tedaudit import seeding
-from tedaudit.seeding import derive, key_numbers, key_words, normals, philox, rare, uniforms, words
+from tedaudit.seeding import (
+    derive,
+    derive_numbered,
+    derive_replicates,
+    key_numbers,
+    key_words,
+    normals,
+    philox,
+    rare,
+    uniforms,
+    words,
+)
 
 KEY = derive(7, "pinned")
 KEYS = [derive(3, "key", i) for i in range(50)]
@@ -184,7 +195,7 @@ def _exact_probability(monkeypatch, probability):
     def coin(cell):
         pair = np.array([[(cell >> 53) * 2.0**-53, (cell & (2**53 - 1)) * 2.0**-53]])
         with monkeypatch.context() as patch:
-            patch.setattr(seeding, "uniforms", lambda keys, n, start=0: pair)
+            patch.setattr(seeding, "uniforms", lambda keys, n, start=0: pair[:, start : start + n])
             return bool(rare([0], 1, probability)[0, 0])
 
     low, high = 0, 2**106  # all cells below `low` are true, none from `high` on
@@ -269,3 +280,32 @@ def test_arrays_of_another_form_are_no_keys(keys):
 def test_a_key_of_more_than_128_bits_is_refused(key):
     with pytest.raises(OverflowError):
         key_words([key])
+
+
+EDGES = [number for bits in range(63) for number in (2**bits - 1, 2**bits, 2**bits + 1)] + [2**63 - 1]
+
+
+@pytest.mark.parametrize("key", [0, -5, 2**127 + 3])
+def test_numbered_keys_are_those_derived_one_by_one(key):
+    """Every number of bytes that a number can take is tried at its edges."""
+    assert key_numbers(derive_numbered(key, np.array(EDGES))) == [derive(key, number) for number in EDGES]
+    assert key_numbers(derive_numbered(key, range(100, 400))) == [derive(key, n) for n in range(100, 400)]
+    assert derive_numbered(key, range(0)).shape == (0, 4)
+
+
+def test_keys_of_replicates_are_those_derived_one_by_one_in_any_order():
+    texts = ["a", "", "\u00e9t\u00e9", "lone \ud800", "a" * 500]
+    rng = np.random.default_rng(0)
+    which, numbers = rng.integers(0, len(texts), 400), rng.choice(EDGES, 400)
+    which[:200].sort()  # some texts in a row, some not
+    expected = [derive(7, "rewrite", texts[i], int(n)) for i, n in zip(which, numbers, strict=True)]
+    assert key_numbers(derive_replicates(7, "rewrite", texts, which, numbers)) == expected
+    assert derive_replicates(7, "rewrite", texts, which[:0], numbers[:0]).shape == (0, 4)
+
+
+@pytest.mark.parametrize("start", [0, 1, 2, 3, 5])
+def test_uniforms_are_made_of_their_own_two_words_wherever_they_begin(start):
+    keys = [derive(1, number) for number in range(3)]
+    high, low = (words(keys, 2 * 40_000, 2 * start)[:, place::2] for place in (0, 1))
+    mantissa = (high >> np.uint64(5)) * 2.0**26 + (low >> np.uint64(6))
+    assert np.array_equal(uniforms(keys, 40_000, start), mantissa * 2.0**-53)

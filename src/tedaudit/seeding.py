@@ -7,7 +7,9 @@ words of its counter, and the position is the lower words. Keys come from BLAKE2
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,21 +23,81 @@ _ROUNDS = 10
 _MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
 _WEYL = (np.uint64(0x9E3779B9), np.uint64(0xBB67AE85))
 _LOW = np.uint64(0xFFFFFFFF)
-_32 = np.uint64(32)
+_5, _6, _26, _32 = (np.uint64(bits) for bits in (5, 6, 26, 32))
+_CACHED = 1 << 14  # blocks of four words that are computed at a time
 
 
 def derive(key: int, *purpose: str | int | bytes) -> int:
     """Return the 128-bit key of a purpose; parts are length-prefixed: ("ab", "c") is not ("a", "bc")."""
+    return int.from_bytes(_absorb((key, *purpose)).digest(), "little")
+
+
+def derive_numbered(key: int, numbers: range | npt.NDArray[Any]) -> KeyWords:
+    """Return the words of `derive(key, number)` for each number; what they share is hashed once."""
+    return _as_words(_finish_each(_absorb((key,)), _frame_numbers(numbers)))
+
+
+def derive_replicates(
+    key: int, purpose: str, texts: Sequence[str], which: npt.NDArray[Any], numbers: npt.NDArray[Any]
+) -> KeyWords:
+    """Return the words of `derive(key, purpose, texts[which[i]], numbers[i])` for each i.
+
+    A text is hashed once for all rows of it that follow each other.
+    """
+    shared, framed = _absorb((key, purpose)), _frame_numbers(numbers)
+    ends = [*(np.flatnonzero(which[1:] != which[:-1]) + 1).tolist(), len(which)]
+    digests: list[bytes] = []
+    for start, stop in pairwise([0, *ends] if len(which) else []):
+        state = shared.copy()
+        state.update(_frame(texts[int(which[start])]))
+        digests += _finish_each(state, framed[start:stop])
+    return _as_words(digests)
+
+
+def _absorb(parts: Iterable[str | int | bytes]) -> Any:
     digest = hashlib.blake2b(digest_size=16, person=b"tedaudit")
-    for part in (key, *purpose):
-        if isinstance(part, int):
-            raw, kind = part.to_bytes((part.bit_length() + 8) // 8, "little", signed=True), b"i"
-        elif isinstance(part, str):
-            raw, kind = part.encode("utf-8", "surrogatepass"), b"s"
-        else:
-            raw, kind = part, b"b"
-        digest.update(kind + len(raw).to_bytes(8, "little") + raw)
-    return int.from_bytes(digest.digest(), "little")
+    for part in parts:
+        digest.update(_frame(part))
+    return digest
+
+
+def _frame(part: str | int | bytes) -> bytes:
+    """Return a part of a purpose with its kind and length before it."""
+    if isinstance(part, int):
+        raw, kind = part.to_bytes((part.bit_length() + 8) // 8, "little", signed=True), b"i"
+    elif isinstance(part, str):
+        raw, kind = part.encode("utf-8", "surrogatepass"), b"s"
+    else:
+        raw, kind = part, b"b"
+    return kind + len(raw).to_bytes(8, "little") + raw
+
+
+def _frame_numbers(numbers: range | npt.NDArray[Any]) -> list[bytes]:
+    """Return what `_frame` returns for each of these whole numbers, none of them below 0."""
+    values = np.asarray(numbers, dtype="<i8")
+    widths = 1 + sum((values >= 1 << bits).astype(np.int64) for bits in range(7, 63, 8))
+    raw = values.view(np.uint8).reshape(-1, 8)
+    framed = np.empty(len(values), dtype=object)
+    for width in np.unique(widths).tolist():
+        rows = np.flatnonzero(widths == width)
+        table = np.empty((len(rows), 9 + width), dtype=np.uint8)
+        table[:, :9] = np.frombuffer(b"i" + width.to_bytes(8, "little"), dtype=np.uint8)
+        table[:, 9:] = raw[rows, :width]
+        framed[rows] = table.view(f"V{9 + width}")[:, 0].tolist()
+    return list(framed)
+
+
+def _finish_each(state: Any, last: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the digest of what was absorbed, followed by each of these."""
+    copy = state.copy
+    for framed in last:
+        digest = copy()
+        digest.update(framed)
+        yield digest.digest()
+
+
+def _as_words(digests: Iterable[bytes]) -> KeyWords:
+    return np.frombuffer(b"".join(digests), dtype="<u4").reshape(-1, 4).astype(np.uint32)
 
 
 def key_words(keys: Keys) -> KeyWords:
@@ -59,38 +121,65 @@ def key_numbers(words: KeyWords) -> list[int]:
 
 def philox(counter: tuple[Words, Words, Words, Words], key: tuple[Words, Words]) -> list[Words]:
     """Return the four output words of Philox4x32-10 for arrays of counters and keys."""
-    c0, c1, c2, c3 = counter
+    shape = np.broadcast_shapes(*(part.shape for part in (*counter, *key)))
+    c0, c1, c2, c3 = (np.array(np.broadcast_to(part, shape), dtype=np.uint64) for part in counter)
+    spare = np.empty(shape, dtype=np.uint64)
     k0, k1 = key
-    for _ in range(_ROUNDS):
-        p0, p1 = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
-        c0, c1, c2, c3 = (p1 >> _32) ^ c1 ^ k0, p1 & _LOW, (p0 >> _32) ^ c3 ^ k1, p0 & _LOW
+    for _ in range(_ROUNDS):  # all in place: making arrays would cost more than filling them
+        np.multiply(c0, _MULTIPLIERS[0], out=c0)
+        np.multiply(c2, _MULTIPLIERS[1], out=c2)
+        np.right_shift(c2, _32, out=spare)
+        spare ^= c1
+        spare ^= k0
+        np.right_shift(c0, _32, out=c1)
+        c1 ^= c3
+        c1 ^= k1
+        c0 &= _LOW
+        c2 &= _LOW
+        c0, c1, c2, c3, spare = spare, c2, c1, c0, c3
         k0, k1 = (k0 + _WEYL[0]) & _LOW, (k1 + _WEYL[1]) & _LOW
     return [c0, c1, c2, c3]
 
 
 def words(keys: Keys, n: int, start: int = 0) -> Words:
     """Return 32-bit words number start to start + n - 1 of every key, as an array (keys, n)."""
-    parts = key_words(keys).astype(np.uint64)
     first, last = start // 4, (start + n + 3) // 4
-    block = np.arange(first, max(last, first), dtype=np.uint64)[None, :]
-    shape = (len(parts), block.shape[1])
-    counter = (
-        np.broadcast_to(block & _LOW, shape),
-        np.broadcast_to(block >> _32, shape),
-        np.broadcast_to(parts[:, 2:3], shape),
-        np.broadcast_to(parts[:, 3:4], shape),
-    )
-    out = np.stack(philox(counter, (parts[:, 0:1], parts[:, 1:2])), axis=-1)
-    flat = out.reshape(len(parts), 4 * block.shape[1])
-    return flat[:, start - 4 * first : start - 4 * first + n]
+    parts = key_words(keys)
+    table = np.empty((len(parts), max(0, last - first), 4), dtype=np.uint64)
+    for rows, blocks, found in _run_philox(parts, first, last):
+        for place, word in enumerate(found):
+            table[rows, blocks, place] = word.T
+    flat, skipped = table.reshape(len(parts), 4 * table.shape[1]), start - 4 * first
+    return flat[:, skipped : skipped + n]
 
 
 def uniforms(keys: Keys, n: int, start: int = 0) -> Floats:
     """Return n uniforms in [0, 1) with 53 random bits per key: positions start to start + n - 1."""
-    pair = words(keys, 2 * n, 2 * start)
-    high, low = pair[:, 0::2] >> np.uint64(5), pair[:, 1::2] >> np.uint64(6)
-    mantissa = (high << np.uint64(26)) | low
-    return np.asarray(mantissa.astype(np.float64) * 2.0**-53, dtype=np.float64)
+    first, last = start // 2, (start + n + 1) // 2
+    parts = key_words(keys)
+    table = np.empty((len(parts), max(0, last - first), 2))
+    for rows, blocks, (c0, c1, c2, c3) in _run_philox(parts, first, last):
+        for place, (high, low) in enumerate(((c0, c1), (c2, c3))):
+            mantissa = ((high >> _5) << _26) | (low >> _6)
+            np.multiply(mantissa.T, 2.0**-53, out=table[rows, blocks, place])
+    flat, skipped = table.reshape(len(parts), 2 * table.shape[1]), start - 2 * first
+    return flat[:, skipped : skipped + n]
+
+
+def _run_philox(parts: KeyWords, first: int, last: int) -> Iterator[tuple[slice, slice, list[Words]]]:
+    """Yield the output words of blocks number first to last - 1, a row per block, some keys at a time.
+
+    Both are cut so that what is worked on stays in a processor's cache.
+    """
+    width = max(1, min(last - first, _CACHED))
+    height = max(1, _CACHED // width)
+    for top in range(0, len(parts), height):
+        own = parts[top : top + height].T.astype(np.uint64)
+        for left in range(first, last, width):
+            block = np.arange(left, min(left + width, last), dtype=np.uint64)[:, None]
+            counter = (block & _LOW, block >> _32, own[2], own[3])
+            rows, blocks = slice(top, top + height), slice(left - first, left - first + len(block))
+            yield rows, blocks, philox(counter, (own[0], own[1]))
 
 
 def normals(keys: Keys, n: int, start: int = 0) -> Floats:
@@ -111,9 +200,13 @@ def rare(keys: Keys, n: int, probability: float) -> npt.NDArray[np.bool_]:
     threshold lies is refined by a second uniform. Below 2**-106 the coin is true with probability
     2**-106: for randomised response, where true means noise, that errs on the private side.
     """
-    pair = uniforms(keys, 2 * n)
-    coarse, fine = pair[:, :n], pair[:, n:]
+    parts = key_words(keys)
     scaled = probability * 2.0**53
     cell = np.floor(scaled)
-    at = coarse * 2.0**53
-    return np.asarray((at < cell) | ((at == cell) & (fine < scaled - cell)), dtype=np.bool_)
+    at = uniforms(parts, n) * 2.0**53
+    found = np.asarray(at < cell, dtype=np.bool_)
+    rows = np.flatnonzero((at == cell).any(axis=1))  # hardly ever one, unless the probability is that small
+    if len(rows):
+        fine = uniforms(parts[rows], n, n)
+        found[rows] |= (at[rows] == cell) & (fine < scaled - cell)
+    return found

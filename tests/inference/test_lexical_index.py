@@ -90,7 +90,7 @@ def test_no_more_than_a_few_pools_are_remembered():
 
 def test_words_beyond_those_remembered_are_counted_alike(monkeypatch):
     whole = LexicalEncoder().encode(TEXTS)
-    monkeypatch.setattr(word_features, "_WORDS", 20)
+    monkeypatch.setattr(word_features, "_PIECES", 20)
     monkeypatch.setattr(word_features, "_LETTERS", 30)
     few = LexicalEncoder()
     for start in range(0, len(TEXTS), 50):

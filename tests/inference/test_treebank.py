@@ -26,6 +26,32 @@ def test_splitting_is_the_tokenizers(text):
     assert split_words(text) == TreebankWordTokenizer().tokenize(text)
 
 
+NASTY = [
+    "can", "CAN", "x-can", "can-x", "not", "not.", "gim", "me", "lem", "wan", "na", "NA", "got", "ta", "d",
+    "'ye", "more", "no-more", "'n", "'t", "is", "is-land", "was", "'tis", "n't", "N'T", "N't", "o'n't", "'s",
+    "'S", "'ll", "'re", "'VE", "'", "''", "'''", "``", "`", '"', "--", "-", "---", "a--b", "(", ")", "[", "]",
+    "{", "}", "<", ">", ".", "..", "...", "....", ",", ":", ";", "%", "#", "$", "?", "!", "?!", "&", "@", "*",
+    "_", "a_b", "", " ", "  ", "\u00a0", "\u2003", "\u2028", "\t", "\n", "\x1c", " a", "b ", "a b", "can not",
+    "x", "home", "3.88", "p.m.", "p.m", "5:30", "e-mail", "o'clock", "R&B", "a/b", "a''b", "a``b",
+    "\u00e9t\u00e9", "\u0131s", "\u017f", "wa\u017f", "\u212a", "I\u0307s", "\u4e2d\u6587", "\u201cso\u201d",
+    "\U0001f600", "\ud800", "\u0301", "-LRB-", "#1", "$5", "5%", "1,000", "x.", ".x", ",x", "x,",
+]  # fmt: skip
+
+
+@settings(max_examples=1500, deadline=None)
+@given(st.lists(st.sampled_from(NASTY), max_size=14))
+def test_joining_is_the_detokenizers_for_nasty_words(words):
+    """Quotes, contractions, brackets, empty words and spaces of all kinds, beside words that part them."""
+    assert join_words(words) == DETOKENIZER.detokenize(words)
+
+
+def test_joining_is_the_detokenizers_for_pairs_of_nasty_words():
+    for place, first in enumerate(NASTY):
+        for second in NASTY[place % 4 :: 4]:
+            for words in ([first, second], ["x", first, second, "y"], [first, "x", second]):
+                assert join_words(words) == DETOKENIZER.detokenize(words), words
+
+
 def test_no_sign_of_ascii_is_forgotten():
     for sign in map(chr, range(33, 127)):
         for words in (["a", sign, "b"], ["a", sign], [sign, "b"], ["a", sign * 2, "b"], ["a", f"{sign}b"]):

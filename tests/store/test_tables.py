@@ -301,3 +301,29 @@ def test_a_part_with_another_number_of_rows_than_its_name_says_is_refused(tmp_pa
     path.unlink()
     again = _guess_table(tmp_path)
     assert _rows(again.gaps(10, 10)) == [(0, 10)]
+
+
+def test_tokens_and_latents_are_read_only_if_they_are_asked_for(tmp_path):
+    """Parts without any have a type of their own, and may be read together with parts that have some."""
+    table, places = _table(tmp_path), np.array([0, 1])
+    one, other = Rewrite("a", tokens=(1, 2), latent=np.ones(3, np.float32), units=2), Rewrite("b", units=1)
+    table.append([0], [0], Rewrites.of([one]), POOL)
+    table.append([1], [0], Rewrites.of([other]), POOL)
+    for found in (table, _table(tmp_path)):
+        assert found.fetch(places, np.zeros(2)) == Rewrites.of([one, other])
+        tokens = [rewrite.tokens for rewrite in found.fetch(places, np.zeros(2), ("text", "tokens"))]
+        assert tokens == [(1, 2), None]
+        plain = found.fetch(places, np.zeros(2), ("text", "error"))
+        assert plain == [Rewrite("a", units=2), Rewrite("b", units=1)]
+
+
+def test_many_parts_are_found_however_they_were_added(tmp_path):
+    """The index merges its runs as parts are added; every row is found, and no other."""
+    table, rng = _table(tmp_path), np.random.default_rng(0)
+    pairs = [(text, replicate) for text in range(9) for replicate in range(12)]
+    order = rng.permutation(len(pairs))
+    for number, rows in enumerate(np.split(order, [1, 2, 3, 20, 21, 60, 61, 62, 100])):
+        _append(table, [pairs[row][0] for row in rows], [pairs[row][1] for row in rows])
+        assert len(table) == sum(map(len, np.split(order, [1, 2, 3, 20, 21, 60, 61, 62, 100])[: number + 1]))
+    assert _fetched(table, pairs) == [f"{text}/{replicate}" for text, replicate in pairs]
+    assert table.missing(np.array([0, 9, 8]), np.array([12, 0, 11])).tolist() == [True, True, False]

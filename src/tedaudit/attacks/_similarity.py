@@ -64,8 +64,15 @@ class Similarity:
     def _score_own(self, vectors: Any, row_of: Rows, seen: Observations) -> Ragged:
         """Score each observation's own candidates: the products of matching rows."""
         candidates = seen.positions()
-        output_rows = np.repeat(row_of, candidates.lengths)
         table, rows = self._find_vectors(seen.pool, candidates.values)
+        if isinstance(seen.candidates, np.ndarray) and len(rows):
+            if not np.array_equal(row_of, np.arange(vectors.shape[0])):
+                vectors = vectors[row_of]
+            columns = rows.reshape(seen.candidates.shape).T
+            return Ragged.from_matrix(
+                np.stack([_multiply_all(vectors, table, own) for own in columns], axis=1)
+            )
+        output_rows = np.repeat(row_of, candidates.lengths)
         parts = [
             _multiply_rows(vectors[output_rows[start : start + _PAIRS]], table[rows[start : start + _PAIRS]])
             for start in range(0, len(output_rows), _PAIRS)
@@ -120,6 +127,15 @@ def _multiply(rows: Any, columns: Any) -> Floats:
     padded = np.concatenate([rows, np.zeros((-len(rows) % _ROWS, rows.shape[1]), dtype=rows.dtype)])
     parts = [padded[start : start + _ROWS] @ columns for start in range(0, len(padded), _ROWS)]
     return np.concatenate(parts)[: len(rows)].astype(np.float64)
+
+
+def _multiply_all(vectors: Any, table: Any, rows: Rows) -> Floats:
+    """Return the inner product of each vector with its row of the table."""
+    parts = [
+        _multiply_rows(vectors[start : start + _PAIRS], table[rows[start : start + _PAIRS]])
+        for start in range(0, len(rows), _PAIRS)
+    ]
+    return np.concatenate(parts)
 
 
 def _multiply_rows(left: Any, right: Any) -> Floats:

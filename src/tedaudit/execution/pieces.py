@@ -17,8 +17,8 @@ from tedaudit.execution.jobs import Job
 from tedaudit.execution.own_rewrites import PURPOSE, MissingOwn
 from tedaudit.execution.preparation import PreparedAudit
 from tedaudit.nominal import Nominal
-from tedaudit.plans.trials import Wanted, make_draws, tie_keys
-from tedaudit.seeding import derive, uniforms
+from tedaudit.plans.trials import Wanted, make_draws
+from tedaudit.seeding import KeyWords, derive, uniforms
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Floats
 
@@ -109,13 +109,13 @@ def _assemble(job: Job, audit: PreparedAudit, piece: Piece) -> Rewriting:
     if len(piece.own):
         own = make_draws(texts, piece.own, seed, PURPOSE)
         draws = own if is_alone else Draws.join([draws, own])
-    order = np.arange(len(draws))
+    place = np.arange(len(draws))
     if len(piece.own) and not is_alone:
         order = np.argsort(draws.text, kind="stable")
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
+        place[order] = np.arange(len(order))
+        draws = draws[order]
     must_tell = is_alone and len(piece.own) > 0 and job.is_seeded is not None
-    return replace(piece, place=place), RewriteChunk(job.reference, draws[order], own=must_tell)
+    return replace(piece, place=place), RewriteChunk(job.reference, draws, own=must_tell)
 
 
 def _shuffle(job: Job, audit: PreparedAudit, own: Wanted) -> Wanted:
@@ -166,13 +166,21 @@ class Guessing:
 
 
 def cut_guessing(
-    job: Job, guessing: Guessing, outputs: Rewrites, audit: PreparedAudit, own: OwnRewrites | None = None
+    job: Job,
+    guessing: Guessing,
+    outputs: Rewrites,
+    keys: KeyWords,
+    audit: PreparedAudit,
+    own: OwnRewrites | None = None,
 ) -> GuessChunk:
-    """Return the guessing for the rows that the attack is given, cut down to what it may see of them."""
-    rows, epsilon, attack = guessing.rows, guessing.epsilon, guessing.attack
-    prepared, plan = job.attacks[attack], job.plan.rows(rows.start, rows.stop)
-    given = np.flatnonzero(~prepared.withheld(outputs.failed))
-    keys = tie_keys(audit.spec.seed, job.plan_name, attack, rows)
+    """Return the guessing for the rows that the attack is given, cut down to what it may see of them.
+
+    `keys` are the rows' keys for ties (`tie_keys`).
+    """
+    rows, prepared = guessing.rows, job.attacks[guessing.attack]
+    plan = job.plan.rows(rows.start, rows.stop)
+    withheld = prepared.withheld(outputs.failed)
+    given = np.flatnonzero(~withheld) if withheld.any() else slice(None)
     seen = Observations(
         outputs[given].reveal(prepared.card.sees),
         audit.corpus.texts,
@@ -183,7 +191,7 @@ def cut_guessing(
         prepared.reference,
         seen,
         job.reference if prepared.knows_mechanism else None,
-        epsilon,
+        guessing.epsilon,
         job.practice.texts if prepared.own_rewrites else (),
         own,
     )

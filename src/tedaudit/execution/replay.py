@@ -18,7 +18,7 @@ from tedaudit.execution.preparation import PreparedAudit, prepare
 from tedaudit.execution.stored_audit import restore_audit
 from tedaudit.execution.work import Bench
 from tedaudit.nominal import Nominal
-from tedaudit.plans.trials import Wanted, make_draws
+from tedaudit.plans.trials import Wanted, make_draws, tie_keys
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
@@ -123,7 +123,8 @@ def _replay_row(
     draws = make_draws(texts, wanted, audit.spec.seed)
     again = bench.perform(RewriteChunk(job.reference, draws))
     guessing = Guessing(range(row, row + 1), epsilon, attack)
-    chunk = cut_guessing(job, guessing, outputs, audit, _fetch_own(job, guessing, audit))
+    keys = tie_keys(audit.spec.seed, job.plan_name, attack, guessing.rows)
+    chunk = cut_guessing(job, guessing, outputs, keys, audit, _fetch_own(job, guessing, audit))
     guessed = bench.perform(chunk)
     assert isinstance(again, Rewrites)  # noqa: S101 - by the kind of the chunk
     assert isinstance(guessed, Guesses)  # noqa: S101

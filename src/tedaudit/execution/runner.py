@@ -33,6 +33,7 @@ from tedaudit.execution.repeats import repeat_calls
 from tedaudit.execution.work import Result
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, judge, tie_keys
+from tedaudit.seeding import KeyWords
 from tedaudit.spec.model import AuditSpec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
@@ -93,10 +94,11 @@ class _Meter:
 
 @dataclass(frozen=True, slots=True)
 class _Flight:
-    """A chunk of guessing in flight: its rows, and which of their rewrites failed."""
+    """A chunk of guessing in flight: its rows, which of their rewrites failed, and their keys for ties."""
 
     gap: Guessing
     failed: npt.NDArray[np.bool_]
+    keys: KeyWords
 
 
 class _JobRun:
@@ -134,8 +136,7 @@ class _JobRun:
         while self._engine.has_room:
             gap = self._take_gap()
             if gap is not None:
-                chunk, failed = self._observe(gap)
-                self._submit(_Flight(gap, failed), chunk)
+                self._submit(*self._observe(gap))
                 continue
             if self._begun - self._stored >= _WINDOW:
                 return
@@ -178,8 +179,10 @@ class _JobRun:
         while self._stored in self._early:
             piece, rewrites = self._early.pop(self._stored)
             audited = len(piece.wanted)
-            self._append(self._own, piece.own, rewrites[piece.place[audited:]])
-            self._append(self._rewrites, piece.wanted, rewrites[piece.place[:audited]])
+            if len(piece.own):
+                self._append(self._own, piece.own, rewrites[piece.place[audited:]])
+                rewrites = rewrites[piece.place[:audited]]
+            self._append(self._rewrites, piece.wanted, rewrites)
             self._stored += 1
             self._ready, self._own_left = max(self._ready, piece.ready), piece.own_left
             done = piece.rows * len(self._rewrites) + len(piece.own)
@@ -190,24 +193,28 @@ class _JobRun:
         for epsilon, table in tables.items():
             rows = np.flatnonzero(wanted.epsilon == epsilon)
             if len(rows):
-                made = wanted.rows(rows)
-                table.append(made.text, made.replicate, rewrites[rows], self._audit.corpus.texts)
+                made, own = wanted, rewrites
+                if len(rows) < len(wanted):
+                    made, own = wanted.rows(rows), rewrites[rows]
+                table.append(made.text, made.replicate, own, self._audit.corpus.texts)
 
     def _store_guesses(self, work: _Flight, guesses: Guesses) -> None:
         job, gap = self._job, work.gap
         withheld = job.attacks[gap.attack].withheld(work.failed)
         whole = restore_withheld(guesses, withheld, job.candidates)
-        keys = tie_keys(self._audit.spec.seed, job.plan_name, gap.attack, gap.rows)
-        judged = judge(whole, work.failed, job.plan.rows(gap.rows.start, gap.rows.stop), keys)
+        judged = judge(whole, work.failed, job.plan.rows(gap.rows.start, gap.rows.stop), work.keys)
         self._guesses[gap.epsilon, gap.attack].append(gap.rows, judged)
         self._meter.advance(f"{job.label}: {gap.attack}", len(gap.rows))
 
-    def _observe(self, gap: Guessing) -> tuple[GuessChunk, npt.NDArray[np.bool_]]:
-        """Return the guessing for a gap, and which of its rewrites failed."""
-        plan = self._job.plan.rows(gap.rows.start, gap.rows.stop)
-        outputs = self._rewrites[gap.epsilon].fetch(plan.source, plan.replicate)
-        chunk = cut_guessing(self._job, gap, outputs, self._audit, self._fetch_own(gap))
-        return chunk, outputs.failed
+    def _observe(self, gap: Guessing) -> tuple[_Flight, GuessChunk]:
+        """Return the guessing for a gap, and what is needed to judge it."""
+        job, rows = self._job, gap.rows
+        plan, sees = job.plan.rows(rows.start, rows.stop), job.attacks[gap.attack].card.sees
+        outputs = self._rewrites[gap.epsilon].fetch(plan.source, plan.replicate, sees)
+        flight = _Flight(
+            gap, outputs.failed, tie_keys(self._audit.spec.seed, job.plan_name, gap.attack, rows)
+        )
+        return flight, cut_guessing(job, gap, outputs, flight.keys, self._audit, self._fetch_own(gap))
 
     def _fetch_own(self, gap: Guessing) -> OwnRewrites | None:
         """Return the own rewrites that an attack is given for a gap, if any; the last ones are kept."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.inference.word_features import WordFeatures
+from tedaudit.inference.word_features import Counted, WordFeatures
 
 _TEXTS = 1 << 15  # counted at a time, so that the memory of fitting does not grow with the pool
 _REMEMBERED = 4  # pools whose frequencies are remembered: planning and attacks fit to the same one
@@ -55,26 +55,18 @@ class LexicalEncoder:
 
     def encode(self, texts: Sequence[str]) -> Any:
         """Return one sparse unit row per text; all zeros for a text without words."""
-        from scipy.sparse import vstack
+        return self._features.assemble([self._scale(part) for part in self._features.count_parts(texts)])
 
-        parts = [self._encode_some(texts[start : start + _TEXTS]) for start in range(0, len(texts), _TEXTS)]
-        return vstack(parts, format="csr") if len(parts) > 1 else parts[0] if parts else self._encode_some(())
-
-    def _encode_some(self, texts: Sequence[str]) -> Any:
-        rows = self._features.count(texts)
-        norms = self.measure(rows)
-        rows.data = rows.data * self.weights[rows.indices] / np.repeat(norms, np.diff(rows.indptr))
-        return rows
+    def _scale(self, counted: Counted) -> Counted:
+        """Return unit rows for rows of counts."""
+        lengths, columns, counts = counted
+        weighted = counts * self.weights.take(columns)
+        weighted /= np.repeat(_measure(lengths, weighted), lengths)
+        return lengths, columns, weighted
 
     def measure(self, counts: Any) -> npt.NDArray[np.float64]:
         """Return the length of each row of counts, once weighted; 1 for an empty one."""
-        lengths = np.diff(counts.indptr)
-        starts = counts.indptr[:-1][lengths > 0]
-        norms = np.ones(counts.shape[0])
-        if len(starts):
-            weighted = counts.data * self.weights[counts.indices]
-            norms[lengths > 0] = np.sqrt(np.add.reduceat(weighted**2, starts))
-        return norms
+        return _measure(np.diff(counts.indptr), counts.data * self.weights[counts.indices])
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return what determines the vectors."""
@@ -90,3 +82,12 @@ class LexicalEncoder:
             raw = text.encode("utf-8", "surrogatepass")
             digest.update(len(raw).to_bytes(8, "little") + raw)
         return digest.hexdigest()
+
+
+def _measure(lengths: npt.NDArray[Any], weighted: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the norm of each row of so many numbers; 1 for an empty one."""
+    norms = np.ones(len(lengths))
+    starts = (np.cumsum(lengths) - lengths)[lengths > 0]
+    if len(starts):
+        norms[lengths > 0] = np.sqrt(np.add.reduceat(weighted * weighted, starts))
+    return norms

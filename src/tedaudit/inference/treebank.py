@@ -3,12 +3,22 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import groupby
 from typing import Any
 
 from tedaudit.extras import require
 
 # Without one of these characters or pairs, none of the detokenizer's thirty rules applies.
 _MARKED = re.compile(r"""['"`\-\[\](){}<>?!.;:,%#$]|(?i:can|gim|gon|got|lem|wan)\s(?i:not|me|na|ta)""")
+# Letters and digits, with single marks between them: rules see no more of such a word than its ends,
+_INERT = re.compile(r"[^\W_]+(?:[-.,:'&@/][^\W_]+)*")
+_ENDS = re.compile(r"^[^\W_]+|[^\W_]+$")
+# unless an end is one of the words that are written together, as in "can not", or the whole is this ending,
+_BOUND = frozenset("can gim gon got lem wan not me na ta d more is was".split())  # noqa: SIM905
+_ENDING = "n't"
+_LIKE_ASCII = frozenset("\u0130\u0131\u017f\u212a")  # or it has a letter that rules take for i, s or k
+_RUNS = 1 << 16  # of other words, of which it is remembered how they are joined
+_SPELLINGS = 1 << 18
 
 
 def split_words(text: str) -> list[str]:
@@ -17,11 +27,37 @@ def split_words(text: str) -> list[str]:
 
 
 def join_words(words: Sequence[str]) -> str:
-    """Join words into a text, with punctuation attached to the words it belongs to."""
+    """Join words into a text as nltk does, with punctuation attached to the words it belongs to.
+
+    The detokenizer's rules look at what stands beside a space, and never past a word that no rule is
+    about. So the spaces between two such words (or an end of the text) depend on the other words there
+    alone, and nltk is asked once how those are joined.
+    """
     joined = " ".join(words)
     if _MARKED.search(joined) is None:
         return joined.strip()
-    return str(_load_detokenizer().detokenize(list(words)))
+    runs = [(is_inert, tuple(run)) for is_inert, run in groupby(words, _is_inert)]
+    last = len(runs) - 1
+    parts = [
+        " ".join(run) if is_inert else _join_run(run, place > 0, place < last)
+        for place, (is_inert, run) in enumerate(runs)
+    ]
+    return "".join(parts)
+
+
+@lru_cache(maxsize=_SPELLINGS)
+def _is_inert(word: str) -> bool:
+    """Return whether no rule of the detokenizer is about a word, whatever stands beside it."""
+    if _INERT.fullmatch(word) is None or word.lower() == _ENDING or not _LIKE_ASCII.isdisjoint(word):
+        return False
+    return _BOUND.isdisjoint(end.lower() for end in _ENDS.findall(word))
+
+
+@lru_cache(maxsize=_RUNS)
+def _join_run(words: tuple[str, ...], follows: bool, precedes: bool) -> str:
+    """Return how nltk joins words, with the spaces beside an inert word that they follow or precede."""
+    joined = str(_load_detokenizer().detokenize(["x"] * follows + list(words) + ["x"] * precedes))
+    return joined[int(follows) : len(joined) - int(precedes)]
 
 
 @lru_cache(maxsize=1)

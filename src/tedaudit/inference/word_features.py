@@ -1,11 +1,14 @@
 """How often each hashed feature occurs in a text: its words, their character n-grams, pairs of words.
 
-Distinct words are hashed once and remembered, within bounds; the rest is one sparse matrix product.
+Words never reach over white space, so whatever stands between white space is hashed once, with its words,
+their n-grams and the pairs among them, and remembered, within bounds. A text's features are those of its
+pieces and the pairs between them: one sorted list for many texts, in which equal ones are counted.
 Counts are whole numbers, so a text's counts do not depend on what else is in the batch.
 """
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,126 +18,174 @@ from tedaudit.inference.murmur import hash_strings
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _PAIR = np.uint64(0x9E3779B97F4A7C15)
-_WORDS = 1 << 18  # distinct words that are remembered
-_LETTERS = 1 << 20  # letters of words that are cut into n-grams at a time
+_PIECES = 1 << 18  # distinct pieces that are remembered
+_TEXTS = 2048  # that are counted at a time
+_LETTERS = 1 << 20  # the features of a longer text are counted without being listed
+
+Columns = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Counted = tuple[Columns, npt.NDArray[np.int32], Floats]  # features of each text, their columns, how often
 
 
 class _Numbers(dict[str, int]):
-    """Numbers the words that are looked up, in the order of their first occurrence."""
+    """Numbers the pieces that are looked up, in the order of their first occurrence."""
 
     def __init__(self) -> None:
         self.new: list[str] = []
 
-    def __missing__(self, word: str) -> int:
-        number = self[word] = len(self)
-        self.new.append(word)
+    def __missing__(self, piece: str) -> int:
+        number = self[piece] = len(self)
+        self.new.append(piece)
         return number
 
 
 class WordFeatures:
-    """Counts features of texts, in as many columns as asked for."""
+    """Counts features of texts, in as many columns as asked for, which must be a power of two."""
 
     def __init__(self, size: int) -> None:
         self._size = size
+        self._bits = np.uint64((size - 1).bit_length())
         self._forget()
 
     def count(self, texts: Sequence[str]) -> Any:
         """Return how often every feature occurs in every text: sparse rows in canonical order."""
+        return self.assemble(list(self.count_parts(texts)))
+
+    def count_parts(self, texts: Sequence[str]) -> Iterator[Counted]:
+        """Yield the same for some texts at a time, so that memory does not grow with their number."""
+        return map(self._count_some, _gather(texts))
+
+    def assemble(self, parts: Sequence[Counted]) -> Any:
+        """Return sparse rows, one part after the other."""
         from scipy.sparse import csr_array
 
-        if len(self._numbers) > _WORDS:
+        if not parts:
+            return csr_array((0, self._size))
+        lengths, columns, numbers = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        index = np.int32 if ends[-1] < 1 << 31 else np.int64
+        shape = len(lengths), self._size
+        return csr_array((numbers, columns.astype(index, copy=False), ends.astype(index)), shape=shape)
+
+    def _count_some(self, texts: Sequence[str]) -> Counted:
+        """Return the number of distinct features of each text, their columns, and how often each occurs."""
+        if len(self._numbers) > _PIECES:
             self._forget()
-        ids: list[int] = []
-        ends = [0]
-        for text in texts:
-            ids.extend(map(self._numbers.__getitem__, _WORD.findall(text.lower())))
-            ends.append(len(ids))
-        if not ids:
-            return csr_array((len(texts), self._size))
+        cut = [text.lower().split() for text in texts]
+        lengths = np.fromiter(map(len, cut), dtype=np.int64, count=len(cut))
+        numbers = map(self._numbers.__getitem__, chain.from_iterable(cut))
+        pieces = np.fromiter(numbers, dtype=np.int64, count=int(lengths.sum()))
         self._hash_new()
-        words, pointer = (np.asarray(numbers, dtype=np.int32) for numbers in (ids, ends))
-        known = len(self._codes)
-        features = csr_array((self._counts, self._columns, self._ends), shape=(known, self._size))
-        occurrences = csr_array((np.ones(len(words)), words, pointer), shape=(len(texts), known))
-        counts = occurrences @ features + self._count_pairs(self._codes[words], pointer)
-        counts.sort_indices()
+        if len(texts) == 1 and len(texts[0]) > _LETTERS:
+            counts = self._count_long(pieces)
+            columns = np.flatnonzero(counts)
+            return np.array([len(columns)]), columns.astype(np.int32), counts[columns].astype(np.float64)
+        return self._count_listed(lengths, pieces)
+
+    def _count_listed(self, lengths: Columns, pieces: Columns) -> Counted:
+        """Count by sorting: the text above, the column below, in as few bits as hold both."""
+        kind: Any = np.uint32 if len(lengths) << int(self._bits) <= 1 << 32 else np.uint64
+        shift = kind(self._bits)
+        text = np.repeat(np.arange(len(lengths), dtype=kind) << shift, lengths)
+        own, owners = self._list_features(pieces)
+        listed = own.astype(kind, copy=False) | np.repeat(text, owners)
+        inside = text[1:] == text[:-1]
+        pairs = self._hash_pairs(self._last.take(pieces[:-1]), self._first.take(pieces[1:])).astype(kind)
+        listed = np.concatenate([listed, (pairs | text[:-1])[inside]])
+        listed.sort()
+        starts = np.flatnonzero(np.concatenate([[True], listed[1:] != listed[:-1]]))[: len(listed)]
+        distinct = listed.take(starts)
+        counts = np.diff(starts, append=len(listed)).astype(np.float64)
+        bounds = np.searchsorted(distinct, np.arange(1, len(lengths), dtype=kind) << shift)
+        per_text = np.diff(np.concatenate([[0], bounds, [len(distinct)]]))
+        return per_text, (distinct & kind((1 << int(self._bits)) - 1)).astype(np.int32), counts
+
+    def _count_long(self, pieces: Columns) -> Columns:
+        """Count the features of one text, some pieces at a time, without listing them all."""
+        counts = np.zeros(self._size, dtype=np.int64)
+        step = _LETTERS >> 4
+        for start in range(0, len(pieces), step):
+            some = pieces[start : start + step]
+            counts += np.bincount(self._list_features(some)[0], minlength=self._size)
+            before, after = pieces[start : start + step], pieces[start + 1 : start + step + 1]
+            pairs = self._hash_pairs(self._last[before[: len(after)]], self._first[after])
+            counts += np.bincount(pairs.astype(np.int64), minlength=self._size)
         return counts
+
+    def _list_features(self, pieces: Columns) -> tuple[npt.NDArray[np.uint32], Columns]:
+        """Return the features of each piece, one piece after the other, and how many each has."""
+        owners = self._counts.take(pieces)
+        moved = self._starts.take(pieces) - (np.cumsum(owners) - owners)
+        places = np.repeat(moved, owners)
+        places += np.arange(len(places))
+        return self._columns.take(places), owners
 
     def _forget(self) -> None:
         self._numbers = _Numbers()
-        self._columns = np.zeros(0, dtype=np.int32)  # of the features of every word, one after the other
-        self._counts = np.zeros(0)
-        self._ends = np.zeros(1, dtype=np.int32)
-        self._codes = np.zeros(0, dtype=np.uint64)
+        self._columns = np.zeros(0, dtype=np.uint32)  # of the features of every piece, one after the other
+        self._starts = np.zeros(0, dtype=np.int64)
+        self._counts = np.zeros(0, dtype=np.int64)
+        self._first, self._last = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint64)  # codes of words
 
     def _hash_new(self) -> None:
-        """Hash the words that were seen for the first time."""
+        """Hash the pieces that were seen for the first time."""
         new, self._numbers.new = self._numbers.new, []
-        parts = [hash_words(some, self._size) for some in _gather(new)]
-        if not parts:
+        if not new:
             return
-        lengths = np.concatenate([lengths for _, _, lengths in parts])
-        self._columns = np.concatenate([self._columns, *(columns for columns, _, _ in parts)])
-        self._counts = np.concatenate([self._counts, *(counts for _, counts, _ in parts)])
-        self._ends = np.concatenate([self._ends, self._ends[-1] + np.cumsum(lengths, dtype=np.int32)])
-        self._codes = np.concatenate([self._codes, hash_strings(new).astype(np.uint64)])
+        cut = [_WORD.findall(piece) for piece in new]
+        words = list(dict.fromkeys(chain.from_iterable(cut)))
+        place = {word: number for number, word in enumerate(words)}
+        codes = hash_strings(words).astype(np.uint64)
+        of_word = self._hash_words(words)
+        parts, first, last = [], [], []
+        for own in cut:
+            numbers = [place[word] for word in own]
+            pairs = self._hash_pairs(codes[numbers[:-1]], codes[numbers[1:]]).astype(np.uint32)
+            parts.append(np.concatenate([*(of_word[number] for number in numbers), pairs]))
+            first.append(numbers[0])
+            last.append(numbers[-1])
+        counts = np.array([len(part) for part in parts], dtype=np.int64)
+        starts = len(self._columns) + np.cumsum(counts) - counts
+        self._columns = np.concatenate([self._columns, *parts])
+        self._starts, self._counts = np.append(self._starts, starts), np.append(self._counts, counts)
+        self._first, self._last = np.append(self._first, codes[first]), np.append(self._last, codes[last])
 
-    def _count_pairs(self, codes: Any, pointer: Any) -> Any:
-        """Return how often each pair of adjacent words occurs."""
-        from scipy.sparse import csr_array
+    def _hash_words(self, words: Sequence[str]) -> list[npt.NDArray[np.uint32]]:
+        """Return the columns of each word's own feature and character n-grams."""
+        found: list[npt.NDArray[np.uint32]] = []
+        for some in _gather(words):
+            if len(some) == 1 and len(some[0]) > _LETTERS:
+                found.append(np.concatenate([self._find_columns(part) for part in _cut_long(some[0])]))
+                continue
+            grams = [cut_grams(word) for word in some]
+            columns = self._find_columns([gram for own in grams for gram in own])
+            found += np.split(columns, np.cumsum([len(own) for own in grams])[:-1])
+        return found
 
-        texts = len(pointer) - 1
-        row = np.repeat(np.arange(texts), np.diff(pointer))
-        inside = row[1:] == row[:-1]
-        mixed = codes[:-1] * _PAIR + codes[1:]  # wraps modulo 2**64, as a hash should
-        feature = ((mixed ^ (mixed >> np.uint64(32))) % np.uint64(self._size)).astype(np.int64)
-        row, feature = row[:-1][inside].astype(np.int32), feature[inside].astype(np.int32)
-        return csr_array((np.ones(len(row)), (row, feature)), shape=(texts, self._size))
+    def _find_columns(self, grams: Sequence[str]) -> npt.NDArray[np.uint32]:
+        """Return the column of each feature: the one that scikit-learn's HashingVectorizer gives it."""
+        signed = hash_strings(grams).view(np.int32).astype(np.int64)
+        return (np.abs(signed) % self._size).astype(np.uint32)
 
-
-Columns = npt.NDArray[np.int32]
-
-
-def hash_words(words: Sequence[str], size: int) -> tuple[Columns, npt.NDArray[np.float64], Columns]:
-    """Return the columns of the words' features, how often each occurs, and how many columns a word has."""
-    if len(words) == 1 and len(words[0]) > _LETTERS:
-        columns, counts = _hash_long(words[0], size)
-        return columns, counts, np.array([len(columns)], dtype=np.int32)
-    grams = [cut_grams(word) for word in words]
-    columns = _find_columns([gram for own in grams for gram in own], size)
-    return columns, np.ones(len(columns)), np.array([len(own) for own in grams], dtype=np.int32)
-
-
-def _hash_long(word: str, size: int) -> tuple[Columns, npt.NDArray[np.float64]]:
-    """Return the columns of a word that is too long to have all its n-grams in memory."""
-    counts = np.zeros(size)
-    counts[_find_columns([f"word:{word}"], size)] += 1
-    marked = f" {word} "
-    for n in (3, 4):
-        last = len(marked) - n + 1
-        for start in range(0, last, _LETTERS):
-            some = [marked[i : i + n] for i in range(start, min(start + _LETTERS, last))]
-            counts += np.bincount(_find_columns(some, size), minlength=size)
-    columns = np.flatnonzero(counts).astype(np.int32)
-    return columns, counts[columns]
+    def _hash_pairs(self, codes: Any, following: Any) -> Any:
+        """Return the column of each pair of adjacent words."""
+        mixed = codes * _PAIR + following  # wraps modulo 2**64, as a hash should
+        return (mixed ^ (mixed >> np.uint64(32))) & np.uint64(self._size - 1)  # the size is a power of two
 
 
-def _find_columns(grams: Sequence[str], size: int) -> Columns:
-    """Return the column of each feature: the one that scikit-learn's HashingVectorizer gives it."""
-    signed = hash_strings(grams).view(np.int32).astype(np.int64)
-    return (np.abs(signed) % size).astype(np.int32)
-
-
-def _gather(words: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield words in runs of bounded length; a longer one is alone."""
+def _gather(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield runs of texts or words, of bounded number and length; a longer one is alone."""
+    if max(map(len, texts), default=0) * _TEXTS <= _LETTERS:
+        yield from (texts[start : start + _TEXTS] for start in range(0, len(texts), _TEXTS))
+        return
     some: list[str] = []
     letters = 0
-    for word in words:
-        if some and letters + len(word) > _LETTERS:
+    for text in texts:
+        if some and (len(some) == _TEXTS or letters + len(text) > _LETTERS):
             yield some
             some, letters = [], 0
-        some.append(word)
-        letters += len(word)
+        some.append(text)
+        letters += len(text)
     if some:
         yield some
 
@@ -144,3 +195,13 @@ def cut_grams(word: str) -> list[str]:
     marked = f" {word} "
     grams = [marked[i : i + n] for n in (3, 4) for i in range(len(marked) - n + 1)]
     return [f"word:{word}", *grams]
+
+
+def _cut_long(word: str) -> Iterator[list[str]]:
+    """Yield the features of a word that is too long to have all its n-grams in memory, some at a time."""
+    yield [f"word:{word}"]
+    marked = f" {word} "
+    for n in (3, 4):
+        last = len(marked) - n + 1
+        for start in range(0, last, _LETTERS):
+            yield [marked[i : i + n] for i in range(start, min(start + _LETTERS, last))]

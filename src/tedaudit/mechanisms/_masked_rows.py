@@ -12,6 +12,7 @@ import numpy as np
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.masked import MaskedRow, masked_logits
 from tedaudit.inference.sampling import Clip
+from tedaudit.mechanisms._masked_pairs import pair_builder
 
 Words = Sequence[str | None]  # None for a slot beyond the end of the text
 Place = tuple[str, int]  # a text and a slot in it
@@ -90,16 +91,28 @@ def slot_logits(
 def build_rows(tokenizer: Any, room: int, places: Sequence[tuple[Words, int]]) -> list[MaskedRow]:
     """Return the model input for each (words, slot), with at most `room` tokens.
 
-    Texts that fit are tokenized in one call; longer ones are cut around the masked word, one by one.
+    Texts that fit are put together from the tokens of their words, or else tokenized in one call; longer ones
+    are cut around the masked word, one by one.
     """
+    found: dict[int, MaskedRow] = {}
     short = [i for i, (words, _) in enumerate(places) if 2 * _count_words(words) <= room]
-    pairs = [_mask_word(tokenizer, *places[i], room) for i in short]
+    by_text: dict[int, list[int]] = {}  # by identity: places of a text share its list of words
+    for i in short:
+        by_text.setdefault(id(places[i][0]), []).append(i)
+    texts = [
+        ([word for word in places[own[0]][0] if word is not None], [places[i][1] for i in own])
+        for own in by_text.values()
+    ]
+    for own, built in zip(by_text.values(), pair_builder(tokenizer).build(texts), strict=True):
+        found.update(zip(own, built or (), strict=False))
+    left = [i for i in short if i not in found]
+    pairs = [_mask_word(tokenizer, *places[i], room) for i in left]
     encoded = tokenizer(*map(list, zip(*pairs, strict=True)))["input_ids"] if pairs else []
-    whole = {i: ids for i, ids in zip(short, encoded, strict=True) if len(ids) <= room}
+    found.update((i, _locate_mask(tokenizer, ids)) for i, ids in zip(left, encoded, strict=True))
     rows = []
     for i, (words, slot) in enumerate(places):
-        ids = whole[i] if i in whole else _cut_around(tokenizer, room, words, slot)
-        rows.append(_locate_mask(tokenizer, ids))
+        fits = i in found and len(found[i].ids) <= room
+        rows.append(found[i] if fits else _locate_mask(tokenizer, _cut_around(tokenizer, room, words, slot)))
     return rows
 
 

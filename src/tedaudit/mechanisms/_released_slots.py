@@ -32,6 +32,11 @@ class SlotNumbers:
         object.__setattr__(self, "_words", words)
         object.__setattr__(self, "_kept", {word: 2 * self.size + i for i, word in enumerate(words)})
 
+    @property
+    def releases_items(self) -> bool:
+        """Whether every slot releases the item that was drawn, whatever the word in it."""
+        return not self._kept and not self.copy_case
+
     def find_kept(self, word: str | None) -> int | None:
         """Return the number of a word that is released unchanged; None for one that is drawn."""
         return None if word is None else self._kept.get(word)

@@ -15,13 +15,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from tedaudit.batches import Draws, PairLosses, Rewrites
+from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.loading import Checkpoint, load_checkpoint
 from tedaudit.inference.nltk_words import StopWords, load_splitter, load_stop_words
-from tedaudit.inference.sampling import Clip, choose_clip, log_probabilities, noise_for, sample
+from tedaudit.inference.sampling import Clip, choose_clip, log_probabilities, sample
 from tedaudit.inference.treebank import join_words, split_words
 from tedaudit.inference.zoo import zoo_or
+from tedaudit.mechanisms._draw_shelf import DrawShelf
 from tedaudit.mechanisms._masked_rows import Places, Words, lay_out, slot_logits
 from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, to_tokens
 from tedaudit.mechanisms._slot_likelihood import Memory, SlotLikelihood
@@ -123,12 +124,14 @@ class DPMLM:
         texts, numbers = batch.texts, self._number_slots()
         places = self._lay_out(texts, numbers)
         drawn = self._draw(batch, places)
+        if self.length == "fixed" and numbers.releases_items:
+            return self._join_items(drawn, numbers)
         known: dict[tuple[str, tuple[int, ...]], Rewrite] = {}  # with little noise few of them differ
         rewrites = []
-        for text, items in zip(texts, drawn, strict=True):
-            key = text, tuple(items)
+        for number, text in enumerate(texts):
+            key = text, tuple(drawn.values[drawn.offsets[number] : drawn.offsets[number + 1]].tolist())
             if key not in known:
-                known[key] = self._join(places.words[text], items, numbers)
+                known[key] = self._join(places.words[text], key[1], numbers)
             rewrites.append(known[key])
         return Rewrites.of(rewrites)
 
@@ -173,43 +176,22 @@ class DPMLM:
         """Return the words of a text that have a slot."""
         return tuple(word for word in self._split(text) if word is not None)
 
-    def _draw(self, draws: Draws, places: Places) -> list[list[int]]:
+    def _draw(self, draws: Draws, places: Places) -> Ragged:
         """Return the items drawn for the slots of each draw; -1 if a word is kept or copied."""
         import torch
 
-        of_text: dict[str, list[int]] = {}
-        for number, text in enumerate(draws.texts):
-            of_text.setdefault(text, []).append(number)
-        noise = self._draw_noise(draws, of_text, places.words)
-        items = {t: np.full((len(of_text[t]), len(places.words[t])), _NONE, dtype=np.int64) for t in of_text}
+        shelf = DrawShelf(draws, places.words)
+        items = np.full(len(shelf.noise), _NONE, dtype=np.int64)
         for slots, row_of_slot, logits in self._compute_logits(places):
-            counts = [len(of_text[text]) for text, _ in slots]
-            epsilons = draws.epsilons[[n for text, _ in slots for n in of_text[text]]]
-            coins = np.concatenate([noise[text][:, slot] for text, slot in slots])
-            rows = np.repeat(row_of_slot, counts)
+            numbers, cells, counts = shelf.find(slots)
+            rows, epsilons, coins = (
+                np.repeat(row_of_slot, counts),
+                draws.epsilons[numbers],
+                shelf.noise[cells],
+            )
             tensors = [torch.from_numpy(part).to(logits.device) for part in (rows, epsilons, coins)]
-            sampled = sample(self._choose_clip(), logits, *tensors).cpu().numpy()
-            for (text, slot), part in zip(slots, np.split(sampled, np.cumsum(counts)[:-1]), strict=True):
-                items[text][:, slot] = part
-        drawn: list[list[int]] = [[]] * len(draws)
-        for text, numbers in of_text.items():
-            for number, row in zip(numbers, items[text].tolist(), strict=True):
-                drawn[number] = row
-        return drawn
-
-    def _draw_noise(
-        self, draws: Draws, of_text: Mapping[str, list[int]], words: Mapping[str, Words]
-    ) -> dict[str, Floats]:
-        """Return the uniforms of every text's draws; texts with equally many slots share one call."""
-        by_length: dict[int, list[str]] = {}
-        for text in of_text:
-            by_length.setdefault(len(words[text]), []).append(text)
-        noise: dict[str, Floats] = {}
-        for length, texts in by_length.items():
-            whole = noise_for(draws.keys[[n for text in texts for n in of_text[text]]], length)
-            ends = np.cumsum([len(of_text[text]) for text in texts])[:-1]
-            noise.update(zip(texts, np.split(whole, ends), strict=True))
-        return noise
+            items[cells] = sample(self._choose_clip(), logits, *tensors).cpu().numpy()
+        return Ragged(items, shelf.offsets)
 
     def _lay_out(self, texts: Sequence[str], numbers: SlotNumbers) -> Places:
         """Return what the model reads for every word that is drawn."""
@@ -251,6 +233,20 @@ class DPMLM:
             written = [spelling for spelling in written if spelling]
         units = sum(item != _NONE for item in items)
         return Rewrite(join_words(written), tokens=to_tokens(slots), units=units)
+
+    def _join_items(self, drawn: Ragged, numbers: SlotNumbers) -> Rewrites:
+        """Join drawn words into texts if every slot is drawn and the items are all that is released."""
+        items = drawn.values.reshape(len(drawn), self.slots)
+        distinct, which = np.unique(items, return_inverse=True)
+        spellings = np.array([*map(numbers.write, distinct.tolist())], dtype=object)
+        known: dict[tuple[str, ...], str] = {}
+        texts = []
+        for row in spellings.take(which.reshape(items.shape)).tolist():
+            written = tuple(filter(None, row))
+            if written not in known:
+                known[written] = join_words(written)
+            texts.append(known[written])
+        return Rewrites.from_texts(texts, tokens=items, units=self.slots)
 
     def _number_slots(self) -> SlotNumbers:
         checkpoint = self._load_checkpoint()

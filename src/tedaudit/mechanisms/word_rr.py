@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.seeding import derive, rare, uniforms
-from tedaudit.types import Card, Claim, Draw, Floats
+from tedaudit.types import Array, Card, Claim, Draw, Floats
 
 _WORD = re.compile(r"\w+(?:'\w+)*")
 _PUBLIC_WORDS = Path(__file__).with_name("public_words.txt")
@@ -45,6 +45,7 @@ class WordRR:
     )
     _items: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _index: Mapping[str, int] = field(init=False, repr=False, compare=False)
+    _spaced: Array = field(init=False, repr=False, compare=False)  # with a space before all but the empty one
 
     def __post_init__(self) -> None:
         if self.slots < 1:
@@ -52,6 +53,8 @@ class WordRR:
         items = ("", *_parse_words(_read_lines(self.vocabulary)))
         object.__setattr__(self, "_items", items)
         object.__setattr__(self, "_index", {word: i for i, word in enumerate(items)})
+        spaced = np.array(["", *(f" {word}" for word in items[1:])], dtype=object)
+        object.__setattr__(self, "_spaced", spaced)
 
     def claim(self, epsilon: float) -> Claim | None:
         """Promise epsilon per slot."""
@@ -64,14 +67,15 @@ class WordRR:
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Return the kept and the drawn words, joined by single spaces."""
         batch = Draws.of(draws)
-        released = self._look_up_slots(batch.texts)
+        distinct, which = np.unique(batch.text, return_inverse=True)
+        released = self._look_up_slots([batch.pool[i] for i in distinct.tolist()])[which]
         for epsilon in np.unique(batch.epsilons):
             rows = np.flatnonzero(batch.epsilons == epsilon)
             keys = batch.keys[rows]
             noise = rare(keys, self.slots, self.noise_probability(float(epsilon)))
             drawn = uniforms(keys, self.slots, start=2 * self.slots) * len(self._items)
             released[rows] = np.where(noise, drawn.astype(np.int64), released[rows])
-        texts = [" ".join(self._items[item] for item in row if item) for row in released.tolist()]
+        texts = ["".join(row)[1:] for row in self._spaced.take(released).tolist()]
         return Rewrites.from_texts(texts, tokens=released, units=self.slots)
 
     def noise_probability(self, epsilon: float) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import Draws, Guesses, PairLosses, Ragged
-from tedaudit.seeding import derive, key_words, uniforms
+from tedaudit.seeding import KeyWords, derive, derive_numbered, derive_replicates, key_words, uniforms
 from tedaudit.types import Array, Floats, Guess, Plan
 
 _TIE_PRECISION = 5  # decimals: scores closer than this count as tied
@@ -45,14 +45,13 @@ def make_draws(texts: Sequence[str], wanted: Wanted, seed: int, purpose: str = "
     """
     pairs = (wanted.text.astype(np.int64) << 32) | wanted.replicate.astype(np.int64)
     distinct, which = np.unique(pairs, return_inverse=True)
-    keys = [derive(seed, purpose, texts[pair >> 32], pair & 0xFFFFFFFF) for pair in distinct.tolist()]
-    return Draws(texts, wanted.text, wanted.epsilon, key_words(keys)[which.ravel()])
+    keys = derive_replicates(seed, purpose, texts, distinct >> 32, distinct & 0xFFFFFFFF)
+    return Draws(texts, wanted.text, wanted.epsilon, keys[which.ravel()])
 
 
 def tie_keys(seed: int, plan: str, attack: str, rows: range) -> npt.NDArray[np.uint32]:
     """Return a key per row for an attack's own coins: it tells nothing about the draw or the secret."""
-    base = derive(seed, "tie", plan, attack)
-    return key_words([derive(base, row) for row in rows])
+    return derive_numbered(derive(seed, "tie", plan, attack), rows)
 
 
 @dataclass(frozen=True)
@@ -82,8 +81,9 @@ def judge(
     usable = batch.usable
     best = scores.max(axis=1, keepdims=True)
     tied = scores == best
-    coin = np.floor(uniforms(keys, 1)[:, 0] * tied.sum(axis=1))
-    choice = (tied & (np.cumsum(tied, axis=1) == coin[:, None] + 1)).argmax(axis=1)
+    choice = tied.argmax(axis=1)
+    several = np.flatnonzero(tied.sum(axis=1) > 1)
+    choice[several] = _break_ties(tied[several], key_words(keys)[several])
     choice = np.where(usable, choice, -1).astype(np.int32)
     own = np.take_along_axis(scores, plan.secret[:, None], axis=1)
     rank = (scores > own).sum(axis=1) + 1
@@ -103,6 +103,12 @@ def judge(
         _places(batch, choice),
         batch.losses,
     )
+
+
+def _break_ties(tied: npt.NDArray[np.bool_], keys: KeyWords) -> npt.NDArray[np.int64]:
+    """Return one of the tied candidates of each row, by the row's own coin."""
+    coin = np.floor(uniforms(keys, 1)[:, 0] * tied.sum(axis=1))
+    return np.asarray((tied & (np.cumsum(tied, axis=1) == coin[:, None] + 1)).argmax(axis=1))
 
 
 def _as_matrix(guesses: Guesses) -> Floats:

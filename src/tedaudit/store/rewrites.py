@@ -1,8 +1,10 @@
 """The table of rewrites: one mechanism at one epsilon, found by text position and replicate."""
 
+import operator
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +12,17 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from tedaudit.batches import Rewrites
+from tedaudit.batches import Ragged, Rewrites
+from tedaudit.batches.columns import compute_offsets
 from tedaudit.errors import RunDirectoryError
 from tedaudit.store.files import read_frame, read_notes, write_frame
 from tedaudit.store.ragged_columns import from_lists, to_lists
 from tedaudit.store.splits import storable
 from tedaudit.store.table_folder import TableFolder
 
+_ALWAYS = ("output", "error", "units")
+_LARGE = ("tokens", "latent")  # parts of a rewrite that are read if they are asked for
 _CACHED_BYTES = 128 * 1024 * 1024
-_RUNS = 16
 
 Keys = npt.NDArray[np.int64]
 
@@ -42,6 +46,7 @@ class RewriteTable:
         self._folder, self._key, self._sealed = folder, key, folder.is_sealed()
         self._runs: list[tuple[Keys, Keys]] | None = None  # sorted keys, and where each row lies
         self._cache: OrderedDict[int, pl.DataFrame] = OrderedDict()
+        self._cached = 0  # bytes
         self._paths: dict[int, Path] = {}
         for path, (number,) in folder.parts(r"part-(\d{6})\.parquet"):
             self._paths[number] = path
@@ -59,7 +64,7 @@ class RewriteTable:
         """Add rewrites of texts of the pool as one part, which carries how many are copies or empty."""
         number = max(self._paths, default=-1) + 1
         positions = np.asarray(text, dtype=np.int32)
-        outputs = [storable(output) for output in rewrites.texts]
+        outputs = list(map(storable, rewrites.texts))
         units = pl.Series(rewrites.units).cast(pl.Int32)
         frame = pl.DataFrame(
             {
@@ -79,21 +84,19 @@ class RewriteTable:
         self._paths[number] = path
         self._remember(number, frame)
 
-    def fetch(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> Rewrites:
-        """Return stored rewrites, in the order asked for."""
+    def fetch(
+        self, text: npt.NDArray[Any], replicate: npt.NDArray[Any], parts: Sequence[str] = _LARGE
+    ) -> Rewrites:
+        """Return stored rewrites, in the order asked for; of tokens and latents only the parts named."""
         where = self._where(text, replicate)
-        numbers = np.unique(where >> 32)
-        pieces, rows = [], []
-        for number in numbers:
-            inside = np.flatnonzero(where >> 32 == number)
-            pieces.append(self._part(int(number))[(where[inside] & 0xFFFFFFFF).tolist()])
-            rows.append(inside)
-        if not pieces:
+        if not len(where):
             return Rewrites.of([])
-        found = _as_rewrites(pieces[0] if len(pieces) == 1 else pl.concat(pieces, how="vertical_relaxed"))
-        if len(pieces) == 1 and np.array_equal(rows[0], np.arange(len(where))):
-            return found
-        return found[np.argsort(np.concatenate(rows), kind="stable")]
+        numbers, which = np.unique(where >> 32, return_inverse=True)
+        frames = [self._part(number) for number in numbers.tolist()]
+        starts = compute_offsets(np.array([len(frame) for frame in frames]))
+        rows = pl.Series(starts[which] + (where & 0xFFFFFFFF))
+        columns = [*_ALWAYS, *(part for part in _LARGE if part in parts)]
+        return _as_rewrites({name: _join([f[name] for f in frames]).gather(rows) for name in columns})
 
     def outputs(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> list[tuple[str, str]]:
         """Return released text and error code of a few rewrites."""
@@ -149,8 +152,10 @@ class RewriteTable:
 
     def _remember(self, number: int, frame: pl.DataFrame) -> None:
         self._cache[number] = frame
-        while len(self._cache) > 1 and sum(f.estimated_size() for f in self._cache.values()) > _CACHED_BYTES:
-            self._cache.popitem(last=False)
+        self._cached += int(frame.estimated_size())
+        while len(self._cache) > 1 and self._cached > _CACHED_BYTES:
+            _, forgotten = self._cache.popitem(last=False)
+            self._cached -= int(forgotten.estimated_size())
 
     def _load_index(self) -> list[tuple[Keys, Keys]]:
         """Return the index of all parts, read once."""
@@ -166,17 +171,21 @@ class RewriteTable:
         runs, keys = self._load_index(), _key(text, replicate)
         where = (np.int64(number) << 32) | np.arange(len(keys), dtype=np.int64)
         runs.append(_sort(keys, where))
-        if len(runs) > _RUNS:
-            columns = [np.concatenate(column) for column in zip(*runs, strict=True)]
-            runs[:] = [_sort(columns[0], columns[1])]
+        while len(runs) > 1 and len(runs[-2][0]) < 2 * len(runs[-1][0]):  # few, and each row merged few times
+            columns = [np.concatenate(column) for column in zip(*runs[-2:], strict=True)]
+            runs[-2:] = [_sort(columns[0], columns[1])]
 
     def _find(self, keys: Keys) -> Keys:
         """Return part and row of each key, or -1."""
         where = np.full(len(keys), -1, dtype=np.int64)
+        order = np.argsort(keys)  # neighbours are found near each other, which is several times faster
+        ordered = keys[order]
         for stored, places in self._load_index():
-            at = np.minimum(np.searchsorted(stored, keys), len(stored) - 1)
-            hit = stored[at] == keys if len(stored) else np.zeros(len(keys), dtype=bool)
-            where[hit] = places[at[hit]]
+            first, last = np.searchsorted(ordered, (stored[0], stored[-1] + 1)) if len(stored) else (0, 0)
+            inside = ordered[first:last]
+            at = np.searchsorted(stored, inside)
+            hit = stored[at] == inside
+            where[order[first:last][hit]] = places[at[hit]]
         return where
 
 
@@ -184,9 +193,11 @@ def _count_released(
     positions: npt.NDArray[Any], outputs: Sequence[str], errors: Sequence[str], pool: Sequence[str]
 ) -> Released:
     """Count copies and empty texts among the rewrites that did not fail."""
-    texts = [(pool[at], out) for at, out, error in zip(positions, outputs, errors, strict=True) if not error]
-    copied = sum(output == source for source, output in texts)
-    return Released(len(texts), copied, sum(not output.strip() for _, output in texts))
+    if any(errors):
+        right = [not error for error in errors]
+        positions, outputs = positions[right], list(compress(outputs, right))
+    copied = sum(map(operator.eq, map(pool.__getitem__, positions.tolist()), outputs))
+    return Released(len(outputs), copied, len(outputs) - sum(map(bool, map(str.strip, outputs))))
 
 
 def _notes(counts: Released) -> dict[str, str]:
@@ -202,11 +213,25 @@ def _sort(keys: Keys, where: Keys) -> tuple[Keys, Keys]:
     return keys[order], where[order]
 
 
-def _as_rewrites(frame: pl.DataFrame) -> Rewrites:
+def _join(parts: Sequence[pl.Series]) -> pl.Series:
+    """Return the rows of all parts; a part in which every list is missing has a type of its own."""
+    kinds = {part.dtype for part in parts}
+    if len(kinds) > 1:
+        return pl.concat([part.to_frame() for part in parts], how="vertical_relaxed").to_series()
+    return pl.concat(parts) if len(parts) > 1 else parts[0]
+
+
+def _as_rewrites(columns: Mapping[str, pl.Series]) -> Rewrites:
+    units = columns["units"].fill_null(-1).cast(pl.Int64).to_numpy()
     return Rewrites(
-        texts=frame["output"].to_list(),
-        errors=frame["error"].to_list(),
-        units=frame["units"].fill_null(-1).cast(pl.Int64).to_numpy(),
-        tokens=from_lists(frame["tokens"], pl.Int64, np.int64),
-        latents=from_lists(frame["latent"], pl.Float32, np.float32),
+        texts=columns["output"].to_list(),
+        errors=columns["error"].to_list(),
+        units=units,
+        tokens=_read_lists(columns.get("tokens"), len(units), pl.Int64, np.int64),
+        latents=_read_lists(columns.get("latent"), len(units), pl.Float32, np.float32),
     )
+
+
+def _read_lists(column: pl.Series | None, rows: int, dtype: Any, numbers: Any) -> Ragged:
+    """Return a column of lists; every row is missing if it was not asked for."""
+    return Ragged.absent(rows, numbers) if column is None else from_lists(column, dtype, numbers)
