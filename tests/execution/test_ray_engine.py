@@ -61,7 +61,7 @@ def _plain(out, **changes):
 def _work(out):
     return make_spec(
         out, mechanisms=[{"name": "word-rr", "slots": 4, "epsilons": [1, 4]}, "py:helpers:Failing"],
-        plans=[{"k": 2, "lambda": -1e4}, {"k": "all"}], attacks=["lexical", "resample"], trials=60, block=20,
+        plans=[{"k": 2, "lambda": -1e4}], attacks=["lexical", "resample"], trials=60, block=20,
     )  # fmt: skip
 
 

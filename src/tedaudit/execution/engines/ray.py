@@ -24,7 +24,7 @@ from tedaudit.version import __version__
 
 _POLL = 0.5  # seconds between looks at what happens
 _PAUSE = 0.5  # seconds before a lost actor is asked again
-_SILENCE = 20.0  # seconds without any actor after which it is said
+_SILENCE = 60.0  # seconds without any actor after which it is said
 _PATIENCE = 600.0  # seconds without any actor after which a run ends
 
 
@@ -88,6 +88,8 @@ class RayEngine(PoolEngine[ActorHandle]):
     # --- actors
 
     def _start(self) -> None:
+        if not self._workers:
+            self._alive_at = time.monotonic()
         if any(not worker.has_begun for worker in self._workers):
             return  # one after the other: all at once would load their models at once
         options = {**self._cluster.options(), "max_restarts": -1, "max_task_retries": 0}
