@@ -47,7 +47,7 @@ class Paced(WordRR):
 
 
 class Killer:
-    """Kills a process or a machine now and then, whenever the run gets on, until it has done so often enough."""
+    """Kills a process or a machine now and then, while the run gets on, until it has done so often enough."""
 
     def __init__(self, cluster, folder: Path, asked: argparse.Namespace) -> None:
         self._cluster, self._folder, self._left = cluster, folder, asked.kills
