@@ -361,6 +361,23 @@ def test_an_attack_tries_a_function_in_one_worker_only(tmp_path):
     assert tries == ["1.0", "2.0"]
 
 
+def test_work_that_belongs_to_one_worker_moves_if_that_is_killed(tmp_path):
+    (tmp_path / "who").mkdir()
+    attack = {"name": f"{PLUGINS}:Practising", "folder": str(tmp_path / "who")}
+    spec = _plain(tmp_path / "run", mechanisms=[shout], attacks=[attack])
+    killed = []
+
+    def progress(what, *_):
+        if "Practising" in what and not killed:
+            [home] = (tmp_path / "who").iterdir()
+            killed.append(int(home.name.partition("-")[2]))
+            os.kill(killed[0], signal.SIGKILL)
+
+    run(spec, {"name": "processes", "workers": 2}, progress, announce=lambda _: None)
+    assert killed
+    assert len(list((tmp_path / "who").iterdir())) == 2
+
+
 def test_what_plug_ins_print_and_read_does_not_meet_the_pipes(tmp_path, capfd):
     run(_plain(tmp_path, mechanisms=[f"{PLUGINS}:Noisy"], trials=40), "processes")
     out, errors = capfd.readouterr()

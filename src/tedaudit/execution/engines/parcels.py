@@ -174,6 +174,9 @@ class Shelf:
         self._parcels: dict[int, bytes] = {}
         self._last = 0
 
+    def __contains__(self, number: int) -> bool:
+        return number in self._things
+
     def pack(self, chunk: Any) -> tuple[bytes, frozenset[int]]:
         """Return a chunk as bytes, and the numbers of what it needs from the shelf."""
         needs: set[int] = set()

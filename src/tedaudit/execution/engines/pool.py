@@ -67,9 +67,8 @@ class PoolEngine(ABC, Generic[W]):
         """Learn what the plug-ins of a run are; work of a run before it is not wanted any more."""
         self._plugins = plugins
         self._here.bench.adopt(plugins)
-        self._tasks.clear()
-        self._waiting.clear()
-        self._at_home.clear()
+        for pending in (self._tasks, self._waiting, self._at_home, self._homes):
+            pending.clear()
         for plugin in plugins.values():
             if isinstance(plugin, CallsUserCode) and self._size > 1:
                 self._tell(
@@ -103,6 +102,7 @@ class PoolEngine(ABC, Generic[W]):
         self._tasks.clear()
         self._waiting.clear()
         self._at_home.clear()
+        self._here.close()
         while self._workers:
             self._end(self._workers.pop())
 

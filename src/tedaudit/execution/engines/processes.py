@@ -133,7 +133,7 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
     """End a worker, and what it may have started."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
-    except OSError:
+    except (OSError, AttributeError):  # it is gone, or there are no groups on this system
         process.kill()
 
 

@@ -103,6 +103,7 @@ class RayEngine(PoolEngine[ActorHandle]):
         worker.greeting = worker.handle.greet.remote()
 
     def _give(self, worker: ActorHandle, ticket: int, task: Task) -> None:
+        self._refs = {number: ref for number, ref in self._refs.items() if number in self._shelf}
         missing = sorted(task.needs - worker.shelf)
         for number in missing:
             if number not in self._refs:
@@ -114,7 +115,6 @@ class RayEngine(PoolEngine[ActorHandle]):
 
     def _drop(self, worker: ActorHandle, number: int) -> None:
         worker.handle.drop.remote(number)
-        self._refs.pop(number, None)
 
     def _end(self, worker: ActorHandle) -> None:
         if self._ray.is_initialized():
@@ -160,7 +160,8 @@ class RayEngine(PoolEngine[ActorHandle]):
                 continue
             if result is None:  # it has restarted since, and lacks what it was given
                 worker.shelf.clear()
-                self._give(worker, ticket, self._tasks[ticket]) if ticket in self._tasks else None
+                if ticket in self._tasks:
+                    self._give(worker, ticket, self._tasks[ticket])
             else:
                 self._arrived.append(Done(ticket, worker, bytearray(result)))
         if reason:

@@ -46,7 +46,7 @@ class Here:
 
     bench: Bench
     events: "queue.SimpleQueue[Any]"
-    waiting: "queue.SimpleQueue[tuple[int, Chunk]]" = field(default_factory=queue.SimpleQueue)
+    waiting: "queue.SimpleQueue[tuple[int, Chunk] | None]" = field(default_factory=queue.SimpleQueue)
     thread: threading.Thread | None = None
 
     def submit(self, ticket: int, chunk: Chunk) -> None:
@@ -56,9 +56,15 @@ class Here:
             self.thread = threading.Thread(target=self._work, daemon=True)
             self.thread.start()
 
+    def close(self) -> None:
+        """End the thread once it has done what it is doing."""
+        if self.thread is not None:
+            self.waiting.put(None)
+            self.thread = None
+
     def _work(self) -> None:
-        while True:
-            ticket, chunk = self.waiting.get()
+        while (given := self.waiting.get()) is not None:
+            ticket, chunk = given
             try:
                 result: Any = self.bench.perform(chunk)
             except BaseException as error:
