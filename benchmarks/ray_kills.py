@@ -100,8 +100,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--pause", type=float, default=3.0, help="mean seconds between kills")
-    parser.add_argument("--trials", type=int, default=40_000)
+    parser.add_argument("--pause", type=float, default=2.0, help="mean seconds between kills")
+    parser.add_argument("--trials", type=int, default=10_000)
     asked = parser.parse_args()
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     import ray

@@ -207,7 +207,9 @@ def _start(tmp_path, seconds):
     who, out = tmp_path / "who", tmp_path / "run"
     who.mkdir()
     script = SCRIPT.format(tests=str(TESTS), who=str(who), out=str(out), seconds=seconds)
-    process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     deadline = time.monotonic() + 60
     while len(list(who.iterdir())) < 2:
         assert time.monotonic() < deadline
@@ -219,7 +221,10 @@ def _start(tmp_path, seconds):
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_no_worker_outlives_a_run_that_is_killed_or_interrupted(tmp_path, how):
     process, pids, _ = _start(tmp_path, seconds=300)  # far longer than the test may take
-    process.send_signal(how)
+    if how == signal.SIGINT:
+        os.killpg(process.pid, how)  # as a terminal does
+    else:
+        process.send_signal(how)
     _, told = process.communicate(timeout=60)
     assert process.returncode != 0
     _wait_until_gone(pids)

@@ -138,15 +138,14 @@ class PoolEngine(ABC, Generic[W]):
 
     def _hand_out(self) -> None:
         """Give what waits to workers with little to do; start more workers as long as there is work."""
+        if len(self._tasks) > len(self._workers) and len(self._workers) < self._size:
+            self._start()
         for depth in range(AHEAD):
-            for worker in list(self._workers):
-                if worker.is_ready and len(worker.tickets) == depth and worker in self._workers:
+            for worker in self._workers:
+                if worker.is_ready and len(worker.tickets) == depth:
                     ticket = self._choose(worker)
                     if ticket is not None:
                         self._give_ticket(worker, ticket)
-        idle = sum(not worker.tickets for worker in self._workers)
-        if len(self._waiting) > idle and len(self._workers) < self._size:
-            self._start()
 
     def _choose(self, worker: W) -> int | None:
         """Return the next chunk that a worker should do.
