@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from tedaudit.cli.progress_lines import ProgressLines
 from tedaudit.estimators import Bound
 from tedaudit.execution.runner import Progress
 from tedaudit.experiments.outcome import Outcome
@@ -45,9 +46,16 @@ def escape_text(text: str) -> str:
 
 @contextmanager
 def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
-    """Yield a progress callback that draws a bar on standard error, or None if quiet."""
+    """Yield a progress callback that draws a bar on standard error, or None if quiet.
+
+    Where standard error is no terminal, it prints a line a minute.
+    """
     if quiet:
         yield None
+        return
+    err = console(error=True)
+    if not err.is_terminal:
+        yield ProgressLines(lambda line: err.print(escape_text(line), soft_wrap=True))
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -55,7 +63,7 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
         TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
     )  # fmt: skip
-    with Progress(*columns, console=console(error=True), transient=True) as bar:
+    with Progress(*columns, console=err, transient=True) as bar:
         task = bar.add_task("preparing", total=None, rate="")
 
         def advance(step: str, completed: int, total: int) -> None:

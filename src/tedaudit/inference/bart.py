@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import ModelError
+from tedaudit.inference.beams import read_rules, search_beams
 from tedaudit.inference.loading import Checkpoint, load_checkpoint, resolve
 
 PRUNED = "pruned.safetensors"
@@ -186,11 +187,15 @@ def beam_decode(
 ) -> list[tuple[int, ...]]:
     """Return the best beam per row, without the start token, up to the end token if there is one.
 
-    Lengths count the start token, as the library does; other settings are the checkpoint's own.
+    Lengths count the start token, as the library does; other settings are the checkpoint's own. Where they
+    are all known the search is ours, which has the library's answers.
     """
     import torch
     from transformers.modeling_outputs import BaseModelOutput
 
+    rules = read_rules(checkpoint.model, beams, length)
+    if rules is not None:
+        return search_beams(checkpoint.model, rules, hidden, mask)
     device, dtype = checkpoint.device, checkpoint.model.dtype
     outputs: list[tuple[int, ...]] = []
     for rows, count in iterate_batches(checkpoint, len(hidden), _ROWS):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.errors import SpecError
+from tedaudit.inference.device_noise import make_normals
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.mechanisms._noise import Noise, clip_norm, sigma_for, true_epsilon
 from tedaudit.seeding import key_numbers, normals, uniforms
@@ -217,9 +218,13 @@ class Latent(ABC):
             yield ordered[start : start + step]
 
     def _draw_standard(self, keys: Sequence[int]) -> Floats:
-        """Return each key's noise at scale 1."""
-        size = self._count_components()
-        return laplaces(keys, size) if self.noise == "laplace" else normals(keys, size)
+        """Return each key's noise at scale 1; normals are made where the model runs."""
+        size, device = self._count_components(), self._load_checkpoint().device
+        if self.noise == "laplace":
+            return laplaces(keys, size)
+        if device.type == "cpu":
+            return normals(keys, size)
+        return np.asarray(make_normals(keys, size, device=device).cpu().numpy(), dtype=np.float64)
 
 
 def laplaces(keys: Sequence[int], n: int) -> Floats:
