@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -151,3 +152,16 @@ def test_a_corpus_is_known_by_its_training_texts_in_order():
     assert corpus(["ab", "c"], test=Split(("x",))).fingerprint == prints[0]
     assert Corpus("other name", {"train": Split(("ab", "c"))}, notes=("x",)).fingerprint == prints[0]
     assert corpus(["\ud800"]).fingerprint != corpus(["?"]).fingerprint
+
+
+def test_the_hash_of_a_pool_is_worked_out_once_and_follows_its_texts():
+    texts = ("a", "b")
+    splits = {"train": Split(texts)}
+    corpus, other = Corpus("x", splits), Corpus("x", {"train": Split(("a", "b"))})
+    assert corpus.fingerprint == other.fingerprint == corpus.fingerprint
+    assert corpus._hashed[0] is texts
+    assert corpus == other
+    assert "_hashed" not in repr(corpus)
+    assert pickle.loads(pickle.dumps(corpus)).fingerprint == corpus.fingerprint
+    splits["train"] = Split(("a", "c"))
+    assert corpus.fingerprint == Corpus("y", splits).fingerprint != other.fingerprint

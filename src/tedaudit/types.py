@@ -206,6 +206,7 @@ class Corpus:
     name: str
     splits: Mapping[str, Split]
     notes: tuple[str, ...] = ()
+    _hashed: tuple[tuple[str, ...], str] = field(default=((), ""), init=False, repr=False, compare=False)
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -214,12 +215,14 @@ class Corpus:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the candidate pool, in order."""
-        digest = hashlib.sha256()
-        for text in self.texts:
-            raw = text.encode("utf-8", "surrogatepass")
-            digest.update(len(raw).to_bytes(8, "little") + raw)
-        return digest.hexdigest()
+        """A hash of the candidate pool, in order; worked out once, because the pool may be large."""
+        if not self._hashed[1] or self._hashed[0] is not self.texts:
+            digest = hashlib.sha256()
+            for text in self.texts:
+                raw = text.encode("utf-8", "surrogatepass")
+                digest.update(len(raw).to_bytes(8, "little") + raw)
+            object.__setattr__(self, "_hashed", (self.texts, digest.hexdigest()))
+        return self._hashed[1]
 
 
 def fold_text(text: str) -> str:

@@ -7,7 +7,10 @@ import pytest
 
 from tedaudit.abilities import Prepares
 from tedaudit.api import load_corpus
+from tedaudit.attacks import _similarity
 from tedaudit.attacks.lexical import Lexical
+from tedaudit.batches import Observations, Rewrites
+from tedaudit.seeding import key_words
 from tedaudit.types import Observation, Rewrite
 
 POOL = load_corpus("demo").texts[:120]
@@ -96,7 +99,38 @@ def test_each_distinct_output_is_encoded_once_and_the_pool_not_again(attack, mak
     counting = Counting(attack._similarity._encoder)
     attack._similarity._encoder = counting
     attack.guess([o for o in make() for _ in range(3)])
+    assert sorted(counting.encoded) == sorted([*set(OUTPUTS), *POOL])
+    counting.encoded = []
+    attack.guess(make())
     assert sorted(counting.encoded) == sorted(set(OUTPUTS))
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_few_candidates_of_a_large_pool_are_encoded_and_no_others(known):
+    """A million texts and a thousand trials: two thousand texts are read, and not a million."""
+    attack, pool = Lexical(), POOL if known else list(POOL)
+    attack.prepare(POOL)
+    batch = Observations(
+        Rewrites.of([Rewrite("x"), Rewrite("y")]), pool, np.array([[3, 9], [9, 50]]), key_words([1, 2])
+    )
+    counting = Counting(attack._similarity._encoder)
+    attack._similarity._encoder = counting
+    found = attack.guess(batch)
+    assert sorted(counting.encoded) == sorted(["x", "y", POOL[3], POOL[9], POOL[50]])
+    whole = Lexical()
+    whole.prepare(POOL)
+    whole._similarity._load_table()
+    assert equal([guess.scores for guess in found], [guess.scores for guess in whole.guess(batch)])
+
+
+def test_the_vectors_of_a_very_large_pool_are_never_all_in_memory(attack, monkeypatch):
+    expected = scores(attack, pairs())
+    monkeypatch.setattr(_similarity, "_LARGE", 100)
+    careful = Lexical()
+    careful.prepare(POOL)
+    assert equal(scores(careful, pairs(), 40), expected)
+    assert careful._similarity._table is None
+    assert attack._similarity._table is not None
 
 
 def test_candidates_outside_the_pool_are_encoded_once_each(attack):

@@ -1,10 +1,17 @@
 """rewrite and triples build as their users meet them: texts in, texts or a table out."""
 
 import csv
+import itertools
+import os
+import select
+import subprocess
+import sys
 
 import pytest
 
 from command_line import process
+
+PATIENCE = 120  # seconds until a rewrite that does not come counts as missing
 
 
 def test_lines_in_lines_out_with_the_claim_on_standard_error():
@@ -41,6 +48,77 @@ def test_a_seed_repeats_the_noise_and_warns():
     ]
     assert runs[0].stdout == runs[1].stdout
     assert "voids the guarantee" in runs[0].stderr
+
+
+@pytest.fixture
+def rewriter():
+    """Return a function that starts `rewrite` in a process of its own, with pipes at both ends."""
+    started = []
+
+    def start(*arguments):
+        command = [sys.executable, "-m", "tedaudit", "rewrite", *arguments]
+        pipe = subprocess.PIPE
+        started.append(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.kill()
+        one.wait()
+        for stream in (one.stdin, one.stdout, one.stderr):
+            stream.close()
+
+
+def read_line(running):
+    """Return the next line of output; fail if it does not come."""
+    line = b""
+    while not line.endswith(b"\n"):
+        assert select.select([running.stdout], [], [], PATIENCE)[0], "no rewrite came"
+        piece = os.read(running.stdout.fileno(), 1)
+        assert piece, running.stderr.read().decode()
+        line += piece
+    return line.decode()
+
+
+@pytest.mark.parametrize("form", ["txt", "jsonl"])
+def test_a_text_is_rewritten_before_the_next_one_arrives(rewriter, form):
+    running = rewriter("-m", "identity", "-e", "1", "--format", form, "--batch-size", "64")
+    for number in range(4):
+        running.stdin.write(f"text number {number}\n".encode())
+        assert f"text number {number}" in read_line(running)
+    running.stdin.write(b"the last one, without a line feed")
+    running.stdin.close()
+    assert "the last one, without a line feed" in read_line(running)
+    assert running.wait(PATIENCE) == 0
+
+
+def test_many_lines_come_out_in_order(rewriter):
+    lines = "".join(f"text {number}\n" for number in range(5000))
+    running = rewriter("-m", "identity", "-e", "1", "--draws", "2", "--batch-size", "33")
+    out, _ = running.communicate(lines.encode(), timeout=PATIENCE)
+    wanted = itertools.chain.from_iterable([f"text {number}"] * 2 for number in range(5000))
+    assert out.decode().splitlines() == list(wanted)
+
+
+def test_a_reader_that_goes_away_ends_it_quietly(rewriter):
+    running = rewriter("-m", "identity", "-e", "1")
+    running.stdin.write(b"one\n")
+    assert read_line(running) == "one\n"
+    running.stdout.close()
+    running.stdin.write(b"two\nthree\n")
+    assert running.wait(PATIENCE) == 141
+    told = running.stderr.read().decode()
+    assert told == "identity: no claim\n"
+
+
+def test_input_that_is_no_text_is_refused_after_what_came_before_it(rewriter):
+    running = rewriter("-m", "identity", "-e", "1")
+    running.stdin.write(b"one\n")
+    assert read_line(running) == "one\n"
+    running.stdin.write(b"\xff\n")
+    running.stdin.close()
+    assert running.wait(PATIENCE) == 2
+    assert "error: Standard input is not UTF-8" in running.stderr.read().decode()
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_the_output_never_holds_the_original_and_keeps_failed_rows():
             return [Rewrite("", error="too-hard") for _ in draws]
 
     out = io.StringIO()
-    assert write_released(release(Failing(), TEXTS, Order(1.0)), out, "jsonl", 1.0) == 3
+    assert write_released(release(Failing(), TEXTS, Order(1.0)), out, "jsonl", 1.0) == (3, 3)
     rows = [json.loads(line) for line in out.getvalue().splitlines()]
     assert [row["error"] for row in rows] == ["too-hard"] * 3
     assert not any(text in out.getvalue() for text in TEXTS if text)

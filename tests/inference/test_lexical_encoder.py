@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from tedaudit.api import load_corpus
-from tedaudit.inference.lexical import LexicalEncoder, _cut_grams
+from tedaudit.inference.lexical import LexicalEncoder
+from tedaudit.inference.word_features import cut_grams
 
 TEXTS = [*load_corpus("demo").texts[:150], "", "?!", "\U0001f600", "a", "A", "a a a", "long " * 400]
 
@@ -55,8 +56,8 @@ def test_vectors_have_length_one_or_are_empty(encoder):
 
 
 def test_a_word_is_itself_and_its_character_n_grams_with_its_edges():
-    assert _cut_grams("cat") == ["word:cat", " ca", "cat", "at ", " cat", "cat "]
-    assert _cut_grams("a") == ["word:a", " a "]
+    assert cut_grams("cat") == ["word:cat", " ca", "cat", "at ", " cat", "cat "]
+    assert cut_grams("a") == ["word:a", " a "]
 
 
 def test_case_does_not_count_but_order_does():

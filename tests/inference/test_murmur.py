@@ -5,11 +5,13 @@ import subprocess
 import sys
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.utils import murmurhash3_32
 
-from tedaudit.inference.lexical import LexicalEncoder, _cut_grams
+from tedaudit.inference import murmur, word_features
 from tedaudit.inference.murmur import hash_strings
+from tedaudit.inference.word_features import cut_grams, hash_words
 
 LETTERS = ["a", "Z", " ", "\0", "\x7f", "é", "߿", "漢", "￿", "\U00010000", "\U0010ffff"]
 STRINGS = [
@@ -36,9 +38,28 @@ def test_very_many_strings_are_hashed_as_few_are():
 
 def test_words_have_the_features_that_scikit_learn_gives_them():
     words = ["cat", "a", "bananas", "é漢", "x" * 300]
-    hasher = HashingVectorizer(analyzer=_cut_grams, n_features=1 << 18, norm=None, alternate_sign=False)
-    found, _ = LexicalEncoder()._hash_words(words)
+    hasher = HashingVectorizer(analyzer=cut_grams, n_features=1 << 18, norm=None, alternate_sign=False)
+    columns, counts, lengths = hash_words(words, 1 << 18)
+    found = csr_array((counts, columns, [0, *np.cumsum(lengths)]), shape=(len(words), 1 << 18))
     assert np.array_equal(found.toarray(), hasher.transform(words).toarray())
+
+
+def test_long_strings_are_hashed_as_short_ones_are(monkeypatch):
+    texts = ["", "a", "word", "longer words", "x" * 4095, "é漢" * 900, "y" * 5001, "z" * 4098, "w" * 4099]
+    expected = [murmurhash3_32(text, seed=7, positive=True) for text in texts]
+    assert hash_strings(texts, 7).tolist() == expected
+    monkeypatch.setattr(murmur, "_LONG", 1)
+    assert hash_strings(texts, 7).tolist() == expected
+
+
+def test_a_word_of_any_length_has_all_its_n_grams(monkeypatch):
+    word = "".join(random.Random(3).choices("abcdé", k=500))
+    columns, counts, _ = hash_words([word], 1 << 18)
+    expected = np.bincount(columns, weights=counts, minlength=1 << 18)
+    monkeypatch.setattr(word_features, "_LETTERS", 60)
+    columns, counts, lengths = hash_words([word], 1 << 18)
+    assert lengths.tolist() == [len(columns)] == [len(set(columns.tolist()))]
+    assert np.array_equal(np.bincount(columns, weights=counts, minlength=1 << 18), expected)
 
 
 def test_an_encoder_of_words_loads_no_library_that_takes_long_to_import():

@@ -75,6 +75,18 @@ def test_disjoint_sets_need_no_vectors_where_distances_play_no_part():
     assert same.shape == (10, 3)
 
 
+@pytest.mark.parametrize("sampling", [*STRATEGIES, Sampling(2, temperature=0)], ids=str)
+def test_fewer_disjoint_sets_are_the_first_of_all_and_cost_no_more_than_themselves(sampling):
+    usable = np.random.default_rng(3).random(45) < 0.9
+    pool = CountingPool(signs(45))
+    whole = disjoint_sets(pool, sampling, usable, KEY)
+    pool.rows = 0
+    for most in (0, 1, 5, 1000):
+        assert (disjoint_sets(pool, sampling, usable, KEY, most) == whole[:most]).all()
+        if most == 5:
+            assert pool.rows <= (0 + 1 + 5) * (sampling.k - 1)
+
+
 def test_disjoint_sets_take_the_best_companion_that_is_free():
     vectors = unit(12, 6)
     sets = disjoint_sets(Pool(vectors), Sampling(2, "nearest"), np.ones(12, dtype=bool), KEY)
@@ -117,8 +129,8 @@ def test_texts_that_are_drawn_first_more_than_once_are_compared_once():
     sets = candidate_sets(pool, Sampling(2), range(5000), KEY)
     assert pool.rows == len(np.unique(sets[:, 0])) == 50
     pool.rows = 0
-    sets = candidate_sets(pool, Sampling(3), range(5000), KEY)
-    assert pool.rows == 50 + len(np.unique(sets[:, :2], axis=0))
+    candidate_sets(pool, Sampling(9, temperature=-1.0), range(5000), KEY)
+    assert pool.rows == 50  # a set is as similar as its members together
 
 
 def test_nothing_is_compared_where_distances_play_no_part():

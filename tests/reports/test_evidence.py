@@ -15,3 +15,11 @@ def test_rare_words_that_only_the_source_has_are_the_evidence():
     assert weigher.weigh("the sat", TEXTS[0], [TEXTS[1]]) == pytest.approx(math.log(5 / 2))
     assert weigher.weigh("the", TEXTS[0], [TEXTS[1]]) == 0.0
     assert weigher.weigh("something else", TEXTS[0], []) == 0.0
+
+
+def test_of_a_very_long_text_the_beginning_is_weighed():
+    """A text of ten megabytes may be in a thousand trials, and would be read through for each."""
+    weigher = WordWeigher(["one", "two"])
+    long = "common " * 20_000 + "secret"
+    assert weigher.weigh("common secret", long, []) == weigher.weigh("common", long, [])
+    assert weigher.weigh("secret common", "secret " + long, []) > weigher.weigh("common", long, [])

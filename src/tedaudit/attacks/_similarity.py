@@ -15,29 +15,38 @@ Rows = npt.NDArray[np.int64]
 
 _ROWS = 64  # outputs per product with the pool
 _PAIRS = 4096  # outputs and candidates compared at a time
+_LARGE = 1 << 17  # sparse vectors of more texts than this are never all in memory for sets of candidates
 
 
 class Similarity:
-    """Cosine scores of outputs against candidates; the pool's vectors are computed once."""
+    """Cosine scores of outputs against candidates.
+
+    Candidates are encoded when they are first seen. Once as many have been as half of the pool, the
+    rest is encoded too, and the table is kept.
+    """
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
         self._pool: Sequence[str] = ()
+        self._is_prepared = False
         self._table: Any = None
-        self._position: dict[str, int] = {}
+        self._columns: Any = None  # the table, if sparse, by features
+        self._encoded = 0  # texts of the pool that were encoded without being kept
+        self._position: dict[str, int] | None = None
 
     def prepare(self, pool: Sequence[str]) -> None:
-        """Encode the candidate pool."""
+        """Learn from the candidate pool."""
         self._encoder.fit(pool)
-        self._pool, self._table = pool, self._encoder.encode(pool)
-        self._position = {text: i for i, text in enumerate(pool)}
+        self._pool, self._is_prepared = pool, True
+        self._table = self._columns = self._position = None
+        self._encoded = 0
 
     def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Return the cosine of each output with each of its candidates."""
         batch = Observations.of(seen)
         outputs, row_of = _deduplicate(batch.outputs.texts)
         vectors = self._encoder.encode(outputs)
-        if self._table is not None and batch.candidates is None and batch.pool is self._pool:
+        if self._is_prepared and batch.candidates is None and batch.pool is self._pool:
             scores: Column = self._score_pool(vectors)[row_of]
         else:
             scores = self._score_own(vectors, np.asarray(row_of, dtype=np.int64), batch)
@@ -45,9 +54,12 @@ class Similarity:
 
     def _score_pool(self, vectors: Any) -> Floats:
         """Score the whole pool for every output: one matrix product per block of outputs."""
-        if hasattr(vectors, "toarray"):
-            return np.asarray((vectors @ self._table.T).toarray(), dtype=np.float64)
-        return _multiply(vectors, self._table.T)
+        table = self._load_table()
+        if not hasattr(vectors, "toarray"):
+            return _multiply(vectors, table.T)
+        if self._columns is None:
+            self._columns = table.T.tocsr()
+        return np.asarray((vectors @ self._columns).toarray(), dtype=np.float64)
 
     def _score_own(self, vectors: Any, row_of: Rows, seen: Observations) -> Ragged:
         """Score each observation's own candidates: the products of matching rows."""
@@ -62,15 +74,38 @@ class Similarity:
 
     def _find_vectors(self, pool: Sequence[str], positions: Rows) -> tuple[Any, Rows]:
         """Return a table of vectors, and the row in it of each text of the pool that is asked for."""
-        if self._table is not None and pool is self._pool:
-            return self._table, positions
         used, place = np.unique(positions, return_inverse=True)
+        if self._is_prepared and pool is self._pool:
+            return self._find_own(used, place, positions)
         texts = [pool[i] for i in used.tolist()]
-        known = self._position
-        if self._table is not None and all(text in known for text in texts):
-            return self._table, np.array([known[text] for text in texts], dtype=np.int64)[place]
+        known = self._positions()
+        if self._is_prepared and all(text in known for text in texts):
+            own = np.array([known[text] for text in texts], dtype=np.int64)
+            return self._find_own(*np.unique(own[place], return_inverse=True), own[place])
         distinct, rows = _deduplicate(texts)
         return self._encoder.encode(distinct), np.array(rows, dtype=np.int64)[place]
+
+    def _find_own(self, used: Rows, place: Rows, positions: Rows) -> tuple[Any, Rows]:
+        """Return vectors of the pool: of the texts that are used, or all of them if that pays."""
+        if self._table is None and 2 * (self._encoded + len(used)) < len(self._pool):
+            self._encoded += len(used)
+        elif self._table is not None or len(self._pool) <= _LARGE or not self._is_sparse():
+            return self._load_table(), positions
+        return self._encoder.encode([self._pool[i] for i in used.tolist()]), place
+
+    def _load_table(self) -> Any:
+        """Return the vectors of the whole pool, encoded once."""
+        if self._table is None:
+            self._table = self._encoder.encode(self._pool)
+        return self._table
+
+    def _is_sparse(self) -> bool:
+        return hasattr(self._encoder.encode([""]), "toarray")
+
+    def _positions(self) -> dict[str, int]:
+        if self._position is None:
+            self._position = {text: i for i, text in enumerate(self._pool)}
+        return self._position
 
 
 def _deduplicate(texts: Any) -> tuple[list[str], list[int]]:

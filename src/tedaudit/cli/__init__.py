@@ -58,7 +58,7 @@ def main() -> None:
     """Run the command line.
 
     Exit codes: 0 fine, 1 a gate failed (--fail-on, --fail-above), 2 wrong input, 70 a fault of this
-    program, 130 stopped from the keyboard.
+    program, 130 stopped from the keyboard, 141 nobody reads the output of `rewrite` any more.
     """
     try:
         app()

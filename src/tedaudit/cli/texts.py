@@ -1,16 +1,18 @@
 """The commands that turn texts into texts or tables: `rewrite` and `triples build`."""
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
 from tedaudit.cli.options import Quiet
-from tedaudit.errors import CorpusError, SpecError
+from tedaudit.errors import SpecError
 
 triples = typer.Typer(no_args_is_help=True, help="Public tables of triples, from which DP-ST draws.")
+_BROKEN_PIPE = 141  # as a shell has it: 128 and SIGPIPE
 
 
 def rewrite(
@@ -38,7 +40,8 @@ def rewrite(
 ) -> None:
     """Rewrite texts for release, with secret noise from the system's entropy."""
     from tedaudit.cli.console import progress_bar
-    from tedaudit.execution.release import Order, format_of, release, write_released
+    from tedaudit.execution.line_stream import Stream, stream_lines
+    from tedaudit.execution.release import Order, format_of, release, release_stream, write_released
     from tedaudit.registry import Reference, build
 
     if not mechanism:
@@ -48,20 +51,52 @@ def rewrite(
     if out is not None and out.exists():
         raise SpecError(f"'{out}' already exists; name another file, or remove it first.")
     plugin = build(Reference("mechanism", mechanism, dict(_parse_assignments(assign or []))))
-    texts = _read_texts(source, column)
+    texts = None if source == "-" else _read_texts(source, column)
     _announce(plugin, order)
-    with progress_bar(quiet=quiet or out is None) as progress:
-        released = release(plugin, texts, order, progress)
+    with progress_bar(quiet=quiet or out is None) as shown:
+        progress = _flush_output if out is None else shown
+        if texts is None:
+            arriving = stream_lines(cast("Stream", sys.stdin.buffer), max(1, batch_size // draws))
+            released = release_stream(plugin, arriving, order, progress)
+        else:
+            released = release(plugin, texts, order, progress)
         if out is None:
-            failed = write_released(released, sys.stdout, shape, order.epsilon)
+            written = write_released(released, _StandardOutput(), shape, order.epsilon)
         else:
             partial = out.with_name(f".{out.name}.partial")
             with partial.open("w", encoding="utf-8", errors="replace", newline="") as file:
-                failed = write_released(released, file, shape, order.epsilon)
+                written = write_released(released, file, shape, order.epsilon)
             partial.replace(out)
-    if failed:
-        total = len(texts) * draws
-        _tell(f"{failed:,} of {total:,} rewrites failed; their rows are empty and carry an error code.")
+    if written.failed:
+        _tell(
+            f"{written.failed:,} of {written.rows:,} rewrites failed; their rows are empty and carry an "
+            "error code."
+        )
+
+
+class _StandardOutput:
+    """Standard output of which the reader may go away, as `head` does: nothing more is written then."""
+
+    def write(self, text: str) -> None:
+        """Write some more, or leave with the code of a broken pipe if nobody reads it."""
+        try:
+            sys.stdout.write(text)
+        except BrokenPipeError:
+            _leave()
+
+
+def _flush_output(_: str, __: int, ___: int) -> None:
+    """Have a batch printed at once: whoever reads it may be waiting."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _leave()
+
+
+def _leave() -> None:
+    """End quietly; what is left in the buffer goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    raise typer.Exit(_BROKEN_PIPE)
 
 
 @triples.command()
@@ -92,16 +127,9 @@ def build(
 
 
 def _read_texts(source: str, column: str) -> list[str]:
-    """Return the texts of all rows of a file, or the lines of standard input."""
-    from tedaudit.readers import choose_column, lines_of, read_table, take_text
+    """Return the texts of all rows of a file."""
+    from tedaudit.readers import choose_column, read_table, take_text
 
-    if source == "-":
-        try:
-            return lines_of(sys.stdin.read())
-        except UnicodeDecodeError as error:
-            raise CorpusError(
-                f"Standard input is not UTF-8 ({error}). Convert it, or name a file."
-            ) from error
     table = read_table(source)
     chosen, note = choose_column(table, column, f"'{source}'")
     if note:

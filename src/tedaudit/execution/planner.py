@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from tedaudit.abilities import WritesOnce
 from tedaudit.errors import RunDirectoryError, SpecError
-from tedaudit.inference.encoders import Encoder, load_encoder
-from tedaudit.plans.candidates import GivenSets, Pool, Sampling
+from tedaudit.inference.encoders import Encoder, embed_pool, load_encoder
+from tedaudit.plans.candidates import GivenSets, Sampling
 from tedaudit.plans.plans import (
     join_plans,
     make_disjoint_plan,
@@ -21,6 +21,7 @@ from tedaudit.plans.plans import (
     refuse_large_k,
     refuse_missing,
 )
+from tedaudit.plans.pool import Pool
 from tedaudit.seeding import derive
 from tedaudit.spec.model import AuditSpec, PlanSpec
 from tedaudit.store.directory import RunDirectory
@@ -168,8 +169,8 @@ class Planner:
             return stored
         self._note_look(name, stored)
         noise = derive(self._spec.seed, "plan", repr(sampling))
-        plan = make_disjoint_plan(self._embed(sampling), sampling, usable, noise, rows_per_trial=rows)
-        return plan.rows(0, self._spec.trials * rows)
+        pool = self._embed(sampling)
+        return make_disjoint_plan(pool, sampling, usable, noise, rows_per_trial=rows, most=self._spec.trials)
 
     def _stored(self, name: str, key: str) -> Plan | None:
         return self._store.plan(name, key) if name in self._old else None
@@ -194,9 +195,7 @@ class Planner:
         if sampling is None or sampling.uniform:
             return len(self._corpus.texts)
         if self._pool is None:
-            encoder = self._load_encoder()
-            encoder.fit(self._corpus.texts)
-            self._pool = Pool(encoder.encode(self._corpus.texts))
+            self._pool = Pool(embed_pool(self._load_encoder(), self._corpus.texts))
         return self._pool
 
     def _describe(self, plan: Plan, spec: PlanSpec) -> list[str]:

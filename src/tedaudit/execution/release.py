@@ -3,10 +3,10 @@
 import csv
 import json
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal, NamedTuple, Protocol
 
 from tedaudit.errors import ContractError, SpecError, join_names
 from tedaudit.extras import name_needs
@@ -14,6 +14,7 @@ from tedaudit.seeding import derive
 from tedaudit.types import Draw, Mechanism, Rewrite
 
 Format = Literal["csv", "jsonl", "txt"]
+Progress = Callable[[str, int, int], None]
 FORMATS: tuple[Format, ...] = ("csv", "jsonl", "txt")
 
 
@@ -53,28 +54,48 @@ class Order:
 
 
 def release(
-    mechanism: Mechanism,
-    texts: Sequence[str],
-    order: Order,
-    progress: Callable[[str, int, int], None] | None = None,
+    mechanism: Mechanism, texts: Sequence[str], order: Order, progress: Progress | None = None
 ) -> Iterator[Released]:
     """Yield the rewrites of all texts in order, several draws of a text after each other."""
-    total = len(texts) * order.draws
+    return release_stream(mechanism, [texts], order, progress, len(texts) * order.draws)
+
+
+def release_stream(
+    mechanism: Mechanism,
+    arriving: Iterable[Sequence[str]],
+    order: Order,
+    progress: Progress | None = None,
+    total: int | None = None,
+) -> Iterator[Released]:
+    """Yield the rewrites of texts as they arrive, in order; of earlier ones nothing is kept.
+
+    `progress` is told of a batch once all its rewrites have been taken.
+    """
     step = max(1, order.batch_size // order.draws)
-    for start in range(0, len(texts), step):
-        rows = range(start, min(start + step, len(texts)))
-        places = [(row, draw) for row in rows for draw in range(order.draws)]
-        draws = [Draw(texts[row], order.epsilon, order.key(texts[row], row, draw)) for row, draw in places]
-        with name_needs(mechanism.card.name, mechanism.card.needs):
-            rewrites = mechanism.rewrite(draws)
-        if len(rewrites) != len(draws):
-            raise ContractError(
-                f"'{mechanism.card.name}' was given {len(draws)} draws and returned {len(rewrites)} rewrites."
-            )
-        for (row, draw), rewrite in zip(places, rewrites, strict=True):
-            yield Released(row, draw, rewrite)
-        if progress is not None:
-            progress("rewriting", rows.stop * order.draws, total)
+    first = 0  # the number of the first row of what arrived
+    for texts in arriving:
+        for start in range(0, len(texts), step):
+            yield from _release_some(mechanism, texts[start : start + step], order, first + start)
+            if progress is not None:
+                done = (first + min(start + step, len(texts))) * order.draws
+                progress("rewriting", done, done if total is None else total)
+        first += len(texts)
+
+
+def _release_some(mechanism: Mechanism, texts: Sequence[str], order: Order, first: int) -> Iterator[Released]:
+    """Yield the rewrites of one batch, whose first text is the row with this number."""
+    places = [(row, draw) for row in range(len(texts)) for draw in range(order.draws)]
+    draws = [
+        Draw(texts[row], order.epsilon, order.key(texts[row], first + row, draw)) for row, draw in places
+    ]
+    with name_needs(mechanism.card.name, mechanism.card.needs):
+        rewrites = mechanism.rewrite(draws)
+    if len(rewrites) != len(draws):
+        raise ContractError(
+            f"'{mechanism.card.name}' was given {len(draws)} draws and returned {len(rewrites)} rewrites."
+        )
+    for (row, draw), rewrite in zip(places, rewrites, strict=True):
+        yield Released(first + row, draw, rewrite)
 
 
 def format_of(path: Path | None, asked: str) -> Format:
@@ -86,15 +107,31 @@ def format_of(path: Path | None, asked: str) -> Format:
     raise SpecError(f"The output format is '{wanted}'; it is one of: {join_names(FORMATS)} (--format).")
 
 
-def write_released(released: Iterator[Released], out: IO[str], form: Format, epsilon: float) -> int:
-    """Write rewrites as they come and return how many failed; a failed one keeps its row."""
-    failed = 0
+class Written(NamedTuple):
+    """How many rewrites were written, and how many of them failed."""
+
+    rows: int
+    failed: int
+
+
+class Output(Protocol):
+    """Takes text, such as an open file."""
+
+    def write(self, text: str, /) -> Any:
+        """Take some more."""
+        ...
+
+
+def write_released(released: Iterator[Released], out: Output, form: Format, epsilon: float) -> Written:
+    """Write rewrites as they come and return how many there were; a failed one keeps its row."""
+    rows = failed = 0
     columns = ("row", "draw", "epsilon", "rewrite", "error")
     table = csv.writer(out, lineterminator="\n")
     if form == "csv":
         table.writerow(columns)
     for item in released:
         text, error = item.rewrite.text, item.rewrite.error
+        rows += 1
         failed += bool(error)
         values: tuple[Any, ...] = (item.row, item.draw, epsilon, text, error)
         if form == "csv":
@@ -103,4 +140,4 @@ def write_released(released: Iterator[Released], out: IO[str], form: Format, eps
             out.write(json.dumps(dict(zip(columns, values, strict=True)), ensure_ascii=False) + "\n")
         else:
             out.write(" ".join(text.split()) + "\n")
-    return failed
+    return Written(rows, failed)

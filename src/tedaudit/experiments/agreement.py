@@ -6,7 +6,8 @@ import numpy as np
 
 from tedaudit.experiments.outcome import Table
 from tedaudit.inference.encoders import load_encoder
-from tedaudit.plans.candidates import Pool, Sampling, candidate_sets
+from tedaudit.plans.candidates import Sampling, candidate_sets
+from tedaudit.plans.pool import Pool
 from tedaudit.seeding import derive
 
 LAMBDAS = (-1e5, -1e4, -1e3, -1e2, 0.0, 1e2, 1e3, 1e4, 1e5)

@@ -14,6 +14,7 @@ import numpy as np
 from tedaudit.errors import EncoderError
 from tedaudit.extras import explain_missing
 from tedaudit.inference.lexical import LexicalEncoder
+from tedaudit.inference.lexical_index import LexicalIndex
 from tedaudit.inference.loading import checksum, is_hub_reachable, resolve, silence_loading
 from tedaudit.inference.quantised import WEIGHTS, load_quantised
 
@@ -46,6 +47,14 @@ def load_encoder(name: str, *, half: bool = False) -> Encoder:
     distances that candidate sampling multiplies by lambda.
     """
     return LexicalEncoder() if name == "lexical" else _load_sentence_encoder(name, half=half)
+
+
+def embed_pool(encoder: Encoder, texts: Sequence[str]) -> Any:
+    """Fit an encoder to a pool and return the pool's vectors: a matrix, or an index in less memory."""
+    if isinstance(encoder, LexicalEncoder):
+        return LexicalIndex(encoder, texts)
+    encoder.fit(texts)
+    return encoder.encode(texts)
 
 
 @lru_cache(maxsize=2)

@@ -15,6 +15,8 @@ _FIVE, _STEP = np.uint32(5), np.uint32(0xE6546B64)
 _LAST = ((16, 0x85EBCA6B), (13, 0xC2B2AE35))
 _BITS = (np.uint32(8), np.uint32(16), np.uint32(24))  # below the second, third and fourth byte of a word
 _MANY = 1 << 16  # strings that are hashed at a time
+_LONG = 1 << 12  # bytes from which on a string is hashed alone: all others would wait for each of its words
+_ALL = 0xFFFFFFFF
 
 
 def hash_strings(strings: Sequence[str], seed: int = 0) -> Codes:
@@ -25,6 +27,19 @@ def hash_strings(strings: Sequence[str], seed: int = 0) -> Codes:
 
 def _hash_some(strings: Sequence[str], seed: int) -> Codes:
     encoded = [string.encode() for string in strings]
+    long = [place for place, raw in enumerate(encoded) if len(raw) >= _LONG]
+    if long:
+        codes = [_hash_long(encoded[place], seed) for place in long]
+        for place in long:
+            encoded[place] = b""
+    found = _hash_short(encoded, seed)
+    if long:
+        found[long] = codes
+    return found
+
+
+def _hash_short(encoded: Sequence[bytes], seed: int) -> Codes:
+    """Return the hash of each string, all of them word by word."""
     lengths = np.array([len(raw) for raw in encoded], dtype=np.int64)
     order = np.argsort(-lengths, kind="stable")  # those that have a next block stand first
     starts, lengths = (np.cumsum(lengths) - lengths)[order], lengths[order]
@@ -39,6 +54,22 @@ def _hash_some(strings: Sequence[str], seed: int) -> Codes:
     found = np.empty(len(encoded), dtype=np.uint32)
     found[order] = _finish(state ^ lengths.astype(np.uint32))
     return found
+
+
+def _hash_long(raw: bytes, seed: int) -> int:
+    """Return the hash of one string, in plain whole numbers."""
+    state, rest = seed, len(raw) % 4
+    for word in np.frombuffer(raw, dtype="<u4", count=len(raw) // 4).tolist():
+        state ^= _mix_number(word)
+        state = ((state << 13 | state >> 19) * 5 + int(_STEP)) & _ALL
+    if rest:
+        state ^= _mix_number(int.from_bytes(raw[-rest:], "little"))
+    return int(_finish(np.array([state ^ len(raw) & _ALL], dtype=np.uint32))[0])
+
+
+def _mix_number(word: int) -> int:
+    word = word * 0xCC9E2D51 & _ALL
+    return (word << 15 | word >> 17) * 0x1B873593 & _ALL
 
 
 def _read_words(raw: bytes) -> Codes:

@@ -4,7 +4,7 @@ Paper: TeDA, "Probabilistic Transition Sampling". The first text is uniform; eac
 drawn with pi(x) proportional to exp(lambda * sum_s ln P(x|s)), P(x|s) proportional to
 exp(-d(x, s)), among the texts not yet in the set S. The normaliser of P(.|s) does not depend on
 x, and with unit vectors sum_s d(x, s) = |S| - x.(sum_s s), so pi(x) is proportional to
-exp(lambda * x.(sum_s s)): one matrix product per batch of distinct sets.
+exp(lambda * x.(sum_s s)): one matrix product per batch of distinct sets, or a running sum (`steps`).
 
 Trial t depends on the key and on t alone, so more trials extend a plan. Sampling is by inverse
 distribution function with the largest exponent taken out, so no lambda overflows.
@@ -13,18 +13,18 @@ distribution function with the largest exponent taken out, so no lambda overflow
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.plans.pool import CELLS, Ints, Pool
+from tedaudit.plans.steps import Steps
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Floats
 
-Ints = npt.NDArray[np.int32]
 Strategy = Literal["transition", "nearest", "furthest", "given"]
 SAMPLING = "candidate sampling"  # how lists of models name what uses the encoder of a spec
-_CELLS = 4_000_000  # similarities held at a time: 32 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,29 +54,6 @@ class GivenSets(Sampling):
         return True
 
 
-class Pool:
-    """The vectors of the candidate pool, ready for products with sums of its own rows."""
-
-    def __init__(self, vectors: Any) -> None:
-        self.size = int(vectors.shape[0])
-        self._sparse = hasattr(vectors, "tocsr")
-        if self._sparse:
-            self._rows, self._columns = vectors, vectors.T.tocsr()
-        else:
-            # float64 if it fits: lambda = 1e4 turns an error of 1e-7 into one of 1e-3 in the exponent
-            small = vectors.size <= 100_000_000
-            self._rows = np.asarray(vectors, dtype=np.float64 if small else np.float32)
-            self._columns = self._rows.T
-
-    def similarity(self, sets: Ints) -> Floats:
-        """Return, for each set of positions, the summed cosine of every text with its members."""
-        total = self._rows[sets[:, 0]]
-        for column in range(1, sets.shape[1]):
-            total = total + self._rows[sets[:, column]]
-        product = total @ self._columns
-        return np.asarray(product.toarray() if self._sparse else product, dtype=np.float64)
-
-
 def candidate_sets(pool: Pool | int, sampling: Sampling, trials: range, key: int) -> Ints:
     """Return one row of k positions per trial, the text drawn first in column 0.
 
@@ -88,29 +65,65 @@ def candidate_sets(pool: Pool | int, sampling: Sampling, trials: range, key: int
     size = pool if isinstance(pool, int) else pool.size
     first = uniforms([derive(key, "first")], len(trials), trials.start)[0]
     chosen = np.minimum((first * size).astype(np.int32), size - 1)[:, None]
+    if not sampling.uniform and sampling.k > 1:
+        assert isinstance(pool, Pool)  # noqa: S101 - the caller embeds unless sampling is uniform
+        return _draw_by_distance(pool, sampling, chosen, trials, key)
     for step in range(1, sampling.k):
         uniform = uniforms([derive(key, "step", step)], len(trials), trials.start)[0]
-        if sampling.uniform:
-            following = _uniform_step(size, chosen, uniform)
-        else:
-            assert isinstance(pool, Pool)  # noqa: S101 - the caller embeds unless sampling is uniform
-            following = _distance_step(pool, sampling, chosen, uniform)
-        chosen = np.column_stack([chosen, following])
+        chosen = np.column_stack([chosen, _uniform_step(size, chosen, uniform)])
     return np.ascontiguousarray(chosen, dtype=np.int32)
 
 
-def disjoint_sets(pool: Pool | int, sampling: Sampling, usable: npt.NDArray[np.bool_], key: int) -> Ints:
-    """Return as many sets as possible that share no text, in random order: for tables of rewrites."""
+def _draw_by_distance(pool: Pool, sampling: Sampling, chosen: Ints, trials: range, key: int) -> Ints:
+    """Return whole sets from the texts that were drawn first."""
+
+    def coins(step: int, rows: range) -> Floats:
+        found: Floats = uniforms([derive(key, "step", step)], len(rows), trials.start + rows.start)[0]
+        return found
+
+    def redo(sets: Ints, uniform: Floats) -> Ints:
+        return _distance_step(pool, sampling, sets, uniform)
+
+    everything = range(len(trials))
+    if not pool.is_precise:
+        for step in range(1, sampling.k):
+            chosen = np.column_stack([chosen, redo(chosen, coins(step, everything))])
+        return np.ascontiguousarray(chosen, dtype=np.int32)
+    top = None if sampling.strategy == "transition" else sampling.top
+    steps = Steps(pool, _factor(sampling), top, redo)
+    second = steps.choose_second(chosen[:, 0], coins(1, everything), keep=sampling.k > 2)
+    pairs = np.column_stack([chosen[:, 0], second])
+    return pairs if sampling.k == 2 else steps.choose_rest(pairs, coins, sampling.k)
+
+
+def _factor(sampling: Sampling) -> float:
+    """Return what similarities are multiplied by."""
+    return {"nearest": 1.0, "furthest": -1.0}.get(sampling.strategy, sampling.temperature)
+
+
+def disjoint_sets(
+    pool: Pool | int,
+    sampling: Sampling,
+    usable: npt.NDArray[np.bool_],
+    key: int,
+    most: int | None = None,
+) -> Ints:
+    """Return as many sets as possible that share no text, in random order: for tables of rewrites.
+
+    The first `most` of them are the same without the rest, and each takes a pass over the pool.
+    """
     size = pool if isinstance(pool, int) else pool.size
     order = np.argsort(uniforms([derive(key, "order")], size)[0], kind="stable")
     free = usable.copy()
     steps = [uniforms([derive(key, "step", step)], size)[0] for step in range(1, sampling.k)]
     rows: list[list[int]] = []
+    left = int(free.sum())
     for first in order:
+        if left < sampling.k or len(rows) == most:
+            break
         if not free[first]:
             continue
-        if int(free.sum()) < sampling.k:
-            break
+        left -= sampling.k
         members = [int(first)]
         free[first] = False
         for uniform in steps:
@@ -136,12 +149,12 @@ def _uniform_step(size: int, chosen: Ints, uniform: Floats) -> Ints:
 
 
 def _distance_step(pool: Pool, sampling: Sampling, chosen: Ints, uniform: Floats) -> Ints:
-    """Return the next text of every set; equal sets share one pass over the pool."""
+    """Return the next text of every set by the definition; equal sets share one pass over the pool."""
     sets, which = np.unique(chosen, axis=0, return_inverse=True)
     by_set = np.argsort(which.ravel(), kind="stable")
     ends = np.searchsorted(which.ravel()[by_set], np.arange(len(sets) + 1))
     following = np.zeros(len(chosen), dtype=np.int32)
-    rows = max(1, _CELLS // pool.size)
+    rows = max(1, CELLS // pool.size)
     for start in range(0, len(sets), rows):
         batch = sets[start : start + rows]
         taken = np.zeros((len(batch), pool.size), dtype=np.bool_)
@@ -154,7 +167,7 @@ def _distance_step(pool: Pool, sampling: Sampling, chosen: Ints, uniform: Floats
 
 def _weights(similarity: Floats, sampling: Sampling, taken: npt.NDArray[np.bool_]) -> Iterator[Floats]:
     """Yield the unnormalised probability of every text, one array per row; 0 for the taken ones."""
-    sign = {"nearest": 1.0, "furthest": -1.0}.get(sampling.strategy, sampling.temperature)
+    sign = _factor(sampling)
     for row, gone in zip(similarity, taken, strict=True):
         if sampling.strategy != "transition":
             yield _top(np.where(gone, -np.inf, sign * row), sampling.top)

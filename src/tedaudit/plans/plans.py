@@ -8,12 +8,12 @@ import numpy.typing as npt
 from tedaudit.errors import SpecError
 from tedaudit.plans.candidates import (
     Concentration,
-    Pool,
     Sampling,
     candidate_sets,
     concentration,
     disjoint_sets,
 )
+from tedaudit.plans.pool import Pool
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Floats, Plan
 
@@ -69,9 +69,13 @@ def make_disjoint_plan(
     key: int,
     *,
     rows_per_trial: int = 1,
+    most: int | None = None,
 ) -> Plan:
-    """Return the largest plan whose candidate sets share no text (a table holds one rewrite of each)."""
-    sets = disjoint_sets(pool, sampling, usable, key)
+    """Return a plan whose candidate sets share no text (a table holds one rewrite of each).
+
+    It has as many trials as possible, or `most` of them.
+    """
+    sets = disjoint_sets(pool, sampling, usable, key, most)
     coin = uniforms([derive(key, "secret")], max(1, len(sets)))[0][: len(sets)]
     return _draw_secrets(sets, coin, rows_per_trial)
 

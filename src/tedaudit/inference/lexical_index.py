@@ -1,0 +1,65 @@
+"""The lexical vectors of a whole pool in little memory: for every feature, the texts that have it.
+
+A million texts have some hundred features each. As a matrix of numbers and its transpose that is
+2.4 GB; here every occurrence takes five bytes, because a number is its count times the feature's
+weight over the text's length, and a row is made from its text if it is needed.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.inference.lexical import LexicalEncoder
+
+Floats = npt.NDArray[np.float64]
+
+
+class LexicalIndex:
+    """The rows of an encoder for a pool that it is fitted to: products with all of them, and single ones."""
+
+    def __init__(self, encoder: LexicalEncoder, texts: Sequence[str]) -> None:
+        """Fit the encoder to the texts and index them."""
+        self._encoder, self._texts = encoder, texts
+        self.shape = (len(texts), encoder.size)
+        counted: list[Any] = []
+        encoder.count(texts, lambda counts: counted.append(_shrink(counts)))
+        self.longest = max((int(np.diff(part.indptr).max(initial=0)) for part in counted), default=0)
+        self._norms = [encoder.measure(part) for part in counted]
+        self._parts: list[Any] = []  # features as rows, texts as columns
+        while counted:
+            self._parts.append(counted.pop(0).T.tocsr())
+
+    def rows(self, positions: npt.NDArray[Any]) -> Any:
+        """Return the vectors of some texts, as sparse rows."""
+        return self._encoder.encode([self._texts[position] for position in positions.tolist()])
+
+    def columns(self, features: npt.NDArray[Any]) -> Any:
+        """Return the numbers of all texts at some features: one sparse row per feature."""
+        from scipy.sparse import hstack
+
+        weights = self._encoder.weights[features]
+        found = []
+        for part, norms in zip(self._parts, self._norms, strict=True):
+            some = part[features]
+            values = some.data * np.repeat(weights, np.diff(some.indptr)) / norms[some.indices]
+            found.append(type(some)((values, some.indices, some.indptr), shape=some.shape))
+        return hstack(found, format="csr")
+
+    def similarity(self, position: int) -> Floats:
+        """Return the cosine of one text with every text."""
+        row = self.rows(np.array([position]))
+        if not row.nnz:
+            return np.zeros(self.shape[0])
+        weights = row.data * self._encoder.weights[row.indices]
+        found = [
+            (part[row.indices].T @ weights) / norms
+            for part, norms in zip(self._parts, self._norms, strict=True)
+        ]
+        return np.concatenate(found)
+
+
+def _shrink(counts: Any) -> Any:
+    """Return counts in as few bytes as hold the largest."""
+    return counts.astype(np.min_scalar_type(int(counts.data.max(initial=0))))
