@@ -13,8 +13,7 @@ from tedaudit.confirmation import confirm_losses
 from tedaudit.corpora._given import Given
 from tedaudit.errors import RunInUseError, SpecError, join_names
 from tedaudit.estimators import Bound, reduced_form
-from tedaudit.execution.engines.protocol import Engine
-from tedaudit.execution.engines.serial import SerialEngine
+from tedaudit.execution.engines.opening import Wanted, open_engine
 from tedaudit.execution.preparation import explain_misfit
 from tedaudit.execution.release import Order, release
 from tedaudit.execution.runner import Announce, Progress, executed
@@ -62,7 +61,7 @@ def audit(
         if plural in settings:
             raise SpecError(f"`audit` has no setting '{plural}': give one or several as `{singular}`.")
     merge_plan(settings)
-    engine: Engine | None = settings.pop("engine", None)
+    engine: Wanted | None = settings.pop("engine", None)
     progress: Progress | None = settings.pop("progress", None)
     announce: Announce | None = settings.pop("announce", None)
     texts: Any = corpus
@@ -111,7 +110,7 @@ class TemporaryFolder:
 
 def run(
     spec: AuditSpec | Mapping[str, Any],
-    engine: Engine | None = None,
+    engine: Wanted | None = None,
     progress: Progress | None = None,
     *,
     page: bool = True,
@@ -119,14 +118,18 @@ def run(
 ) -> AuditResult:
     """Run an audit, or go on with it, and return the result; `page` says whether to write report.html.
 
-    The engine does the model work; by default this process does. `progress` is called with what is
-    being done, how much of it is done and how much there is. If the run calls a function of the user's
-    or a server, `announce` is told in one line how often it will; by default it is written to standard
-    error.
+    The engine does the model work: "serial", "processes" or "ray", a mapping such as {"name": "processes",
+    "workers": 4}, or an object; without it, the spec's, which is this process if nothing is said. `progress`
+    is called with what is being done, how much of it is done and how much there is. If the run calls a
+    function of the user's or a server, `announce` is told in one line how often it will; by default it is
+    written to standard error.
     """
     checked = spec if isinstance(spec, AuditSpec) else parse_spec(spec)
-    worker = engine or SerialEngine(checked.batch_size)
-    with executed(checked, worker, progress or (lambda *_: None), announce or tell) as store:
+    said = announce or tell
+    with (
+        open_engine(checked, engine, said) as worker,
+        executed(checked, worker, progress or (lambda *_: None), said) as store,
+    ):
         result = read_result(store)
         named = {plugin.title: plugin.reference("mechanism") for plugin in checked.mechanisms}
         if confirm_losses(result, named):

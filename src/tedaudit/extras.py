@@ -18,6 +18,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "hub": ("datasets",),
     "judge": ("httpx", "xllamacpp"),
     "reports": ("plotly", "matplotlib"),
+    "ray": ("ray",),
 }  # fmt: skip
 
 

@@ -3,10 +3,13 @@
 import sys
 
 from tedaudit.errors import TedauditError
+from tedaudit.execution.engines.serving import serve
 from tedaudit.execution.work import main
 
 if __name__ == "__main__":
     try:
+        if sys.argv[1:] == ["--serve"]:
+            serve()
         main(sys.argv[1:])
     except TedauditError as problem:
         sys.stderr.write(f"error: {problem}\n")

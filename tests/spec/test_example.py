@@ -43,15 +43,18 @@ def test_the_example_shows_every_setting():
 def test_what_the_example_says_of_a_setting_that_it_leaves_out_is_the_default():
     given = set(yaml.safe_load(EXAMPLE))
     left_out = [option for option in OPTIONS if option[0] != "-" and option.split(":")[0] not in given]
-    assert {option.split(":")[0] for option in left_out} == {"delta", "batch_size", "block", "out"}
+    assert {option.split(":")[0] for option in left_out} == {
+        "delta", "batch_size", "block", "engine", "out",
+    }  # fmt: skip
     said = {key: value for option in left_out for key, value in yaml.safe_load(option).items()}
     plain = parse_spec(yaml.safe_load(EXAMPLE))
     assert (said["batch_size"], said["block"]) == (plain.batch_size, plain.block)
+    assert said["engine"] == plain.engine.name
     assert said["out"] == str(plain.folder)
 
 
 def test_every_line_that_can_be_uncommented_is_found():
-    assert len(OPTIONS) == 12
+    assert len(OPTIONS) == 13
 
 
 @pytest.mark.parametrize("option", OPTIONS)

@@ -9,19 +9,23 @@ import typer
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
 from tedaudit.cli.loss import add_likelihood, list_losses, show_losses
 from tedaudit.cli.options import (
+    Address,
     Assignments,
     BatchSize,
     Candidates,
     Corpus,
     Encoder,
+    Engine,
     Epsilons,
     Json,
     Lambda,
     Mechanisms,
     Name,
     Quiet,
+    Resources,
     Seed,
     Strategy,
+    Workers,
     print_json,
 )
 from tedaudit.cli.planning import Wishes, show_plan
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
 _SETTINGS = (
     "mechanism", "epsilon", "corpus", "attack", "trials", "k", "lambda_", "strategy", "top", "estimator",
     "encoder", "alpha", "delta", "seed", "batch_size", "name", "out",
+    "engine", "workers", "address", "resource",
 )  # fmt: skip
 
 
@@ -56,6 +61,10 @@ def run(
     delta: Annotated[float | None, typer.Option(help="Use this instead of the claim's delta.")] = None,
     seed: Seed = None,
     batch_size: BatchSize = None,
+    engine: Engine = None,
+    workers: Workers = None,
+    address: Address = None,
+    resource: Resources = None,
     name: Name = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="The run directory: runs/NAME.")] = None,
     assign: Assignments = None,
@@ -86,6 +95,8 @@ def run(
     """
     from tedaudit import api
     from tedaudit.cli.console import progress_bar, show_defaults, show_result
+    from tedaudit.execution.engines.opening import open_engine
+    from tedaudit.execution.work_folder import FolderEngine
     from tedaudit.spec.zoo_defaults import list_defaults
 
     check_gates(fail_on, fail_above)
@@ -94,6 +105,7 @@ def run(
         "k": k, "lambda_": lambda_, "strategy": strategy, "top": top, "estimator": estimator,
         "encoder": encoder, "alpha": alpha, "delta": delta, "seed": seed, "batch_size": batch_size,
         "name": name, "out": out,
+        "engine": engine, "workers": workers, "address": address, "resource": resource,
     }  # fmt: skip
     settings = make_spec(spec, flags, assign, loss=loss)
     if dry_run:
@@ -102,9 +114,12 @@ def run(
         return
     if not quiet:
         show_defaults(list_defaults(settings))
-    engine = None if work is None else _read_work(settings, work)
-    with progress_bar(quiet=quiet) as progress:
-        result = api.run(settings, engine, progress, announce=(lambda _: None) if quiet else None)
+    if work is not None:
+        _check_work(settings, work)
+    announce = (lambda _: None) if quiet else api.tell
+    with progress_bar(quiet=quiet) as progress, open_engine(settings, None, announce) as inner:
+        chosen = inner if work is None else FolderEngine(work, inner)
+        result = api.run(settings, chosen, progress, announce=announce)
     pairs = None
     if worst:
         result, pairs = try_worst(result, settings, worst, worst_trials, quiet=quiet)
@@ -136,13 +151,9 @@ def make_spec(
     return add_likelihood(settings) if loss else settings
 
 
-def _read_work(settings: Any, folder: Path) -> Any:
-    """Return an engine that reads results from a folder.
-
-    If some are missing, print how to get them and exit.
-    """
-    from tedaudit.execution.engines.serial import SerialEngine
-    from tedaudit.execution.work_folder import FolderEngine, write_work
+def _check_work(settings: "AuditSpec", folder: Path) -> None:
+    """Write the rewriting that a run lacks; if some has no result, print how to get it and exit."""
+    from tedaudit.execution.work_folder import write_work
 
     blocks, missing = write_work(settings, folder)
     if missing:
@@ -151,7 +162,6 @@ def _read_work(settings: Any, folder: Path) -> Any:
             f"the models, run: python -m tedaudit.worker {folder}\nThen run this same command again."
         )
         raise typer.Exit
-    return FolderEngine(folder, SerialEngine(settings.batch_size))
 
 
 def init(

@@ -7,18 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tedaudit.cli.options import (
+    Address,
     Assignments,
     BatchSize,
     Candidates,
     Corpus,
     Encoder,
+    Engine,
     Json,
     Lambda,
     Mechanisms,
     Name,
     Quiet,
+    Resources,
     Seed,
     Strategy,
+    Workers,
     print_json,
 )
 from tedaudit.errors import SpecError
@@ -64,6 +68,10 @@ def calibrate(
     alpha: Alpha = None,
     seed: Seed = None,
     batch_size: BatchSize = None,
+    engine: Engine = None,
+    workers: Workers = None,
+    address: Address = None,
+    resource: Resources = None,
     name: Name = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Run directory: runs/calibrate.")] = None,
     assign: Assignments = None,
@@ -79,6 +87,7 @@ def calibrate(
         "mechanism": mechanism, "corpus": corpus, "attack": attack, "trials": trials, "k": k,
         "lambda_": lambda_, "strategy": strategy, "encoder": encoder, "alpha": alpha, "seed": seed,
         "batch_size": batch_size, "name": name, "out": out,
+        "engine": engine, "workers": workers, "address": address, "resource": resource,
     }  # fmt: skip
     settings = make_spec(spec, flags, assign, by)
     found = run_calibration(settings, (by, target or []), (least, most), quiet=quiet)

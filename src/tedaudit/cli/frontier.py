@@ -17,11 +17,13 @@ from tedaudit.cli.calibrate import (
     show_answers,
 )
 from tedaudit.cli.options import (
+    Address,
     Assignments,
     BatchSize,
     Classifier,
     Corpus,
     Encoder,
+    Engine,
     Json,
     Lambda,
     Limit,
@@ -30,9 +32,11 @@ from tedaudit.cli.options import (
     Private,
     Quiet,
     Repeats,
+    Resources,
     Seed,
     Tasks,
     TestSplit,
+    Workers,
     print_json,
 )
 
@@ -58,6 +62,10 @@ def frontier(
     alpha: Alpha = None,
     seed: Seed = None,
     batch_size: BatchSize = None,
+    engine: Engine = None,
+    workers: Workers = None,
+    address: Address = None,
+    resource: Resources = None,
     name: Name = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Run directory: runs/frontier.")] = None,
     assign: Assignments = None,
@@ -77,6 +85,7 @@ def frontier(
         "mechanism": mechanism, "corpus": corpus, "attack": attack, "trials": trials, "k": None,
         "lambda_": lambda_, "encoder": encoder, "alpha": alpha, "seed": seed, "batch_size": batch_size,
         "name": name or (None if spec else NAME), "out": out,
+        "engine": engine, "workers": workers, "address": address, "resource": resource,
     }  # fmt: skip
     scoring = {
         "tasks": task or [], "private": private or [], "classifier": classifier, "limit": limit,

@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tedaudit.cli.options import (
+    Address,
     Assignments,
     Corpus,
+    Engine,
     Epsilons,
     Json,
     Mechanisms,
     Quiet,
+    Resources,
+    Workers,
     print_json,
     refuse_settings,
 )
@@ -32,6 +36,10 @@ def loss(
     corpus: Corpus = None,
     trials: Annotated[int | None, typer.Option("--trials", "-t", help="Of a new run; 1,000.")] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Of a new run: runs/loss.")] = None,
+    engine: Engine = None,
+    workers: Workers = None,
+    address: Address = None,
+    resource: Resources = None,
     assign: Assignments = None,
     redact: Annotated[bool, typer.Option("--redact", help="Leave every text out.")] = False,
     yes: Yes = False,
@@ -47,10 +55,12 @@ def loss(
     from tedaudit import api
     from tedaudit.cli.console import progress_bar
     from tedaudit.results.losses import read_losses
+    from tedaudit.spec.flags import merge_engine
 
     if (run_directory is None) == (not mechanism):
         raise SpecError("Name a run directory, or a mechanism with -m: the losses of one of them are told.")
     flags = {"epsilon": epsilon, "corpus": corpus, "trials": trials, "out": out}
+    workforce = {"engine": engine, "workers": workers, "address": address, "resource": resource}
     spec: AuditSpec | None
     if run_directory is None:
         spec = _make_spec({"mechanism": mechanism, **flags}, assign)
@@ -60,7 +70,8 @@ def loss(
         spec = None if read_losses(result) else _restore(result, yes=yes)
     if spec is not None:
         with progress_bar(quiet=quiet) as progress:
-            result = api.run(spec, progress=progress, announce=(lambda _: None) if quiet else None)
+            announce = (lambda _: None) if quiet else None
+            result = api.run(spec, merge_engine(None, workforce), progress, announce=announce)
     if not as_json:
         show_losses(result, redact=redact)
         return

@@ -37,6 +37,20 @@ Seed = Annotated[int | None, typer.Option("--seed")]
 BatchSize = Annotated[int | None, typer.Option("--batch-size", help="Draws or trials per call of a plug-in.")]
 Name = Annotated[str | None, typer.Option("--name", help="Names the run directory.")]
 
+# Who does the model work.
+Engine = Annotated[
+    str | None, typer.Option("--engine", help="Who does the model work: serial, processes or ray.")
+]
+Workers = Annotated[
+    int | None, typer.Option("--workers", help="processes, ray: how many work at a time; as many as fit.")
+]
+Address = Annotated[
+    str | None, typer.Option("--address", help="ray: of a cluster, or auto; without it, one is started here.")
+]
+Resources = Annotated[
+    list[str] | None, typer.Option("--resource", help="ray: NAME=AMOUNT that a worker takes, as gpu=0.5.")
+]
+
 # What classifiers learn from rewrites.
 Tasks = Annotated[
     list[str] | None, typer.Option("--task", help="A label column to learn. Repeat for several.")

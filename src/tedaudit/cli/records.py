@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tedaudit.cli.options import Json, Quiet, print_json
+from tedaudit.cli.options import Address, Engine, Json, Quiet, Resources, Workers, print_json
 from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
@@ -26,6 +26,10 @@ def records(
     loss: Annotated[
         bool, typer.Option("--loss", help="By exact loss alone, from the tables: no fresh trials.")
     ] = False,
+    engine: Engine = None,
+    workers: Workers = None,
+    address: Address = None,
+    resource: Resources = None,
     redact: Annotated[bool, typer.Option("--redact", help="Leave every text out.")] = False,
     yes: Yes = False,
     quiet: Quiet = False,
@@ -47,7 +51,9 @@ def records(
     told: dict[str, Any] = {"error": None, "records": []}
     tried: Sequence[Record] = ()
     if not loss:
-        sections["records"], told, tried = _try_records(result, count, trials, (redact, yes, quiet))
+        workforce = {"engine": engine, "workers": workers, "address": address, "resource": resource}
+        flags = {"redact": redact, "yes": yes, "quiet": quiet, **workforce}
+        sections["records"], told, tried = _try_records(result, count, trials, flags)
     losses = find_record_losses(result, count, tried)
     if losses is not None:
         sections["records_loss"] = describe_record_losses(losses)
@@ -70,26 +76,30 @@ def records(
 
 
 def _try_records(
-    result: "AuditResult", count: int, trials: int, flags: tuple[bool, bool, bool]
+    result: "AuditResult", count: int, trials: int, flags: Mapping[str, Any]
 ) -> tuple["Section", dict[str, Any], Sequence["Record"]]:
     """Return the section of records on fresh trials, the same for JSON, and the records that were tried."""
+    from tedaudit import api
     from tedaudit.cli.console import progress_bar
+    from tedaudit.execution.engines.opening import open_engine
     from tedaudit.execution.stored_audit import restore_audit
     from tedaudit.spec.code_names import list_code
+    from tedaudit.spec.flags import merge_engine
     from tedaudit.studies.fresh import Study, choose_targets
     from tedaudit.studies.records import find_records, rank_evidence
     from tedaudit.studies.sections import describe_evidence, describe_records
 
-    redact, yes, quiet = flags
+    redact, quiet = flags["redact"], flags["quiet"]
     if not choose_targets(result):
         evidence = rank_evidence(result, count)
         told = {"error": None, "records": [record.to_dict(redact=redact) for record in evidence]}
         return describe_evidence(evidence), told, ()
     code = list_code(result.run.manifest()["spec"], "mechanisms", "attacks")
-    confirm_code(code, result.folder, yes=yes)
-    spec = restore_audit(result.run)
-    with progress_bar(quiet=quiet) as progress:
-        study = Study(spec, f"records-{count}x{trials}-{_count_rows(result)}", progress=progress)
+    confirm_code(code, result.folder, yes=flags["yes"])
+    spec, name = restore_audit(result.run), f"records-{count}x{trials}-{_count_rows(result)}"
+    engine = merge_engine(None, flags)
+    with progress_bar(quiet=quiet) as progress, open_engine(spec, engine, api.tell) as inner:
+        study = Study(spec, name, inner, progress)
         found = find_records(result, study, count, trials)
     return describe_records(found), found.to_dict(redact=redact), found.records
 

@@ -85,7 +85,7 @@ class PreparedAudit:
             {
                 "name": self.spec.name,
                 "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-                "spec": self.spec.model_dump(mode="json", by_alias=True, fallback=describe_object),
+                "spec": describe_spec(self.spec),
                 "corpus": {
                     "name": self.corpus.name,
                     "fingerprint": self.corpus.fingerprint,
@@ -101,6 +101,14 @@ class PreparedAudit:
                 "machine": _machine(),
             }
         )
+
+
+def describe_spec(spec: AuditSpec) -> dict[str, Any]:
+    """Return an audit as its manifest holds it.
+
+    The engine is left out: whoever goes on with a run of others sends its texts to no cluster of theirs.
+    """
+    return spec.model_dump(mode="json", by_alias=True, fallback=describe_object, exclude={"engine"})
 
 
 def prepare(spec: AuditSpec) -> PreparedAudit:

@@ -17,7 +17,7 @@ from tedaudit.batches import Guesses, OwnRewrites, Rewrites
 from tedaudit.errors import ContractError
 from tedaudit.execution.calls import describe_calls
 from tedaudit.execution.chunks import Chunk, GuessChunk
-from tedaudit.execution.engines.protocol import Engine
+from tedaudit.execution.engines.protocol import Engine, TellsStatus
 from tedaudit.execution.jobs import Job
 from tedaudit.execution.own_rewrites import MissingOwn, Stretch, fetch_own
 from tedaudit.execution.pieces import (
@@ -64,7 +64,7 @@ def executed(
             announce(calls)
         audit.write()
         engine.offer(audit.plugins)
-        meter = _Meter(progress, sum(map(_count_work, audit.jobs)))
+        meter = _Meter(progress, sum(map(_count_work, audit.jobs)), engine)
         for job in audit.jobs:
             work = _JobRun(job, audit, engine, meter)
             work.run()
@@ -83,13 +83,14 @@ def _count_work(job: Job) -> int:
 class _Meter:
     """Counts rewrites and guesses for the progress shown."""
 
-    def __init__(self, progress: Progress, total: int) -> None:
-        self._progress, self._total, self._count = progress, total, 0
+    def __init__(self, progress: Progress, total: int, engine: Engine) -> None:
+        self._progress, self._total, self._count, self._engine = progress, total, 0, engine
 
     def advance(self, what: str, amount: int) -> None:
         """Count some more."""
         self._count += amount
-        self._progress(what, self._count, self._total)
+        status = self._engine.status if what and isinstance(self._engine, TellsStatus) else ""
+        self._progress(f"{what} ({status})" if status else what, self._count, self._total)
 
 
 @dataclass(frozen=True, slots=True)

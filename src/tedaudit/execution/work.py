@@ -2,8 +2,10 @@
 
     python -m tedaudit.worker CHUNK RESULT
     python -m tedaudit.worker FOLDER
+    python -m tedaudit.worker --serve
 
-The second form does every chunk of a folder that has no result yet. A chunk names its plug-in, and
+The second form does every chunk of a folder that has no result yet; the third is for engines, which send
+chunks through a pipe. A chunk names its plug-in, and
 `py:package.module:name` runs that code: do no work of somebody you do not trust.
 """
 
@@ -60,7 +62,7 @@ class Bench:
     def _rewrite(self, chunk: RewriteChunk) -> Rewrites:
         name, batches = chunk.plugin.name, []
         for start in range(0, len(chunk), self._batch_size):
-            mechanism = self._for_adversary(chunk.plugin) if chunk.own else self._plugin(chunk.plugin)
+            mechanism = self._for_adversary(chunk.plugin) if chunk.own else self.plugin(chunk.plugin)
             draws = chunk.batch(start, start + self._batch_size)
             with _blame(name):
                 rewrites = retry(partial(mechanism.rewrite, draws), name)
@@ -71,7 +73,7 @@ class Bench:
     def _guess(self, chunk: GuessChunk) -> Guesses:
         if not len(chunk):
             return Guesses.of([])
-        attack, name = self._plugin(chunk.plugin), chunk.plugin.name
+        attack, name = self.plugin(chunk.plugin), chunk.plugin.name
         self._ready(attack, chunk)
         batches, counts = [], chunk.observations.counts
         for start in range(0, len(chunk), self._batch_size):
@@ -106,14 +108,15 @@ class Bench:
 
     def _for_adversary(self, reference: Reference) -> Any:
         """Return the mechanism as attacks meet it, the same one every time."""
-        mechanism = self._plugin(reference)
+        mechanism = self.plugin(reference)
         known, own = self._met.get(reference.identity, (None, None))
         if known is not mechanism:
             own = mechanism.for_adversary() if isinstance(mechanism, CallsUserCode) else mechanism
             self._met[reference.identity] = mechanism, own
         return own
 
-    def _plugin(self, reference: Reference) -> Any:
+    def plugin(self, reference: Reference) -> Any:
+        """Return a plug-in, built if it is new."""
         if reference.identity not in self._plugins:
             self._plugins[reference.identity] = build(reference)
         return self._plugins[reference.identity]

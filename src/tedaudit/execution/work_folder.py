@@ -27,7 +27,7 @@ from tedaudit.execution.chunks import (
     read_result,
     write_chunk,
 )
-from tedaudit.execution.engines.protocol import Engine
+from tedaudit.execution.engines.protocol import Engine, TellsStatus
 from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.execution.own_rewrites import MissingOwn
 from tedaudit.execution.pieces import cut_rewriting
@@ -97,6 +97,11 @@ class FolderEngine:
     def has_room(self) -> bool:
         """Whether another chunk may be submitted now."""
         return not self._complete and self._engine.has_room
+
+    @property
+    def status(self) -> str:
+        """What the other engine says of its workers."""
+        return self._engine.status if isinstance(self._engine, TellsStatus) else ""
 
     def offer(self, plugins: Mapping[str, Any]) -> None:
         """Give plug-ins that are built already to the engine that may need them."""

@@ -52,6 +52,8 @@ def _tell_time(forecast: Forecast) -> list[str]:
         "rough: a large model is faster in the larger batches of a run, and other work makes it slower. "
         f"About {format_bytes(timing.disk)} of tables."
     )
+    if forecast.spec.engine.name != "serial":
+        told += f" The engine {forecast.spec.engine.name} was not tried: these are minutes of one process."
     left_out = forecast.untimed
     if not left_out:
         return [told]

@@ -38,6 +38,7 @@ SIX: dict[str, Any] = {
 
 _PLAN_FLAGS = {"k": "k", "lambda_": "lambda", "strategy": "strategy", "top": "top", "estimator": "estimator"}
 _LISTS = {"mechanism": "mechanisms", "epsilon": "epsilons", "attack": "attacks"}
+ENGINE_FLAGS = ("engine", "workers", "address", "resource")
 
 
 def embedded_audit() -> dict[str, Any]:
@@ -62,6 +63,9 @@ def merge_flags(
             )
         # anything but a mapping stays as it is: the spec says what is wrong with it
         settings["plans"] = [{**first, **plan} if isinstance(first, Mapping) else first]
+    engine = {key: given.pop(key) for key in ENGINE_FLAGS if key in given}
+    if engine:
+        settings["engine"] = merge_engine(settings.get("engine"), engine)
     for key, value in given.items():
         settings[_LISTS.get(key, key)] = list(value) if key in _LISTS else value
     if "corpus" in given:
@@ -69,6 +73,27 @@ def merge_flags(
     for assignment in assignments:
         _assign(settings, assignment)
     return settings
+
+
+def merge_engine(base: Any, flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the engine of a file with what flags say of it; another engine takes nothing of the file's."""
+    engine = {} if base is None else _as_mapping(base)
+    name = flags.get("engine")
+    if name is not None and engine.get("name") != name:
+        engine = {"name": name}
+    engine |= {key: flags[key] for key in ("workers", "address") if flags.get(key) is not None}
+    if flags.get("resource"):
+        engine["resources"] = dict(map(_parse_resource, flags["resource"]))
+    return engine
+
+
+def _parse_resource(written: str) -> tuple[str, float]:
+    """Return what a worker takes from "gpu=0.5"."""
+    name, _, amount = written.partition("=")
+    try:
+        return name, float(amount)
+    except ValueError:
+        raise SpecError(f"--resource takes NAME=AMOUNT, as in gpu=0.5, not '{written}'.") from None
 
 
 def parse_k(value: str) -> int | str:

@@ -12,6 +12,10 @@ Spec = TypeVar("Spec", bound=BaseModel)
 Value = TypeVar("Value")
 _HUGE = 2**62  # a limit that nobody needs to be told
 _LIMITS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+_MAPPINGS = {
+    "plans": "a mapping, such as {k: 2}",
+    "engine": "a name, or a mapping such as {name: processes, workers: 4}",
+}
 _LISTS = {"mechanisms": "mechanisms", "attacks": "attacks", "corpus": "corpora"}  # for `tedaudit ls`
 
 
@@ -67,7 +71,7 @@ def _explain(problem: Any, whole: type[BaseModel]) -> str:
 def _nested(whole: type[BaseModel], setting: str) -> type[BaseModel]:
     """Return the model of a setting's entries, if those take no fields but their own."""
     field = whole.model_fields.get(setting)
-    for kind in get_args(field.annotation) if field else ():
+    for kind in (field.annotation, *get_args(field.annotation)) if field else ():
         if (
             isinstance(kind, type)
             and issubclass(kind, BaseModel)
@@ -80,8 +84,8 @@ def _nested(whole: type[BaseModel], setting: str) -> type[BaseModel]:
 def _expected(problem: Any, setting: str) -> str:
     """Return what is allowed if pydantic speaks of its own classes and patterns."""
     if problem["type"] == "model_type":
-        if setting == "plans":
-            return "it should be a mapping, such as {k: 2}"
+        if setting in _MAPPINGS:
+            return f"it should be {_MAPPINGS[setting]}"
         listing = f"`tedaudit ls {_LISTS.get(setting, setting)}`"
         return f"it should be a name or a mapping with a `name`; {listing} lists them"
     sentences = {

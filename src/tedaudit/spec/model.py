@@ -22,6 +22,7 @@ from tedaudit.inference.zoo import default_checkpoint
 from tedaudit.paths import describe_os_error, parse_path
 from tedaudit.plans.candidates import GivenSets, Sampling
 from tedaudit.registry import Kind, Reference
+from tedaudit.spec.engine import EngineSpec
 from tedaudit.spec.messages import Epsilons, OneOrMany, validate
 from tedaudit.spec.yaml_text import LONGEST, load_yaml
 from tedaudit.types import Card
@@ -199,6 +200,9 @@ class AuditSpec(BaseModel):
     )
     block: int = Field(
         default=0, ge=0, le=LARGEST, description="Trials written at a time; 0: by the number of trials."
+    )
+    engine: EngineSpec = Field(
+        default_factory=EngineSpec, description="Who does the model work; it changes no result."
     )
     out: str = Field(default="", description="The run directory; runs/NAME by default.")
 

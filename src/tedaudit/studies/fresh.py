@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tedaudit.api import run
 from tedaudit.estimators import Choices
-from tedaudit.execution.engines.protocol import Engine
+from tedaudit.execution.engines.opening import Wanted
 from tedaudit.nominal import Nominal
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.seeding import derive
@@ -48,7 +48,7 @@ class Study:
 
     spec: AuditSpec
     name: str
-    engine: Engine | None = None
+    engine: Wanted | None = None
     progress: Callable[[str, int, int], None] | None = None
     announce: Callable[[str], None] | None = None
 

@@ -1,7 +1,7 @@
 """What an engine is: it takes chunks and gives back their results, in any order."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from tedaudit.execution.chunks import Chunk
 from tedaudit.execution.work import Result
@@ -29,4 +29,14 @@ class Engine(Protocol):
 
     def finished(self) -> Iterator[tuple[int, Result]]:
         """Yield results, in any order; wait for one if none is there and something is in flight."""
+        ...
+
+
+@runtime_checkable
+class TellsStatus(Protocol):
+    """An engine that says how many of its workers are there, for the progress shown."""
+
+    @property
+    def status(self) -> str:
+        """A few words, or nothing."""
         ...

@@ -9,7 +9,7 @@ from tedaudit.abilities import HasOwnEpsilons, WritesOnce
 from tedaudit.api import DEFAULT_ATTACKS, AnyMechanism, TemporaryFolder, merge_plan, report, tell
 from tedaudit.corpora._given import Given
 from tedaudit.errors import RunDirectoryError, SpecError, join_names
-from tedaudit.execution.engines.serial import SerialEngine
+from tedaudit.execution.engines.opening import open_engine
 from tedaudit.execution.preparation import explain_misfit, load_texts
 from tedaudit.registry import build
 from tedaudit.reports.sections import write_section
@@ -110,14 +110,13 @@ def run_calibration(
     targets = _parse_targets(spec, *asked)
     attacks = match_attacks(spec, targets[0])
     given = {name: value for name, value in (helpers or {}).items() if value is not None}
-    workshop = Workshop(
-        given.get("engine") or SerialEngine(spec.batch_size),
-        given.get("progress", lambda *_: None), given.get("announce", tell),
-    )  # fmt: skip
+    announce = given.get("announce", tell)
     settings = Settings(targets, Grid.between(*searched), spec.trials, spec.alpha, attacks)
     search = seed_search(spec)
-    source = RunSource(search, attacks, (float(searched[0]), float(searched[1])), workshop)
-    answers = find_epsilons(settings, source)
+    with open_engine(spec, given.get("engine"), announce) as engine:
+        workshop = Workshop(engine, given.get("progress", lambda *_: None), announce)
+        source = RunSource(search, attacks, (float(searched[0]), float(searched[1])), workshop)
+        answers = find_epsilons(settings, source)
     calibrated = Calibrated(spec.folder, _name_corpus(spec), answers)
     if any(answer.points for answer in answers):
         write_answers(calibrated, page=page)

@@ -1,0 +1,78 @@
+"""Engines from the command line: every command that makes trials takes one, and results are the same."""
+
+import subprocess
+import sys
+
+import pytest
+
+from engine_examples import list_contents
+from helpers import strict
+
+ENGINE = ["--engine", "processes", "--workers", "2"]
+AUDIT = ["-m", "word-rr", "--set", "word-rr.slots=4", "-c", "texts.txt", "-e", "2", "-t", "60", "-q"]
+
+
+def test_a_run_has_the_same_tables_whichever_engine_did_it(command, here):
+    for name, engine in (("one", []), ("two", ENGINE)):
+        code, out, _ = command("run", *AUDIT, "-a", "lexical", "-o", name, "--json", *engine)
+        assert code == 0
+        assert strict(out)["findings"][0]["trials"] == 60
+    assert list_contents(here / "one") == list_contents(here / "two")
+    assert command("run", *AUDIT, "-a", "lexical", "-o", "two", "-t", "90")[0] == 0  # goes on with another
+
+
+def test_the_engine_of_a_file_is_used_and_wrong_ones_are_told(command, here):
+    (here / "audit.yaml").write_text(
+        "mechanisms: [word-rr]\nepsilons: [2]\ntrials: 20\ncorpus: {name: files, path: texts.txt}\n"
+        "engine: {name: processes, workers: 1}\nout: made\n"
+    )
+    assert command("run", "audit.yaml", "-q")[0] == 0
+    code, _, errors = command("run", "audit.yaml", "--engine", "serial", "--workers", "2", "-q")
+    assert code == 2
+    assert "the engine serial has one worker" in errors
+    code, _, errors = command("run", *AUDIT, "--engine", "proceses")
+    assert code == 2
+    assert "'engine.name' is 'proceses'" in errors
+
+
+def test_rewrites_from_a_folder_are_put_together_with_what_an_engine_does(command, here):
+    assert command("run", *AUDIT, "-o", "plain")[0] == 0
+    code, out, _ = command("run", *AUDIT, "-o", "made", "--work", "work", *ENGINE)
+    assert code == 0
+    assert "have no result yet" in out
+    worker = [sys.executable, "-m", "tedaudit.worker", "work"]
+    subprocess.run(worker, cwd=here, check=True, capture_output=True)
+    assert command("run", *AUDIT, "-o", "made", "--work", "work", *ENGINE)[0] == 0
+    assert list_contents(here / "plain") == list_contents(here / "made")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["loss", "-e", "2", "-t", "30"],
+        ["calibrate", "--target", "0.5", "-a", "lexical", "-t", "100", "--from", "1", "--to", "8"],
+    ],
+)
+def test_other_commands_take_an_engine_too(command, arguments):
+    results = []
+    for out, engine in (("made-1", []), ("made-2", ENGINE)):
+        flags = ["-m", "word-rr", "-c", "texts.txt", "-o", out, "-q", "--json"]
+        code, told, errors = command(*arguments, *flags, *engine)
+        assert code == 0, errors
+        results.append(told.replace(out, "made"))
+    assert results[0] == results[1]
+
+
+def test_records_of_a_run_are_tried_by_an_engine(command, here):
+    assert command("run", *AUDIT, "-o", "made")[0] == 0
+    code, out, errors = command("records", "made", "--count", "2", "-t", "20", "--json", "-q", *ENGINE)
+    assert code == 0, errors
+    assert len(strict(out)["records"]) == 2
+
+
+def test_a_dry_run_says_that_its_minutes_are_of_one_process(command, here):
+    for engine, is_said in (([], False), (ENGINE, True)):
+        code, out, _ = command("plan", *AUDIT, "-o", "made", *engine)
+        assert code == 0
+        assert ("minutes of one process" in " ".join(out.split())) == is_said
+    assert not (here / "made").exists()
