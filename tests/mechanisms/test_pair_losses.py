@@ -208,13 +208,37 @@ def test_the_model_runs_once_for_all_epsilons_of_the_same_texts(folders, monkeyp
     assert not runs
     assert again == pytest.approx(first)
     assert other == pytest.approx(np.array(mechanism.log_likelihoods(released, pairs, 30.0)))
-    mechanism.compare(released[:1], pairs[:1], 2.0)
-    assert runs  # other texts, another run
-    monkeypatch.setattr(_slot_likelihood, "_REMEMBERED", {"cpu": 0})
     runs.clear()
-    for _ in range(2):
-        mechanism.compare(released, pairs, 2.0)
-    assert len(runs) == 2  # too much to be kept
+    mechanism.compare(released[:1], pairs[:1], 2.0)
+    assert len(runs) == 1  # other texts, another run
+    for epsilon in (2.0, 30.0):  # blocks of texts in turn, epsilon by epsilon
+        mechanism.compare(released, pairs, epsilon)
+        mechanism.compare(released[:1], pairs[:1], epsilon)
+    assert len(runs) == 1
+
+
+def test_logits_are_kept_as_far_as_there_is_room(folders, monkeypatch):
+    mechanism, runs = make(folders, "dp-mlm", slots=4), []
+    pairs = [(SHORT[0], SHORT[1]), (SHORT[2], SHORT[4])]
+    _, _, released = compare_draws(mechanism, pairs, 2.0)
+    original = type(mechanism)._compute_logits
+    monkeypatch.setattr(type(mechanism), "_compute_logits", lambda *given: runs.append(1) or original(*given))
+
+    def run_both():
+        runs.clear()
+        mechanism._last_logits.clear()
+        for _ in range(3):
+            for one in (0, 1):
+                mechanism.compare(released[one : one + 1], pairs[one : one + 1], 2.0)
+        return len(runs)
+
+    assert run_both() == 2
+    sizes = [logits.numel() for _, _, logits in mechanism._last_logits.values()]
+    monkeypatch.setattr(_slot_likelihood, "_REMEMBERED", {"cpu": max(sizes)})
+    assert run_both() == 6  # one at a time
+    monkeypatch.setattr(_slot_likelihood, "_REMEMBERED", {"cpu": 0})
+    assert run_both() == 6
+    assert not mechanism._last_logits
 
 
 @pytest.mark.parametrize("variant", ["sound", "published"])

@@ -36,7 +36,7 @@ class SlotLikelihood:
     compute_logits: Callable[[Places], Iterator[tuple[list[Place], Any, Any]]]
     clip: Clip
     device: str  # the kind that the model runs on
-    memory: Memory  # the last logits, if they are few: other epsilons are asked for the same texts
+    memory: Memory  # the last logits, as far as there is room: other epsilons are asked for the same texts
 
     def score(
         self, released: Sequence[Sequence[int]], candidates: Sequence[Sequence[str]], epsilon: float
@@ -116,15 +116,7 @@ class SlotLikelihood:
         """Run the model on these texts and keep the clipped logits of every slot that is drawn."""
         import torch
 
-        key = tuple(dict.fromkeys(texts))
-        if key not in self.memory:
-            found = self._run_model(key)
-            self.memory.clear()
-            if found[2].numel() <= _REMEMBERED.get(self.device, 0):
-                self.memory[key] = found
-        else:
-            found = self.memory[key]
-        places, row_of, clipped = found
+        places, row_of, clipped = self._recall_logits(tuple(dict.fromkeys(texts)))
         step = max(1, _STEP // max(1, clipped.shape[1]))
         sums = [
             torch.logsumexp(self.clip.exponents(clipped[start : start + step], epsilon), dim=1)
@@ -132,6 +124,19 @@ class SlotLikelihood:
         ]
         totals = torch.cat(sums).cpu().numpy() if sums else np.zeros(0)
         return _Tables(places, row_of, clipped, totals, epsilon / (2 * (self.clip.high - self.clip.low)))
+
+    def _recall_logits(self, texts: tuple[str, ...]) -> tuple[Places, Mapping[Place, int], Any]:
+        """Return what the model says of texts; what was used last is kept, as far as there is room."""
+        found = self.memory.pop(texts, None) or self._run_model(texts)
+        room = _REMEMBERED.get(self.device, 0) - found[2].numel()
+        if room < 0:
+            return found
+        used = sum(logits.numel() for _, _, logits in self.memory.values())
+        while used > room:
+            oldest = next(iter(self.memory))
+            used -= self.memory.pop(oldest)[2].numel()
+        self.memory[texts] = found
+        return found
 
     def _run_model(self, texts: Sequence[str]) -> tuple[Places, Mapping[Place, int], Any]:
         """Return the places of texts, the row of each, and rows of clipped logits."""
