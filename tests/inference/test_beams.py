@@ -92,6 +92,7 @@ def test_a_cache_that_is_too_large_makes_fewer_rows(monkeypatch):
     model = make_model(1)
     hidden, mask = make_latents(30)
     whole = search_beams(model, read_rules(model, 3, 20), hidden.numpy(), mask)
+    assert search_beams(model, read_rules(model, 3, 20), hidden.numpy(), mask, few=True) == whole
     monkeypatch.setattr(beams, "_BYTES", {"cpu": 1})
     assert search_beams(model, read_rules(model, 3, 20), hidden.numpy(), mask) == whole
 

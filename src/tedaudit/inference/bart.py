@@ -183,19 +183,25 @@ def _stack(rows: Sequence[Windows], width: int) -> Windows:
 
 
 def beam_decode(
-    checkpoint: Checkpoint, hidden: npt.NDArray[np.float32], mask: Any, beams: int, length: int
+    checkpoint: Checkpoint,
+    hidden: npt.NDArray[np.float32],
+    mask: Any,
+    beams: int,
+    length: int,
+    *,
+    few: bool = False,
 ) -> list[tuple[int, ...]]:
     """Return the best beam per row, without the start token, up to the end token if there is one.
 
     Lengths count the start token, as the library does; other settings are the checkpoint's own. Where they
-    are all known the search is ours, which has the library's answers.
+    are all known the search is ours, which has the library's answers; `few` suits it to a few latents.
     """
     import torch
     from transformers.modeling_outputs import BaseModelOutput
 
     rules = read_rules(checkpoint.model, beams, length)
     if rules is not None:
-        return search_beams(checkpoint.model, rules, hidden, mask)
+        return search_beams(checkpoint.model, rules, hidden, mask, few=few)
     device, dtype = checkpoint.device, checkpoint.model.dtype
     outputs: list[tuple[int, ...]] = []
     for rows, count in iterate_batches(checkpoint, len(hidden), _ROWS):

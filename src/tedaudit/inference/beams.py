@@ -17,7 +17,9 @@ from tedaudit.inference.bart_decoder import BartDecoder, Tensor, has_known_decod
 Rows = npt.NDArray[np.int64]
 _ROWS = {"cpu": 48, "cuda": 1024}  # under way at a time
 _BYTES = {"cpu": 1 << 29, "cuda": 1 << 34}  # of the cache, at most
+_FEW = 3  # times fewer rows, if a caller seldom has more
 _SHARE = 4  # a fourth of the rows begins at a time
+_LONGEST = 64  # tokens: a beam looks at the places of all beams, which costs more than it saves in long texts
 _NEVER = -1e9  # the library's score of what must not be chosen
 _INERT = {
     "transformers_version", "_from_model_config", "use_cache", "output_attentions", "output_hidden_states",
@@ -71,39 +73,46 @@ def read_rules(model: Any, beams: int, length: int) -> Rules | None:
         config.no_repeat_ngram_size or 0, beams, length,
     )  # fmt: skip
     is_plain = ends and not isinstance(rules.last, list) and len(rules.prefix) + 1 < length
-    fits = length <= model.config.max_position_embeddings and rules.kept <= model.config.vocab_size
+    fits = (
+        length <= min(_LONGEST, model.config.max_position_embeddings)
+        and rules.kept <= model.config.vocab_size
+    )
     return rules if is_plain and fits else None
 
 
 def search_beams(
-    model: Any, rules: Rules, hidden: npt.NDArray[np.float32], mask: Tensor
+    model: Any, rules: Rules, hidden: npt.NDArray[np.float32], mask: Tensor, *, few: bool = False
 ) -> list[tuple[int, ...]]:
-    """Return the tokens of the best beam for each latent, without the start token, up to the end token."""
+    """Return the tokens of the best beam for each latent, without the start token, up to the end token.
+
+    Rows are under way in passes of one shape; `few` makes it smaller, for callers that seldom fill it.
+    """
     import torch
 
     outputs: dict[int, tuple[int, ...]] = {}
     if len(hidden):
         with torch.inference_mode():
-            outputs.update(_Search(model, rules, hidden.shape[1]).run(hidden, mask))
+            search = _Search(model, rules, hidden.shape[1], _FEW if few else 1)
+            outputs.update(search.run(hidden, mask))
     return [outputs[i] for i in range(len(hidden))]
 
 
-def _count_rows(model: Any, rules: Rules, width: int) -> int:
+def _count_rows(model: Any, rules: Rules, width: int, fewer: int) -> int:
     """Return how many rows are under way at a time: it depends on no latent."""
     size = model.config.d_model * model.config.decoder_layers * model.dtype.itemsize * 2
     bound = _BYTES.get(model.device.type, _BYTES["cpu"]) // (size * (rules.length * rules.beams + width))
-    rows = int(min(_ROWS.get(model.device.type, _ROWS["cpu"]), max(1, bound)))
+    rows = int(min(_ROWS.get(model.device.type, _ROWS["cpu"]) // fewer, max(1, bound)))
     return max(_SHARE, rows // _SHARE * _SHARE)
 
 
 class _Search:
     """Rows of beams that begin, branch, end and make room for others."""
 
-    def __init__(self, model: Any, rules: Rules, width: int) -> None:
+    def __init__(self, model: Any, rules: Rules, width: int, fewer: int) -> None:
         import torch
 
         self._model, self._rules = model, rules
-        rows, beams, device = _count_rows(model, rules, width), rules.beams, model.device
+        rows, beams, device = _count_rows(model, rules, width, fewer), rules.beams, model.device
         self._decoder = BartDecoder(model, rows, beams, rules.length, width)
         self._latent = np.full(rows, -1)  # which one a row works on
         self._all = torch.arange(rows, device=device)

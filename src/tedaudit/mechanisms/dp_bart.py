@@ -201,7 +201,9 @@ class DPBart(Latent):
             if self.mask == "text" and self.positions == "window":
                 mask = cut_windows(checkpoint, [texts[i] for i in rows], self.window).mask
             length = self.max_tokens if self.positions == "window" else count + 1
-            outputs |= zip(rows, beam_decode(checkpoint, hidden, mask, self.beams, length), strict=True)
+            few = self.positions == "text"  # latents of one length are decoded together
+            decoded = beam_decode(checkpoint, hidden, mask, self.beams, length, few=few)
+            outputs |= zip(rows, decoded, strict=True)
         return [outputs[i] for i in range(len(latents))]
 
     def _compute_room(self) -> int:
