@@ -19,9 +19,9 @@ Words = npt.NDArray[np.uint64]  # 32-bit words kept in 64 bits, so that products
 KeyWords = npt.NDArray[np.uint32]  # 128-bit keys, four words each
 Keys = Sequence[int] | KeyWords
 
-_ROUNDS = 10
-_MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
-_WEYL = (np.uint64(0x9E3779B9), np.uint64(0xBB67AE85))
+ROUNDS = 10  # of Philox, and its constants
+MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+WEYL = (0x9E3779B9, 0xBB67AE85)
 _LOW = np.uint64(0xFFFFFFFF)
 _5, _6, _26, _32 = (np.uint64(bits) for bits in (5, 6, 26, 32))
 _CACHED = 1 << 14  # blocks of four words that are computed at a time
@@ -125,9 +125,11 @@ def philox(counter: tuple[Words, Words, Words, Words], key: tuple[Words, Words])
     c0, c1, c2, c3 = (np.array(np.broadcast_to(part, shape), dtype=np.uint64) for part in counter)
     spare = np.empty(shape, dtype=np.uint64)
     k0, k1 = key
-    for _ in range(_ROUNDS):  # all in place: making arrays would cost more than filling them
-        np.multiply(c0, _MULTIPLIERS[0], out=c0)
-        np.multiply(c2, _MULTIPLIERS[1], out=c2)
+    first, second = map(np.uint64, MULTIPLIERS)
+    weyl0, weyl1 = map(np.uint64, WEYL)
+    for _ in range(ROUNDS):  # all in place: making arrays would cost more than filling them
+        np.multiply(c0, first, out=c0)
+        np.multiply(c2, second, out=c2)
         np.right_shift(c2, _32, out=spare)
         spare ^= c1
         spare ^= k0
@@ -137,7 +139,7 @@ def philox(counter: tuple[Words, Words, Words, Words], key: tuple[Words, Words])
         c0 &= _LOW
         c2 &= _LOW
         c0, c1, c2, c3, spare = spare, c2, c1, c0, c3
-        k0, k1 = (k0 + _WEYL[0]) & _LOW, (k1 + _WEYL[1]) & _LOW
+        k0, k1 = (k0 + weyl0) & _LOW, (k1 + weyl1) & _LOW
     return [c0, c1, c2, c3]
 
 

@@ -8,12 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.seeding import Keys, key_words
+from tedaudit.seeding import MULTIPLIERS, ROUNDS, WEYL, Keys, key_words
 
 Tensor = Any  # torch is imported where it is used
-_ROUNDS = 10
-_MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
-_WEYL = (0x9E3779B9, 0xBB67AE85)
 _LOW = 0xFFFFFFFF
 
 
@@ -54,11 +51,11 @@ def make_normals(keys: Keys, n: int, start: int = 0, device: Any = "cpu") -> Ten
 def _run_philox(counter: list[Tensor], key: Tensor, other: Tensor) -> list[Tensor]:
     """Return the four output words of Philox4x32-10; all numbers stay below 2**49."""
     c0, c1, c2, c3 = counter
-    for _ in range(_ROUNDS):
-        high0, low0 = _multiply(c0, _MULTIPLIERS[0])
-        high1, low1 = _multiply(c2, _MULTIPLIERS[1])
+    for _ in range(ROUNDS):
+        high0, low0 = _multiply(c0, MULTIPLIERS[0])
+        high1, low1 = _multiply(c2, MULTIPLIERS[1])
         c0, c1, c2, c3 = high1 ^ c1 ^ key, low1, high0 ^ c3 ^ other, low0
-        key, other = (key + _WEYL[0]) & _LOW, (other + _WEYL[1]) & _LOW
+        key, other = (key + WEYL[0]) & _LOW, (other + WEYL[1]) & _LOW
     return [c0, c1, c2, c3]
 
 
