@@ -144,9 +144,10 @@ def test_an_address_of_another_cluster_is_refused(cluster):
         RayEngine(EngineSpec(name="ray", address="127.0.0.1:1"), 4096)
 
 
-def test_it_is_said_that_a_cluster_sees_the_texts(cluster):
-    told = []
-    with RayEngine(EngineSpec(name="ray", address=cluster.address), 4096, told.append) as made:
+@pytest.mark.parametrize("is_named", [True, False])  # or this process was connected to it before
+def test_it_is_said_that_a_cluster_sees_the_texts(cluster, is_named):
+    told, address = [], cluster.address if is_named else ""
+    with RayEngine(EngineSpec(name="ray", address=address), 4096, told.append) as made:
         made.offer({})
     assert told == [f"Texts go to the Ray cluster at {cluster.address}: whoever may use it can read them."]
 

@@ -27,8 +27,10 @@ class Cluster:
         self._ray, self._settings = ray, settings
         self._folder, self._room, self._measured_at = "", 0, -_STALE
         self._is_own = not ray.is_initialized()
+        self.address = settings.address  # of a cluster that others may use too; empty if it was started here
         if not self._is_own:
             self._check_address()
+            self.address = settings.address or ray.get_runtime_context().gcs_address
         elif settings.address:
             self._join()
         else:

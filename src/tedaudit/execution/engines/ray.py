@@ -68,9 +68,9 @@ class RayEngine(PoolEngine[ActorHandle]):
         """Learn what the plug-ins of a run are."""
         super().offer(plugins)
         self._known = {}
-        if self._settings.address:
+        if self._cluster.address:
             self._tell(
-                f"Texts go to the Ray cluster at {self._settings.address}: whoever may use it can read them."
+                f"Texts go to the Ray cluster at {self._cluster.address}: whoever may use it can read them."
             )
 
     def submit(self, ticket: int, chunk: Chunk) -> None:
