@@ -6,28 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tedaudit.cli import options
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
 from tedaudit.cli.loss import add_likelihood, list_losses, show_losses
-from tedaudit.cli.options import (
-    Address,
-    Assignments,
-    BatchSize,
-    Candidates,
-    Corpus,
-    Encoder,
-    Engine,
-    Epsilons,
-    Json,
-    Lambda,
-    Mechanisms,
-    Name,
-    Quiet,
-    Resources,
-    Seed,
-    Strategy,
-    Workers,
-    print_json,
-)
+from tedaudit.cli.options import print_json
 from tedaudit.cli.planning import Wishes, show_plan
 from tedaudit.cli.records import show_pairs, try_worst
 from tedaudit.errors import SpecError
@@ -44,30 +26,30 @@ _SETTINGS = (
 
 def run(
     spec: Annotated[Path | None, typer.Argument(help="A YAML file; without it, the embedded audit.")] = None,
-    mechanism: Mechanisms = None,
-    epsilon: Epsilons = None,
-    corpus: Corpus = None,
+    mechanism: options.Mechanisms = None,
+    epsilon: options.Epsilons = None,
+    corpus: options.Corpus = None,
     attack: Annotated[list[str] | None, typer.Option("--attack", "-a", help="Repeat for several.")] = None,
     trials: Annotated[int | None, typer.Option("--trials", "-t")] = None,
-    k: Candidates = None,
-    lambda_: Lambda = None,
-    strategy: Strategy = None,
+    k: options.Candidates = None,
+    lambda_: options.Lambda = None,
+    strategy: options.Strategy = None,
     top: Annotated[int | None, typer.Option(help="nearest, furthest: uniform among this many.")] = None,
     estimator: Annotated[
         str | None, typer.Option(help="Which estimator reads the trials, such as baseline.")
     ] = None,
-    encoder: Encoder = None,
+    encoder: options.Encoder = None,
     alpha: Annotated[float | None, typer.Option(help="Twice the one-sided error of a bound.")] = None,
     delta: Annotated[float | None, typer.Option(help="Use this instead of the claim's delta.")] = None,
-    seed: Seed = None,
-    batch_size: BatchSize = None,
-    engine: Engine = None,
-    workers: Workers = None,
-    address: Address = None,
-    resource: Resources = None,
-    name: Name = None,
+    seed: options.Seed = None,
+    batch_size: options.BatchSize = None,
+    engine: options.Engine = None,
+    workers: options.Workers = None,
+    address: options.Address = None,
+    resource: options.Resources = None,
+    name: options.Name = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="The run directory: runs/NAME.")] = None,
-    assign: Assignments = None,
+    assign: options.Assignments = None,
     fail_on: FailOn = None,
     fail_above: FailAbove = None,
     work: Annotated[
@@ -86,8 +68,8 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what it would take and could show: `tedaudit plan`.")
     ] = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
 ) -> None:
     """Run an audit; the same command resumes one that was stopped.
 

@@ -6,25 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tedaudit.cli.options import (
-    Address,
-    Assignments,
-    BatchSize,
-    Candidates,
-    Corpus,
-    Encoder,
-    Engine,
-    Json,
-    Lambda,
-    Mechanisms,
-    Name,
-    Quiet,
-    Resources,
-    Seed,
-    Strategy,
-    Workers,
-    print_json,
-)
+from tedaudit.cli import options
+from tedaudit.cli.options import print_json
 from tedaudit.errors import SpecError
 
 if TYPE_CHECKING:
@@ -53,30 +36,30 @@ File = Annotated[Path | None, typer.Argument(help="A YAML file, as for `run`, wi
 
 def calibrate(
     spec: File = None,
-    mechanism: Mechanisms = None,
-    corpus: Corpus = None,
+    mechanism: options.Mechanisms = None,
+    corpus: options.Corpus = None,
     target: Targets = None,
     by: By = "eps_emp",
     attack: Attacks = None,
     trials: Trials = None,
     least: Least = 0.01,
     most: Most = 10_000.0,
-    k: Candidates = None,
-    lambda_: Lambda = None,
-    strategy: Strategy = None,
-    encoder: Encoder = None,
+    k: options.Candidates = None,
+    lambda_: options.Lambda = None,
+    strategy: options.Strategy = None,
+    encoder: options.Encoder = None,
     alpha: Alpha = None,
-    seed: Seed = None,
-    batch_size: BatchSize = None,
-    engine: Engine = None,
-    workers: Workers = None,
-    address: Address = None,
-    resource: Resources = None,
-    name: Name = None,
+    seed: options.Seed = None,
+    batch_size: options.BatchSize = None,
+    engine: options.Engine = None,
+    workers: options.Workers = None,
+    address: options.Address = None,
+    resource: options.Resources = None,
+    name: options.Name = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Run directory: runs/calibrate.")] = None,
-    assign: Assignments = None,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    assign: options.Assignments = None,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
 ) -> None:
     """Find which nominal epsilon gives a measured privacy on these texts; the same command resumes.
 

@@ -5,20 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tedaudit.cli.options import (
-    Address,
-    Assignments,
-    Corpus,
-    Engine,
-    Epsilons,
-    Json,
-    Mechanisms,
-    Quiet,
-    Resources,
-    Workers,
-    print_json,
-    refuse_settings,
-)
+from tedaudit.cli import options
+from tedaudit.cli.options import print_json, refuse_settings
 from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
@@ -31,20 +19,20 @@ _ATTACK = "likelihood"  # whose margins are losses
 
 def loss(
     run_directory: Annotated[Path | None, typer.Argument(help="A finished run.")] = None,
-    mechanism: Mechanisms = None,
-    epsilon: Epsilons = None,
-    corpus: Corpus = None,
+    mechanism: options.Mechanisms = None,
+    epsilon: options.Epsilons = None,
+    corpus: options.Corpus = None,
     trials: Annotated[int | None, typer.Option("--trials", "-t", help="Of a new run; 1,000.")] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Of a new run: runs/loss.")] = None,
-    engine: Engine = None,
-    workers: Workers = None,
-    address: Address = None,
-    resource: Resources = None,
-    assign: Assignments = None,
+    engine: options.Engine = None,
+    workers: options.Workers = None,
+    address: options.Address = None,
+    resource: options.Resources = None,
+    assign: options.Assignments = None,
     redact: Annotated[bool, typer.Option("--redact", help="Leave every text out.")] = False,
     yes: Yes = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
 ) -> None:
     """Say how much an adversary that knows the mechanism learns: the loss, which has no ceiling.
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tedaudit.cli.options import Address, Engine, Json, Quiet, Resources, Workers, print_json
+from tedaudit.cli import options
+from tedaudit.cli.options import print_json
 from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
@@ -26,14 +27,14 @@ def records(
     loss: Annotated[
         bool, typer.Option("--loss", help="By exact loss alone, from the tables: no fresh trials.")
     ] = False,
-    engine: Engine = None,
-    workers: Workers = None,
-    address: Address = None,
-    resource: Resources = None,
+    engine: options.Engine = None,
+    workers: options.Workers = None,
+    address: options.Address = None,
+    resource: options.Resources = None,
     redact: Annotated[bool, typer.Option("--redact", help="Leave every text out.")] = False,
     yes: Yes = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
 ) -> None:
     """Measure the risk of the records that a run named most surely, on fresh trials.
 

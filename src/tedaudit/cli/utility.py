@@ -5,23 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tedaudit.cli.options import (
-    Assignments,
-    BatchSize,
-    Classifier,
-    Corpus,
-    Epsilons,
-    Json,
-    Limit,
-    Mechanisms,
-    Private,
-    Quiet,
-    Repeats,
-    Seed,
-    Tasks,
-    TestSplit,
-    print_json,
-)
+from tedaudit.cli import options
+from tedaudit.cli.options import print_json
 from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
@@ -31,29 +16,29 @@ _SHARED = ("name", "corpus", "mechanisms", "epsilons", "seed")  # settings that 
 
 def utility(
     spec: Annotated[Path | None, typer.Argument(help="A YAML file; flags override it.")] = None,
-    corpus: Corpus = None,
-    task: Tasks = None,
-    private: Private = None,
-    mechanism: Mechanisms = None,
-    epsilon: Epsilons = None,
-    classifier: Classifier = None,
+    corpus: options.Corpus = None,
+    task: options.Tasks = None,
+    private: options.Private = None,
+    mechanism: options.Mechanisms = None,
+    epsilon: options.Epsilons = None,
+    classifier: options.Classifier = None,
     learning_rate: Annotated[float | None, typer.Option(help="For training an encoder.")] = None,
-    limit: Limit = None,
-    seeds: Repeats = None,
-    test_split: TestSplit = None,
-    seed: Seed = None,
-    batch_size: BatchSize = None,
+    limit: options.Limit = None,
+    seeds: options.Repeats = None,
+    test_split: options.TestSplit = None,
+    seed: options.Seed = None,
+    batch_size: options.BatchSize = None,
     note: Annotated[str | None, typer.Option(help="Printed below the table and the figure.")] = None,
     name: Annotated[str | None, typer.Option(help="Names the folder.")] = None,
     out: Annotated[str | None, typer.Option("--out", "-o", help="The folder: runs/NAME-utility.")] = None,
-    assign: Assignments = None,
+    assign: options.Assignments = None,
     run: Annotated[
         Path | None,
         typer.Option(help="An audit: its settings are used, and its report shows the result."),
     ] = None,
     yes: Yes = False,
-    quiet: Quiet = False,
-    as_json: Json = False,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
 ) -> None:
     """Train classifiers on rewritten texts and test them on clean ones; the same command resumes it.
 
