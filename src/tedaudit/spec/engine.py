@@ -8,8 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from tedaudit.errors import quote
 
-ENGINES = ("serial", "processes", "ray")
-
 
 class EngineSpec(BaseModel):
     """An engine by name. A bare string is a name."""
