@@ -11,11 +11,12 @@ from tedaudit.inference.beams import read_rules, search_beams
 _LATENTS = 61  # more than are under way at a time
 
 
-def make_model(seed=0, vocabulary=40, deviation=0.5, **settings):
+def make_model(seed=0, vocabulary=40, deviation=0.5, positions=32, **settings):
     torch.manual_seed(seed)
     config = BartConfig(
-        vocab_size=vocabulary, max_position_embeddings=32, d_model=16, encoder_layers=1, decoder_layers=2,
-        encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32,
+        vocab_size=vocabulary, max_position_embeddings=positions, d_model=16, encoder_layers=1,
+        decoder_layers=2, encoder_attention_heads=2, decoder_attention_heads=2, encoder_ffn_dim=32,
+        decoder_ffn_dim=32,
         bos_token_id=0, pad_token_id=1, eos_token_id=2, decoder_start_token_id=2, forced_eos_token_id=None,
         init_std=deviation, scale_embedding=bool(seed % 2),
     )  # fmt: skip
@@ -114,3 +115,5 @@ def test_lengths_and_beams_that_do_not_fit_are_left_to_the_library():
     assert read_rules(make_model(), 3, 33) is None  # more than there are positions
     assert read_rules(make_model(vocabulary=8), 5, 20) is None  # fewer tokens than continuations
     assert read_rules(make_model(), 3, 2) is None
+    assert read_rules(make_model(positions=128), 3, 64) is not None
+    assert read_rules(make_model(positions=128), 3, 65) is None  # long texts

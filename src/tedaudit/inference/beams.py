@@ -19,7 +19,7 @@ _ROWS = {"cpu": 48, "cuda": 1024}  # under way at a time
 _BYTES = {"cpu": 1 << 29, "cuda": 1 << 34}  # of the cache, at most
 _FEW = 3  # times fewer rows, if a caller seldom has more
 _SHARE = 4  # a fourth of the rows begins at a time
-_LONGEST = 64  # tokens: a beam looks at the places of all beams, which costs more than it saves in long texts
+_LONGEST = 64  # tokens: a beam looks at the places of all beams, and in long texts those are many
 _NEVER = -1e9  # the library's score of what must not be chosen
 _INERT = {
     "transformers_version", "_from_model_config", "use_cache", "output_attentions", "output_hidden_states",
