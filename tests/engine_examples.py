@@ -1,6 +1,6 @@
 """An engine for tests, chunks for it, and what it leaves behind."""
 
-from helpers import TABLES, reference, sentences, snapshot
+from helpers import TABLES, make_spec, reference, sentences, snapshot
 from tedaudit.batches import Draws
 from tedaudit.execution.chunks import RewriteChunk
 from tedaudit.execution.work import Bench
@@ -8,6 +8,7 @@ from tedaudit.seeding import derive
 from tedaudit.types import Draw
 
 POOL = tuple(sentences(12))
+PLUGINS = "py:engine_plugins"
 
 
 class Backwards:
@@ -49,3 +50,27 @@ def make_rewriting(*numbers):
 def list_contents(root):
     """Return the name and the content of every file of the tables."""
     return {name: content for name, (content, _) in snapshot(root, TABLES).items()}
+
+
+def make_work(out, **changes):
+    """Return an audit of two mechanisms, one of which fails at times, on two plans."""
+    settings = {
+        "mechanisms": [{"name": "word-rr", "slots": 4, "epsilons": [1, 4]}, "py:helpers:Failing"],
+        "plans": [{"k": 2, "lambda": -1e4}, {"k": "all"}],
+        "attacks": ["lexical", "resample"],
+        "trials": 100,
+        "block": 30,
+        "seed": 11,
+    }
+    return make_spec(out, **settings | changes)
+
+
+def make_latents(out):
+    """Return the same audit of a mechanism with latents."""
+    return make_work(out, mechanisms=["py:helpers:Latents"], attacks=["py:helpers:NearestLatent"])
+
+
+def make_many_chunks(out, **changes):
+    """Return an audit with many small chunks of a mechanism that is a class of a module."""
+    settings = {"mechanisms": [f"{PLUGINS}:Slow"], "attacks": [f"{PLUGINS}:Zero"], "trials": 400, "block": 20}
+    return make_spec(out, **settings | changes)

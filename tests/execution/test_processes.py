@@ -2,73 +2,36 @@
 
 import os
 import signal
-import subprocess
 import sys
 import threading
-import time
-from pathlib import Path
 
 import pytest
 
 import tedaudit
-from engine_examples import list_contents, make_rewriting
+from engine_examples import (
+    PLUGINS,
+    list_contents,
+    make_latents,
+    make_many_chunks,
+    make_rewriting,
+    make_work,
+)
 from engine_plugins import OwnError, shout
-from helpers import Stop, make_spec, sentences, summary
+from helpers import Stop, sentences, summary
 from tedaudit.api import run
-from tedaudit.errors import ContractError, InfrastructureError, PluginError
+from tedaudit.errors import ContractError, PluginError
 from tedaudit.execution.engines.pool import ROOM
 from tedaudit.execution.engines.processes import ProcessEngine
 from tedaudit.execution.engines.serving import SHELVE
 from tedaudit.execution.work import Bench
 
-PLUGINS = "py:engine_plugins"
-TESTS = Path(__file__).parents[1]
-
-
-def _work(out, **changes):
-    settings = {
-        "mechanisms": [{"name": "word-rr", "slots": 4, "epsilons": [1, 4]}, "py:helpers:Failing"],
-        "plans": [{"k": 2, "lambda": -1e4}, {"k": "all"}],
-        "attacks": ["lexical", "resample"],
-        "trials": 100,
-        "block": 30,
-        "seed": 11,
-    }
-    return make_spec(out, **settings | changes)
-
-
-def _latents(out):
-    return _work(out, mechanisms=["py:helpers:Latents"], attacks=["py:helpers:NearestLatent"])
-
-
-def _plain(out, **changes):
-    """Return an audit with many small chunks of a mechanism that is a class of a module."""
-    settings = {"mechanisms": [f"{PLUGINS}:Slow"], "attacks": [f"{PLUGINS}:Zero"], "trials": 400, "block": 20}
-    return make_spec(out, **settings | changes)
-
-
-def _wait_until_gone(pids):
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        if not any(Path(f"/proc/{pid}/stat").exists() and _is_alive(pid) for pid in pids):
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"some of {pids} are still there")
-
-
-def _is_alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
 
 @pytest.fixture(scope="module")
 def serial(tmp_path_factory):
     root = tmp_path_factory.mktemp("serial")
-    run(_work(root / "work"))
-    run(_plain(root / "plain"))
-    run(_latents(root / "latents"))
+    run(make_work(root / "work"))
+    run(make_many_chunks(root / "plain"))
+    run(make_latents(root / "latents"))
     return root
 
 
@@ -77,9 +40,9 @@ def serial(tmp_path_factory):
 
 def test_processes_write_the_same_files_as_one(tmp_path, serial):
     with ProcessEngine(2) as engine:
-        run(_work(tmp_path / "work"), engine)
+        run(make_work(tmp_path / "work"), engine)
         assert len(engine._workers) == 2
-        run(_latents(tmp_path / "latents"), engine)
+        run(make_latents(tmp_path / "latents"), engine)
     assert list_contents(tmp_path / "work") == list_contents(serial / "work")
     assert summary(tmp_path / "work") == summary(serial / "work")
     assert list_contents(tmp_path / "latents") == list_contents(serial / "latents")
@@ -89,7 +52,7 @@ def test_both_processes_work_at_the_same_time(tmp_path):
     (tmp_path / "who").mkdir()
     slow = {"name": f"{PLUGINS}:Slow", "folder": str(tmp_path / "who"), "seconds": 0.1}
     with ProcessEngine(2) as engine:
-        run(_plain(tmp_path / "run", mechanisms=[slow], trials=200), engine)
+        run(make_many_chunks(tmp_path / "run", mechanisms=[slow], trials=200), engine)
     assert len(list((tmp_path / "who").iterdir())) == 2
     assert not (tmp_path / "who" / str(os.getpid())).exists()
 
@@ -105,9 +68,9 @@ def test_a_run_that_was_stopped_is_resumed_and_extended_by_another_engine(tmp_pa
             raise Stop
 
     with pytest.raises(Stop):
-        run(_plain(tmp_path, trials=200), first, progress)
-    run(_plain(tmp_path, trials=200), second)
-    run(_plain(tmp_path), first)
+        run(make_many_chunks(tmp_path, trials=200), first, progress)
+    run(make_many_chunks(tmp_path, trials=200), second)
+    run(make_many_chunks(tmp_path), first)
     whole, extended = list_contents(serial / "plain"), list_contents(tmp_path)
     assert {name: extended[name] for name in extended if "rewrites/" in name} == {
         name: whole[name] for name in whole if "rewrites/" in name
@@ -120,132 +83,8 @@ def test_the_engine_of_the_spec_is_used(tmp_path):
     (tmp_path / "who").mkdir()
     slow = {"name": f"{PLUGINS}:Slow", "folder": str(tmp_path / "who")}
     engine = {"name": "processes", "workers": 1}
-    run(_plain(tmp_path / "run", mechanisms=[slow], trials=40, engine=engine))
+    run(make_many_chunks(tmp_path / "run", mechanisms=[slow], trials=40, engine=engine))
     assert [int(path.name) for path in (tmp_path / "who").iterdir()] != [os.getpid()]
-
-
-# --- workers that die
-
-
-def test_a_worker_that_is_killed_is_replaced_and_its_chunks_are_done_by_others(tmp_path, serial):
-    killed, seen = [], []
-    with ProcessEngine(2) as engine:
-
-        def progress(*what):
-            seen.append(what)
-            busy = [worker for worker in engine._workers if worker.tickets]
-            if len(seen) in (10, 20, 30) and busy:
-                killed.append(busy[0].process.pid)
-                os.kill(busy[0].process.pid, signal.SIGKILL)
-
-        run(_plain(tmp_path), engine, progress)
-        assert len(killed) == 3
-        assert not set(killed) & {worker.process.pid for worker in engine._workers}
-    assert list_contents(tmp_path) == list_contents(serial / "plain")
-
-
-@pytest.mark.parametrize("times", [2, 99])
-def test_a_chunk_that_has_killed_three_workers_ends_the_run_with_its_name(tmp_path, times):
-    def spec(name):
-        (tmp_path / f"{name}-deaths").mkdir()
-        deadly = {"name": f"{PLUGINS}:Deadly", "folder": str(tmp_path / f"{name}-deaths")}
-        # here it would end this process
-        return {**deadly, "text": sentences(40)[3], "times": times if name == "killed" else 0}
-
-    with ProcessEngine(2) as engine:
-        audit = _plain(tmp_path / "killed", mechanisms=[spec("killed")])
-        if times == 2:
-            run(audit, engine)
-        else:
-            with pytest.raises(InfrastructureError) as caught:
-                run(audit, engine)
-            message = str(caught.value)
-            assert message.startswith("The rewriting of ")
-            assert "texts by 'py:engine_plugins:Deadly' at epsilon 3 has cost 3 workers" in message
-            assert "was ended by SIGKILL" in message
-            assert sentences(40)[3] not in message
-    deaths = len(list((tmp_path / "killed-deaths").iterdir()))
-    assert deaths == 2 if times == 2 else 3 <= deaths <= 6  # another chunk may have that text too
-    if times == 2:
-        run(_plain(tmp_path / "calm", mechanisms=[spec("calm")]))
-        rows = [tedaudit.load_run(tmp_path / name).findings[0].bound.correct for name in ("killed", "calm")]
-        assert rows[0] == rows[1]
-
-
-def test_workers_that_cannot_begin_are_not_started_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "executable", "/bin/false")
-    with (
-        ProcessEngine(1) as engine,
-        pytest.raises(InfrastructureError, match=r"3 workers in a row did not begin.*exit code 1"),
-    ):
-        run(_plain(tmp_path), engine)
-
-
-def test_a_worker_ends_when_its_input_does_even_if_it_is_at_work():
-    ended = subprocess.run(
-        [sys.executable, "-m", "tedaudit.worker", "--serve"], stdin=subprocess.DEVNULL, check=False,
-        capture_output=True, timeout=60,
-    )  # fmt: skip
-    assert ended.returncode == 0
-    assert len(ended.stdout) == 17  # it said that it is ready, and nothing else
-
-
-SCRIPT = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever started the tests
-sys.path.insert(0, {tests!r})
-from pathlib import Path
-from helpers import make_spec
-from tedaudit.api import run
-slow = {{"name": "py:engine_plugins:Slow", "folder": {who!r}, "seconds": {seconds}}}
-run(make_spec(Path({out!r}), mechanisms=[slow], attacks=["py:engine_plugins:Zero"], trials=400, block=20,
-              engine={{"name": "processes", "workers": 2}}))
-"""
-
-
-def _start(tmp_path, seconds):
-    who, out = tmp_path / "who", tmp_path / "run"
-    who.mkdir()
-    script = SCRIPT.format(tests=str(TESTS), who=str(who), out=str(out), seconds=seconds)
-    process = subprocess.Popen(
-        [sys.executable, "-c", script], stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    deadline = time.monotonic() + 60
-    while len(list(who.iterdir())) < 2:
-        assert time.monotonic() < deadline
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.05)
-    return process, [int(path.name) for path in who.iterdir()], out
-
-
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_no_worker_outlives_a_run_that_is_killed_or_interrupted(tmp_path, how):
-    process, pids, _ = _start(tmp_path, seconds=300)  # far longer than the test may take
-    if how == signal.SIGINT:
-        os.killpg(process.pid, how)  # as a terminal does
-    else:
-        process.send_signal(how)
-    _, told = process.communicate(timeout=60)
-    assert process.returncode != 0
-    _wait_until_gone(pids)
-    if how == signal.SIGINT:
-        assert told.count("KeyboardInterrupt") == 1  # of the run, and of no worker
-
-
-def test_a_run_whose_process_was_killed_is_finished_by_another_engine(tmp_path, serial):
-    process, pids, out = _start(tmp_path, seconds=0.1)
-    deadline = time.monotonic() + 60
-    while not list(out.glob("rewrites/**/part-*.parquet")):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    process.kill()
-    process.communicate()
-    _wait_until_gone(pids)
-    slow = {"name": f"{PLUGINS}:Slow", "folder": str(tmp_path / "who"), "seconds": 0.1}
-    run(_plain(out, mechanisms=[slow]))
-    counts = [tedaudit.load_run(folder).findings[0].bound for folder in (out, serial / "plain")]
-    assert counts[0].correct == counts[1].correct
-    assert counts[0].trials == 400
 
 
 # --- errors of plug-ins
@@ -265,7 +104,7 @@ def test_an_error_of_a_plug_in_is_the_one_that_it_is_in_one_process(tmp_path, se
     for engine in ("serial", "processes"):
         attack = {"name": f"{PLUGINS}:Raising", **settings}
         with pytest.raises(kind) as caught:
-            run(_plain(tmp_path / engine, attacks=[attack]), engine)
+            run(make_many_chunks(tmp_path / engine, attacks=[attack]), engine)
         errors[engine] = caught.value
     assert type(errors["serial"]) is type(errors["processes"])
     assert str(errors["serial"]) == str(errors["processes"])
@@ -275,16 +114,16 @@ def test_an_error_of_a_plug_in_is_the_one_that_it_is_in_one_process(tmp_path, se
 def test_an_error_that_no_pickle_holds_is_told_in_words(tmp_path):
     attack = {"name": f"{PLUGINS}:Raising", "what": "own", "when": "prepare"}
     with pytest.raises(OwnError):
-        run(_plain(tmp_path / "serial", attacks=[attack]))
+        run(make_many_chunks(tmp_path / "serial", attacks=[attack]))
     with pytest.raises(RuntimeError, match=r"^OwnError: 3: broken"):
-        run(_plain(tmp_path / "processes", attacks=[attack]), "processes")
+        run(make_many_chunks(tmp_path / "processes", attacks=[attack]), "processes")
 
 
 def test_an_engine_can_do_the_next_run_after_one_that_failed(tmp_path, serial):
     with ProcessEngine(2) as engine:
         with pytest.raises(ContractError):
-            run(_plain(tmp_path / "raising", attacks=[{"name": f"{PLUGINS}:Raising"}]), engine)
-        run(_plain(tmp_path / "plain"), engine)
+            run(make_many_chunks(tmp_path / "raising", attacks=[{"name": f"{PLUGINS}:Raising"}]), engine)
+        run(make_many_chunks(tmp_path / "plain"), engine)
     assert list_contents(tmp_path / "plain") == list_contents(serial / "plain")
 
 
@@ -313,7 +152,7 @@ def test_functions_travel_lambdas_and_closures_too(tmp_path):
 def test_it_is_said_that_a_function_runs_in_several_processes(tmp_path):
     told = []
     with ProcessEngine(2, announce=told.append) as engine:
-        run(_plain(tmp_path, mechanisms=[shout], trials=20), engine, announce=told.append)
+        run(make_many_chunks(tmp_path, mechanisms=[shout], trials=20), engine, announce=told.append)
     line = "Your function runs in up to 2 processes: what it remembers between calls, it remembers in each "
     assert told.count(f"{line}of them apart.") == 1
 
@@ -326,7 +165,7 @@ def test_a_function_that_cannot_travel_is_refused_in_one_line_that_says_what_to_
             return text
 
     with pytest.raises(PluginError) as caught:
-        run(_plain(tmp_path, mechanisms=[locked]), "processes", announce=lambda _: None)
+        run(make_many_chunks(tmp_path, mechanisms=[locked]), "processes", announce=lambda _: None)
     message = str(caught.value)
     assert "\n" not in message
     assert "locked' cannot travel to another process (TypeError: cannot pickle '_thread.lock'" in message
@@ -342,7 +181,7 @@ def test_an_object_that_workers_cannot_load_is_refused_with_the_same_advice(tmp_
     sys.modules["module_that_is_nowhere"] = module
     try:
         with pytest.raises(PluginError, match=r"ModuleNotFoundError.*Use the engine `serial`"):
-            run(_plain(tmp_path, mechanisms=[module.rewrite]), "processes", announce=lambda _: None)
+            run(make_many_chunks(tmp_path, mechanisms=[module.rewrite]), "processes", announce=lambda _: None)
     finally:
         del sys.modules["module_that_is_nowhere"]
 
@@ -353,14 +192,14 @@ def test_an_object_that_workers_cannot_load_is_refused_with_the_same_advice(tmp_
 def test_an_attack_that_asks_a_server_stays_in_this_process(tmp_path):
     (tmp_path / "who").mkdir()
     server = {"name": f"{PLUGINS}:Server", "folder": str(tmp_path / "who")}
-    run(_plain(tmp_path / "run", attacks=[server]), "processes", announce=lambda _: None)
+    run(make_many_chunks(tmp_path / "run", attacks=[server]), "processes", announce=lambda _: None)
     assert [path.name for path in (tmp_path / "who").iterdir()] == [str(os.getpid())]
 
 
 def test_an_attack_tries_a_function_in_one_worker_only(tmp_path):
     (tmp_path / "who").mkdir()
     attack = {"name": f"{PLUGINS}:Practising", "folder": str(tmp_path / "who")}
-    spec = _plain(tmp_path / "run", mechanisms=[shout], attacks=[attack], epsilons=[1, 2])
+    spec = make_many_chunks(tmp_path / "run", mechanisms=[shout], attacks=[attack], epsilons=[1, 2])
     run(spec, {"name": "processes", "workers": 2}, announce=lambda _: None)
     tries = sorted(path.name.partition("-")[0] for path in (tmp_path / "who").iterdir())
     assert tries == ["1.0", "2.0"]
@@ -369,7 +208,7 @@ def test_an_attack_tries_a_function_in_one_worker_only(tmp_path):
 def test_work_that_belongs_to_one_worker_moves_if_that_is_killed(tmp_path):
     (tmp_path / "who").mkdir()
     attack = {"name": f"{PLUGINS}:Practising", "folder": str(tmp_path / "who")}
-    spec = _plain(tmp_path / "run", mechanisms=[shout], attacks=[attack])
+    spec = make_many_chunks(tmp_path / "run", mechanisms=[shout], attacks=[attack])
     killed = []
 
     def progress(what, *_):
@@ -384,7 +223,7 @@ def test_work_that_belongs_to_one_worker_moves_if_that_is_killed(tmp_path):
 
 
 def test_what_plug_ins_print_and_read_does_not_meet_the_pipes(tmp_path, capfd):
-    run(_plain(tmp_path, mechanisms=[f"{PLUGINS}:Noisy"], trials=40), "processes")
+    run(make_many_chunks(tmp_path, mechanisms=[f"{PLUGINS}:Noisy"], trials=40), "processes")
     out, errors = capfd.readouterr()
     assert out == ""
     for line in ("printed by a plug-in", "written by a plug-in", "by a child"):
@@ -392,7 +231,7 @@ def test_what_plug_ins_print_and_read_does_not_meet_the_pipes(tmp_path, capfd):
 
 
 def test_a_worker_computes_with_one_thread(tmp_path):
-    run(_plain(tmp_path, mechanisms=[f"{PLUGINS}:Threads"], trials=20), "processes")
+    run(make_many_chunks(tmp_path, mechanisms=[f"{PLUGINS}:Threads"], trials=20), "processes")
     run_directory = tedaudit.load_run(tmp_path).run
     [folder] = [path.parent for path in run_directory.root.glob("rewrites/**/table.json")]
     import polars as pl
@@ -413,7 +252,7 @@ def test_texts_travel_once_to_each_worker(tmp_path):
             super()._send(worker, what, number, parcel)
 
     with Spying(2) as engine:
-        run(_plain(tmp_path), engine)
+        run(make_many_chunks(tmp_path), engine)
     assert len(shelved) == len(set(shelved))
     assert len({number for _, number in shelved}) == 1  # the pool
 
