@@ -100,9 +100,14 @@ def test_a_draw_is_the_same_alone_and_in_any_batch(make):
 def test_a_small_memory_gives_the_same_rewrites(make, monkeypatch):
     draws = _draws(SENTENCES[:3], epsilons=(1.0, 300.0))
     wanted = make().rewrite(draws)
+    clean = make().encode(SENTENCES)
     monkeypatch.setattr(_latent, "_CELLS", 1)
-    monkeypatch.setattr(_latent, "_TEXTS", 2)
     assert all(map(_same, make().rewrite(draws), wanted))
+    monkeypatch.setattr(_latent, "_LATENTS", {"cpu": 5 * clean.shape[1]})  # a text lies in two blocks
+    monkeypatch.setattr(_latent, "_TEXTS", 2)
+    monkeypatch.setattr(_latent, "_TABLE", 3)
+    assert all(map(_same, make().rewrite(draws), wanted))
+    assert np.array_equal(make().encode(SENTENCES), clean)
 
 
 def test_epsilons_share_the_noise_of_a_key(make):
