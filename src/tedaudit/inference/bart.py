@@ -52,7 +52,7 @@ class Windows:
     mask: Any
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def load_bart(
     name: str,
     weights: str = "",

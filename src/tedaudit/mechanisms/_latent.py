@@ -20,8 +20,8 @@ from tedaudit.errors import SpecError
 from tedaudit.inference.device_noise import Tensor, make_normals
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.mechanisms._clipping import round_inwards, shorten
-from tedaudit.mechanisms._noise import Noise, sigma_for, true_epsilon
-from tedaudit.seeding import key_numbers, normals, uniforms
+from tedaudit.mechanisms._noise import Noise, laplaces, sigma_for, true_epsilon
+from tedaudit.seeding import key_numbers, normals
 from tedaudit.types import Array, Claim, Draw, Floats, ModelUse
 
 Singles = npt.NDArray[np.float32]
@@ -30,13 +30,15 @@ _LATENTS = {"cpu": 1 << 24, "cuda": 1 << 25}  # float32 numbers that are decoded
 _CELLS = 1 << 22  # float64 noise values in memory at a time: 32 MB
 _TEXTS = 256  # texts encoded and clipped at a time
 _TABLE = 2048  # texts whose latents are copied to the host at a time
+_ON_GPU = "torch on cuda"  # in the key of a table
 
 
 @dataclass(frozen=True)
 class Latent(ABC):
     """Encodes a text as a vector, clips it, adds noise and decodes the result.
 
-    `clip` bounds every component of the vector (`clipping` "value") or its L2 norm ("norm").
+    `clip` bounds every component of the vector (`clipping` "value") or its L2 norm ("norm"). `noise_on` says
+    where normals are made: "auto" on the model's GPU if it has one, "cpu" by numpy wherever the model is.
     """
 
     model: str = ""
@@ -48,6 +50,7 @@ class Latent(ABC):
     max_tokens: int = 20
     dtype: str = "float32"
     device: str = field(default="auto", metadata={"incidental": True})
+    noise_on: Literal["auto", "cpu"] = field(default="auto", metadata={"incidental": True})
 
     def __post_init__(self) -> None:
         if not 0 < self.clip < math.inf:
@@ -104,8 +107,24 @@ class Latent(ABC):
         return [ModelUse("weights", self.model)]
 
     def fingerprint(self) -> Mapping[str, str]:
-        """Return a checksum of the weights and their number format."""
-        return self._load_checkpoint().fingerprint()
+        """Return a checksum of the weights, their number format, and where noise is made if on a GPU.
+
+        Words and uniforms are the same everywhere. Normals of a GPU may differ from numpy's in the last bits,
+        so rows of both do not lie in one table.
+        """
+        there = {"noise": _ON_GPU} if self._makes_noise_there() else {}
+        return {**self._load_checkpoint().fingerprint(), **there}
+
+    def noise_source(self) -> str:
+        """Return what makes the noise: numpy, or torch on a GPU that is named."""
+        if not self._makes_noise_there():
+            return "numpy"
+        import torch
+
+        return f"torch on {torch.cuda.get_device_name(self._find_home())}"
+
+    def _makes_noise_there(self) -> bool:
+        return self.noise != "laplace" and self.noise_on == "auto" and self._find_home().type == "cuda"
 
     def sensitivity(self) -> float:
         """Return the largest distance between two latents: in L2, or in L1 for Laplace noise."""
@@ -263,23 +282,12 @@ class Latent(ABC):
             yield ordered[start : start + step]
 
     def _draw_standard(self, keys: Sequence[int]) -> Tensor:
-        """Return each key's noise at scale 1, as float64; on a GPU normals are made there."""
+        """Return each key's noise at scale 1, as float64, where it is added."""
         import torch
 
         size, home = self._count_components(), self._find_home()
         if self.noise == "laplace":
             return torch.from_numpy(laplaces(keys, size)).to(home)
-        return (
-            torch.from_numpy(normals(keys, size))
-            if home.type == "cpu"
-            else make_normals(keys, size, device=home)
-        )
-
-
-def laplaces(keys: Sequence[int], n: int) -> Floats:
-    """Return n standard Laplace variates per key, by inversion at the centre of each uniform's cell."""
-    uniform = uniforms(keys, n)
-    upper = uniform >= 0.5
-    tail = np.where(upper, (1 - uniform) - 2.0**-54, uniform + 2.0**-54)
-    quantile = np.log(2 * tail)
-    return np.asarray(np.where(upper, -quantile, quantile), dtype=np.float64)
+        if self._makes_noise_there():
+            return make_normals(keys, size, device=home)
+        return torch.from_numpy(normals(keys, size)).to(home)

@@ -11,7 +11,7 @@ Departs: "published" scales its noise by the classical Gaussian formula, as the 
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -36,7 +36,8 @@ class DPBart(Latent):
     if not given. `noised_for_clip` plants a flaw: the noise is scaled for values clipped to that bound,
     whatever the actual clipping; 0 scales it for the actual clipping. `positions` "text" has no window: the
     latent has one position for each token of the text, all of them get the same noise, and the rewrite has
-    at most as many new tokens.
+    at most as many new tokens. `decoder_dtype` is the number format of the decoder, that of the encoder if
+    not given: decoding comes after the noise, so "bfloat16" changes outputs and speed, not privacy.
     """
 
     model: str = zoo_or("bart-pruned", "facebook/bart-base")
@@ -51,6 +52,7 @@ class DPBart(Latent):
     context: int = 512
     mask: Literal["full", "text"] = "full"
     beams: int = 3
+    decoder_dtype: str = field(default="", metadata={"incidental": True})  # in the fingerprint, if given
     card: ClassVar[Card] = Card(
         name="dp-bart",
         needs=("models",),
@@ -98,8 +100,10 @@ class DPBart(Latent):
         return replace(claim, actual=math.inf) if claim is not None and reveals_length else claim
 
     def fingerprint(self) -> Mapping[str, str]:
-        """Return checksums of the weights and of the kept dimensions, and the number format."""
-        return {**super().fingerprint(), "kept dimensions": self._load_bart().kept_checksum()}
+        """Return checksums of the weights and of the kept dimensions, and the number formats."""
+        known = {**super().fingerprint(), "kept dimensions": self._load_bart().kept_checksum()}
+        written = str(self._load_decoder().model.dtype)
+        return known if written == known["number format"] else {**known, "decoder number format": written}
 
     def beyond_likelihood(self) -> str:
         """Return what a release tells beside its latent: with mask "text" the length of the text."""
@@ -196,7 +200,7 @@ class DPBart(Latent):
     def _run_decoder(self, latents: Tensor, texts: Sequence[str]) -> list[tuple[int, ...]]:
         import torch
 
-        checkpoint, kept = self._load_checkpoint(), self._load_bart().kept
+        checkpoint, kept = self._load_decoder(), self._load_bart().kept
         hidden = latents.unflatten(1, (-1, len(kept)))
         count, size = hidden.shape[1], checkpoint.model.config.hidden_size
         if len(kept) < size:
@@ -216,8 +220,12 @@ class DPBart(Latent):
     def _load_checkpoint(self) -> Checkpoint:
         return self._load_bart().checkpoint
 
-    def _load_bart(self) -> Bart:
-        return load_bart(self.model, self.weights, self.pruned, self.revision, self.device, self.dtype)
+    def _load_decoder(self) -> Checkpoint:
+        return self._load_bart(self.decoder_dtype).checkpoint
+
+    def _load_bart(self, dtype: str = "") -> Bart:
+        chosen = dtype or self.dtype
+        return load_bart(self.model, self.weights, self.pruned, self.revision, self.device, chosen)
 
 
 _ROUNDING = 2.0**-21  # of a released number, with a margin: it is the only difference between positions
