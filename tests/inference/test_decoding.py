@@ -5,9 +5,8 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from tiny_models import save_bart_tokenizer, save_tokenizer
-
 from tedaudit.inference.decoding import decode_all
+from tiny_models import save_bart_tokenizer, save_tokenizer
 
 
 @pytest.mark.parametrize("save", [save_tokenizer, save_bart_tokenizer])
