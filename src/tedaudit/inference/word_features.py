@@ -80,9 +80,10 @@ class WordFeatures:
         pairs = self._hash_pairs(self._last.take(pieces[:-1]), self._first.take(pieces[1:])).astype(kind)
         listed = np.concatenate([listed, (pairs | text[:-1])[inside]])
         listed.sort()
-        starts = np.flatnonzero(np.concatenate([[True], listed[1:] != listed[:-1]]))[: len(listed)]
-        distinct = listed.take(starts)
-        counts = np.diff(starts, append=len(listed)).astype(np.float64)
+        again = np.flatnonzero(listed[1:] == listed[:-1])  # few: most features occur once in a text
+        distinct = np.delete(listed, again)
+        counts = np.ones(len(distinct))
+        np.add.at(counts, again - np.arange(len(again)), 1.0)
         bounds = np.searchsorted(distinct, np.arange(1, len(lengths), dtype=kind) << shift)
         per_text = np.diff(np.concatenate([[0], bounds, [len(distinct)]]))
         return per_text, (distinct & kind((1 << int(self._bits)) - 1)).astype(np.int32), counts
