@@ -19,6 +19,7 @@ LEVELS = (
         "nominal",
         "pair_loss",
         "seeding",
+        "collecting",
         "batches",
         "abilities",
         "unpacking",

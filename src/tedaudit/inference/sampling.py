@@ -13,7 +13,7 @@ at any epsilon.
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ import numpy.typing as npt
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.device_noise import make_uniforms
 from tedaudit.inference.draw_pairs import DrawPairs
+from tedaudit.inference.fused import can_weigh, weigh
 from tedaudit.inference.prefixes import Prefixes
 from tedaudit.seeding import Keys, uniforms
 
@@ -79,7 +80,11 @@ class Clip:
         import torch
 
         clipped = logits.to(torch.float64, copy=True).clamp_(self.low, self.high).sub_(self.low)
-        return clipped.mul_(epsilon / (2 * (self.high - self.low)))
+        return clipped.mul_(self.compute_factor(epsilon))
+
+    def compute_factor(self, epsilon: Any) -> Any:
+        """Return what a clipped logit is multiplied by."""
+        return epsilon / (2 * (self.high - self.low))
 
     def find_outside(self, logits: Any) -> Any:
         """Return which items the truncated support leaves out; None if it is not truncated."""
@@ -136,14 +141,11 @@ def sample_pairs(rule: TokenRule, logits: Any, pairs: DrawPairs, noise: Any) -> 
     items = torch.empty(len(pairs.of), dtype=torch.long, device=logits.device)
     step = max(1, _CELLS.get(logits.device.type, 1 << 23) // logits.shape[1])
     for part, draws in pairs.cut(step):
-        exponents = rule.exponents(logits[pairs.rows[part]], pairs.epsilons[part][:, None])
-        if outside is not None:
-            exponents.masked_fill_(outside[pairs.rows[part]], -torch.inf)
+        table = _weigh(rule, logits, outside, pairs.rows[part], pairs.epsilons[part])
         if draws is None:
-            items = _invert(exponents, pairs.of, noise, whole=outside is None)
+            items = _invert(table, pairs.of, noise)
         else:
-            own = pairs.of[draws] - part.start
-            items[draws] = _invert(exponents, own, noise[draws], whole=outside is None)
+            items[draws] = _invert(table, pairs.of[draws] - part.start, noise[draws])
     return items if support is None else support[pairs.rows[pairs.of], items]
 
 
@@ -184,24 +186,49 @@ def _list_support(outside: Any) -> tuple[Any, Any]:
     return support, missing
 
 
-def _invert(exponents: Any, pair_of: Any, noise: Any, *, whole: bool) -> Any:
-    """Return the item that each draw's uniforms point to in the distribution of its pair.
+class _Weights(NamedTuple):
+    """Sums of weights over the items of each pair, and the weight that every item has at least."""
 
-    If the support is not whole, some items have no mass anyway, and plain inversion does. The exponents are
-    overwritten: this table is the main cost in memory, and in time to read and write.
+    sums: Any
+    floor: Any
+    is_whole: bool  # whether every item has any
+
+
+def _weigh(rule: TokenRule, logits: Any, outside: Any, rows: Any, epsilons: Any) -> _Weights:
+    """Return the weights of some rows at their epsilons, less what every item has, added up.
+
+    If the support is not whole, some items have no mass anyway, and nothing is taken off. The table is the
+    main cost in memory, and in time to read and write: it is overwritten again and again.
     """
     import torch
 
-    size = exponents.shape[1]
+    chosen, is_whole = logits[rows], outside is None
+    if is_whole and isinstance(rule, Clip) and can_weigh(chosen.device):
+        highest = chosen.max(dim=1, keepdim=True).values
+        largest = rule.exponents(highest, epsilons[:, None])[:, 0]
+        floor = torch.exp(-largest)
+        rest = weigh(chosen, rule.compute_factor(epsilons), largest, floor, rule.low, rule.high)
+        return _Weights(rest.cumsum_(dim=1), floor, is_whole)
+    exponents = rule.exponents(chosen, epsilons[:, None])
+    if not is_whole:
+        exponents.masked_fill_(outside[rows], -torch.inf)
     largest = exponents.max(dim=1, keepdim=True).values
-    floor = torch.exp(-largest[:, 0]) * whole
-    rest = exponents.sub_(largest).exp_().sub_(floor[:, None]).clamp_(min=0.0).cumsum_(dim=1)
-    total = rest[:, -1].contiguous()
+    floor = torch.exp(-largest[:, 0]) * is_whole
+    rest = exponents.sub_(largest).exp_().sub_(floor[:, None]).clamp_(min=0.0)
+    return _Weights(rest.cumsum_(dim=1), floor, is_whole)
+
+
+def _invert(weights: _Weights, pair_of: Any, noise: Any) -> Any:
+    """Return the item that each draw's uniforms point to in the distribution of its pair."""
+    import torch
+
+    size, floor = weights.sums.shape[1], weights.floor
+    total = weights.sums[:, -1].contiguous()
     uniform_share = size * floor / (size * floor + total)
     is_uniform = _flip_rare(noise[:, 0], noise[:, 1], uniform_share[pair_of])
     uniform_item = (noise[:, 2] * size).long().clamp_(max=size - 1)
-    picked = _search(rest, pair_of, noise[:, 3] * total[pair_of])
-    return torch.where(is_uniform & whole, uniform_item, picked)
+    picked = _search(weights.sums, pair_of, noise[:, 3] * total[pair_of])
+    return torch.where(is_uniform & weights.is_whole, uniform_item, picked)
 
 
 def _flip_rare(coarse: Any, fine: Any, probability: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
+from tedaudit.collecting import pause_collection
 from tedaudit.inference.decoding import decode_all
 from tedaudit.inference.generation import Request, first_log_probabilities, generate, log_likelihood_terms
 from tedaudit.inference.loading import Checkpoint
@@ -57,7 +58,8 @@ class Generator(ABC):
         ]
         accepted = [request for request in requests if request is not None]
         checkpoint, ends = self._load_checkpoint(), self._find_ends()
-        outputs = iter(generate(checkpoint, self._choose_rule(), accepted, ends))
+        with pause_collection():
+            outputs = iter(generate(checkpoint, self._choose_rule(), accepted, ends))
         tokens = [None if request is None else tuple(next(outputs)) for request in requests]
         written = decode_all(checkpoint.tokenizer, [() if drawn is None else drawn for drawn in tokens])
         rows = zip(batch.texts, tokens, written, strict=True)

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
+from tedaudit.collecting import pause_collection
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.draw_pairs import DrawPairs
 from tedaudit.inference.loading import Checkpoint, load_checkpoint
@@ -31,7 +32,7 @@ from tedaudit.mechanisms._slot_likelihood import Memory, SlotLikelihood
 from tedaudit.types import Card, Claim, Draw, Floats, ModelUse, Rewrite
 
 _NONE = -1  # instead of an item, for a word that is not drawn
-_TEXTS = {"cuda": 512}  # that go to the model together; on a CPU, which nobody need wait for, all
+_TEXTS = {"cuda": 1024}  # that go to the model together; on a CPU, which nobody need wait for, all
 
 
 @dataclass(frozen=True)
@@ -124,8 +125,9 @@ class DPMLM:
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Run the model once per distinct text and word; all draws at all epsilons reuse its logits."""
         batch, numbers = Draws.of(draws), self._number_slots()
-        words = self._split_all(batch.texts)
-        drawn = self._draw(batch, words, numbers)
+        with pause_collection():
+            words = self._split_all(batch.texts)
+            drawn = self._draw(batch, words, numbers)
         if self.length == "fixed" and numbers.releases_items:
             return self._join_items(drawn, numbers)
         known: dict[tuple[str, tuple[int, ...]], Rewrite] = {}  # with little noise few of them differ
