@@ -15,5 +15,21 @@ def decode_all(tokenizer: Any, sequences: Sequence[Sequence[int]]) -> list[str]:
     for tokens in known:
         if tokens and max(tokens) >= size:
             tokens[:] = [token for token in tokens if token < size]
-    texts = [str(text) for text in tokenizer.batch_decode(known, skip_special_tokens=True)] if known else []
+    texts = _decode(tokenizer, known) if known else []
     return [texts[distinct[tuple(tokens)]] for tokens in sequences]
+
+
+def _decode(tokenizer: Any, sequences: list[list[int]]) -> list[str]:
+    """Return the text of every sequence; on all cores if the library would change nothing afterwards."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is not None and not tokenizer.clean_up_tokenization_spaces and not _has_own_way(tokenizer):
+        return [str(text) for text in backend.decode_batch(sequences, skip_special_tokens=True)]
+    return [str(text) for text in tokenizer.batch_decode(sequences, skip_special_tokens=True)]
+
+
+def _has_own_way(tokenizer: Any) -> bool:
+    """Return whether the class of a tokenizer decodes otherwise than the library's tokenizers do."""
+    from transformers import PreTrainedTokenizerFast
+
+    names = "decode", "_decode", "batch_decode"
+    return any(getattr(type(tokenizer), name) is not getattr(PreTrainedTokenizerFast, name) for name in names)

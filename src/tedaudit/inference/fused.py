@@ -1,45 +1,55 @@
 """One pass over a table of weights on an NVIDIA GPU, where single operations would make eight.
 
-The operations and their order are those of `sampling`; a multiplication and a subtraction may be rounded
-once instead of twice.
+The operations, their order and their rounding are those of `sampling`.
 """
 
 from functools import lru_cache
 from typing import Any
 
-_WEIGH = """
-template <typename T>
-T weigh(T logit, T factor, T largest, T floor, T low, T high) {
-    T clipped = logit < low ? low : (logit > high ? high : logit);
-    T rest = exp((clipped - low) * factor - largest) - floor;
-    return rest < 0 ? T(0) : rest;
-}
-"""
+from tedaudit.errors import ModelError
 
 
 def can_weigh(device: Any) -> bool:
-    """Return whether a device and this version of torch can make the kernel."""
+    """Return whether there is a GPU for the kernel, and Triton, which makes it."""
     import torch
 
-    return device.type == "cuda" and torch.version.hip is None and _make_kernel() is not None
+    return device.type == "cuda" and torch.version.hip is None and _load_kernel() is not None
 
 
-def weigh(logits: Any, factor: Any, largest: Any, floor: Any, low: float, high: float) -> Any:
-    """Return max(0, exp((clipped - low) factor - largest) - floor) in float64.
+def weigh(logits: Any, rows: Any, factors: Any, largest: Any, floors: Any, ends: tuple[float, float]) -> Any:
+    """Return max(0, exp((clipped - low) factor - largest) - floor) for some rows of logits, in float64.
 
-    The logits are rows; factor, largest and floor have one number a row, in float64.
+    Factor, largest and floor have one number a row, in float64; the ends are those of the clip range.
     """
     import torch
 
-    ends = (torch.tensor(end, dtype=torch.float64, device=logits.device) for end in (low, high))
-    return _make_kernel()(logits, factor[:, None], largest[:, None], floor[:, None], *ends)
+    logits, width = logits.contiguous(), logits.shape[1]
+    out = torch.empty((len(rows), width), dtype=torch.float64, device=logits.device)
+    found = _load_kernel()
+    if found is None:
+        raise ModelError(
+            "The kernel for weights needs Triton, which comes with torch for NVIDIA GPUs on Linux."
+        )
+    kernel, block = found
+    grid = len(rows), -(-width // block)
+    clip = _send_ends(*ends, str(logits.device))
+    kernel[grid](logits, rows, factors, largest, floors, clip, out, width, block, enable_fp_fusion=False)
+    return out
 
 
 @lru_cache(maxsize=1)
-def _make_kernel() -> Any:
-    """Return the kernel, compiled when it first runs; None if this version of torch does not make any."""
+def _load_kernel() -> tuple[Any, int] | None:
+    """Return the kernel, compiled when it first runs, and its block; None without Triton."""
     try:
-        from torch.cuda.jiterator import _create_jit_fn
+        from tedaudit.inference._weigh_kernel import BLOCK, weigh_kernel
     except ImportError:
         return None
-    return _create_jit_fn(_WEIGH)
+    return weigh_kernel, BLOCK
+
+
+@lru_cache(maxsize=64)
+def _send_ends(low: float, high: float, device: str) -> Any:
+    """Return the ends of a clip range on the device; sending them anew would wait for it."""
+    import torch
+
+    return torch.tensor([low, high], dtype=torch.float64, device=device)

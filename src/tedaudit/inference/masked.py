@@ -9,7 +9,7 @@ import numpy as np
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.transfer import send
 
-_TOKENS = 131_072  # per forward pass on a GPU
+_TOKENS = 262_144  # per forward pass on a GPU
 
 
 class MaskedRow(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from tedaudit.inference.loading import Checkpoint
 
 _CPU_ROWS = 512
-_SHARE = 0.4  # of a GPU's free memory that caches may use
+_SHARE = 0.5  # of a GPU's free memory that caches may use
 
 
 def decoder_for(checkpoint: Checkpoint) -> "Decoder":
@@ -55,7 +55,7 @@ class Decoder(ABC):
         layers = getattr(config, "num_decoder_layers", None) or getattr(config, "decoder_layers", None)
         layers = layers or config.num_hidden_layers
         per_token = 2 * layers * config.hidden_size * self._model.dtype.itemsize
-        per_row = 3 * per_token * (width + steps) + 16 * config.vocab_size
+        per_row = 2 * per_token * (width + steps) + 16 * config.vocab_size
         free, _ = torch.cuda.mem_get_info(self.device)
         return int(max(64, min(16_384, _SHARE * free // per_row)))
 

@@ -202,14 +202,15 @@ def _weigh(rule: TokenRule, logits: Any, outside: Any, rows: Any, epsilons: Any)
     """
     import torch
 
-    chosen, is_whole = logits[rows], outside is None
-    if is_whole and isinstance(rule, Clip) and can_weigh(chosen.device):
-        highest = chosen.max(dim=1, keepdim=True).values
+    is_whole = outside is None
+    if is_whole and isinstance(rule, Clip) and can_weigh(logits.device):
+        highest = logits.max(dim=1, keepdim=True).values[rows]
         largest = rule.exponents(highest, epsilons[:, None])[:, 0]
         floor = torch.exp(-largest)
-        rest = weigh(chosen, rule.compute_factor(epsilons), largest, floor, rule.low, rule.high)
+        ends = rule.low, rule.high
+        rest = weigh(logits, rows, rule.compute_factor(epsilons), largest, floor, ends)
         return _Weights(rest.cumsum_(dim=1), floor, is_whole)
-    exponents = rule.exponents(chosen, epsilons[:, None])
+    exponents = rule.exponents(logits[rows], epsilons[:, None])
     if not is_whole:
         exponents.masked_fill_(outside[rows], -torch.inf)
     largest = exponents.max(dim=1, keepdim=True).values

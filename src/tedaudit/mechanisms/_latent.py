@@ -222,9 +222,10 @@ class Latent(ABC):
 
     def _find_home(self) -> Any:
         """Return the device that adds noise: the model's, if it has float64."""
+        device = self._load_checkpoint().device  # which says what is missing, if torch is
+
         import torch
 
-        device = self._load_checkpoint().device
         return device if device.type == "cuda" else torch.device("cpu")
 
     def log_density(self, latent: Array, latents: Sequence[Array] | Array, epsilon: float) -> Floats:
