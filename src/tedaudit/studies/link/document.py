@@ -41,7 +41,7 @@ _SIZE = (8.27, 11.69)  # A4, inches
 _LEFT, _RIGHT, _TOP, _BOTTOM = 0.09, 0.91, 0.945, 0.06
 _LETTERS = 108  # on a line of small print
 _LONGEST_ID = 40
-_MOST_ATTACKS, _MOST_COLUMNS, _MOST_PARTS, _MOST_IDS = 3, 4, 3, 6  # that have room
+_MOST_ATTACKS, _MOST_COLUMNS, _MOST_PARTS, _MOST_IDS = 2, 3, 3, 5  # that have room
 
 
 def write_document(result: LinkResult, path: Path, *, ids: int = 0) -> None:
@@ -97,7 +97,7 @@ class _Page:
 
     def write(self, text: str, size: float = 8.5, letters: int = _LETTERS, **style: Any) -> None:
         """Write a paragraph and leave some room below it."""
-        for line in textwrap.wrap(text, letters):
+        for line in textwrap.wrap(text, letters, break_on_hyphens=False):
             self._put(_LEFT, self.height, line, size=size, **style)
             self.height -= size * 1.45 / 72 / _SIZE[1]
         self.height -= 0.006
@@ -111,8 +111,10 @@ class _Page:
         """Write the table of a section; `widths` are shares of the line."""
         starts = _LEFT + (_RIGHT - _LEFT) * np.concatenate([[0.0], np.cumsum(widths)[:-1]])
         for number, row in enumerate([section.headings, *section.rows]):
-            for start, cell in zip(starts, row, strict=True):
-                self._put(float(start), self.height, cell, size=7.5, weight="normal" if number else "bold")
+            for start, width, cell in zip(starts, widths, row, strict=True):
+                room = int(width * _LETTERS)
+                shown = cell if len(cell) <= room else f"{cell[: room - 3]}..."
+                self._put(float(start), self.height, shown, size=7.5, weight="normal" if number else "bold")
             self.height -= 0.0145
         self.height -= 0.006
 
