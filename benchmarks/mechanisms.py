@@ -25,6 +25,7 @@ from typing import Any
 import torch
 from architectures import ARCHITECTURES, PEAKED, save
 
+from tedaudit.batches import Draws
 from tedaudit.inference.loading import load_checkpoint
 from tedaudit.inference.zoo import find_folder as folder_of
 from tedaudit.registry import Reference, build
@@ -106,8 +107,8 @@ def _saved(name: str, weights: str, texts: list[str]) -> Iterator[str]:
         yield folder
 
 
-def _draws(texts: list[str], trials: int, epsilons: tuple[float, ...]) -> list[Draw]:
-    """Return draws as a plan makes them: uniform texts, replicates counted, epsilons sharing keys."""
+def _draws(texts: list[str], trials: int, epsilons: tuple[float, ...]) -> Draws:
+    """Return draws as a run makes them: uniform texts, replicates counted, epsilons sharing keys."""
     picks = (uniforms([derive(0, "benchmark")], trials)[0] * len(texts)).astype(int)
     counts: dict[int, int] = {}
     draws = []
@@ -115,7 +116,7 @@ def _draws(texts: list[str], trials: int, epsilons: tuple[float, ...]) -> list[D
         counts[pick] = counts.get(pick, 0) + 1
         key = derive(0, "rewrite", texts[pick], counts[pick])
         draws += [Draw(texts[pick], epsilon, key) for epsilon in epsilons]
-    return sorted(draws, key=lambda draw: draw.text)
+    return Draws.of(sorted(draws, key=lambda draw: draw.text))
 
 
 def _disagreement(mechanism: Any, texts: list[str]) -> dict[str, Any]:

@@ -224,6 +224,15 @@ class HasFingerprint(Protocol):
 
 
 @runtime_checkable
+class NamesNoise(Protocol):
+    """A mechanism that says where its noise is made."""
+
+    def noise_source(self) -> str:
+        """Return what makes the noise, such as numpy."""
+        ...
+
+
+@runtime_checkable
 class UsesModels(Protocol):
     """A plug-in behind whose results there are trained models: every result file names them."""
 

@@ -5,8 +5,9 @@ import torch
 from transformers import BartConfig, BartForConditionalGeneration
 from transformers.modeling_outputs import BaseModelOutput
 
-from tedaudit.inference import beams
-from tedaudit.inference.beams import read_rules, search_beams
+from tedaudit.inference import bart_decoder, beams
+from tedaudit.inference.beam_rules import read_rules
+from tedaudit.inference.beams import find_best, search_beams
 
 _LATENTS = 61  # more than are under way at a time
 
@@ -57,6 +58,12 @@ SETTINGS = [
 ]
 
 
+@pytest.fixture
+def free_shapes(monkeypatch):
+    """Search as on a GPU: passes of any shape, groups of tokens, few looks at what is done."""
+    monkeypatch.setattr(bart_decoder, "_FIXED", ())
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 5])
 @pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: "+".join(settings) or "plain")
 def test_answers_are_the_librarys(settings, count):
@@ -76,6 +83,58 @@ def test_texts_of_different_lengths_make_room_for_each_other():
     found = search_beams(model, read_rules(model, 3, 20), hidden.numpy(), mask)
     assert len({len(tokens) for tokens in found}) > 3
     assert found == ask_library(model, hidden, mask, 3, 20)
+
+
+@pytest.mark.usefixtures("free_shapes")
+@pytest.mark.parametrize("settings", SETTINGS, ids=lambda settings: "+".join(settings) or "plain")
+def test_answers_are_the_librarys_if_shapes_are_free(settings):
+    for seed, (deviation, length, count) in enumerate([(0.2, 20, 3), (1.0, 20, 2), (0.5, 4, 5)]):
+        model = make_model(seed, vocabulary=1100, deviation=deviation, **settings)
+        hidden, mask = make_latents()
+        found = search_beams(model, read_rules(model, count, length), hidden, mask)
+        assert found == ask_library(model, hidden, mask, count, length)
+
+
+@pytest.mark.usefixtures("free_shapes")
+@pytest.mark.parametrize("latents", [1, 48, 49, 200])
+def test_texts_make_room_for_each_other_if_shapes_are_free(latents):
+    model = make_model(0, deviation=1.0)
+    hidden, mask = make_latents(latents)
+    assert search_beams(model, read_rules(model, 3, 20), hidden, mask) == ask_library(
+        model, hidden, mask, 3, 20
+    )
+
+
+@pytest.mark.usefixtures("free_shapes")
+def test_the_host_looks_at_what_is_done_now_and_then(monkeypatch):
+    looks = []
+    take = beams._Search._take_ended
+    monkeypatch.setattr(beams._Search, "_take_ended", lambda self: (looks.append(1), take(self))[1])
+    model = make_model(1, deviation=0.2)  # no text ends early
+    hidden, mask = make_latents(40)
+    found = search_beams(model, read_rules(model, 3, 20), hidden, mask)
+    assert {len(tokens) for tokens in found} == {19}
+    assert len(looks) == 5  # after 3, 7, 11 and 15 of 18 steps, and at the end
+
+
+def test_what_is_best_is_found_by_groups():
+    values = torch.randn(5, 3, 10 * bart_decoder.GROUP)
+    values[0, 0, 1000:] = -torch.inf
+    wanted, places = values.topk(6)
+    found, where = find_best(values, 6, by_groups=True)
+    assert torch.equal(found, wanted)
+    assert torch.equal(where, places)
+
+
+@pytest.mark.usefixtures("free_shapes")
+def test_a_latent_that_is_no_number_stops_nobody():
+    model = make_model(1)
+    hidden, mask = make_latents(6)
+    wanted = search_beams(model, read_rules(model, 3, 20), hidden, mask)
+    hidden[2] = torch.nan
+    found = search_beams(model, read_rules(model, 3, 20), hidden, mask)
+    assert found[:2] + found[3:] == wanted[:2] + wanted[3:]
+    assert max(found[2]) < model.config.vocab_size
 
 
 def test_an_answer_depends_on_no_other_latent():

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tedaudit.errors import SpecError
-from tedaudit.inference.sampling import Clip, log_probabilities, noise_for, sample
+from tedaudit.inference.sampling import Clip, _search, log_probabilities, noise_for, sample
 from tedaudit.seeding import derive
 
 NEVER, ALWAYS = 1 - 2.0**-53, 0.0  # coins of the uniform item: never true, true wherever it can be
@@ -166,3 +166,17 @@ def test_a_clip_range_must_be_a_range():
         Clip(3.0, 1.0)
     with pytest.raises(SpecError, match="top_k is -1"):
         Clip(0.0, 1.0, top_k=-1)
+
+
+def test_a_target_falls_where_a_search_of_sorted_sums_puts_it():
+    generator = torch.Generator().manual_seed(3)
+    for size in (1, 2, 3, 8, 33):
+        weights = torch.randint(0, 3, (20, size), generator=generator).double()  # with ties and no mass
+        weights[:, 0] += 1
+        sums = weights.cumsum(dim=1)
+        pair_of = torch.randint(0, 20, (500,), generator=generator)
+        targets = (torch.rand(500, generator=generator).double() * sums[pair_of, -1]).floor()
+        targets[:20] = sums[pair_of[:20], -1]  # as if rounded up to the whole
+        wanted = torch.searchsorted(sums[pair_of], targets[:, None], right=True)[:, 0]
+        last = torch.searchsorted(sums, sums[:, -1:].contiguous())[:, 0]
+        assert torch.equal(_search(sums, pair_of, targets), torch.minimum(wanted, last[pair_of]))

@@ -26,6 +26,18 @@ def test_splitting_is_the_tokenizers(text):
     assert split_words(text) == TreebankWordTokenizer().tokenize(text)
 
 
+PLAIN = st.text(st.sampled_from("abnotgimewNTA07 \t\n\r\x0b\x0c"), max_size=12)
+CUT = st.sampled_from(["cannot", "Gimme", "gonna", "GOTTA", "lemme", "wanna", "xcannot", "cannot7"])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.one_of(PLAIN, CUT), max_size=6).map(" ".join))
+@example("cannot")
+@example("")
+def test_splitting_a_text_without_marks_is_the_tokenizers(text):
+    assert split_words(text) == TreebankWordTokenizer().tokenize(text)
+
+
 NASTY = [
     "can", "CAN", "x-can", "can-x", "not", "not.", "gim", "me", "lem", "wan", "na", "NA", "got", "ta", "d",
     "'ye", "more", "no-more", "'n", "'t", "is", "is-land", "was", "'tis", "n't", "N'T", "N't", "o'n't", "'s",

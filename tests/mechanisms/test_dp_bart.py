@@ -9,6 +9,7 @@ from tedaudit.errors import SpecError
 from tedaudit.inference.bart import beam_decode, load_bart
 from tedaudit.mechanisms._noise import sigma_for
 from tedaudit.mechanisms.dp_bart import DPBart
+from tedaudit.registry import determinants
 from tedaudit.types import Draw
 from tiny_models import SENTENCES, one_thread, save_bart
 
@@ -159,3 +160,21 @@ def test_the_text_is_the_decoded_tokens_without_special_ones(folder):
 def test_settings_that_make_no_sense_are_refused(wrong):
     with pytest.raises(SpecError, match=f"'dp-bart': {next(iter(wrong))} is"):
         DPBart(**wrong)
+
+
+def test_a_decoder_of_another_number_format_gets_the_same_latents_and_another_key(folder):
+    import torch
+
+    plain, other = _mechanism(folder), _mechanism(folder, decoder_dtype="float64")
+    same = _mechanism(folder, decoder_dtype="float32")
+    assert determinants(same) == determinants(plain)
+    known = determinants(other)
+    assert known.pop("decoder number format") == "torch.float64"
+    assert known == determinants(plain)
+    draws = [Draw(text, 2500.0, key) for text in SENTENCES for key in range(3)]
+    one, two = plain.rewrite(draws), other.rewrite(draws)
+    assert one.latents.equals(two.latents)
+    assert one == same.rewrite(draws)
+    both = _mechanism(folder, dtype="float64")
+    assert both._run_decoder(torch.from_numpy(two.latents.matrix()), []) == [r.tokens for r in two]
+    assert other._load_decoder().model.dtype == both._load_checkpoint().model.dtype

@@ -95,9 +95,9 @@ def test_sampled_frequencies_are_those_of_the_formula(made):
 def test_a_space_stands_before_either_text(made):
     plain = replace(made, pairs="plain")
     tokenizer = made._load_checkpoint().tokenizer
-    row = made._lay_out(["bread"], made._number_slots()).rows[0]
+    row = made._lay_out(made._split_all(["bread"]), made._number_slots()).rows[0]
     assert list(row.ids) == tokenizer.encode(" bread", " <mask>")
-    assert row != plain._lay_out(["bread"], plain._number_slots()).rows[0]
+    assert row != plain._lay_out(plain._split_all(["bread"]), plain._number_slots()).rows[0]
 
 
 @pytest.mark.parametrize("word", [".", "!", "''", "--", "...", "``", "!?", "[\\"])

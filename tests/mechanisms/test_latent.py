@@ -11,10 +11,11 @@ from scipy.stats import laplace, norm
 
 from tedaudit.errors import SpecError
 from tedaudit.mechanisms import _latent
-from tedaudit.mechanisms._noise import sigma_for, true_epsilon
+from tedaudit.mechanisms._latent import Latent
+from tedaudit.mechanisms._noise import laplaces, sigma_for, true_epsilon
 from tedaudit.mechanisms.adept import Adept
 from tedaudit.mechanisms.dp_bart import DPBart
-from tedaudit.registry import Reference, build
+from tedaudit.registry import Reference, build, determinants
 from tedaudit.seeding import normals
 from tedaudit.types import Draw
 from tiny_models import SENTENCES, one_thread, save_bart, save_lstm
@@ -72,17 +73,17 @@ def test_laplace_noise_is_scaled_by_the_l1_distance(make):
     mechanism = make(noise="laplace")
     draw = Draw(SENTENCES[0], 2000.0, 9)
     clean = mechanism.encode([draw.text])[0]
-    standard = _latent.laplaces([9], len(clean))[0]
+    standard = laplaces([9], len(clean))[0]
     noisy = clean + mechanism.sensitivity() / 2000.0 * standard
     assert np.array_equal(mechanism.rewrite([draw])[0].latent, noisy.astype(np.float32))
     assert mechanism.sensitivity() == pytest.approx(make().sensitivity() * np.sqrt(len(clean)))
 
 
 def test_standard_laplace_numbers_are_quantiles_of_their_uniforms():
-    numbers = np.sort(_latent.laplaces([1, 2], 20_000).ravel())
+    numbers = np.sort(laplaces([1, 2], 20_000).ravel())
     ranks = (np.arange(len(numbers)) + 0.5) / len(numbers)
     assert np.abs(laplace.cdf(numbers) - ranks).max() < 1.95 / np.sqrt(len(numbers))  # Kolmogorov, 1 in 1000
-    assert not np.array_equal(_latent.laplaces([1], 8), _latent.laplaces([2], 8))
+    assert not np.array_equal(laplaces([1], 8), laplaces([2], 8))
 
 
 def test_a_draw_is_the_same_alone_and_in_any_batch(make):
@@ -100,9 +101,14 @@ def test_a_draw_is_the_same_alone_and_in_any_batch(make):
 def test_a_small_memory_gives_the_same_rewrites(make, monkeypatch):
     draws = _draws(SENTENCES[:3], epsilons=(1.0, 300.0))
     wanted = make().rewrite(draws)
+    clean = make().encode(SENTENCES)
     monkeypatch.setattr(_latent, "_CELLS", 1)
-    monkeypatch.setattr(_latent, "_TEXTS", 2)
     assert all(map(_same, make().rewrite(draws), wanted))
+    monkeypatch.setattr(_latent, "_LATENTS", {"cpu": 5 * clean.shape[1]})  # a text lies in two blocks
+    monkeypatch.setattr(_latent, "_TEXTS", 2)
+    monkeypatch.setattr(_latent, "_TABLE", 3)
+    assert all(map(_same, make().rewrite(draws), wanted))
+    assert np.array_equal(make().encode(SENTENCES), clean)
 
 
 def test_epsilons_share_the_noise_of_a_key(make):
@@ -246,6 +252,25 @@ def test_the_fingerprint_follows_the_weights(make, tmp_path):
     save = save_bart if isinstance(make(), DPBart) else save_lstm
     other = make(model=str(save(tmp_path, seed=1))).fingerprint()
     assert other["weights"] != same["weights"]
+
+
+def test_keys_say_nothing_of_noise_that_numpy_makes(make):
+    assert "noise" not in make().fingerprint()
+    assert make().noise_source() == make(noise_on="cpu").noise_source() == "numpy"
+    assert determinants(make(noise_on="cpu")) == determinants(make())
+    assert "noise_on" not in determinants(make())
+
+
+def test_keys_and_tables_name_noise_that_a_gpu_makes(make, monkeypatch):
+    import torch
+
+    monkeypatch.setattr(Latent, "_find_home", lambda _: torch.device("cuda"))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "a GPU")
+    assert make().fingerprint()["noise"] == "torch on cuda"
+    assert make().noise_source() == "torch on a GPU"
+    for other in (make(noise_on="cpu"), make(noise="laplace")):  # uniforms are the same everywhere
+        assert "noise" not in other.fingerprint()
+        assert other.noise_source() == "numpy"
 
 
 def test_importing_the_mechanisms_does_not_import_torch():

@@ -83,7 +83,7 @@ MADE = {
 
 def tokenized(tokenizer, words, slot):
     masked = [*words[:slot], tokenizer.mask_token, *words[slot + 1 :]]
-    return tuple(tokenizer(" ".join(words), " ".join(masked))["input_ids"])
+    return tokenizer(" ".join(words), " ".join(masked))["input_ids"]
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -105,7 +105,7 @@ def test_a_text_with_a_special_token_is_left_to_the_tokenizer(word):
     tokenizer = byte_level("<mask>")
     words = ["one", word, "two"]
     assert PairBuilder(tokenizer).build([(words, [0, 1, 2])]) == [None]
-    rows = build_rows(tokenizer, 512, [(words, slot) for slot in range(3)])
+    rows = build_rows(tokenizer, 512, [(words, range(3))])
     assert [row.ids for row in rows] == [tokenized(tokenizer, words, slot) for slot in range(3)]
 
 
@@ -122,6 +122,6 @@ def test_a_mistake_in_the_tokens_of_a_word_is_noticed():
 def test_longer_texts_are_cut_around_the_mask_as_before():
     tokenizer = byte_level("<left>")
     words = split_words(SENTENCES[0])
-    [row] = build_rows(tokenizer, 12, [(words, 3)])
+    [row] = build_rows(tokenizer, 12, [(words, [3])])
     assert len(row.ids) <= 12
     assert row.ids[row.position] == tokenizer.mask_token_id

@@ -81,6 +81,8 @@ class Similarity:
 
     def _find_vectors(self, pool: Sequence[str], positions: Rows) -> tuple[Any, Rows]:
         """Return a table of vectors, and the row in it of each text of the pool that is asked for."""
+        if self._is_prepared and pool is self._pool and self._table is not None:
+            return self._table, positions
         used, place = np.unique(positions, return_inverse=True)
         if self._is_prepared and pool is self._pool:
             return self._find_own(used, place, positions)
@@ -117,7 +119,10 @@ class Similarity:
 
 def _deduplicate(texts: Any) -> tuple[list[str], list[int]]:
     """Return the distinct texts and the position of each text among them."""
-    position: dict[str, int] = {}
+    position = dict.fromkeys(texts, 0)
+    if len(position) == len(texts):  # as with most mechanisms
+        return list(texts), list(range(len(texts)))
+    position.clear()
     rows = [position.setdefault(text, len(position)) for text in texts]
     return list(position), rows
 

@@ -51,6 +51,7 @@ class Job:
     shuffled: bool = False  # whether draws reach the mechanism in random order: it runs code of others
     is_seeded: bool | None = None  # whether code of its user takes a seed; None if there is no such code
     stretches: Mapping[str, tuple[Stretch, ...]] = field(default_factory=dict)  # of attacks with own rewrites
+    noise: str = ""  # where the mechanism makes its noise, if it says so
 
     @property
     def plan(self) -> Plan:
@@ -139,11 +140,12 @@ class Job:
 
     def _about(self, epsilon: Nominal) -> dict[str, Any]:
         claim = self.claims[epsilon]
-        return {
+        about = {
             "label": self.label,
             "epsilon": epsilon.json,
             "claim": None if claim is None else asdict(claim),
         }
+        return {**about, "noise": self.noise} if self.noise else about
 
 
 def _describe_own(stretch: Stretch) -> dict[str, Any]:

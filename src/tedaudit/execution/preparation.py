@@ -16,6 +16,7 @@ from tedaudit.abilities import (
     HasLatent,
     HasOwnEpsilons,
     KnowsMechanism,
+    NamesNoise,
     Practises,
     Resamples,
 )
@@ -147,7 +148,8 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
                 Job(store, title, references[title], known, claims, planned,
                     {name: attacks[name] for name in fitting[title]}, common, practice,
                     isinstance(mechanism, HasLatent), is_foreign(mechanism),
-                    mechanism.is_seeded if isinstance(mechanism, CallsUserCode) else None, stretches)
+                    mechanism.is_seeded if isinstance(mechanism, CallsUserCode) else None, stretches,
+                    mechanism.noise_source() if isinstance(mechanism, NamesNoise) else "")
             )  # fmt: skip
     for job in jobs:
         job.check_tables()
@@ -246,9 +248,10 @@ def _refuse_surrogates(name: str, split: Split) -> None:
 def _machine() -> dict[str, Any]:
     """Return what the run was made on."""
     torch = sys.modules.get("torch")
-    device = "cuda" if torch is not None and torch.cuda.is_available() else "cpu"
-    versions = dict(_read_versions())
-    return {"versions": versions, "system": platform.platform(), "cores": os.cpu_count(), "device": device}
+    has_gpu = torch is not None and torch.cuda.is_available()
+    machine = {"versions": dict(_read_versions()), "system": platform.platform(), "cores": os.cpu_count()}
+    gpu = {"gpu": torch.cuda.get_device_name()} if torch is not None and has_gpu else {}
+    return {**machine, "device": "cuda" if has_gpu else "cpu", **gpu}
 
 
 @cache

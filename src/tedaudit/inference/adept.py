@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tedaudit.errors import ModelError, join_names
 from tedaudit.extras import require
 from tedaudit.inference.bart import iterate_batches
+from tedaudit.inference.device_noise import Tensor
 from tedaudit.inference.loading import Checkpoint, choose_device, choose_dtype, explain_failure, resolve
 from tedaudit.inference.quantised import WEIGHTS, load_quantised
 
@@ -160,35 +161,45 @@ def read_tokens(
 
 def encode(checkpoint: Checkpoint, texts: Sequence[tuple[int, ...]]) -> npt.NDArray[np.float32]:
     """Return one latent per sequence of tokens; sequences of the same length run together."""
+    return np.asarray(run_encoder(checkpoint, texts).cpu().numpy(), dtype=np.float32)
+
+
+def run_encoder(checkpoint: Checkpoint, texts: Sequence[tuple[int, ...]]) -> Tensor:
+    """Return the latents of `encode` where the model is."""
     import torch
 
     model, device = checkpoint.model, checkpoint.device
-    out = np.zeros((len(texts), 2 * model.config.hidden), dtype=np.float32)
+    out = torch.zeros((len(texts), 2 * model.config.hidden), device=device)
     for length in sorted({len(tokens) for tokens in texts}):
         members = np.array([i for i, tokens in enumerate(texts) if len(tokens) == length])
         for rows, count in iterate_batches(checkpoint, len(members), _ROWS):
             with torch.inference_mode():
                 ids = torch.tensor([texts[i] for i in members[rows]], device=device)
-                out[members[rows[:count]]] = model.encode(ids)[:count].float().cpu().numpy()
+                out[members[rows[:count]]] = model.encode(ids)[:count].float()
     return out
 
 
 def greedy_decode(
-    checkpoint: Checkpoint, latents: npt.NDArray[np.float32], length: int
+    checkpoint: Checkpoint, latents: npt.NDArray[np.float32] | Tensor, length: int
 ) -> npt.NDArray[np.int64]:
-    """Return the likeliest token at each of `length` steps, never stopping early, as (rows, steps)."""
+    """Return the likeliest token at each of `length` steps, never stopping early, as (rows, steps).
+
+    Latents may lie where the model is.
+    """
     import torch
 
     model, device = checkpoint.model, checkpoint.device
     out = np.zeros((len(latents), length), dtype=np.int64)
+    given = torch.as_tensor(latents)
     for rows, count in iterate_batches(checkpoint, len(latents), _ROWS):
         with torch.inference_mode():
-            state = model.start(torch.from_numpy(latents[rows]).to(device, model.dtype))
-            token = torch.full((len(rows), 1), checkpoint.tokenizer.bos_token_id, device=device)
-            for step in range(length):
-                logits, state = model.step(token, state)
-                token = logits[:, -1].argmax(dim=1, keepdim=True)
-                out[rows[:count], step] = token[:count, 0].cpu().numpy()
+            state = model.start(given[rows].to(device, model.dtype))
+            tokens = [torch.full((len(rows), 1), checkpoint.tokenizer.bos_token_id, device=device)]
+            for _ in range(length):
+                logits, state = model.step(tokens[-1], state)
+                tokens.append(logits[:, -1].argmax(dim=1, keepdim=True))
+            if length:
+                out[rows[:count]] = torch.cat(tokens[1:], 1)[:count].cpu().numpy()
     return out
 
 

@@ -19,7 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.beams import read_rules, search_beams
+from tedaudit.inference.beam_rules import read_rules
+from tedaudit.inference.beams import search_beams
+from tedaudit.inference.device_noise import Tensor
 from tedaudit.inference.loading import Checkpoint, load_checkpoint, resolve
 
 PRUNED = "pruned.safetensors"
@@ -50,7 +52,7 @@ class Windows:
     mask: Any
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def load_bart(
     name: str,
     weights: str = "",
@@ -148,6 +150,11 @@ def cut_windows(checkpoint: Checkpoint, texts: Sequence[str], width: int) -> Win
 
 def encode(checkpoint: Checkpoint, read: Windows) -> npt.NDArray[np.float32]:
     """Return the encoder's output (texts, positions, dimensions)."""
+    return np.asarray(run_encoder(checkpoint, read).cpu().numpy(), dtype=np.float32)
+
+
+def run_encoder(checkpoint: Checkpoint, read: Windows) -> Tensor:
+    """Return the encoder's output (texts, positions, dimensions) as float32, where the model is."""
     import torch
 
     device, parts = checkpoint.device, []
@@ -156,22 +163,19 @@ def encode(checkpoint: Checkpoint, read: Windows) -> npt.NDArray[np.float32]:
             out = checkpoint.model.get_encoder()(
                 input_ids=read.ids[rows].to(device), attention_mask=read.mask[rows].to(device)
             )
-            parts.append(out.last_hidden_state[:count].float().cpu().numpy())
-    return np.concatenate(parts)
+            parts.append(out.last_hidden_state[:count].float())
+        return torch.cat(parts)
 
 
 def encode_whole(
     checkpoint: Checkpoint, texts: Sequence[str], limit: int
-) -> dict[str, npt.NDArray[np.float32]]:
-    """Return the encoder's output (positions, dimensions) of each text, cut at the limit, without padding."""
+) -> Iterator[tuple[list[str], Tensor]]:
+    """Yield texts of one length, cut at the limit, and the encoder's output for them, without padding."""
     windows = {text: cut_windows(checkpoint, [text], limit) for text in texts}
     counts = {text: int(window.mask.sum()) for text, window in windows.items()}
-    found: dict[str, npt.NDArray[np.float32]] = {}
     for count in sorted(set(counts.values())):
         same = [text for text in texts if counts[text] == count]
-        rows = [windows[text] for text in same]
-        found |= zip(same, encode(checkpoint, _stack(rows, count)), strict=True)
-    return found
+        yield same, run_encoder(checkpoint, _stack([windows[text] for text in same], count))
 
 
 def _stack(rows: Sequence[Windows], width: int) -> Windows:
@@ -184,7 +188,7 @@ def _stack(rows: Sequence[Windows], width: int) -> Windows:
 
 def beam_decode(
     checkpoint: Checkpoint,
-    hidden: npt.NDArray[np.float32],
+    hidden: npt.NDArray[np.float32] | Tensor,
     mask: Any,
     beams: int,
     length: int,
@@ -193,8 +197,9 @@ def beam_decode(
 ) -> list[tuple[int, ...]]:
     """Return the best beam per row, without the start token, up to the end token if there is one.
 
-    Lengths count the start token, as the library does; other settings are the checkpoint's own. Where they
-    are all known the search is ours, which has the library's answers; `few` suits it to a few latents.
+    Latents may lie where the model is. Lengths count the start token, as the library does; other settings are
+    the checkpoint's own. Where they are all known the search is ours, which has the library's answers; `few`
+    suits it to a few latents.
     """
     import torch
     from transformers.modeling_outputs import BaseModelOutput
@@ -205,7 +210,7 @@ def beam_decode(
     device, dtype = checkpoint.device, checkpoint.model.dtype
     outputs: list[tuple[int, ...]] = []
     for rows, count in iterate_batches(checkpoint, len(hidden), _ROWS):
-        encoded = BaseModelOutput(last_hidden_state=torch.from_numpy(hidden[rows]).to(device, dtype))
+        encoded = BaseModelOutput(last_hidden_state=torch.as_tensor(hidden)[rows].to(device, dtype))
         with torch.inference_mode():
             tokens = checkpoint.model.generate(
                 encoder_outputs=encoded, attention_mask=mask[rows].to(device), num_beams=beams,

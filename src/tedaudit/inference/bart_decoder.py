@@ -4,13 +4,20 @@ The library repeats a row for each of its beams, projects keys and values of the
 of them, and copies the cache at every step to follow the beams. Here a row holds its beams: they read the
 encoder's keys and values of their row, and the own ones of all beams through a mask that says which of them
 are ancestors. Every pass has the same shape whatever the rows hold, so that on a CPU a row's numbers do not
-depend on the others.
+depend on the others. Elsewhere that is not promised, and sums are made in the way that is fastest.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 Tensor = Any  # torch is imported where it is used
+GROUP = 128  # where shapes are free the vocabulary is filled up to a multiple of it: products are faster
+_FIXED = ("cpu",)
+
+
+def has_fixed_shapes(device: Any) -> bool:
+    """Return whether every pass on a device has one shape, so that a row's numbers are always the same."""
+    return device.type in _FIXED
 
 
 def has_known_decoder(model: Any) -> bool:
@@ -24,11 +31,14 @@ class Linear:
     On a CPU the weights lie as the product reads them, which is a tenth faster than the other way round.
     """
 
-    def __init__(self, modules: list[Any], bias: Tensor | None = None) -> None:
+    def __init__(self, modules: list[Any], bias: Tensor | None = None, multiple: int = 1) -> None:
         import torch
 
         weight = torch.cat([module.weight for module in modules]).detach()
         given = bias if bias is not None else torch.cat([module.bias for module in modules]).detach()
+        if spare := -len(weight) % multiple:  # outputs that can never be chosen
+            weight = torch.cat([weight, weight.new_zeros((spare, weight.shape[1]))])
+            given = torch.cat([given, given.new_full((spare,), -torch.inf)])
         self._weight = weight.t().contiguous() if weight.device.type == "cpu" else weight.t()
         self._bias = given.to(weight.dtype)
 
@@ -69,7 +79,8 @@ class BartDecoder:
 
         self._decoder = model.get_decoder()
         self._layers = [Layer.of(layer) for layer in self._decoder.layers]
-        self._head = Linear([model.lm_head], model.final_logits_bias[0])
+        multiple = 1 if has_fixed_shapes(model.device) else GROUP
+        self._head = Linear([model.lm_head], model.final_logits_bias[0], multiple)
         attention = self._decoder.layers[0].self_attn
         self._heads, self._size = attention.num_heads, attention.head_dim
         device, dtype = model.device, model.dtype
@@ -146,7 +157,17 @@ class BartDecoder:
 
 
 def _attend(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    """Return what each beam reads, (rows, beams, heads times size).
+
+    Fused kernels of a GPU work on many queries of a head at a time, and there are as many as beams.
+    """
+    import torch
     from torch.nn.functional import scaled_dot_product_attention
 
-    found = scaled_dot_product_attention(query.transpose(1, 2), keys, values, attn_mask=mask)
+    query = query.transpose(1, 2)
+    if has_fixed_shapes(query.device):
+        found = scaled_dot_product_attention(query, keys, values, attn_mask=mask)
+    else:
+        scores = (query * query.shape[-1] ** -0.5) @ keys.transpose(2, 3)
+        found = scores.masked_fill(~mask, -torch.inf).softmax(-1) @ values
     return found.transpose(1, 2).flatten(2)

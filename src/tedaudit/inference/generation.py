@@ -15,7 +15,7 @@ import numpy as np
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.prefixes import Prefixes
 from tedaudit.inference.rows import Decoder, decoder_for
-from tedaudit.inference.sampling import TokenRule, log_probabilities, noise_for, sample
+from tedaudit.inference.sampling import TokenRule, log_probabilities, noise_on, sample
 from tedaudit.types import Floats
 
 _CELLS = {"cpu": 1 << 24, "cuda": 1 << 28}  # logits of all steps in memory at a time
@@ -74,7 +74,7 @@ def _draw_group(
     row_of = {prompt: row for row, prompt in enumerate(prompts)}
     limits = np.array([requests[i].limit for i in group])
     steps = int(limits.max())
-    noise = torch.from_numpy(noise_for([requests[i].key for i in group], steps)).to(device)
+    noise = noise_on(device, [requests[i].key for i in group], steps)
     epsilons = torch.tensor([requests[i].epsilon for i in group], dtype=torch.float64, device=device)
     limit = torch.from_numpy(limits).to(device)
     drawn = torch.full((len(group), steps), -1, dtype=torch.long, device=device)
@@ -94,7 +94,8 @@ def _draw_group(
         parents, tokens, rows = _merge(rows, tokens, logits.shape[1])
         prefixes = prefixes.extend(parents, tokens)
         logits = rule.adjust(decoder.step(parents, tokens), prefixes)
-    return [tuple(token for token in row if token >= 0) for row in drawn.tolist()]
+    lengths = (drawn >= 0).sum(dim=1).tolist()
+    return [tuple(row[:length]) for row, length in zip(drawn.tolist(), lengths, strict=True)]
 
 
 def _merge(rows: Any, tokens: Any, vocabulary: int) -> tuple[Any, Any, Any]:

@@ -27,6 +27,7 @@ class LexicalEncoder:
     def __init__(self, bits: int = 18) -> None:
         self.size = 1 << bits
         self.weights = np.ones(self.size)  # by inverse document frequency
+        self._values, self._codes = np.ones(1), np.zeros(self.size, dtype=np.uint16)
         self._features = WordFeatures(self.size)
 
     def fit(self, texts: Sequence[str]) -> None:
@@ -60,7 +61,8 @@ class LexicalEncoder:
     def _scale(self, counted: Counted) -> Counted:
         """Return unit rows for rows of counts."""
         lengths, columns, counts = counted
-        weighted = counts * self.weights.take(columns)
+        weighted = self._values.take(self._codes.take(columns))
+        weighted *= counts
         weighted /= np.repeat(_measure(lengths, weighted), lengths)
         return lengths, columns, weighted
 
@@ -74,6 +76,9 @@ class LexicalEncoder:
 
     def _weigh(self, frequencies: npt.NDArray[np.int64], texts: int) -> None:
         self.weights = np.log((1 + texts) / (1 + frequencies)) + 1
+        # there are few frequencies: codes of two bytes stay in a processor's cache, where the weights do not
+        self._values, codes = np.unique(self.weights, return_inverse=True)
+        self._codes = codes.astype(np.min_scalar_type(len(self._values)))
 
     def _name(self, texts: Sequence[str]) -> str:
         """Return a name for a pool of texts, other than that of any other pool."""

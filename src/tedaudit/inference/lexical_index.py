@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from tedaudit.inference.lexical import LexicalEncoder
 
+_TOGETHER = 16  # for as many texts a product with the matrix of all features is cheaper than for each alone
+
 Floats = npt.NDArray[np.float64]
 
 
@@ -47,14 +49,21 @@ class LexicalIndex:
             found.append(type(some)((values, some.indices, some.indptr), shape=some.shape))
         return hstack(found, format="csr")
 
-    def similarity(self, position: int) -> Floats:
-        """Return the cosine of one text with every text."""
-        row = self.rows(np.array([position]))
-        if not row.nnz:
-            return np.zeros(self.shape[0])
-        weights = row.data * self._encoder.weights[row.indices]
+    def similarity(self, positions: npt.NDArray[Any]) -> Floats:
+        """Return the cosine of some texts with every text, a row for each of them."""
+        rows = self.rows(positions)
+        rows.data *= self._encoder.weights.take(rows.indices)
+        if len(self._parts) != 1 or len(positions) < _TOGETHER:
+            return np.stack([self._multiply(rows[[place]]) for place in range(len(positions))])
+        (part,), (norms,) = self._parts, self._norms
+        found: Floats = (rows @ part.astype(np.float64)).toarray()
+        found /= norms
+        return found
+
+    def _multiply(self, row: Any) -> Floats:
+        """Return the product of one weighted row with every text."""
         found = [
-            (part[row.indices].T @ weights) / norms
+            (part[row.indices].T @ row.data) / norms
             for part, norms in zip(self._parts, self._norms, strict=True)
         ]
         return np.concatenate(found)

@@ -1,21 +1,21 @@
 """Logits at one masked position per row, in batches of one padded length; the head runs there only."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tedaudit.inference.loading import Checkpoint
+from tedaudit.inference.transfer import send
 
 _TOKENS = 65_536  # per forward pass on a GPU
 
 
-@dataclass(frozen=True, slots=True)
-class MaskedRow:
+class MaskedRow(NamedTuple):
     """What the model reads, and the position of the mask in it."""
 
-    ids: tuple[int, ...]
+    ids: Sequence[int]
     position: int
 
 
@@ -40,14 +40,12 @@ def _forward(checkpoint: Checkpoint, rows: Sequence[MaskedRow], width: int) -> A
     import torch
 
     model, padding = checkpoint.model, checkpoint.tokenizer.pad_token_id or 0
+    lengths = np.array([len(row.ids) for row in rows])
+    is_read = np.arange(width) < lengths[:, None]
     table = np.full((len(rows), width), padding, dtype=np.int64)
-    mask = np.zeros((len(rows), width), dtype=np.int64)
-    for number, row in enumerate(rows):
-        table[number, : len(row.ids)] = row.ids
-        mask[number, : len(row.ids)] = 1
-    ids = torch.from_numpy(table).to(checkpoint.device)
-    attention = torch.from_numpy(mask).to(checkpoint.device)
-    positions = torch.tensor([row.position for row in rows], device=checkpoint.device)
+    table[is_read] = np.fromiter(chain.from_iterable(row.ids for row in rows), np.int64, int(lengths.sum()))
+    ids, attention = send(table, checkpoint.device), send(is_read.astype(np.int64), checkpoint.device)
+    positions = send(np.array([row.position for row in rows], dtype=np.int64), checkpoint.device)
     numbers = torch.arange(len(rows), device=checkpoint.device)
     head = getattr(model, "lm_head", None) or getattr(model, "cls", None)
     if head is None:  # an architecture whose head has another name

@@ -19,6 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import ModelError, SpecError
+from tedaudit.inference.device_noise import make_uniforms
+from tedaudit.inference.draw_pairs import DrawPairs
 from tedaudit.inference.prefixes import Prefixes
 from tedaudit.seeding import Keys, uniforms
 
@@ -105,34 +107,44 @@ def noise_for(keys: Keys, steps: int, start: int = 0) -> npt.NDArray[np.float64]
     return flat.reshape(len(keys), steps, UNIFORMS)
 
 
+def noise_on(device: Any, keys: Keys, steps: int) -> Any:
+    """Return the same uniforms as a tensor on a device, made there."""
+    import torch
+
+    if device.type == "cpu":
+        return torch.from_numpy(noise_for(keys, steps))
+    return make_uniforms(keys, steps * UNIFORMS, device=device).reshape(len(keys), steps, UNIFORMS)
+
+
 def sample(rule: TokenRule, logits: Any, rows: Any, epsilons: Any, noise: Any) -> Any:
     """Return one item per draw: draw i sees row rows[i] of the logits at epsilons[i] with noise[i].
 
     Draws that share row and epsilon share one distribution. All arguments but `rule` are tensors
     on one device; `noise` has the shape (draws, 4).
     """
+    return sample_pairs(rule, logits, DrawPairs.find(rows, epsilons), noise)
+
+
+def sample_pairs(rule: TokenRule, logits: Any, pairs: DrawPairs, noise: Any) -> Any:
+    """Do the same for draws of which it is known what they share."""
     import torch
 
     outside, support = rule.find_outside(logits), None
     if outside is not None and _count_widest(outside) * _NARROW <= logits.shape[1]:
         support, outside = _list_support(outside)
         logits = logits.gather(1, support)
-    levels, level = torch.unique(epsilons, return_inverse=True)
-    pairs, pair_of = torch.unique(rows * len(levels) + level, return_inverse=True)
-    pair_rows, pair_levels = pairs // len(levels), levels[pairs % len(levels)]
-    order = torch.argsort(pair_of, stable=True)
-    ends = torch.searchsorted(pair_of[order], torch.arange(len(pairs) + 1, device=pairs.device))
-    items = torch.empty(len(rows), dtype=torch.long, device=logits.device)
+    items = torch.empty(len(pairs.of), dtype=torch.long, device=logits.device)
     step = max(1, _CELLS.get(logits.device.type, 1 << 23) // logits.shape[1])
-    bounds = ends.cpu()
-    for start in range(0, len(pairs), step):
-        stop = min(start + step, len(pairs))
-        draws = order[bounds[start] : bounds[stop]]
-        exponents = rule.exponents(logits[pair_rows[start:stop]], pair_levels[start:stop, None])
+    for part, draws in pairs.cut(step):
+        exponents = rule.exponents(logits[pairs.rows[part]], pairs.epsilons[part][:, None])
         if outside is not None:
-            exponents.masked_fill_(outside[pair_rows[start:stop]], -torch.inf)
-        items[draws] = _invert(exponents, pair_of[draws] - start, noise[draws], whole=outside is None)
-    return items if support is None else support[rows, items]
+            exponents.masked_fill_(outside[pairs.rows[part]], -torch.inf)
+        if draws is None:
+            items = _invert(exponents, pairs.of, noise, whole=outside is None)
+        else:
+            own = pairs.of[draws] - part.start
+            items[draws] = _invert(exponents, own, noise[draws], whole=outside is None)
+    return items if support is None else support[pairs.rows[pairs.of], items]
 
 
 def log_probabilities(rule: TokenRule, logits: Any, epsilon: float) -> Any:
@@ -205,14 +217,21 @@ def _flip_rare(coarse: Any, fine: Any, probability: Any) -> Any:
 
 
 def _search(cumulative: Any, pair_of: Any, targets: Any) -> Any:
-    """Return where each target falls in the cumulative sums of its pair; pairs come in order."""
+    """Return where each target falls in the cumulative sums of its pair: the first that is above it.
+
+    A target that rounding has put at the end falls on the last item with any mass. Halving looks at few cells
+    of a row, needs them in no order, and never waits for the device.
+    """
     import torch
 
-    counts = torch.bincount(pair_of, minlength=len(cumulative))
-    width = int(counts.max())
-    column = torch.arange(len(pair_of), device=pair_of.device) - (counts.cumsum(0) - counts)[pair_of]
-    table = torch.zeros((len(cumulative), width), dtype=torch.float64, device=cumulative.device)
-    table[pair_of, column] = targets
-    items = torch.searchsorted(cumulative, table, right=True)
-    last = torch.searchsorted(cumulative, cumulative[:, -1:].contiguous())  # the last item with any mass
-    return torch.minimum(items, last)[pair_of, column]
+    size = cumulative.shape[1]
+    below = torch.nextafter(cumulative[:, -1], torch.zeros((), dtype=torch.float64, device=targets.device))
+    targets = torch.minimum(targets, below[pair_of])
+    flat, offset = cumulative.reshape(-1), pair_of * size
+    low, high = torch.zeros_like(pair_of), torch.full_like(pair_of, size - 1)
+    for _ in range((size - 1).bit_length()):
+        middle = (low + high) >> 1
+        is_above = flat[offset + middle] > targets
+        high = torch.where(is_above, middle, high)
+        low = torch.where(is_above, low, torch.minimum(middle + 1, high))
+    return low

@@ -17,12 +17,17 @@ _ENDS = re.compile(r"^[^\W_]+|[^\W_]+$")
 _BOUND = frozenset("can gim gon got lem wan not me na ta d more is was".split())  # noqa: SIM905
 _ENDING = "n't"
 _LIKE_ASCII = frozenset("\u0130\u0131\u017f\u212a")  # or it has a letter that rules take for i, s or k
+# The tokenizer's rules are about marks and about these words, which it cuts in two.
+_PLAIN = re.compile(r"[A-Za-z0-9\s]*", re.ASCII)
+_CONTRACTED = re.compile(r"\b(?:cannot|gimme|gonna|gotta|lemme|wanna)\b", re.ASCII | re.IGNORECASE)
 _RUNS = 1 << 16  # of other words, of which it is remembered how they are joined
 _SPELLINGS = 1 << 18
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text; punctuation marks are separate words."""
+    """Return the words of a text as nltk does; punctuation marks are separate words."""
+    if _PLAIN.fullmatch(text) and not _CONTRACTED.search(text):
+        return text.split()
     return list(_load_tokenizer().tokenize(text))
 
 
@@ -36,7 +41,7 @@ def join_words(words: Sequence[str]) -> str:
     joined = " ".join(words)
     if _MARKED.search(joined) is None:
         return joined.strip()
-    runs = [(is_inert, tuple(run)) for is_inert, run in groupby(words, _is_inert)]
+    runs = [(is_inert, tuple(run)) for is_inert, run in groupby(words, is_inert)]
     last = len(runs) - 1
     parts = [
         " ".join(run) if is_inert else _join_run(run, place > 0, place < last)
@@ -46,7 +51,7 @@ def join_words(words: Sequence[str]) -> str:
 
 
 @lru_cache(maxsize=_SPELLINGS)
-def _is_inert(word: str) -> bool:
+def is_inert(word: str) -> bool:
     """Return whether no rule of the detokenizer is about a word, whatever stands beside it."""
     if _INERT.fullmatch(word) is None or word.lower() == _ENDING or not _LIKE_ASCII.isdisjoint(word):
         return False

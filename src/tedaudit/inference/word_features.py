@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.inference.murmur import hash_strings
+from tedaudit.inference.piece_numbers import PieceNumbers
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _PAIR = np.uint64(0x9E3779B97F4A7C15)
@@ -25,18 +26,6 @@ _LETTERS = 1 << 20  # the features of a longer text are counted without being li
 Columns = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Counted = tuple[Columns, npt.NDArray[np.int32], Floats]  # features of each text, their columns, how often
-
-
-class _Numbers(dict[str, int]):
-    """Numbers the pieces that are looked up, in the order of their first occurrence."""
-
-    def __init__(self) -> None:
-        self.new: list[str] = []
-
-    def __missing__(self, piece: str) -> int:
-        number = self[piece] = len(self)
-        self.new.append(piece)
-        return number
 
 
 class WordFeatures:
@@ -71,12 +60,10 @@ class WordFeatures:
         """Return the number of distinct features of each text, their columns, and how often each occurs."""
         if len(self._numbers) > _PIECES:
             self._forget()
-        cut = [text.lower().split() for text in texts]
-        lengths = np.fromiter(map(len, cut), dtype=np.int64, count=len(cut))
-        numbers = map(self._numbers.__getitem__, chain.from_iterable(cut))
-        pieces = np.fromiter(numbers, dtype=np.int64, count=int(lengths.sum()))
+        is_long = len(texts) == 1 and len(texts[0]) > _LETTERS
+        lengths, pieces = self._numbers.number_singly(texts) if is_long else self._numbers.number(texts)
         self._hash_new()
-        if len(texts) == 1 and len(texts[0]) > _LETTERS:
+        if is_long:
             counts = self._count_long(pieces)
             columns = np.flatnonzero(counts)
             return np.array([len(columns)]), columns.astype(np.int32), counts[columns].astype(np.float64)
@@ -93,9 +80,10 @@ class WordFeatures:
         pairs = self._hash_pairs(self._last.take(pieces[:-1]), self._first.take(pieces[1:])).astype(kind)
         listed = np.concatenate([listed, (pairs | text[:-1])[inside]])
         listed.sort()
-        starts = np.flatnonzero(np.concatenate([[True], listed[1:] != listed[:-1]]))[: len(listed)]
-        distinct = listed.take(starts)
-        counts = np.diff(starts, append=len(listed)).astype(np.float64)
+        again = np.flatnonzero(listed[1:] == listed[:-1])  # few: most features occur once in a text
+        distinct = np.delete(listed, again)
+        counts = np.ones(len(distinct))
+        np.add.at(counts, again - np.arange(len(again)), 1.0)
         bounds = np.searchsorted(distinct, np.arange(1, len(lengths), dtype=kind) << shift)
         per_text = np.diff(np.concatenate([[0], bounds, [len(distinct)]]))
         return per_text, (distinct & kind((1 << int(self._bits)) - 1)).astype(np.int32), counts
@@ -121,7 +109,7 @@ class WordFeatures:
         return self._columns.take(places), owners
 
     def _forget(self) -> None:
-        self._numbers = _Numbers()
+        self._numbers = PieceNumbers()
         self._columns = np.zeros(0, dtype=np.uint32)  # of the features of every piece, one after the other
         self._starts = np.zeros(0, dtype=np.int64)
         self._counts = np.zeros(0, dtype=np.int64)
@@ -129,7 +117,7 @@ class WordFeatures:
 
     def _hash_new(self) -> None:
         """Hash the pieces that were seen for the first time."""
-        new, self._numbers.new = self._numbers.new, []
+        new = self._numbers.take_new()
         if not new:
             return
         cut = [_WORD.findall(piece) for piece in new]

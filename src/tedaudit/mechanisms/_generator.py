@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
+from tedaudit.inference.decoding import decode_all
 from tedaudit.inference.generation import Request, first_log_probabilities, generate, log_likelihood_terms
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.sampling import TokenRule
@@ -48,20 +49,20 @@ class Generator(ABC):
         """Draw the tokens of all rewrites together, so that equal prefixes share the model's work."""
         batch = Draws.of(draws)
         prompts = self._encode_prompts(batch.texts)
-        rows = zip(batch.texts, batch.epsilons.tolist(), key_numbers(batch.keys), strict=True)
+        limits = {text: self._compute_limit(ids) for text, ids in prompts.items() if ids is not None}
+        asked = zip(batch.texts, batch.epsilons.tolist(), key_numbers(batch.keys), strict=True)
         requests = [
-            None
-            if (prompt := prompts[text]) is None
-            else Request(prompt, epsilon, key, self._compute_limit(prompt))
-            for text, epsilon, key in rows
+            None if (prompt := prompts[text]) is None else Request(prompt, epsilon, key, limits[text])
+            for text, epsilon, key in asked
         ]
         accepted = [request for request in requests if request is not None]
         checkpoint, ends = self._load_checkpoint(), self._find_ends()
         outputs = iter(generate(checkpoint, self._choose_rule(), accepted, ends))
         tokens = [None if request is None else tuple(next(outputs)) for request in requests]
-        pairs = zip(batch.texts, tokens, strict=True)
+        written = decode_all(checkpoint.tokenizer, [() if drawn is None else drawn for drawn in tokens])
+        rows = zip(batch.texts, tokens, written, strict=True)
         return Rewrites.from_texts(
-            ["" if drawn is None else self._write(text, self._decode(drawn)) for text, drawn in pairs],
+            ["" if drawn is None else self._write(text, words) for text, drawn, words in rows],
             errors=["over-long" if drawn is None else "" for drawn in tokens],
             tokens=tokens,
             units=np.array([-1 if drawn is None else len(drawn) for drawn in tokens], dtype=np.int64),
@@ -185,11 +186,6 @@ class Generator(ABC):
             excess = len(shorter) - room
             if excess <= 0 or not ids:
                 return tuple(shorter[:room])
-
-    def _decode(self, tokens: Sequence[int]) -> str:
-        tokenizer = self._load_checkpoint().tokenizer
-        known = [token for token in tokens if token < len(tokenizer)]  # models pad their vocabulary
-        return str(tokenizer.decode(known, skip_special_tokens=True))
 
     def _find_ends(self) -> tuple[int, ...]:
         end: int | None = self._load_checkpoint().tokenizer.eos_token_id

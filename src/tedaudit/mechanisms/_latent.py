@@ -2,7 +2,8 @@
 
 Any two clipped latents lie within a known distance of each other, whatever the texts, so the noise
 covers any two texts. Noise is added in float64 to float32 numbers; the sum is rounded to float32
-before it is released and decoded.
+before it is released and decoded. If the model runs on a GPU all of that happens there, and the
+released latents alone are copied.
 """
 
 import math
@@ -16,23 +17,28 @@ import numpy.typing as npt
 
 from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.errors import SpecError
-from tedaudit.inference.device_noise import make_normals
+from tedaudit.inference.device_noise import Tensor, make_normals
 from tedaudit.inference.loading import Checkpoint
-from tedaudit.mechanisms._noise import Noise, clip_norm, sigma_for, true_epsilon
-from tedaudit.seeding import key_numbers, normals, uniforms
+from tedaudit.mechanisms._clipping import round_inwards, shorten
+from tedaudit.mechanisms._noise import Noise, laplaces, sigma_for, true_epsilon
+from tedaudit.seeding import key_numbers, normals
 from tedaudit.types import Array, Claim, Draw, Floats, ModelUse
 
 Singles = npt.NDArray[np.float32]
-Request = tuple[int, float, str]  # key, epsilon, text
+Request = tuple[str, int, float]  # text, key, epsilon
+_LATENTS = {"cpu": 1 << 24, "cuda": 1 << 25}  # float32 numbers that are decoded together: 64 MB, 128 MB
 _CELLS = 1 << 22  # float64 noise values in memory at a time: 32 MB
 _TEXTS = 256  # texts encoded and clipped at a time
+_TABLE = 2048  # texts whose latents are copied to the host at a time
+_ON_GPU = "torch on cuda"  # in the key of a table
 
 
 @dataclass(frozen=True)
 class Latent(ABC):
     """Encodes a text as a vector, clips it, adds noise and decodes the result.
 
-    `clip` bounds every component of the vector (`clipping` "value") or its L2 norm ("norm").
+    `clip` bounds every component of the vector (`clipping` "value") or its L2 norm ("norm"). `noise_on` says
+    where normals are made: "auto" on the model's GPU if it has one, "cpu" by numpy wherever the model is.
     """
 
     model: str = ""
@@ -44,6 +50,7 @@ class Latent(ABC):
     max_tokens: int = 20
     dtype: str = "float32"
     device: str = field(default="auto", metadata={"incidental": True})
+    noise_on: Literal["auto", "cpu"] = field(default="auto", metadata={"incidental": True})
 
     def __post_init__(self) -> None:
         if not 0 < self.clip < math.inf:
@@ -64,23 +71,21 @@ class Latent(ABC):
         """Return how many components a latent has."""
 
     @abstractmethod
-    def _run_encoder(self, texts: Sequence[str]) -> Array:
-        """Return the flattened encoder output of each text, before clipping."""
+    def _run_encoder(self, texts: Sequence[str]) -> Tensor:
+        """Return the flattened encoder output of each text, before clipping, where the model is."""
 
     @abstractmethod
     def _read_text(self, text: str) -> Sequence[int]:
         """Return the tokens of a text that the encoder reads, without padding."""
 
     @abstractmethod
-    def _run_decoder(self, latents: Sequence[Singles], texts: Sequence[str]) -> list[tuple[int, ...]]:
-        """Return the tokens decoded from each latent; of the texts at most the mask is used."""
-
-    def _add_noise(self, clean: Singles, noise: Floats) -> Singles:
-        return np.asarray(clean + noise, dtype=np.float32)
+    def _run_decoder(self, latents: Tensor, texts: Sequence[str]) -> list[tuple[int, ...]]:
+        """Return the tokens decoded from each row; of the texts at most the mask is used."""
 
     def _spell(self, tokens: Sequence[int]) -> str:
         tokenizer = self._load_checkpoint().tokenizer
-        known = [token for token in tokens if token < len(tokenizer)]  # models pad their vocabulary
+        size = len(tokenizer)
+        known = [token for token in tokens if token < size]  # models pad their vocabulary
         return str(tokenizer.decode(known, skip_special_tokens=True)).strip()
 
     def _compute_excess(self) -> float:
@@ -102,8 +107,24 @@ class Latent(ABC):
         return [ModelUse("weights", self.model)]
 
     def fingerprint(self) -> Mapping[str, str]:
-        """Return a checksum of the weights and their number format."""
-        return self._load_checkpoint().fingerprint()
+        """Return a checksum of the weights, their number format, and where noise is made if on a GPU.
+
+        Words and uniforms are the same everywhere. Normals of a GPU may differ from numpy's in the last bits,
+        so rows of both do not lie in one table.
+        """
+        there = {"noise": _ON_GPU} if self._makes_noise_there() else {}
+        return {**self._load_checkpoint().fingerprint(), **there}
+
+    def noise_source(self) -> str:
+        """Return what makes the noise: numpy, or torch on a GPU that is named."""
+        if not self._makes_noise_there():
+            return "numpy"
+        import torch
+
+        return f"torch on {torch.cuda.get_device_name(self._find_home())}"
+
+    def _makes_noise_there(self) -> bool:
+        return self.noise != "laplace" and self.noise_on == "auto" and self._find_home().type == "cuda"
 
     def sensitivity(self) -> float:
         """Return the largest distance between two latents: in L2, or in L1 for Laplace noise."""
@@ -122,7 +143,8 @@ class Latent(ABC):
 
     def noise_of(self, keys: Sequence[int], epsilon: float) -> Floats:
         """Return the noise that a draw with each of these keys adds to the latent, one row per key."""
-        return self.noise_scale(epsilon) * self._draw_standard(keys)
+        standard = self._draw_standard(keys).cpu().numpy()
+        return np.asarray(self.noise_scale(epsilon) * standard, dtype=np.float64)
 
     def largest_norm(self) -> float:
         """Return the L2 norm that no clipped latent exceeds."""
@@ -137,33 +159,73 @@ class Latent(ABC):
         """Return the latent of each text after clipping and before noise, flat like a released one."""
         distinct = sorted(set(texts))
         table = np.zeros((len(distinct), self._count_components() if distinct else 0), dtype=np.float32)
-        for start in range(0, len(distinct), _TEXTS):
-            hidden = np.asarray(self._run_encoder(distinct[start : start + _TEXTS]), dtype=np.float64)
-            table[start : start + _TEXTS] = round_inwards(self._clip_rows(hidden))
+        for start in range(0, len(distinct), _TABLE):
+            ((_, clean),) = self._encode_alike(distinct[start : start + _TABLE])
+            table[start : start + _TABLE] = clean.cpu().numpy()
         row = {text: i for i, text in enumerate(distinct)}
         return table[[row[text] for text in texts]]
 
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
-        """Encode each distinct text once, add each draw's noise, decode in batches."""
+        """Encode each distinct text once or twice, add each draw's noise, decode in batches."""
         batch = Draws.of(draws)
-        names = list(zip(key_numbers(batch.keys), batch.epsilons.tolist(), batch.texts, strict=True))
-        texts = sorted(set(batch.texts))
-        clean, row = self.encode(texts), {text: i for i, text in enumerate(texts)}
-        scales = {epsilon: self.noise_scale(epsilon) for epsilon in set(batch.epsilons.tolist())}
+        names = list(zip(batch.texts, key_numbers(batch.keys), batch.epsilons.tolist(), strict=True))
         place: dict[Request, int] = {}
         parts = []
-        for requests in self._split_into_blocks(set(names)):
-            keys = sorted({key for key, _, _ in requests})
-            standard = dict(zip(keys, self._draw_standard(keys), strict=True))
-            latents = [
-                self._add_noise(clean[row[text]], scales[epsilon] * standard[key])
-                for key, epsilon, text in requests
-            ]
-            tokens = self._run_decoder(latents, [text for _, _, text in requests])
-            outputs = [self._spell(written) for written in tokens]
-            parts.append(Rewrites.from_texts(outputs, tokens=tokens, latents=Ragged.of(latents), units=1))
-            place |= {request: len(place) + i for i, request in enumerate(requests)}
+        for block in self._split_into_blocks(set(names)):
+            for requests, latents in self._draw_latents(block):
+                tokens = self._run_decoder(latents, [text for text, _, _ in requests])
+                outputs = [self._spell(written) for written in tokens]
+                released = latents.cpu().numpy()
+                parts.append(Rewrites.from_texts(outputs, tokens=tokens, latents=released, units=1))
+                place |= {request: len(place) + i for i, request in enumerate(requests)}
         return Rewrites.join(parts)[[place[name] for name in names]]
+
+    def _draw_latents(self, block: Sequence[Request]) -> Iterator[tuple[list[Request], Tensor]]:
+        """Yield requests whose latents have one length, and the latents that they release."""
+        import torch
+
+        for texts, clean in self._encode_alike(list(dict.fromkeys(text for text, _, _ in block))):
+            row = {text: i for i, text in enumerate(texts)}
+            requests = [request for request in block if request[0] in row]
+            latents = clean[torch.tensor([row[text] for text, _, _ in requests], device=clean.device)]
+            step = max(1, _CELLS // latents.shape[1])
+            for start in range(0, len(requests), step):
+                self._add_noise(latents[start : start + step], requests[start : start + step])
+            yield requests, latents
+
+    def _add_noise(self, latents: Tensor, requests: Sequence[Request]) -> None:
+        """Add each request's noise to its latent, in place; repeated if it is longer than the noise."""
+        import torch
+
+        keys = list(dict.fromkeys(key for _, key, _ in requests))
+        number = {key: i for i, key in enumerate(keys)}
+        scale = {epsilon: self.noise_scale(epsilon) for epsilon in {epsilon for _, _, epsilon in requests}}
+        which = torch.tensor([number[key] for _, key, _ in requests], device=latents.device)
+        scales = [scale[epsilon] for _, _, epsilon in requests]
+        factors = torch.tensor(scales, dtype=torch.float64, device=latents.device)
+        noise = factors[:, None] * self._draw_standard(keys)[which]
+        noise = noise.repeat(1, latents.shape[1] // noise.shape[1])
+        latents.copy_(latents.double() + noise)
+
+    def _encode_alike(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[str], Tensor]]:
+        """Yield texts whose latents have one length, and those latents, clipped, where noise is added."""
+        import torch
+
+        steps = range(0, len(texts), _TEXTS)
+        yield texts, torch.cat([self._clip(self._run_encoder(texts[i : i + _TEXTS])) for i in steps])
+
+    def _clip(self, hidden: Tensor) -> Tensor:
+        """Return encoder outputs clipped, as float32, where noise is added."""
+        import torch
+
+        return round_inwards(self._clip_rows(hidden.to(self._find_home(), torch.float64)))
+
+    def _find_home(self) -> Any:
+        """Return the device that adds noise: the model's, if it has float64."""
+        import torch
+
+        device = self._load_checkpoint().device
+        return device if device.type == "cuda" else torch.device("cpu")
 
     def log_density(self, latent: Array, latents: Sequence[Array] | Array, epsilon: float) -> Floats:
         """Return the log density of a released latent around each of these (float64, with all constants)."""
@@ -205,38 +267,27 @@ class Latent(ABC):
         """Return the difference of two latents that noise has to hide; None if it cannot hide it."""
         return np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
 
-    def _clip_rows(self, hidden: Floats) -> Floats:
+    def _clip_rows(self, hidden: Tensor) -> Tensor:
         if self.clipping == "value":
-            return np.clip(hidden, -self.clip, self.clip)
-        return clip_norm(hidden, self.clip)
+            return hidden.clamp(-self.clip, self.clip)
+        return shorten(hidden, self.clip)
 
     def _split_into_blocks(self, requests: set[Request]) -> Iterator[list[Request]]:
-        """Yield requests in blocks whose noise fits in memory, ordered by key."""
+        """Yield requests in blocks of about one size whose latents fit in memory, ordered by text."""
         ordered = sorted(requests)
-        step = max(1, _CELLS // self._count_components())
+        kind = self._load_checkpoint().device.type
+        most = max(1, _LATENTS.get(kind, _LATENTS["cpu"]) // self._count_components())
+        step = max(1, math.ceil(len(ordered) / max(1, math.ceil(len(ordered) / most))))
         for start in range(0, len(ordered), step):
             yield ordered[start : start + step]
 
-    def _draw_standard(self, keys: Sequence[int]) -> Floats:
-        """Return each key's noise at scale 1; normals are made where the model runs."""
-        size, device = self._count_components(), self._load_checkpoint().device
+    def _draw_standard(self, keys: Sequence[int]) -> Tensor:
+        """Return each key's noise at scale 1, as float64, where it is added."""
+        import torch
+
+        size, home = self._count_components(), self._find_home()
         if self.noise == "laplace":
-            return laplaces(keys, size)
-        if device.type == "cpu":
-            return normals(keys, size)
-        return np.asarray(make_normals(keys, size, device=device).cpu().numpy(), dtype=np.float64)
-
-
-def laplaces(keys: Sequence[int], n: int) -> Floats:
-    """Return n standard Laplace variates per key, by inversion at the centre of each uniform's cell."""
-    uniform = uniforms(keys, n)
-    upper = uniform >= 0.5
-    tail = np.where(upper, (1 - uniform) - 2.0**-54, uniform + 2.0**-54)
-    quantile = np.log(2 * tail)
-    return np.asarray(np.where(upper, -quantile, quantile), dtype=np.float64)
-
-
-def round_inwards(values: Floats) -> Any:
-    """Round to float32 without increasing any magnitude, so that the clip still holds."""
-    rounded = values.astype(np.float32)
-    return np.where(np.abs(rounded) > np.abs(values), np.nextafter(rounded, np.float32(0)), rounded)
+            return torch.from_numpy(laplaces(keys, size)).to(home)
+        if self._makes_noise_there():
+            return make_normals(keys, size, device=home)
+        return torch.from_numpy(normals(keys, size)).to(home)

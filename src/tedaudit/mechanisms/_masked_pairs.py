@@ -75,21 +75,22 @@ class PairBuilder:
         ends = [0, *accumulate(map(len, parts))]
 
         def mask(slot: int) -> tuple[Ids, int]:
-            before = [*whole[: ends[slot]], *(self._later_mask if slot else self._first_mask)]
+            before = whole[: ends[slot]] + (self._later_mask if slot else self._first_mask)
             following = known[slot + 1] if slot + 1 < len(known) else None
-            after = [] if following is None else [*following.after_mask, *whole[ends[slot + 2] :]]
-            return before + after, len(before) - 1
+            if following is None:
+                return before, len(before) - 1
+            return before + following.after_mask + whole[ends[slot + 2] :], len(before) - 1
 
         frame = self._find_frame(rows[0], whole, mask(tried[0])[0])
         if frame is None:
             return None
         start, middle, end = frame
-        opening = [*start, *whole, *middle]
+        opening = start + whole + middle
         for slot, row in zip(tried, rows, strict=True):
-            if [*opening, *mask(slot)[0], *end] != row:
+            if opening + mask(slot)[0] + end != row:
                 return None
-        masked = [mask(slot) for slot in slots]
-        return [MaskedRow((*opening, *ids, *end), len(opening) + place) for ids, place in masked]
+        masked = map(mask, slots)
+        return [MaskedRow(opening + ids + end, len(opening) + place) for ids, place in masked]
 
     def _find_frame(self, row: Ids, first: Ids, second: Ids) -> tuple[Ids, Ids, Ids] | None:
         """Return what stands before, between and after the two texts of a row: special tokens alone."""

@@ -51,7 +51,7 @@ def lay_out(
     }
     drawn = [(text, slot) for text, slots in charged.items() for slot in slots]
     if split is None:
-        rows = build_rows(tokenizer, room, [(words[text], slot) for text, slot in drawn])
+        rows = build_rows(tokenizer, room, [(words[text], slots) for text, slots in charged.items()])
         return Places(words, drawn, rows, {})
     built = {
         (text, slot): row
@@ -88,31 +88,30 @@ def slot_logits(
         yield block, np.zeros(len(block), dtype=np.int64), empty
 
 
-def build_rows(tokenizer: Any, room: int, places: Sequence[tuple[Words, int]]) -> list[MaskedRow]:
-    """Return the model input for each (words, slot), with at most `room` tokens.
+def build_rows(tokenizer: Any, room: int, texts: Sequence[tuple[Words, Sequence[int]]]) -> list[MaskedRow]:
+    """Return the model input for each of some slots of texts, with at most `room` tokens.
 
     Texts that fit are put together from the tokens of their words, or else tokenized in one call; longer ones
     are cut around the masked word, one by one.
     """
-    found: dict[int, MaskedRow] = {}
-    short = [i for i, (words, _) in enumerate(places) if 2 * _count_words(words) <= room]
-    by_text: dict[int, list[int]] = {}  # by identity: places of a text share its list of words
-    for i in short:
-        by_text.setdefault(id(places[i][0]), []).append(i)
-    texts = [
-        ([word for word in places[own[0]][0] if word is not None], [places[i][1] for i in own])
-        for own in by_text.values()
-    ]
-    for own, built in zip(by_text.values(), pair_builder(tokenizer).build(texts), strict=True):
-        found.update(zip(own, built or (), strict=False))
-    left = [i for i in short if i not in found]
-    pairs = [_mask_word(tokenizer, *places[i], room) for i in left]
+    shown = [[word for word in words if word is not None] for words, _ in texts]
+    short = [i for i, (_, slots) in enumerate(texts) if slots and 2 * len(shown[i]) <= room]
+    built = pair_builder(tokenizer).build([(shown[i], texts[i][1]) for i in short])
+    found = {i: rows for i, rows in zip(short, built, strict=True) if rows is not None}
+    left = [(i, slot) for i in short if i not in found for slot in texts[i][1]]
+    pairs = [_mask_word(tokenizer, texts[i][0], slot, room) for i, slot in left]
     encoded = tokenizer(*map(list, zip(*pairs, strict=True)))["input_ids"] if pairs else []
-    found.update((i, _locate_mask(tokenizer, ids)) for i, ids in zip(left, encoded, strict=True))
-    rows = []
-    for i, (words, slot) in enumerate(places):
-        fits = i in found and len(found[i].ids) <= room
-        rows.append(found[i] if fits else _locate_mask(tokenizer, _cut_around(tokenizer, room, words, slot)))
+    for (i, _), ids in zip(left, encoded, strict=True):
+        found.setdefault(i, []).append(_locate_mask(tokenizer, ids))
+    rows = list[MaskedRow]()
+    for i, (words, slots) in enumerate(texts):
+        if i in found and all(len(row.ids) <= room for row in found[i]):
+            rows += found[i]
+            continue
+        for number, slot in enumerate(slots):
+            fits = i in found and len(found[i][number].ids) <= room
+            cut = None if fits else _cut_around(tokenizer, room, words, slot)
+            rows.append(found[i][number] if cut is None else _locate_mask(tokenizer, cut))
     return rows
 
 
@@ -147,7 +146,7 @@ def build_released_rows(
     rows: list[MaskedRow | None] = [None] * len(slots)
     for i, ids in zip(found, whole, strict=True):
         if tokenizer.mask_token_id in ids:
-            rows[i] = MaskedRow(tuple(ids), ids.index(tokenizer.mask_token_id))
+            rows[i] = MaskedRow(list(ids), ids.index(tokenizer.mask_token_id))
     return rows
 
 
@@ -198,8 +197,4 @@ def _cut_around(tokenizer: Any, room: int, words: Words, slot: int) -> list[int]
 def _locate_mask(tokenizer: Any, ids: Sequence[int]) -> MaskedRow:
     """Return a row with the position of the last mask token in it."""
     positions = [i for i, token in enumerate(ids) if token == tokenizer.mask_token_id]
-    return MaskedRow(tuple(ids), positions[-1])
-
-
-def _count_words(words: Words) -> int:
-    return sum(word is not None for word in words)
+    return MaskedRow(list(ids), positions[-1])

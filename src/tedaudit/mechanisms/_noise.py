@@ -11,13 +11,14 @@ epsilon = 10^4.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
 from scipy.special import log_ndtr
 
 from tedaudit.errors import SpecError
+from tedaudit.seeding import uniforms
 from tedaudit.types import Floats
 
 Noise = Literal["gaussian", "analytic_gaussian", "laplace"]
@@ -67,6 +68,15 @@ def clip_norm(vectors: Floats, bound: float) -> Floats:
     """Return vectors scaled down to an L2 norm of at most the bound; shorter ones are unchanged."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(vectors * np.minimum(1.0, bound / np.maximum(norms, 1e-300)), dtype=np.float64)
+
+
+def laplaces(keys: Sequence[int], n: int) -> Floats:
+    """Return n standard Laplace variates per key, by inversion at the centre of each uniform's cell."""
+    uniform = uniforms(keys, n)
+    upper = uniform >= 0.5
+    tail = np.where(upper, (1 - uniform) - 2.0**-54, uniform + 2.0**-54)
+    quantile = np.log(2 * tail)
+    return np.asarray(np.where(upper, -quantile, quantile), dtype=np.float64)
 
 
 def _find_largest_mu(epsilon: float, delta: float) -> float:

@@ -15,14 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from tedaudit.errors import ModelError
-from tedaudit.inference.adept import encode, greedy_decode, load_adept, read_tokens
+from tedaudit.inference.adept import greedy_decode, load_adept, read_tokens, run_encoder
+from tedaudit.inference.device_noise import Tensor
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.mechanisms._latent import Latent, Singles
-from tedaudit.types import Array, Card
+from tedaudit.mechanisms._latent import Latent
+from tedaudit.types import Card
 
 
 @dataclass(frozen=True)
@@ -77,9 +76,8 @@ class Adept(Latent):
     def _count_components(self) -> int:
         return 2 * int(self._load_checkpoint().model.config.hidden)
 
-    def _run_encoder(self, texts: Sequence[str]) -> Array:
-        checkpoint = self._load_checkpoint()
-        return encode(checkpoint, self._read_tokens(texts))
+    def _run_encoder(self, texts: Sequence[str]) -> Tensor:
+        return run_encoder(self._load_checkpoint(), self._read_tokens(texts))
 
     def _read_text(self, text: str) -> Sequence[int]:
         checkpoint = self._load_checkpoint()
@@ -89,11 +87,11 @@ class Adept(Latent):
     def _read_tokens(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         return read_tokens(self._load_checkpoint(), texts, self.window, self.padded)
 
-    def _run_decoder(self, latents: Sequence[Singles], texts: Sequence[str]) -> list[tuple[int, ...]]:  # noqa: ARG002
+    def _run_decoder(self, latents: Tensor, texts: Sequence[str]) -> list[tuple[int, ...]]:  # noqa: ARG002
         checkpoint = self._load_checkpoint()
         end = checkpoint.tokenizer.eos_token_id
         outputs = []
-        for tokens in greedy_decode(checkpoint, np.stack(latents), self.max_tokens).tolist():
+        for tokens in greedy_decode(checkpoint, latents, self.max_tokens).tolist():
             cut = end in tokens and self.after_end == "cut"
             outputs.append(tuple(tokens[: tokens.index(end) + 1] if cut else tokens))
         return outputs

@@ -10,17 +10,18 @@ Departs: "published" scales its noise by the classical Gaussian formula, as the 
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from tedaudit.errors import SpecError
-from tedaudit.inference.bart import Bart, beam_decode, cut_windows, encode, encode_whole, load_bart
+from tedaudit.inference.bart import Bart, beam_decode, cut_windows, encode_whole, load_bart, run_encoder
+from tedaudit.inference.device_noise import Tensor
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.mechanisms._latent import Latent, Singles, round_inwards
+from tedaudit.mechanisms._latent import Latent, Singles
 from tedaudit.types import Array, Card, Claim, Floats
 
 
@@ -35,7 +36,8 @@ class DPBart(Latent):
     if not given. `noised_for_clip` plants a flaw: the noise is scaled for values clipped to that bound,
     whatever the actual clipping; 0 scales it for the actual clipping. `positions` "text" has no window: the
     latent has one position for each token of the text, all of them get the same noise, and the rewrite has
-    at most as many new tokens.
+    at most as many new tokens. `decoder_dtype` is the number format of the decoder, that of the encoder if
+    not given: decoding comes after the noise, so "bfloat16" changes outputs and speed, not privacy.
     """
 
     model: str = zoo_or("bart-pruned", "facebook/bart-base")
@@ -50,6 +52,7 @@ class DPBart(Latent):
     context: int = 512
     mask: Literal["full", "text"] = "full"
     beams: int = 3
+    decoder_dtype: str = field(default="", metadata={"incidental": True})  # in the fingerprint, if given
     card: ClassVar[Card] = Card(
         name="dp-bart",
         needs=("models",),
@@ -97,8 +100,10 @@ class DPBart(Latent):
         return replace(claim, actual=math.inf) if claim is not None and reveals_length else claim
 
     def fingerprint(self) -> Mapping[str, str]:
-        """Return checksums of the weights and of the kept dimensions, and the number format."""
-        return {**super().fingerprint(), "kept dimensions": self._load_bart().kept_checksum()}
+        """Return checksums of the weights and of the kept dimensions, and the number formats."""
+        known = {**super().fingerprint(), "kept dimensions": self._load_bart().kept_checksum()}
+        written = str(self._load_decoder().model.dtype)
+        return known if written == known["number format"] else {**known, "decoder number format": written}
 
     def beyond_likelihood(self) -> str:
         """Return what a release tells beside its latent: with mask "text" the length of the text."""
@@ -122,13 +127,17 @@ class DPBart(Latent):
         """Return the latent of each text after clipping and before noise, flat like a released one."""
         if self.positions == "window":
             return super().encode(texts)
-        kept = self._load_bart().kept
-        whole = encode_whole(self._load_checkpoint(), list(dict.fromkeys(texts)), self._compute_room())
-        clean = {
-            text: round_inwards(self._clip_rows(hidden[:, kept].astype(np.float64))).reshape(-1)
-            for text, hidden in whole.items()
-        }
+        clean: dict[str, Singles] = {}
+        for same, latents in self._encode_alike(list(dict.fromkeys(texts))):
+            clean |= zip(same, latents.cpu().numpy(), strict=True)
         return [clean[text] for text in texts]
+
+    def _encode_alike(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[str], Tensor]]:
+        if self.positions == "window":
+            yield from super()._encode_alike(texts)
+            return
+        for same, hidden in encode_whole(self._load_checkpoint(), texts, self._compute_room()):
+            yield same, self._clip(self._keep(hidden))
 
     def log_density(self, latent: Array, latents: Sequence[Array] | Array, epsilon: float) -> Floats:
         """Return the log density of a released latent around each of these; -inf if it cannot be."""
@@ -156,13 +165,10 @@ class DPBart(Latent):
         )
         return gaps[0] if (gaps == gaps[0]).all() else None
 
-    def _add_noise(self, clean: Singles, noise: Floats) -> Singles:
-        return super()._add_noise(clean, np.resize(noise, clean.shape))  # repeated for every position
-
-    def _clip_rows(self, hidden: Floats) -> Floats:
+    def _clip_rows(self, hidden: Tensor) -> Tensor:
         if self.clipping == "norm":
             return super()._clip_rows(hidden)
-        return np.clip(hidden, self._find_low(), self.clip)
+        return hidden.clamp(self._find_low(), self.clip)
 
     def _find_low(self) -> float:
         return -self.clip if self.clip_low is None else self.clip_low
@@ -177,34 +183,35 @@ class DPBart(Latent):
     def _count_components(self) -> int:
         return (self.window if self.positions == "window" else 1) * len(self._load_bart().kept)
 
-    def _run_encoder(self, texts: Sequence[str]) -> Array:
+    def _run_encoder(self, texts: Sequence[str]) -> Tensor:
         checkpoint = self._load_checkpoint()
-        hidden = encode(checkpoint, cut_windows(checkpoint, texts, self.window))
-        return hidden[:, :, self._load_bart().kept].reshape(len(texts), -1)
+        return self._keep(run_encoder(checkpoint, cut_windows(checkpoint, texts, self.window)))
+
+    def _keep(self, hidden: Tensor) -> Tensor:
+        """Return encoder outputs flat, without pruned dimensions."""
+        kept = self._load_bart().kept
+        return (hidden if len(kept) == hidden.shape[2] else hidden[:, :, kept]).flatten(1)
 
     def _read_text(self, text: str) -> Sequence[int]:
         width = self.window if self.positions == "window" else self._compute_room()
         window = cut_windows(self._load_checkpoint(), [text], width)
         return [int(token) for token in window.ids[0][window.mask[0].bool()]]
 
-    def _run_decoder(self, latents: Sequence[Singles], texts: Sequence[str]) -> list[tuple[int, ...]]:
+    def _run_decoder(self, latents: Tensor, texts: Sequence[str]) -> list[tuple[int, ...]]:
         import torch
 
-        checkpoint, kept = self._load_checkpoint(), self._load_bart().kept
-        outputs: dict[int, tuple[int, ...]] = {}
-        counts = [latent.size // len(kept) for latent in latents]
-        for count in sorted(set(counts)):
-            rows = [i for i, n in enumerate(counts) if n == count]
-            hidden = np.zeros((len(rows), count, checkpoint.model.config.hidden_size), dtype=np.float32)
-            hidden[:, :, kept] = np.stack([latents[i] for i in rows]).reshape(len(rows), count, len(kept))
-            mask = torch.ones(hidden.shape[:2], dtype=torch.long)
-            if self.mask == "text" and self.positions == "window":
-                mask = cut_windows(checkpoint, [texts[i] for i in rows], self.window).mask
-            length = self.max_tokens if self.positions == "window" else count + 1
-            few = self.positions == "text"  # latents of one length are decoded together
-            decoded = beam_decode(checkpoint, hidden, mask, self.beams, length, few=few)
-            outputs |= zip(rows, decoded, strict=True)
-        return [outputs[i] for i in range(len(latents))]
+        checkpoint, kept = self._load_decoder(), self._load_bart().kept
+        hidden = latents.unflatten(1, (-1, len(kept)))
+        count, size = hidden.shape[1], checkpoint.model.config.hidden_size
+        if len(kept) < size:
+            hidden = latents.new_zeros((len(latents), count, size))
+            hidden[:, :, kept] = latents.unflatten(1, (-1, len(kept)))
+        mask = torch.ones(hidden.shape[:2], dtype=torch.long)
+        if self.mask == "text" and self.positions == "window":
+            mask = cut_windows(checkpoint, texts, self.window).mask
+        length = self.max_tokens if self.positions == "window" else count + 1
+        few = self.positions == "text"  # latents of one length are decoded together
+        return beam_decode(checkpoint, hidden, mask, self.beams, length, few=few)
 
     def _compute_room(self) -> int:
         bound = self._load_checkpoint().positions
@@ -213,8 +220,12 @@ class DPBart(Latent):
     def _load_checkpoint(self) -> Checkpoint:
         return self._load_bart().checkpoint
 
-    def _load_bart(self) -> Bart:
-        return load_bart(self.model, self.weights, self.pruned, self.revision, self.device, self.dtype)
+    def _load_decoder(self) -> Checkpoint:
+        return self._load_bart(self.decoder_dtype).checkpoint
+
+    def _load_bart(self, dtype: str = "") -> Bart:
+        chosen = dtype or self.dtype
+        return load_bart(self.model, self.weights, self.pruned, self.revision, self.device, chosen)
 
 
 _ROUNDING = 2.0**-21  # of a released number, with a margin: it is the only difference between positions

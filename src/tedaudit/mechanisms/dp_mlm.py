@@ -17,18 +17,21 @@ import numpy as np
 
 from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.errors import ModelError, SpecError
+from tedaudit.inference.draw_pairs import DrawPairs
 from tedaudit.inference.loading import Checkpoint, load_checkpoint
 from tedaudit.inference.nltk_words import StopWords, load_splitter, load_stop_words
-from tedaudit.inference.sampling import Clip, choose_clip, log_probabilities, sample
+from tedaudit.inference.sampling import Clip, choose_clip, log_probabilities, sample_pairs
+from tedaudit.inference.transfer import send
 from tedaudit.inference.treebank import join_words, split_words
 from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._draw_shelf import DrawShelf
 from tedaudit.mechanisms._masked_rows import Places, Words, lay_out, slot_logits
-from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, to_tokens
+from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, join_items, to_tokens
 from tedaudit.mechanisms._slot_likelihood import Memory, SlotLikelihood
 from tedaudit.types import Card, Claim, Draw, Floats, ModelUse, Rewrite
 
 _NONE = -1  # instead of an item, for a word that is not drawn
+_TEXTS = {"cuda": 512}  # that go to the model together; on a CPU, which nobody need wait for, all
 
 
 @dataclass(frozen=True)
@@ -120,18 +123,17 @@ class DPMLM:
 
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
         """Run the model once per distinct text and word; all draws at all epsilons reuse its logits."""
-        batch = Draws.of(draws)
-        texts, numbers = batch.texts, self._number_slots()
-        places = self._lay_out(texts, numbers)
-        drawn = self._draw(batch, places)
+        batch, numbers = Draws.of(draws), self._number_slots()
+        words = self._split_all(batch.texts)
+        drawn = self._draw(batch, words, numbers)
         if self.length == "fixed" and numbers.releases_items:
             return self._join_items(drawn, numbers)
         known: dict[tuple[str, tuple[int, ...]], Rewrite] = {}  # with little noise few of them differ
         rewrites = []
-        for number, text in enumerate(texts):
+        for number, text in enumerate(batch.texts):
             key = text, tuple(drawn.values[drawn.offsets[number] : drawn.offsets[number + 1]].tolist())
             if key not in known:
-                known[key] = self._join(places.words[text], key[1], numbers)
+                known[key] = self._join(words[text], key[1], numbers)
             rewrites.append(known[key])
         return Rewrites.of(rewrites)
 
@@ -156,7 +158,7 @@ class DPMLM:
 
         The empty item, if there is one, has the rest. A text of which no word is drawn gets a row of -inf.
         """
-        places = self._lay_out(texts, self._number_slots())
+        places = self._lay_out(self._split_all(texts), self._number_slots())
         first = dict(reversed(places.drawn))  # a text's first place stays
         size = int(self._load_checkpoint().model.config.vocab_size)
         found: dict[str, Floats] = {}
@@ -176,30 +178,33 @@ class DPMLM:
         """Return the words of a text that have a slot."""
         return tuple(word for word in self._split(text) if word is not None)
 
-    def _draw(self, draws: Draws, places: Places) -> Ragged:
-        """Return the items drawn for the slots of each draw; -1 if a word is kept or copied."""
-        import torch
+    def _draw(self, draws: Draws, words: Mapping[str, Words], numbers: SlotNumbers) -> Ragged:
+        """Return the items drawn for the slots of each draw; -1 if a word is kept or copied.
 
-        shelf = DrawShelf(draws, places.words)
-        items = np.full(len(shelf.noise), _NONE, dtype=np.int64)
-        for slots, row_of_slot, logits in self._compute_logits(places):
-            numbers, cells, counts = shelf.find(slots)
-            rows, epsilons, coins = (
-                np.repeat(row_of_slot, counts),
-                draws.epsilons[numbers],
-                shelf.noise[cells],
-            )
-            tensors = [torch.from_numpy(part).to(logits.device) for part in (rows, epsilons, coins)]
-            items[cells] = sample(self._choose_clip(), logits, *tensors).cpu().numpy()
-        return Ragged(items, shelf.offsets)
+        While a GPU runs the model on some texts, the next ones are made ready for it.
+        """
+        clip, device = self._choose_clip(), self._load_checkpoint().device
+        shelf = DrawShelf(draws, words, device)
+        texts = list(words)
+        step = _TEXTS.get(device.type, max(1, len(texts)))
+        for start in range(0, len(texts), step):
+            places = self._lay_out({text: words[text] for text in texts[start : start + step]}, numbers)
+            for slots, row_of_slot, logits in self._compute_logits(places):
+                own, cells, counts = shelf.find(slots)
+                rows = np.repeat(row_of_slot, counts)
+                pairs = DrawPairs.send(rows, draws.epsilons[own], len(logits), device)
+                shelf.put(cells, sample_pairs(clip, logits, pairs, shelf.noise[send(cells, device)]))
+        return shelf.fetch(_NONE)
 
-    def _lay_out(self, texts: Sequence[str], numbers: SlotNumbers) -> Places:
+    def _lay_out(self, words: Mapping[str, Words], numbers: SlotNumbers) -> Places:
         """Return what the model reads for every word that is drawn."""
-        words = {text: self._split(text) for text in dict.fromkeys(texts)}
         split = load_splitter(self.nltk_data).split if self.pairs == "released" else None
         return lay_out(
             self._load_checkpoint().tokenizer, self._compute_room(), words, numbers.find_kept, split
         )
+
+    def _split_all(self, texts: Sequence[str]) -> dict[str, Words]:
+        return {text: self._split(text) for text in dict.fromkeys(texts)}
 
     def _compute_logits(self, places: Places) -> Iterator[tuple[list[tuple[str, int]], Any, Any]]:
         return slot_logits(
@@ -209,8 +214,8 @@ class DPMLM:
     def _make_likelihood(self) -> SlotLikelihood:
         numbers = self._number_slots()
         return SlotLikelihood(
-            numbers, self._split, lambda texts: self._lay_out(texts, numbers), self._compute_logits,
-            self._choose_clip(), self._load_checkpoint().device.type, self._last_logits,
+            numbers, self._split, lambda texts: self._lay_out(self._split_all(texts), numbers),
+            self._compute_logits, self._choose_clip(), self._load_checkpoint().device.type, self._last_logits,
         )  # fmt: skip
 
     def _split(self, text: str) -> Words:
@@ -237,16 +242,7 @@ class DPMLM:
     def _join_items(self, drawn: Ragged, numbers: SlotNumbers) -> Rewrites:
         """Join drawn words into texts if every slot is drawn and the items are all that is released."""
         items = drawn.values.reshape(len(drawn), self.slots)
-        distinct, which = np.unique(items, return_inverse=True)
-        spellings = np.array([*map(numbers.write, distinct.tolist())], dtype=object)
-        known: dict[tuple[str, ...], str] = {}
-        texts = []
-        for row in spellings.take(which.reshape(items.shape)).tolist():
-            written = tuple(filter(None, row))
-            if written not in known:
-                known[written] = join_words(written)
-            texts.append(known[written])
-        return Rewrites.from_texts(texts, tokens=items, units=self.slots)
+        return Rewrites.from_texts(join_items(items, numbers), tokens=items, units=self.slots)
 
     def _number_slots(self) -> SlotNumbers:
         checkpoint = self._load_checkpoint()

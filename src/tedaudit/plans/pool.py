@@ -29,8 +29,8 @@ class Index(Protocol):
         """Return the columns of some features, as the rows of a sparse matrix."""
         ...
 
-    def similarity(self, position: int) -> Floats:
-        """Return the product of one row with every row, within the error of any order of summation."""
+    def similarity(self, positions: npt.NDArray[Any]) -> Floats:
+        """Return the products of some rows with every row, within the error of any order of summation."""
         ...
 
 
@@ -75,12 +75,12 @@ class Pool:
         If `keep`, what was compared last is kept, within bounds: few texts are the companions of many.
         """
         if not keep:
-            return np.stack(self._compare(texts))
+            return self._compare(texts)
         wanted = texts.tolist()
         missing = [text for text in dict.fromkeys(wanted) if text not in self._kept]
         if missing:
             rows = self._compare(np.array(missing, dtype=np.int32))
-            self._kept.update(zip(missing, rows, strict=True))
+            self._kept.update((text, row.copy()) for text, row in zip(missing, rows, strict=True))
         found = np.stack([self._kept[text] for text in wanted])
         for text in wanted:
             self._kept.move_to_end(text)
@@ -96,10 +96,8 @@ class Pool:
         """
         return 4 * members * (self._terms + members + 4) * _HALF_ULP * self._largest
 
-    def _compare(self, texts: Ints) -> list[Floats]:
-        if self._index is not None:
-            return [self._index.similarity(text) for text in texts.tolist()]
-        return [row.copy() for row in self.similarity(texts[:, None])]
+    def _compare(self, texts: Ints) -> Floats:
+        return self.similarity(texts[:, None]) if self._index is None else self._index.similarity(texts)
 
     def _multiply(self, members: Ints) -> Floats:
         """Return the similarity of one set by the very sums of a product with the whole matrix."""
