@@ -97,7 +97,7 @@ def _write(rows: list[dict[str, Any]]) -> str:
             text = max((a["lower"] for name, a in row["attacks"].items() if name in _ON_TEXT), default=None)
             cells = [
                 row["mechanism"], f"{row['epsilon']:g}", _claim(row), _show(row["claim_to_loss"]),
-                *(_ends(at[delta]) for delta in DELTAS), _supremum(row),
+                *(_ends(at[delta], row["trials"]) for delta in DELTAS), _supremum(row),
                 _show(row["attacks"].get("likelihood", {}).get("lower")), _show(text),
             ]  # fmt: skip
             lines.append("| " + " | ".join(cells) + " |")
@@ -124,12 +124,16 @@ def _part(part: dict[str, Any] | None) -> str:
 
 
 def _write_steps(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the mean loss of some steps of mechanisms that draw tokens one after the other."""
+    """Return the mean loss of some steps of mechanisms that draw tokens one after the other.
+
+    Where outputs are impossible for the other text, the mean would be of the few that are not: left out.
+    """
     known = [
         row
         for row in rows
         if row["parts"] and not row["parts"]["classes"] and row["claim"]["unit"] == "token"
-    ]
+        and not row["impossible"]
+    ]  # fmt: skip
     lines = [
         "\n## Which steps carry the loss\n",
         f"| corpus | mechanism | epsilon | {' | '.join(map(str, _STEPS))} |",
@@ -179,10 +183,13 @@ def _supremum(row: dict[str, Any]) -> str:
     return "infinite" if found["largest"] is None else _show(found["largest"])
 
 
-def _ends(at: dict[str, Any]) -> str:
+def _ends(at: dict[str, Any], trials: int) -> str:
+    """Return the epsilon at a delta with its ends; few trials have no upper one."""
     if at["lower"] is None:
         return "infinite"
-    return f"{_show(at['point'])} ({_show(at['lower'])} to {_show(at['upper'])})"
+    point, lower = _show(at["point"]) or "infinite", _show(at["lower"])
+    upper = _show(at["upper"]) or ("infinite" if trials >= at["trials_for_upper"] else "unknown")
+    return f"{point} ({lower} to {upper})"
 
 
 def _show(value: float | None) -> str:

@@ -1,5 +1,6 @@
 """`tedaudit calibrate` and `tedaudit frontier` as their users meet them."""
 
+import importlib.util
 import json
 
 CALIBRATE = ("calibrate", "-m", "word-rr", "--set", "word-rr.slots=3", "-c", "texts.txt", "--lambda", "0",
@@ -63,6 +64,7 @@ def test_a_frontier_is_printed_and_kept_in_the_report(command, here):
     assert "Equal measured privacy is not equal privacy" in out
     assert "## Utility at equal measured privacy" in (here / "made" / "report.md").read_text()
     assert (here / "made" / "figures" / "frontier.png").exists()
+    assert out.rstrip().endswith("Figure: made/figures/frontier.png")
     assert (here / "made-utility" / "utility.json").exists()
     code, out, _ = command(*flags, "--json")
     told = json.loads(out)
@@ -71,3 +73,23 @@ def test_a_frontier_is_printed_and_kept_in_the_report(command, here):
         ("topic", "utility"),
         ("gender", "private"),
     ]
+
+
+def test_no_figure_is_named_if_none_can_be_drawn(command, here, monkeypatch):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "matplotlib" else find(name, *rest)
+    )
+    code, out, _ = command(*CALIBRATE, "--target", "1", "-a", "lexical")
+    assert code == 0
+    assert "Everything is in made (report.md).\nNo figures were drawn: matplotlib is not installed" in out
+    flags = (
+        "frontier", "-m", "word-rr", "-c", "demo", "--set", "corpus.size=300", "--encoder", "lexical", "-t",
+        "400", "--from", "0.5", "--to", "50", "-a", "lexical", "--target", "1", "--task", "topic",
+        "--classifier", "tfidf", "--seeds", "1", "-q", "--out", "other",
+    )  # fmt: skip
+    code, out, _ = command(*flags)
+    assert code == 0
+    assert ".png" not in out
+    assert not (here / "made" / "figures").exists()
+    assert not (here / "other" / "figures").exists()

@@ -124,10 +124,13 @@ def run_calibration(
 def show_answers(found: "Calibrated") -> None:
     """Print the answers, what they say, and where everything is."""
     from tedaudit.cli.console import console, show_section
+    from tedaudit.reports.figures import figures_missing
     from tedaudit.studies.calibrate.section import describe_answers
 
     show_section(describe_answers(found))
     if any(answer.points for answer in found):
-        console().print(
-            f"Everything is in {found.folder} (report.md, figures/calibrate.png).", soft_wrap=True
-        )
+        missing = figures_missing()
+        files = "report.md" if missing else "report.md, figures/calibrate.png"
+        console().print(f"Everything is in {found.folder} ({files}).", soft_wrap=True)
+        if missing:
+            console().print(missing, soft_wrap=True)

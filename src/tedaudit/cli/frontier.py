@@ -56,6 +56,7 @@ def frontier(
     The same command resumes. Scores lie in OUT-utility, the rest in OUT.
     """
     from tedaudit.cli.console import console, progress_bar, show_defaults, show_section
+    from tedaudit.reports.figures import figures_missing
     from tedaudit.spec.zoo_defaults import list_defaults
     from tedaudit.studies.frontier.runner import NAME, run_frontier
     from tedaudit.studies.frontier.section import describe_frontier
@@ -81,5 +82,5 @@ def frontier(
         return
     show_answers(found.calibrated)
     show_section(describe_frontier(found))
-    if found.points:
+    if found.points and not figures_missing():
         console().print(f"Figure: {found.calibrated.folder}/figures/{NAME}.png", soft_wrap=True)

@@ -1,14 +1,16 @@
 """Utility at equal measured privacy."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 import tedaudit
 from tedaudit.errors import SpecError
 from tedaudit.studies.calibrate.answer import Answer
-from tedaudit.studies.frontier.result import list_scored
+from tedaudit.studies.frontier.result import Frontier, list_scored, range_over_ends
 from tedaudit.studies.frontier.section import describe_frontier
+from tedaudit.utility.results import Scores
 
 DEMO = {"name": "demo", "size": 300}
 SETTINGS = {
@@ -78,6 +80,26 @@ def test_the_section_says_what_equal_means_and_names_no_text(found):
     assert f"over both ends {least:+.3f} to" in " ".join(section.remarks)
     assert len(section.rows) == len(found.points)
     assert len(section.redact().remarks) == 1
+
+
+def test_the_range_over_both_ends_holds_for_scores_that_fall_with_epsilon_too(found):
+    first, point = found.points[:2]
+    low, high, lower, lowest = (Scores((mean,), (mean, mean)) for mean in (0.553, 0.565, 0.505, 0.490))
+    first, point = replace(first, low=low, high=high), replace(point, low=lower, high=lowest)
+    assert range_over_ends(first, point) == pytest.approx((0.490 - 0.565, 0.505 - 0.553))
+    assert range_over_ends(point, first) == pytest.approx((0.553 - 0.505, 0.565 - 0.490))
+    assert range_over_ends(first, replace(point, high=None)) is None
+    told = " ".join(describe_frontier(Frontier(found.calibrated, found.utility, (first, point))).remarks)
+    assert "over both ends -0.075 to -0.048" in told
+
+
+def test_every_difference_lies_in_its_range_over_both_ends(found):
+    told = found.to_dict()["differences"]
+    assert [row["over_both_ends"] is None for row in told] == [row["mechanism"] == "hide" for row in told]
+    for row in told:
+        if row["over_both_ends"] is not None:
+            least, most = row["over_both_ends"]
+            assert least <= row["difference"] <= most
 
 
 def test_labels_that_cannot_be_learnt_are_refused_before_anything_is_rewritten(tmp_path):

@@ -80,10 +80,23 @@ class Frontier:
                     "task": point.task.name, "target": point.answer.target.value,
                     "mechanism": point.answer.label, "against": first.answer.label,
                     "difference": change.value, "low": change.low, "high": change.high,
+                    "over_both_ends": range_over_ends(first, point),
                 }
                 for first, point, change in self.differences
             ],
         }  # fmt: skip
+
+
+def range_over_ends(first: FrontierPoint, point: FrontierPoint) -> tuple[float, float] | None:
+    """Return the least and the largest difference, wherever between its ends each has the target.
+
+    A score may fall with epsilon, so that each end of one is held against each end of the other. None if an
+    end has no score.
+    """
+    if first.low is None or first.high is None or point.low is None or point.high is None:
+        return None
+    ends = [own.mean - its.mean for own in (point.low, point.high) for its in (first.low, first.high)]
+    return min(ends), max(ends)
 
 
 def list_scored(answer: EpsilonForTarget) -> list[Nominal]:

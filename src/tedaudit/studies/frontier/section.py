@@ -2,7 +2,7 @@
 
 from tedaudit.reports.sections import Section
 from tedaudit.studies.calibrate.answer import Answer
-from tedaudit.studies.frontier.result import Frontier, FrontierPoint
+from tedaudit.studies.frontier.result import Frontier, FrontierPoint, range_over_ends
 from tedaudit.utility.results import Scores, caption
 
 _HEADINGS = (
@@ -48,11 +48,8 @@ def _explain(found: Frontier) -> str:
 
 
 def _tell_range(first: FrontierPoint, point: FrontierPoint) -> str:
-    """Return the least and the largest difference, wherever between its ends each has the target."""
-    if first.low is None or first.high is None or point.low is None or point.high is None:
-        return ""
-    least, most = point.low.mean - first.high.mean, point.high.mean - first.low.mean
-    return f"; over both ends {least:+.3f} to {most:+.3f}"
+    ends = range_over_ends(first, point)
+    return "" if ends is None else f"; over both ends {ends[0]:+.3f} to {ends[1]:+.3f}"
 
 
 def _format(point: FrontierPoint) -> tuple[str, ...]:
