@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from tedaudit.studies.calibrate.result import Calibrated, EpsilonForTarget
     from tedaudit.studies.frontier.result import Frontier
     from tedaudit.studies.frontier.runner import frontier
+    from tedaudit.studies.link.linker import link
+    from tedaudit.studies.link.result import LinkResult
     from tedaudit.trust.assertion import NotPrivateError, NotTestedError, PrivacyError, assert_private
     from tedaudit.trust.leaks.finder import find_leaks
     from tedaudit.trust.lint.linter import lint
@@ -75,6 +77,8 @@ _HOMES = {
     "tedaudit.studies.calibrate.result": ("Calibrated", "EpsilonForTarget"),
     "tedaudit.studies.frontier.result": ("Frontier",),
     "tedaudit.studies.frontier.runner": ("frontier",),
+    "tedaudit.studies.link.linker": ("link",),
+    "tedaudit.studies.link.result": ("LinkResult",),
     "tedaudit.trust.assertion": ("NotPrivateError", "NotTestedError", "PrivacyError", "assert_private"),
     "tedaudit.trust.leaks.finder": ("find_leaks",),
     "tedaudit.trust.lint.linter": ("lint",),
@@ -89,10 +93,10 @@ __all__ = [
     "NO_EPSILON", "Answer", "Attack", "AuditResult", "AuditSpec", "Bound", "Calibrated", "Card",
     "Claim", "ContractError", "Corpus", "CorpusError", "CorpusLoader", "Draw", "Draws", "EncoderError",
     "Engine", "EpsilonForTarget", "Finding", "Forecast", "Frontier", "Guess", "Guesses",
-    "InfrastructureError", "LossRow", "Mechanism", "ModelError", "Nominal", "NotPrivateError",
+    "InfrastructureError", "LinkResult", "LossRow", "Mechanism", "ModelError", "Nominal", "NotPrivateError",
     "NotTestedError", "Observation", "Observations", "PluginError", "PrivacyError", "Rewrite", "Rewrites",
     "RunDirectoryError", "SpecError", "Split", "TedauditError", "Verdict", "assert_private", "audit",
-    "calibrate", "compare", "estimate", "find_leaks", "frontier", "lint", "load_corpus", "load_run",
+    "calibrate", "compare", "estimate", "find_leaks", "frontier", "link", "lint", "load_corpus", "load_run",
     "normals", "plan_audit", "read_losses", "report", "rewrite", "run", "uniforms",
 ]  # fmt: skip
 

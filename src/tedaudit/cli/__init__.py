@@ -15,6 +15,7 @@ from tedaudit.cli.disagree import disagree
 from tedaudit.cli.frontier import frontier
 from tedaudit.cli.judge import judge
 from tedaudit.cli.leaks import leaks
+from tedaudit.cli.link import link
 from tedaudit.cli.lint import lint
 from tedaudit.cli.listing import list_plugins
 from tedaudit.cli.loss import loss
@@ -39,6 +40,7 @@ app = typer.Typer(
 _COMMANDS: dict[str, Callable[..., None]] = {
     "init": init, "plan": plan, "run": run, "report": report, "compare": compare, "card": card,
     "replay": replay, "disagree": disagree, "records": records, "loss": loss, "leaks": leaks, "lint": lint,
+    "link": link,
     "selftest": selftest, "estimate": estimate, "calibrate": calibrate, "utility": utility,
     "frontier": frontier, "reproduce": reproduce, "ls": list_plugins, "rewrite": rewrite, "judge": judge,
 }  # fmt: skip

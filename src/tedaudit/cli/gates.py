@@ -1,6 +1,6 @@
 """Gates: on which outcome of an audit a command ends with 1, for use in a test suite or a release."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -47,6 +47,21 @@ def pass_gates(result: "AuditResult", fail_on: Sequence[str] | None, fail_above:
         failed |= any_violation(limits) or any_named(_summarise(result, limits).values(), fail_on or ())
         failed |= _describe_limit(result, limits, fail_above)
     if failed:
+        raise typer.Exit(1)
+
+
+def pass_limit(limits: Mapping[str, Verdict], fail_on: Sequence[str] | None, limit: float) -> None:
+    """Say how the rows of a study came out against a limit, and exit with 1 if that is a failure.
+
+    The strongest verdict counts for all rows: they speak of one release.
+    """
+    for name, verdict in limits.items():
+        if verdict.is_violation:
+            _say(f"--fail-above {limit:g}: {name}: {verdict.reason}.")
+    decided = strongest(limits.values())
+    if not decided.is_violation:
+        _say(f"--fail-above {limit:g}: {decided.name}: {decided.reason}.")
+    if decided.is_violation or any_named([decided], fail_on or ()):
         raise typer.Exit(1)
 
 

@@ -2,16 +2,17 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
 from tedaudit.cli.options import Quiet
-from tedaudit.errors import SpecError
+from tedaudit.errors import SpecError, did_you_mean, join_names
 
 triples = typer.Typer(no_args_is_help=True, help="Public tables of triples, from which DP-ST draws.")
+_PAIR_COLUMNS = ("original", "rewrite", "error")  # of a table of pairs
 _BROKEN_PIPE = 141  # as a shell has it: 128 and SIGPIPE
 
 
@@ -29,6 +30,15 @@ def rewrite(
     ] = None,
     form: Annotated[str, typer.Option("--format", help="csv, jsonl or txt; by default the file's.")] = "",
     column: Annotated[str, typer.Option(help="The column with the texts.")] = "",
+    pairs: Annotated[
+        bool,
+        typer.Option(
+            "--pairs", help="Originals beside rewrites, for `link` and `recorded`: not for release."
+        ),
+    ] = False,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="--pairs: a column to keep beside 'id', such as gender. Repeat.")
+    ] = None,
     assign: Annotated[
         list[str] | None, typer.Option("--set", help="KEY=VALUE: a field of the mechanism.")
     ] = None,
@@ -47,12 +57,14 @@ def rewrite(
     if not mechanism:
         raise SpecError("`rewrite` needs a mechanism: --mechanism NAME (`tedaudit ls mechanisms`).")
     order = Order(_parse_epsilon(epsilon), draws, seed, batch_size)
-    shape = format_of(out, form)
+    shape = format_of(out, form or ("csv" if pairs and out is None else ""))
+    _check_pairs(source, shape, draws, pairs=pairs, keep=keep or ())
     if out is not None and out.exists():
         raise SpecError(f"'{out}' already exists; name another file, or remove it first.")
     plugin = build(Reference("mechanism", mechanism, dict(_parse_assignments(assign or []))))
-    texts = None if source == "-" else _read_texts(source, column)
-    _announce(plugin, order)
+    texts, table = (None, {}) if source == "-" else _read_columns(source, column)
+    beside = _keep_columns(texts or (), table, keep or ()) if pairs else None
+    _announce(plugin, order, is_paired=pairs)
     with progress_bar(quiet=quiet or out is None) as shown:
         progress = _flush_output if out is None else shown
         if texts is None:
@@ -61,11 +73,11 @@ def rewrite(
         else:
             released = release(plugin, texts, order, progress)
         if out is None:
-            written = write_released(released, _StandardOutput(), shape, order.epsilon)
+            written = write_released(released, _StandardOutput(), shape, order.epsilon, beside)
         else:
             partial = out.with_name(f".{out.name}.partial")
-            with partial.open("w", encoding="utf-8", errors="replace", newline="") as file:
-                written = write_released(released, file, shape, order.epsilon)
+            with _open_new(partial, closed=pairs) as file:
+                written = write_released(released, file, shape, order.epsilon, beside)
             partial.replace(out)
     if written.failed:
         _tell(
@@ -128,21 +140,63 @@ def build(
 
 def _read_texts(source: str, column: str) -> list[str]:
     """Return the texts of all rows of a file."""
+    return _read_columns(source, column)[0]
+
+
+def _read_columns(source: str, column: str) -> tuple[list[str], Mapping[str, Sequence[Any]]]:
+    """Return the texts of all rows of a file, and its other columns."""
     from tedaudit.readers import choose_column, read_table, take_text
 
     table = read_table(source)
     chosen, note = choose_column(table, column, f"'{source}'")
     if note:
         _tell(note)
-    return take_text(table, chosen, source)[0]
+    return take_text(table, chosen, source)
 
 
-def _announce(plugin: Any, order: Any) -> None:
+def _check_pairs(source: str, shape: str, draws: int, *, pairs: bool, keep: Sequence[str]) -> None:
+    """Refuse what does not go with --pairs, before anything is read."""
+    if keep and not pairs:
+        raise SpecError(f"--keep {keep[0]}: columns are kept with --pairs only; a release has none.")
+    if pairs and (source == "-" or shape == "txt" or draws > 1):
+        reason = (
+            "reads a file" if source == "-" else "writes csv or jsonl" if draws == 1 else "makes one draw"
+        )
+        raise SpecError(
+            f"--pairs {reason}: it writes a table with one row per text of a file, as csv or jsonl."
+        )
+
+
+def _keep_columns(
+    texts: Sequence[str], table: Mapping[str, Sequence[Any]], keep: Sequence[str]
+) -> dict[str, Sequence[Any]]:
+    """Return the columns that stand before the rewrites: ids if there are any, those asked for, originals."""
+    kept = dict.fromkeys([*(["id"] if "id" in table else []), *keep])
+    for name in kept:
+        if name not in table or name in _PAIR_COLUMNS:
+            raise SpecError(
+                f"--keep {name}: there is no such column, or pairs have one of that name."
+                f"{did_you_mean(name, table)} There are: {join_names(set(table) - set(_PAIR_COLUMNS))}."
+            )
+    return {**{name: table[name] for name in kept}, "original": texts}
+
+
+def _open_new(path: Path, *, closed: bool) -> Any:
+    """Open a file to write; `closed` if only its owner may read it, because originals are in it."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if closed else 0o666)
+    if closed and os.name == "posix":
+        os.fchmod(handle, 0o600)  # one that was there had perhaps another mode
+    return os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="")
+
+
+def _announce(plugin: Any, order: Any, *, is_paired: bool) -> None:
     """Say what each rewrite costs, and whether its noise is secret."""
     claim = plugin.claim(order.epsilon)
     promise = "no claim" if claim is None else f"epsilon {claim}, for {claim.neighbours}"
     repeated = "" if order.draws == 1 else f"; {order.draws} draws of a text cost {order.draws} times that"
     _tell(f"{plugin.card.name}: {promise}{repeated}")
+    if is_paired:
+        _tell("--pairs: the table holds the originals and is not for release.")
     if order.seed is not None:
         _tell("warning: with --seed the noise can be computed by anyone who knows the seed, which voids the "
               "guarantee. Use it for experiments only.")  # fmt: skip

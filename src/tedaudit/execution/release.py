@@ -3,7 +3,7 @@
 import csv
 import json
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -122,10 +122,22 @@ class Output(Protocol):
         ...
 
 
-def write_released(released: Iterator[Released], out: Output, form: Format, epsilon: float) -> Written:
-    """Write rewrites as they come and return how many there were; a failed one keeps its row."""
+def write_released(
+    released: Iterator[Released],
+    out: Output,
+    form: Format,
+    epsilon: float,
+    beside: Mapping[str, Sequence[Any]] | None = None,
+) -> Written:
+    """Write rewrites as they come and return how many there were; a failed one keeps its row.
+
+    `beside` has columns of the input, by row, for a table that shows what became of each text. Such a table
+    has no epsilon: the nominal one is per unit of the mechanism, and whoever reads the table knows no unit.
+    """
     rows = failed = 0
-    columns = ("row", "draw", "epsilon", "rewrite", "error")
+    columns: tuple[str, ...] = ("row", "draw", "epsilon", "rewrite", "error")
+    if beside is not None:
+        columns = (*beside, "rewrite", "error")
     table = csv.writer(out, lineterminator="\n")
     if form == "csv":
         table.writerow(columns)
@@ -134,6 +146,8 @@ def write_released(released: Iterator[Released], out: Output, form: Format, epsi
         rows += 1
         failed += bool(error)
         values: tuple[Any, ...] = (item.row, item.draw, epsilon, text, error)
+        if beside is not None:
+            values = (*(column[item.row] for column in beside.values()), text, error)
         if form == "csv":
             table.writerow(values)
         elif form == "jsonl":

@@ -1,0 +1,137 @@
+"""The command that links the rewrites of a release to their originals: a table, and no code or claim."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tedaudit.cli import options
+from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_limit
+from tedaudit.cli.options import print_json
+from tedaudit.errors import SpecError
+
+if TYPE_CHECKING:
+    from tedaudit.studies.link.result import LinkResult
+
+
+def link(
+    pairs: Annotated[
+        str, typer.Argument(help="A file of originals and rewrites (csv, tsv, jsonl, parquet).")
+    ],
+    id_column: Annotated[
+        str, typer.Option("--id", help="The column that names records; 'id' if there is one, else rows.")
+    ] = "",
+    original: Annotated[str, typer.Option(help="The column with the originals.")] = "original",
+    rewrite: Annotated[str, typer.Option(help="The column with the rewrites.")] = "rewrite",
+    private: options.Private = None,
+    attack: Annotated[
+        list[str] | None, typer.Option("--attack", "-a", help="One that scores all originals. Repeat.")
+    ] = None,
+    assign: options.Assignments = None,
+    classifier: Annotated[
+        str, typer.Option(help="For --private: tfidf, zoo:mlm, a folder, a hub id.")
+    ] = "tfidf",
+    alpha: Annotated[float, typer.Option(help="Two-sided error of intervals.")] = 0.01,
+    seed: Annotated[int, typer.Option(help="Of pairs, ties and who is held out.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="A folder; runs/NAME-link without it.")
+    ] = None,
+    pdf: Annotated[
+        bool, typer.Option("--pdf/--no-pdf", help="Two pages for a committee, without texts.")
+    ] = True,
+    ids: Annotated[int, typer.Option("--show-ids", help="Name so many records on the PDF.")] = 0,
+    texts: Annotated[bool, typer.Option("--texts", help="Put the texts into records.csv.")] = False,
+    count: Annotated[int, typer.Option(help="Records that are shown.")] = 10,
+    fail_above: FailAbove = None,
+    fail_on: FailOn = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Link rewrites to their originals: which records can be found, how surely, and what can be inferred."""
+    from tedaudit.cli.console import progress_bar
+    from tedaudit.studies.link.linker import link as link_release
+
+    check_gates(fail_on, fail_above)
+    folder = out or Path("runs") / f"{_name(pairs)}-link"
+    settings: dict[str, Any] = {
+        "id_column": id_column, "original_column": original, "rewrite_column": rewrite,
+        "private": private or (), "attacks": _assign(attack or (), assign or ()), "classifier": classifier,
+        "alpha": alpha, "seed": seed,
+    }  # fmt: skip
+    with progress_bar(quiet=quiet) as progress:
+        result = link_release(pairs, out=folder, progress=progress, **settings)
+    written = _write_more(result, folder, pdf=pdf, ids=ids, texts=texts)
+    if as_json:
+        print_json({**result.to_dict(count), "folder": str(folder)})
+    else:
+        _show(result, written, count)
+    if fail_above is not None:
+        pass_limit(result.judge_limit(fail_above), fail_on, fail_above)
+
+
+def _name(pairs: str) -> str:
+    """Return what a folder is called after a file."""
+    return Path(pairs).name.partition(".")[0] or "pairs"
+
+
+def _assign(attacks: Sequence[str], assignments: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the attacks with the fields that were set, as in embedding.encoder=NAME."""
+    from tedaudit.spec.flags import parse_value
+    from tedaudit.studies.link.linker import default_attacks
+
+    fields: dict[str, dict[str, Any]] = {name: {"name": name} for name in attacks or default_attacks()}
+    for assignment in assignments:
+        target, equals, raw = assignment.partition("=")
+        name, dot, key = target.rpartition(".")
+        if not equals or not dot or name not in fields:
+            raise SpecError(
+                f"--set takes ATTACK.KEY=VALUE of an attack that is used ({', '.join(fields)}), as in "
+                f"embedding.encoder=lexical, not '{assignment}'."
+            )
+        fields[name][key] = parse_value(assignment, raw)
+    return list(fields.values())
+
+
+def _write_more(result: "LinkResult", folder: Path, *, pdf: bool, ids: int, texts: bool) -> list[str]:
+    """Write the document, and the texts if asked for; return what there is, with a word on each."""
+    from tedaudit.reports.figures import figures_missing
+    from tedaudit.store.files import write_atomically
+    from tedaudit.studies.link.document import write_document
+    from tedaudit.studies.link.files import DOCUMENT, FIGURES, RECORDS, REPORT, write_records
+
+    if texts:
+        write_atomically(folder / RECORDS, write_records(result, texts=True).encode("utf-8", "replace"))
+    written = [
+        f"{folder / REPORT} and {FIGURES}: all figures; no text",
+        f"{folder / RECORDS}: all records by id",
+    ]
+    if pdf and not figures_missing():
+        write_document(result, folder / DOCUMENT, ids=ids)
+        written.append(f"{folder / DOCUMENT}: two pages without texts{'' if ids else ' or ids'}")
+    elif pdf:
+        written.append(figures_missing())
+    return written
+
+
+def _show(result: "LinkResult", written: Sequence[str], count: int) -> None:
+    """Print what was found, a sentence each, the tables, and where everything lies."""
+    from tedaudit.cli.console import console, escape_text, show_section
+    from tedaudit.studies.link.sections import describe_link
+    from tedaudit.studies.link.words import (
+        LIMITS,
+        tell_bound,
+        tell_inference,
+        tell_linkability,
+        tell_singling_out,
+    )
+
+    for section in describe_link(result, count):
+        show_section(section)
+    out = console()
+    sentences = [*map(tell_linkability, result), *map(tell_singling_out, result)]
+    sentences += [*map(tell_inference, result.inferences), tell_bound(result), LIMITS[0]]
+    for sentence in sentences:
+        out.print(escape_text(sentence), soft_wrap=True)
+    for line in [*result.notes, *written]:
+        out.print(f"- {escape_text(line)}", soft_wrap=True)

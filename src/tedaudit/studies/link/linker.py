@@ -1,0 +1,142 @@
+"""Links the rewrites of a release to their originals, and says what that shows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tedaudit.abilities import UsesModels
+from tedaudit.errors import SpecError, did_you_mean, join_names
+from tedaudit.estimators.bound import check_alpha
+from tedaudit.inference.zoo import is_default
+from tedaudit.registry import Reference, build, determinants, model_uses
+from tedaudit.studies.link.disjoint import count_pairs, guess_pairs, pair_records
+from tedaudit.studies.link.files import check_folder, write_link
+from tedaudit.studies.link.inference import infer_column
+from tedaudit.studies.link.ranks import Progress, rank_records, refuse_unfit
+from tedaudit.studies.link.result import (
+    ALL,
+    PAIRS,
+    LinkedAttack,
+    LinkResult,
+    count_places,
+    count_sure,
+    make_row,
+)
+from tedaudit.studies.link.table import ColumnNames, Columns, Release, read_release
+from tedaudit.types import Plan
+from tedaudit.utility.classifiers import TFIDF
+
+
+@dataclass(frozen=True)
+class LinkSettings:
+    """Everything that can be set: columns, attacks, the classifier, and what is random.
+
+    Without attacks it is `lexical`, and `embedding` if the zoo's encoder is installed. An attack is a name or
+    a mapping with a name and its fields.
+    """
+
+    id_column: str = ""
+    original_column: str = "original"
+    rewrite_column: str = "rewrite"
+    private: str | Sequence[str] = ()
+    attacks: str | Sequence[str | Mapping[str, Any]] = ()
+    classifier: str = TFIDF
+    alpha: float = 0.01
+    seed: int = 0
+
+    @property
+    def columns(self) -> ColumnNames:
+        """The columns of the table."""
+        private = (self.private,) if isinstance(self.private, str) else tuple(self.private)
+        return ColumnNames(
+            self.id_column, self.original_column, self.rewrite_column, tuple(dict.fromkeys(private))
+        )
+
+    def build_attacks(self) -> dict[str, Any]:
+        """Return the attacks by name; one that cannot score all originals is refused."""
+        given = [self.attacks] if isinstance(self.attacks, str) and self.attacks else self.attacks
+        built: dict[str, Any] = {}
+        for one in given or default_attacks():
+            fields = {"name": one} if isinstance(one, str) else dict(one)
+            name = str(fields.pop("name", ""))
+            if name in built:
+                raise SpecError(f"The attack '{name}' was named twice; name each once.")
+            built[name] = build(Reference("attack", name, fields))
+            refuse_unfit(name, built[name])
+        return built
+
+
+def default_attacks() -> list[str]:
+    """Return the attacks of a study that names none: no model is downloaded for it."""
+    return ["lexical", "embedding"] if is_default() else ["lexical"]
+
+
+def link(
+    pairs: str | Path | Columns,
+    *,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> LinkResult:
+    """Link the rewrites of a release to their originals: no code and no claim are needed.
+
+    `pairs` is a file (csv, tsv, jsonl, parquet) or a mapping of columns. `settings` are those of
+    `LinkSettings`: `id_column`, `original_column`, `rewrite_column`, `private`, `attacks`, `classifier`,
+    `alpha` and `seed`. With `out`, what was found is written to that folder.
+
+    >>> pairs = {"original": ["a red bicycle", "two tickets", "the rent"], "rewrite": ["bicycle", "x", "?"]}
+    >>> link(pairs, attacks="lexical").attacks[0].linkability.asked
+    3
+    """
+    asked = _parse_settings(settings)
+    if out is not None:
+        check_folder(Path(out))
+    release, attacks = read_release(pairs, asked.columns), asked.build_attacks()
+    plan = pair_records(release, asked.seed)
+    linked = tuple(
+        _attack(name, attack, release, plan, (asked, progress)) for name, attack in attacks.items()
+    )
+    columns = asked.columns.private
+    inferences = []
+    for number, column in enumerate(columns):
+        if progress is not None:
+            progress(f"inference: {column}", number, len(columns))
+        inferences.append(
+            infer_column(release, column, asked.classifier, asked.seed, asked.alpha / len(columns))
+        )
+    result = LinkResult(release, linked, tuple(inferences), asked.alpha, asked.seed, release.notes)
+    if out is None:
+        return result
+    write_link(result, Path(out))
+    return replace(result, folder=Path(out))
+
+
+def _parse_settings(settings: Mapping[str, Any]) -> LinkSettings:
+    """Return the settings; refuse what is none, before anything is read."""
+    known = LinkSettings.__dataclass_fields__
+    for name in settings:
+        if name not in known:
+            raise SpecError(
+                f"`link` has no setting '{name}'.{did_you_mean(name, known)} It has: {join_names(known)}."
+            )
+    asked = LinkSettings(**settings)
+    check_alpha(asked.alpha)
+    return asked
+
+
+def _attack(
+    name: str, attack: Any, release: Release, plan: Plan, asked: tuple[LinkSettings, Progress | None]
+) -> LinkedAttack:
+    """Return what one attack finds, among all originals and in disjoint pairs."""
+    settings, progress = asked
+    ranks = rank_records(name, attack, release, settings.seed, progress)
+    guesses = guess_pairs(name, attack, release, plan, settings.seed)
+    places = count_places(ranks, release, settings.alpha)
+    found = int(ranks.found[release.first].sum())
+    rows = {
+        ALL: make_row(found, len(release.pool)),
+        PAIRS: count_pairs(plan, *guesses, settings.alpha / 2),
+    }
+    models = model_uses(name, attack, determinants(attack)) if isinstance(attack, UsesModels) else []
+    return LinkedAttack(name, ranks, places, count_sure(ranks, release), rows, tuple(models))

@@ -1,0 +1,116 @@
+"""The rank of every record's own original among all originals, under one attack.
+
+A rewrite is scored against every original, some rewrites at a time. Originals with the same score, to five
+decimals, are tied: a record's place among them is drawn by a coin of its own, so that it is 1 no more often
+than a guess at random would be, and what is drawn depends on no other record.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.abilities import KnowsMechanism, Practises, Prepares, Resamples
+from tedaudit.batches import Guesses, Observations, Rewrites
+from tedaudit.errors import ContractError, SpecError
+from tedaudit.plans.trials import tie_keys
+from tedaudit.seeding import uniforms
+from tedaudit.studies.link.table import Release
+from tedaudit.types import Array, Floats
+
+Progress = Callable[[str, int, int], None]
+_CELLS = 1 << 21  # scores that are in memory at a time
+_MOST_ROWS = 512
+_DECIMALS = 5  # as in every audit: scores closer than this are tied
+_PURPOSE = "link"  # of the coins for ties
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Where each record's own original stands. Arrays with an entry per record."""
+
+    better: npt.NDArray[np.int64]  # originals with a higher score
+    tied: npt.NDArray[np.int64]  # originals with the same score, its own included
+    margin: Floats  # own score minus the best other one; negative if another original scores higher
+    lead: Floats  # how far the best original is before the second, whichever it is
+    place: npt.NDArray[np.int64]  # from 1; drawn among what is tied
+
+    @property
+    def rank(self) -> Floats:
+        """The mean of the places that a record may have."""
+        return np.asarray(self.better + (self.tied + 1) / 2, dtype=np.float64)
+
+    @property
+    def found(self) -> npt.NDArray[np.bool_]:
+        """Whether the adversary names the record's own original."""
+        return np.asarray(self.place == 1, dtype=np.bool_)
+
+
+def refuse_unfit(name: str, attack: Any) -> None:
+    """Refuse an attack that cannot score all originals from the texts alone."""
+    if isinstance(attack, KnowsMechanism | Practises | Resamples) or "text" not in attack.card.sees:
+        raise SpecError(
+            f"The attack '{name}' cannot be used for linking: it needs the mechanism, or reads a few "
+            "candidates at a time. `lexical` and `embedding` score all originals from the texts alone."
+        )
+
+
+def rank_records(
+    name: str, attack: Any, release: Release, seed: int, progress: Progress | None = None
+) -> Ranks:
+    """Score every rewrite against all originals and say where its own stands.
+
+    The memory is bounded: only the scores of some rewrites are there at a time.
+    """
+    if isinstance(attack, Prepares):
+        attack.prepare(release.pool)
+    step = max(1, min(_MOST_ROWS, _CELLS // len(release.pool)))
+    keys = tie_keys(seed, _PURPOSE, name, range(len(release)))
+    parts = []
+    for start in range(0, len(release), step):
+        rows = slice(start, start + step)
+        outputs = Rewrites.from_texts(release.rewrites[rows])
+        seen = Observations(outputs, release.pool, None, keys[rows])
+        scores, usable = _check(name, attack.guess(seen), (len(seen), len(release.pool)))
+        coins = uniforms(keys[rows], 1)[:, 0]
+        parts.append(_place(scores, usable, release.position[rows], coins))
+        if progress is not None:
+            progress(f"{name}: all originals", min(start + step, len(release)), len(release))
+    return Ranks(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _check(name: str, given: Any, shape: tuple[int, int]) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return the scores as a matrix; refuse what is not one number per original."""
+    guesses = Guesses.of(given)
+    scores = guesses.scores
+    if not isinstance(scores, np.ndarray):
+        matrix = scores.matrix()
+        scores = np.zeros((0, 0)) if matrix is None else matrix
+    if scores.shape != shape or bool(np.isnan(scores[guesses.usable]).any()):
+        raise ContractError(
+            f"'{name}' was given {shape[0]:,} rewrites and {shape[1]:,} originals and returned scores of "
+            f"shape {scores.shape}; it must return one number for each original of each rewrite."
+        )
+    return np.round(scores, _DECIMALS), guesses.usable
+
+
+def _place(
+    scores: Floats, usable: npt.NDArray[np.bool_], position: npt.NDArray[np.int64], coins: Floats
+) -> tuple[Array, ...]:
+    """Return the columns of `Ranks` for some records; an unusable answer comes last and names nobody."""
+    rows = np.arange(len(scores))
+    own = scores[rows, position]
+    better = (scores > own[:, None]).sum(axis=1)
+    tied = (scores == own[:, None]).sum(axis=1)
+    scores[rows, position] = -np.inf
+    top = np.partition(scores, -2, axis=1)[:, -2:] if scores.shape[1] > 2 else np.sort(scores, axis=1)
+    second, best = top[:, -2], top[:, -1]  # of the others
+    lead = np.where(own >= best, own - best, best - np.maximum(own, second))
+    place = better + np.minimum(np.floor(coins * tied), tied - 1).astype(np.int64) + 1
+    last = scores.shape[1]
+    return (
+        np.where(usable, better, last - 1), np.where(usable, tied, 1), np.where(usable, own - best, -np.inf),
+        np.where(usable, lead, 0.0), np.where(usable, place, last),
+    )  # fmt: skip

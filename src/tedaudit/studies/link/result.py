@@ -1,0 +1,203 @@
+"""What linking found: shares, bounds, records by evidence and inferred columns, as one value."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tedaudit.estimators import Counts, find_estimator
+from tedaudit.estimators.abstaining import Part, count_parts
+from tedaudit.estimators.mean_rate import mean_rate_interval
+from tedaudit.results.family import judge_gate
+from tedaudit.results.row import Row
+from tedaudit.results.verdict import Verdict
+from tedaudit.studies.link.inference import Inference, Share
+from tedaudit.studies.link.ranks import Ranks
+from tedaudit.studies.link.table import Release
+from tedaudit.version import __version__
+
+PLACES = (1, 5, 10)
+ALL, PAIRS = "all originals", "disjoint pairs"
+_FEWEST_SURE = 10  # guesses in the smallest part that is told
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedAttack:
+    """What one attack found; counts are of the first record of each original."""
+
+    attack: str
+    ranks: Ranks  # of all records
+    places: Mapping[int, Share]  # how many originals were among the first so many
+    sure: tuple[Part, ...]  # right guesses among the most certain ones, all originals being candidates
+    rows: Mapping[str, Row]  # by how the trials were made: all originals, or disjoint pairs
+    models: tuple[Mapping[str, str], ...] = ()
+
+    @property
+    def linkability(self) -> Share:
+        """How many rewrites lead to their own original before any other."""
+        return self.places[1]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordEvidence:
+    """A record by the attack that ranks it highest: evidence, and no risk, as there is one rewrite of it."""
+
+    row: int
+    id: str
+    attack: str
+    rank: float
+    tied: int
+    margin: float
+    sharing: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record under the names that files use."""
+        margin = self.margin if np.isfinite(self.margin) else None
+        return {
+            "id": self.id, "attack": self.attack, "rank": self.rank, "tied": self.tied, "margin": margin,
+            "same_original": self.sharing,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LinkResult:
+    """Everything that was found out about a release; `folder` is where it was written, if it was."""
+
+    release: Release = field(repr=False)
+    attacks: tuple[LinkedAttack, ...]
+    inferences: tuple[Inference, ...]
+    alpha: float
+    seed: int
+    notes: tuple[str, ...] = ()
+    folder: Path | None = None
+
+    def __iter__(self) -> Iterator[LinkedAttack]:
+        return iter(self.attacks)
+
+    @property
+    def originals(self) -> int:
+        """Distinct originals: the candidates of every rewrite."""
+        return len(self.release.pool)
+
+    @property
+    def error(self) -> float:
+        """The one-sided error of a row's bound, and of the largest bound of all rows together."""
+        return self.alpha / 2
+
+    @property
+    def rows(self) -> dict[tuple[str, str], Row]:
+        """All rows that have a bound: by attack, and by how the trials were made."""
+        return {(found.attack, design): row for found in self for design, row in found.rows.items()}
+
+    @property
+    def eps_emp(self) -> float:
+        """The largest bound of all rows, which share the error."""
+        return max(row.bound(self._row_error).lower for row in self.rows.values())
+
+    @property
+    def strongest(self) -> LinkedAttack:
+        """The attack that found most originals."""
+        return max(self.attacks, key=lambda found: found.linkability.right)
+
+    def judge_limit(self, limit: float) -> dict[str, Verdict]:
+        """Return whether the bound of each row, largest first, is above a limit at the error of all rows."""
+        largest = sorted(self.rows.items(), key=lambda item: -item[1].bound(self._row_error).lower)
+        verdicts = judge_gate([row for _, row in largest], self._row_error, limit)
+        names = [f"{attack}, {design}" for (attack, design), _ in largest]
+        return dict(zip(names, verdicts, strict=True))
+
+    def rank_evidence(self, count: int | None = None) -> list[RecordEvidence]:
+        """Return records, those that lead to their original most surely first; all of them without a count.
+
+        Margins of different attacks cannot be compared, so a record's place among the margins of its
+        attack decides between records of the same rank.
+        """
+        ranks = np.stack([found.ranks.rank for found in self])
+        orders = np.stack([_number(-found.ranks.margin) for found in self])
+        records = np.arange(ranks.shape[1])
+        best = np.lexsort((orders, ranks), axis=0)[0]
+        order = np.lexsort((records, orders[best, records], ranks[best, records]))
+        sharing = self.release.sharing
+        found = []
+        for row in order[:count].tolist():
+            attack = self.attacks[best[row]]
+            found.append(
+                RecordEvidence(
+                    row, self.release.ids[row], attack.attack, float(attack.ranks.rank[row]),
+                    int(attack.ranks.tied[row]), float(attack.ranks.margin[row]), int(sharing[row]),
+                )
+            )  # fmt: skip
+        return found
+
+    def to_dict(self, count: int = 10) -> dict[str, Any]:
+        """Return everything safe for JSON, with the ids of so many records and no text."""
+        return {
+            "tedaudit": __version__, "kind": "link", "records": len(self.release),
+            "originals": self.originals, "alpha": self.alpha, "seed": self.seed, "eps_emp": self.eps_emp,
+            "error": self.error, "attacks": [self._describe(found) for found in self],
+            "inference": [inference.to_dict() for inference in self.inferences],
+            "records_by_evidence": [record.to_dict() for record in self.rank_evidence(count)],
+            "notes": list(self.notes),
+        }  # fmt: skip
+
+    @property
+    def _row_error(self) -> float:
+        return self.error / len(self.rows)
+
+    def _describe(self, found: LinkedAttack) -> dict[str, Any]:
+        places = [
+            {"places": place, "chance": place / self.originals, **share.to_dict()}
+            for place, share in found.places.items()
+        ]
+        sure = [{"most_certain": part.size, "right": part.right} for part in found.sure]
+        bounds = []
+        for design, row in found.rows.items():
+            abstaining = row.abstaining(self.error)
+            bounds.append(
+                {
+                    "trials_from": design, **row.bound_at(self.alpha).to_dict(),
+                    "if_sure": None if abstaining is None else abstaining.lower,
+                    "if_sure_right": None if abstaining is None else abstaining.right,
+                    "if_sure_of": None if abstaining is None else abstaining.size,
+                }
+            )  # fmt: skip
+        return {
+            "attack": found.attack, "linkability": places, "singling_out": sure, "bounds": bounds,
+            "models": [dict(model) for model in found.models],
+        }  # fmt: skip
+
+
+def count_places(ranks: Ranks, release: Release, alpha: float) -> dict[int, Share]:
+    """Return how many originals came among the first places, with intervals for the expected share."""
+    place, size = ranks.place[release.first], len(release.pool)
+    counts = {most: int((place <= most).sum()) for most in PLACES if most < size}
+    return {most: Share(n, size, *mean_rate_interval(n, size, alpha)) for most, n in counts.items()}
+
+
+def count_sure(ranks: Ranks, release: Release) -> tuple[Part, ...]:
+    """Return how many of the most certain guesses were right: all of them, half, a quarter and so on."""
+    first, size = release.first, len(release.pool)
+    sizes = [size >> halving for halving in range(size.bit_length()) if size >> halving >= _FEWEST_SURE]
+    every = np.ones(size, dtype=np.bool_)
+    return count_parts(
+        ranks.found[first], ranks.lead[first].astype(np.float32), every, sizes or [size], size
+    ).parts
+
+
+def make_row(linked: int, originals: int) -> Row:
+    """Return the row of an attack whose candidates were all originals.
+
+    If every record was rewritten on its own, which ones are found is independent given the originals, with
+    rates of a mean p. One rule names originals for all rewrites, so that under (epsilon, delta)-LDP
+    (n - 1) (p - delta) <= e^epsilon (1 - p): the reduced form with k = n, without a secret that is drawn.
+    """
+    return Row(find_estimator("reduced"), Counts(originals, (linked,), originals), None)
+
+
+def _number(values: Sequence[float] | Any) -> Any:
+    """Return the place of each value in ascending order."""
+    places = np.empty(len(values), dtype=np.int64)
+    places[np.argsort(values, kind="stable")] = np.arange(len(values))
+    return places

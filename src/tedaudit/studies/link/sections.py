@@ -1,0 +1,130 @@
+"""What linking found as sections: tables with remarks, for the terminal, the report and the document."""
+
+from tedaudit.reports.sections import Section
+from tedaudit.studies.link.inference import Share
+from tedaudit.studies.link.result import PAIRS, LinkResult
+from tedaudit.studies.link.words import MEANINGS, format_share
+
+
+def describe_link(result: LinkResult, count: int = 10) -> list[Section]:
+    """Return all sections, the records by evidence last."""
+    sections = [describe_linkability(result), describe_singling_out(result)]
+    if result.inferences:
+        sections.append(describe_inference(result))
+    return [*sections, describe_bounds(result), describe_records(result, count)]
+
+
+def describe_linkability(result: LinkResult) -> Section:
+    """Return how many originals were found, first and among the first few."""
+    rows = tuple(
+        (
+            found.attack, "first" if place == 1 else f"among the first {place}",
+            f"{share.right:,} / {share.asked:,}", *_format(share), format_share(place / share.asked),
+        )
+        for found in result
+        for place, share in found.places.items()
+    )  # fmt: skip
+    remark = (
+        f"{MEANINGS['Linkability']} Places among equal scores are drawn at random. The interval is for the "
+        "share that is expected if these originals were rewritten again in the same way, each on its own; "
+        f"either end of a row is wrong with a probability of at most {result.error:g}. It says nothing about "
+        "other texts or another number of originals."
+    )
+    return Section(
+        "Linkability",
+        (remark,),
+        ("attack", "own original is", "found", "share", "interval", "by chance"),
+        rows,
+    )
+
+
+def describe_singling_out(result: LinkResult) -> Section:
+    """Return how often an attack was right among its most certain guesses."""
+    rows = tuple(
+        (found.attack, f"{part.size:,}", f"{part.right:,}", format_share(part.right / part.size))
+        for found in result
+        for part in found.sure
+    )
+    remark = (
+        f"{MEANINGS['Singling out']} Guesses are ordered by how far the best original is before the second: "
+        "all of them, the surer half, and so on. These are counts of this release; what they prove is the "
+        f"bound 'if sure' of {PAIRS} (section Bounds)."
+    )
+    return Section("Singling out", (remark,), ("attack", "most certain guesses", "right", "share"), rows)
+
+
+def describe_inference(result: LinkResult) -> Section:
+    """Return how often private columns were inferred."""
+    rows = tuple(
+        (
+            found.column, f"{found.classes:,}", f"{found.trained:,} / {found.rewrites.asked:,}",
+            *_format(found.rewrites), format_share(found.frequent.rate), format_share(found.originals.rate),
+            f"{100 * found.gain[0]:+.1f} to {100 * found.gain[1]:+.1f}",
+        )
+        for found in result.inferences
+    )  # fmt: skip
+    remark = (
+        f"{MEANINGS['Inference']} Gain: from rewrites against the most frequent class, in percentage points. "
+        "Intervals are for further records drawn as these were and this very classifier; an end is wrong "
+        f"with a probability of at most {result.inferences[0].error:.2g}. A stronger classifier may infer "
+        "more, and one class may be inferred although the most frequent one is as often right."
+    )
+    headings = (
+        "column", "classes", "learnt from / tested on", "from rewrites", "interval", "most frequent class",
+        "from originals", "gain",
+    )  # fmt: skip
+    return Section("Inference", (remark,), headings, rows)
+
+
+def describe_bounds(result: LinkResult) -> Section:
+    """Return the bounds on epsilon of every attack and kind of trials."""
+    rows = []
+    for (attack, design), row in result.rows.items():
+        bound, sure = row.bound_at(result.alpha), row.abstaining(result.error)
+        ceiling = (
+            "" if row.parts is None else f"{row.parts.all_right().bound(result.error / 2, 0.0).lower:.2f}"
+        )
+        rows.append(
+            (
+                attack,
+                design,
+                f"{bound.correct:,} / {bound.trials:,}",
+                f"{bound.lower:.2f}",
+                f"{bound.ceiling:.2f}",
+            )
+        )
+        if sure is not None:
+            name = f"{design}, if sure"
+            rows.append((attack, name, f"{sure.right:,} / {sure.size:,}", f"{sure.lower:.2f}", ceiling))
+    remark = (
+        "eps_emp is a lower bound on the privacy loss between two of these originals, on the scale of every "
+        "audit: a rewriter that is epsilon-LDP for any two texts has at least this epsilon. The error of "
+        f"each is {result.error:g}; if sure, half of that, for all sizes of the surer part together. Over "
+        f"{len(result.rows)} rows the largest bound at the error of all of them together is "
+        f"{result.eps_emp:.2f}. In {PAIRS} every record is in one pair alone and a coin says whose rewrite "
+        "is shown. The ceiling is what all guesses being right would have given."
+    )
+    return Section("Bounds", (remark,), ("attack", "trials from", "right", "eps_emp", "ceiling"), tuple(rows))
+
+
+def describe_records(result: LinkResult, count: int) -> Section:
+    """Return the records that lead to their original most surely: evidence, and no risk."""
+    rows = tuple(
+        (
+            record.id, record.attack, f"{record.rank:g}", f"{record.tied:,}", f"{record.margin:.4g}",
+            f"{record.sharing:,}",
+        )
+        for record in result.rank_evidence(count)
+    )  # fmt: skip
+    remark = (
+        "Records by how surely their rewrite leads to their original, by the attack that ranks it highest. "
+        "Rank 1 with nothing tied means found; the margin is how far its own original is before the best "
+        "other. There is one rewrite of each record, so that no rate can be measured: this ranks evidence "
+        "and is no risk."
+    )
+    headings = ("record", "attack", "rank", "tied", "margin", "records with this original")
+    return Section("Records by evidence", (remark,), headings, rows, ("record",))
+
+
+def _format(share: Share) -> tuple[str, str]:
+    return format_share(share.rate), f"{format_share(share.low)} to {format_share(share.high)}"

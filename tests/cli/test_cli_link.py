@@ -1,0 +1,152 @@
+"""link as its users meet it: a table in, figures, gates and files out, and nothing leaves the machine."""
+
+import csv
+import os
+import socket
+
+import pytest
+
+from command_line import process
+from helpers import sentences, strict
+
+TEXTS = sentences(120)
+
+
+@pytest.fixture
+def release(tmp_path, monkeypatch):
+    """A folder with a table of pairs, which is the current one."""
+    monkeypatch.chdir(tmp_path)
+    with (tmp_path / "pairs.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["person", "before", "after", "gender"])
+        for number, text in enumerate(TEXTS):
+            table.writerow([f"p{number}", text, " ".join(text.split()[:4]), "fm"[number % 2]])
+    return tmp_path
+
+
+PAIRS = ("link", "pairs.csv", "--id", "person", "--original", "before", "--rewrite", "after", "-q")
+
+
+def test_a_strangers_table_is_linked_offline_with_worst_records_by_id(release, typed, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("something was sent")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    code, out, _ = typed(*PAIRS, "--private", "gender", "--count", "3")
+    assert code == 0
+    for heading in ("Linkability", "Singling out", "Inference", "Bounds", "Records by evidence"):
+        assert heading in out
+    rows = list(csv.DictReader((release / "runs" / "pairs-link" / "records.csv").open()))
+    assert {row["id"] for row in rows} == {f"p{number}" for number in range(120)}
+    assert rows[0]["id"] in out
+    assert not any(text in out for text in TEXTS)
+    pytest.importorskip("matplotlib")
+    assert (release / "runs" / "pairs-link" / "committee.pdf").is_file()
+
+
+def test_json_has_the_figures_and_no_text(release, typed):
+    code, out, _ = typed(*PAIRS, "--json", "--no-pdf", "-o", "study")
+    told = strict(out)
+    assert code == 0
+    assert told["kind"] == "link"
+    assert told["attacks"][0]["linkability"][0]["asked"] == 120
+    assert not any(text in out for text in TEXTS)
+    assert not (release / "study" / "committee.pdf").exists()
+
+
+def test_the_gate_has_the_codes_of_every_gate(release, typed):
+    flags = (*PAIRS, "--no-pdf", "--json")
+    code, _, told = typed(*flags, "--fail-above", "1")
+    assert code == 1
+    assert "--fail-above 1: lexical, all originals: the bound is" in told
+    code, _, told = typed(*flags, "--fail-above", "40")
+    assert code == 0
+    assert "out of reach" in told
+    assert typed(*flags, "--fail-above", "40", "--fail-on", "out-of-reach")[0] == 1
+    assert typed(*flags)[0] == 0
+    assert typed(*flags, "--fail-above", "-1")[0] == 2
+
+
+def test_a_limit_that_is_kept_says_the_largest_bound(release, typed):
+    path = release / "constant.csv"
+    path.write_text("original,rewrite\n" + "".join(f"{text},nothing\n" for text in TEXTS))
+    code, _, told = typed("link", path, "-q", "--no-pdf", "--fail-above", "1")
+    assert code == 0
+    assert "no violation found: the bound is 0, not above 1" in told
+
+
+def test_texts_go_into_the_table_if_asked_for(release, typed):
+    assert typed(*PAIRS, "--no-pdf", "--texts", "-o", "study")[0] == 0
+    assert TEXTS[0] in (release / "study" / "records.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("missing.csv",), "There is no file"),
+        (("pairs.csv",), "has no column 'original'"),
+        ((*PAIRS[1:], "--private", "gendr"), "Did you mean 'gender'"),
+        ((*PAIRS[1:], "-a", "trained"), "cannot be used for linking"),
+        ((*PAIRS[1:], "--set", "embedding.encoder=lexical"), "ATTACK.KEY=VALUE"),
+        ((*PAIRS[1:], "-o", "pairs.csv"), "is a file"),
+    ],
+)
+def test_wrong_use_is_one_line_and_exits_with_2(release, typed, arguments, told):
+    code, _, err = typed("link", *arguments)
+    assert code == 2
+    assert told in err
+    assert "Traceback" not in err
+
+
+def test_an_attack_takes_its_fields(release, typed):
+    code, out, _ = typed(
+        *PAIRS, "--no-pdf", "--json", "-a", "embedding", "--set", "embedding.encoder=lexical"
+    )
+    assert code == 0
+    assert [found["attack"] for found in strict(out)["attacks"]] == ["embedding"]
+
+
+def test_what_rewrite_pairs_writes_is_read_by_link_and_by_recorded(tmp_path, typed, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"p{number},{text},{'fm'[number % 2]}\n" for number, text in enumerate(TEXTS))
+    (tmp_path / "texts.csv").write_text("id,text,gender\n" + rows)
+    done = process(
+        "rewrite", "texts.csv", "-m", "word-rr", "-e", "30", "--pairs", "--keep", "gender", "-o", "pairs.csv",
+        "-q", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "not for release" in done.stderr
+    table = list(csv.DictReader((tmp_path / "pairs.csv").open()))
+    assert list(table[0]) == ["id", "gender", "original", "rewrite", "error"]
+    assert [row["original"] for row in table] == TEXTS
+    if os.name == "posix":
+        assert (tmp_path / "pairs.csv").stat().st_mode & 0o777 == 0o600
+    code, out, _ = typed("link", "pairs.csv", "--private", "gender", "--json", "--no-pdf", "-q")
+    assert code == 0
+    found = strict(out)
+    assert found["records_by_evidence"][0]["id"].startswith("p")
+    recorded = ("run", "-m", "recorded", "--set", "recorded.path=pairs.csv", "--trials", "50", "-q", "--json")
+    code, out, err = typed(*recorded, "--encoder", "lexical", "-a", "lexical")
+    assert code == 0, err
+    assert {claim["verdict"] for claim in strict(out)["claims"]} <= {"no claim"}  # a table states none
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--pairs",), "reads a file"),
+        (("texts.csv", "--pairs", "--draws", "2", "-o", "out.csv"), "makes one draw"),
+        (("texts.csv", "--pairs", "--format", "txt"), "csv or jsonl"),
+        (("texts.csv", "--pairs", "--keep", "gendre"), "Did you mean 'gender'"),
+        (("texts.csv", "--pairs", "--keep", "error"), "pairs have one of that name"),
+        (("texts.csv", "--keep", "gender"), "with --pairs only"),
+    ],
+)
+def test_what_does_not_go_with_pairs_is_refused(tmp_path, typed, monkeypatch, arguments, told):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts.csv").write_text("id,text,gender,error\n1,a b,f,x\n2,c d,m,y\n")
+    code, out, err = typed("rewrite", *arguments, "-m", "identity", "-e", "1")
+    assert code == 2
+    assert told in err
+    assert out == ""

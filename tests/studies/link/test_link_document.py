@@ -1,0 +1,116 @@
+"""Two pages for a committee: what is on them by extraction, what is not, and that all of it has room."""
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+import tedaudit
+from tedaudit.studies.link.document import draw_pages, redact_names, write_document
+from tedaudit.studies.link.words import LIMITS, SOURCE, tell_bound, tell_linkability, tell_singling_out
+
+pypdf = pytest.importorskip("pypdf")
+pytest.importorskip("matplotlib")
+WORDS = ("zebu", "quokka", "narwhal", "okapi", "axolotl", "tapir", "gecko", "ibis")
+
+
+@cache
+def make_result():
+    """A release whose words, ids and classes stand nowhere else."""
+    texts = [f"{a} {b} {c}" for a in WORDS for b in WORDS for c in WORDS[:4]]
+    labels = ["vexillum" if text.startswith(WORDS[:4]) else "quincunx" for text in texts]
+    table = {
+        "id": [f"patient-{number:03}" for number in range(len(texts))], "original": texts,
+        "rewrite": [f"{text.split()[0]} hoopoe" for text in texts], "species": labels,
+    }  # fmt: skip
+    return tedaudit.link(table, private="species")
+
+
+def extract(path):
+    """Return the number of pages and all words, without the spaces: kerning looks like one now and then."""
+    pages = [page.extract_text() for page in pypdf.PdfReader(path).pages]
+    return len(pages), squeeze(" ".join(pages))
+
+
+def squeeze(text):
+    return "".join(text.split())
+
+
+@pytest.fixture
+def document(tmp_path):
+    write_document(make_result(), tmp_path / "committee.pdf")
+    return tmp_path / "committee.pdf"
+
+
+def test_it_has_two_pages_that_say_what_was_measured_and_what_not(document):
+    pages, text = extract(document)
+    assert pages == 2
+    [found] = make_result()
+    for sentence in (
+        *LIMITS,
+        SOURCE,
+        tell_bound(make_result()),
+        tell_linkability(found),
+        tell_singling_out(found),
+    ):
+        assert squeeze(sentence) in text
+    for word in ("Singlingout", "Linkability", "Inference", "species"):
+        assert word in text
+
+
+def test_it_holds_no_text_no_id_and_no_class(document):
+    _, text = extract(document)
+    raw = document.read_bytes().decode("latin-1")
+    for private in (*WORDS, "hoopoe", "patient", "vexillum", "quincunx"):
+        assert private not in text.lower()
+        assert private not in raw.lower()
+
+
+def test_ids_are_named_if_asked_for(tmp_path):
+    write_document(make_result(), tmp_path / "named.pdf", ids=3)
+    _, text = extract(tmp_path / "named.pdf")
+    named = [record.id for record in make_result().rank_evidence(3)]
+    assert all(name in text for name in named)
+    assert text.count("patient-") == 3
+    assert not any(word in text for word in WORDS)
+
+
+def test_the_same_figures_give_the_same_file(document, tmp_path):
+    write_document(make_result(), tmp_path / "again.pdf")
+    assert (tmp_path / "again.pdf").read_bytes() == document.read_bytes()
+
+
+def test_names_of_several_words_become_numbers_and_mathematics_stays_text(tmp_path):
+    [found], [inference] = make_result().attacks, make_result().inferences
+    given = replace(
+        make_result(),
+        attacks=(replace(found, attack="secret words here"),),
+        inferences=(replace(inference, column="the $x$ of zebu"),),
+    )
+    shown = redact_names(given)
+    assert shown.attacks[0].attack == "attack 1"
+    assert shown.inferences[0].column == "column 1"
+    write_document(given, tmp_path / "odd.pdf")
+    _, text = extract(tmp_path / "odd.pdf")
+    assert "secret" not in text
+    assert "zebu" not in text
+
+
+def test_the_fullest_document_has_room_on_its_pages():
+    [found], [inference] = make_result().attacks, make_result().inferences
+    full = replace(
+        make_result(),
+        attacks=tuple(replace(found, attack=f"a-rather-long-name-of-an-attack-{n}") for n in range(6)),
+        inferences=tuple(replace(inference, column=f"a_rather_long_name_of_a_column_{n}") for n in range(9)),
+    )
+    pages = draw_pages(redact_names(full), ids=50)
+    assert min(page.height for page in pages) > 0.045  # above the line at the foot
+
+
+def test_bounds_speak_of_all_attacks_although_two_are_shown():
+    [found] = make_result().attacks
+    many = replace(make_result(), attacks=tuple(replace(found, attack=f"a{n}") for n in range(6)))
+    text = " ".join(one.get_text() for one in draw_pages(many)[1].figure.texts)
+    assert "Over 12 rows" in text
+    assert "a1" in text
+    assert "a2" not in text

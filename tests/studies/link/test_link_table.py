@@ -1,0 +1,72 @@
+"""The table of a release: what is read, what is told, and what is refused."""
+
+import pytest
+
+from tedaudit.errors import CorpusError
+from tedaudit.studies.link.table import ColumnNames, read_release
+
+
+def read(names=None, **columns):
+    return read_release(columns, names or ColumnNames())
+
+
+def test_records_have_ids_originals_rewrites_and_private_columns():
+    release = read(
+        ColumnNames("who", private=("age",)),
+        who=["x", "y"], original=["a b", "c d"], rewrite=["e", None], age=[41, ""],
+    )  # fmt: skip
+    assert release.ids == ("x", "y")
+    assert release.rewrites == ("e", "")
+    assert release.private == {"age": ("41", None)}
+    assert "1 of 2 rewrites are empty" in release.notes[0]
+
+
+def test_every_format_gives_the_same_records(tmp_path):
+    import polars as pl
+
+    frame = pl.DataFrame({"id": ["1", "2"], "original": ["a b", "c d"], "rewrite": ["b", "d"]})
+    frame.write_csv(tmp_path / "t.csv")
+    frame.write_ndjson(tmp_path / "t.jsonl")
+    frame.write_parquet(tmp_path / "t.parquet")
+    frame.write_csv(tmp_path / "t.tsv", separator="\t")
+    found = [
+        read_release(tmp_path / f"t.{kind}", ColumnNames()) for kind in ("csv", "jsonl", "parquet", "tsv")
+    ]
+    assert {(one.ids, one.originals, one.rewrites) for one in found} == {
+        (("1", "2"), ("a b", "c d"), ("b", "d"))
+    }
+
+
+def test_without_ids_records_are_named_by_their_row_and_that_is_told():
+    release = read(original=["a b", "", "c d"], rewrite=["x", "y", "z"])
+    assert release.ids == ("1", "3")
+    assert any("named by their row" in note for note in release.notes)
+    assert any("1 of 3 rows have no original" in note for note in release.notes)
+
+
+def test_the_same_original_twice_is_one_candidate_and_is_told():
+    release = read(original=["a b", "c d", " a  b "], rewrite=["x", "y", "z"])
+    assert release.pool == ("a b", "c d")
+    assert release.position.tolist() == [0, 1, 0]
+    assert release.first.tolist() == [True, True, False]
+    assert release.sharing.tolist() == [2, 1, 2]
+    assert any("1 of 3 records have an original that an earlier record has too" in n for n in release.notes)
+
+
+@pytest.mark.parametrize(
+    ("names", "columns", "told"),
+    [
+        (ColumnNames(original_column="orignal"), {}, "has no column 'orignal'. Did you mean 'original'"),
+        (ColumnNames(rewrite_column="output"), {}, "--rewrite"),
+        (ColumnNames(id_column="person"), {}, "--id"),
+        (ColumnNames(private=("gendr",)), {"gender": ["f", "m"]}, "Did you mean 'gender'"),
+        (ColumnNames(), {"id": ["7", "7"]}, "the id '7' in data rows 1 and 2"),
+        (ColumnNames(), {"id": ["7", " "]}, "data row 2: 'id' is empty"),
+        (ColumnNames(), {"original": ["a b", "a b"]}, "1 distinct originals"),
+        (ColumnNames(), {"original": ["a b"]}, "different lengths"),
+    ],
+)
+def test_what_cannot_be_linked_is_refused_with_the_way_out(names, columns, told):
+    with pytest.raises(CorpusError) as caught:
+        read(names, **{"original": ["a b", "c d"], "rewrite": ["x", "y"], **columns})
+    assert told in str(caught.value)
