@@ -6,14 +6,12 @@ The operations, their order and their rounding are those of `sampling`.
 from functools import lru_cache
 from typing import Any
 
-from tedaudit.errors import ModelError
-
 
 def can_weigh(device: Any) -> bool:
     """Return whether there is a GPU for the kernel, and Triton, which makes it."""
     import torch
 
-    return device.type == "cuda" and torch.version.hip is None and _load_kernel() is not None
+    return device.type == "cuda" and torch.version.hip is None and _load_kernel()[0] is not None
 
 
 def weigh(logits: Any, rows: Any, factors: Any, largest: Any, floors: Any, ends: tuple[float, float]) -> Any:
@@ -25,25 +23,17 @@ def weigh(logits: Any, rows: Any, factors: Any, largest: Any, floors: Any, ends:
 
     logits, width = logits.contiguous(), logits.shape[1]
     out = torch.empty((len(rows), width), dtype=torch.float64, device=logits.device)
-    found = _load_kernel()
-    if found is None:
-        raise ModelError(
-            "The kernel for weights needs Triton, which comes with torch for NVIDIA GPUs on Linux."
-        )
-    kernel, block = found
-    grid = len(rows), -(-width // block)
-    clip = _send_ends(*ends, str(logits.device))
+    kernel, block = _load_kernel()
+    grid, clip = (len(rows), -(-width // block)), _send_ends(*ends, str(logits.device))
     kernel[grid](logits, rows, factors, largest, floors, clip, out, width, block, enable_fp_fusion=False)
     return out
 
 
 @lru_cache(maxsize=1)
-def _load_kernel() -> tuple[Any, int] | None:
-    """Return the kernel, compiled when it first runs, and its block; None without Triton."""
-    try:
-        from tedaudit.inference._weigh_kernel import BLOCK, weigh_kernel
-    except ImportError:
-        return None
+def _load_kernel() -> tuple[Any, int]:
+    """Return the kernel, compiled when it first runs, and its block; None in its place without Triton."""
+    from tedaudit.inference._weigh_kernel import BLOCK, weigh_kernel
+
     return weigh_kernel, BLOCK
 
 
