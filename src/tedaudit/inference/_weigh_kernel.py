@@ -17,7 +17,8 @@ else:
         item = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
         is_inside = item < width
         low, high = tl.load(ends), tl.load(ends + 1)
-        logit = tl.load(logits + tl.load(rows + pair) * width + item, mask=is_inside, other=0.0).to(tl.float64)
+        at = logits + tl.load(rows + pair) * width + item
+        logit = tl.load(at, mask=is_inside, other=0.0).to(tl.float64)
         clipped = tl.minimum(tl.maximum(logit, low), high)
         weight = tl.exp((clipped - low) * tl.load(factors + pair) - tl.load(largest + pair))
         rest = tl.maximum(weight - tl.load(floors + pair), 0.0)
