@@ -125,3 +125,21 @@ def test_the_command_prints_tables_and_files(tmp_path):
     assert done.exit_code == 0, done.output
     assert "tokens a text on average" in done.output
     assert (tmp_path / "results" / "cross-convention.md").exists()
+
+
+def test_another_engine_reproduces_the_same(tmp_path):
+    found = []
+    for engine in ("serial", "processes"):
+        arguments = ["reproduce", "cross-convention", "--scale", "smoke", "-q", "-t", "10"]
+        arguments += ["--out", str(tmp_path / engine), "--engine", engine]
+        done = CliRunner().invoke(app, arguments)
+        assert done.exit_code == 0, done.output
+        found.append((tmp_path / engine / "results" / "cross-convention.json").read_text())
+    assert found[0] == found[1]
+
+
+def test_an_engine_and_a_folder_of_rewrites_are_not_given_together(tmp_path):
+    arguments = ["reproduce", "cross-convention", "--scale", "smoke", "--work", str(tmp_path)]
+    done = CliRunner().invoke(app, [*arguments, "--engine", "processes"])
+    assert isinstance(done.exception, SpecError)
+    assert "leave --engine out" in str(done.exception)

@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from tedaudit.cli.options import Quiet
+from tedaudit.cli import options
+from tedaudit.errors import SpecError
 
 
 def reproduce(
@@ -23,7 +24,11 @@ def reproduce(
         Path | None, typer.Option(help="Read rewrites made on another machine from this folder.")
     ] = None,
     redact: Annotated[bool, typer.Option("--redact", help="Leave texts of the corpora out.")] = False,
-    quiet: Quiet = False,
+    engine: options.Engine = None,
+    workers: options.Workers = None,
+    address: options.Address = None,
+    resource: options.Resources = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Reproduce a figure or table of the paper, on corpora and models of your choice."""
     from tedaudit.cli.console import progress_bar, show_outcome
@@ -31,12 +36,16 @@ def reproduce(
     from tedaudit.experiments.definition import load
     from tedaudit.experiments.reproduction import reproduce as reproduced
     from tedaudit.experiments.workspace import Workspace
-    from tedaudit.spec.flags import parse_corpus
+    from tedaudit.spec.flags import merge_engine, parse_corpus
 
+    flags = {"engine": engine, "workers": workers, "address": address, "resource": resource}
+    chosen = merge_engine(None, flags) or None
+    if work is not None and chosen is not None:
+        raise SpecError("--work takes rewrites from a folder and does the rest here: leave --engine out.")
     changes = {"corpora": [parse_corpus(name) for name in corpus or []], "trials": trials}
     definition = load(experiment, scale, changes)
-    engine = FolderEngine(work) if work else None
+    doer = FolderEngine(work) if work else chosen
     with progress_bar(quiet=quiet) as progress:
-        workspace = Workspace(out or Path("runs") / "reproduce" / scale, progress, engine=engine)
+        workspace = Workspace(out or Path("runs") / "reproduce" / scale, progress, engine=doer)
         outcome, files = reproduced(definition, workspace, redact=redact)
     show_outcome(outcome, files, redact=redact)

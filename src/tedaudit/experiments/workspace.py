@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit import api
-from tedaudit.execution.engines.protocol import Engine
+from tedaudit.execution.engines.opening import Wanted
 from tedaudit.execution.runner import Progress
 from tedaudit.experiments.definition import Experiment
 from tedaudit.results.findings import AuditResult
@@ -19,7 +19,7 @@ class Workspace:
 
     root: Path
     progress: Progress | None = None
-    engine: Engine | None = None  # does the model work; by default this process does
+    engine: Wanted | None = None  # does the model work; by default this process does
 
     def folder(self, corpus: Any, trials: int) -> Path:
         """Return the run directory that all experiments with a corpus and a number of trials share."""
