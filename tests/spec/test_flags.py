@@ -160,3 +160,12 @@ def test_what_runs_where_nothing_is_said_depends_on_the_zoo(monkeypatch):
     monkeypatch.setattr("tedaudit.inference.zoo.is_installed", lambda: True)
     assert embedded_audit() is SIX
     assert len(parse_spec(SIX).mechanisms) == 6
+
+
+def test_epsilons_of_a_flag_go_over_those_of_each_mechanism():
+    before = copy.deepcopy(SIX)
+    spec = parse_spec(merge_flags(SIX, {"epsilon": [3.0, 7.0]}, []))
+    assert [list(mechanism.epsilons) for mechanism in spec.mechanisms] == [[]] * 6
+    assert list(spec.epsilons) == [3.0, 7.0]
+    assert before == SIX
+    assert all(mechanism.epsilons for mechanism in parse_spec(merge_flags(SIX, {"trials": 9}, [])).mechanisms)
