@@ -25,7 +25,8 @@ def weigh(logits: Any, rows: Any, factors: Any, largest: Any, floors: Any, ends:
     out = torch.empty((len(rows), width), dtype=torch.float64, device=logits.device)
     kernel, block = _load_kernel()
     grid, clip = (len(rows), -(-width // block)), _send_ends(*ends, str(logits.device))
-    kernel[grid](logits, rows, factors, largest, floors, clip, out, width, block, enable_fp_fusion=False)
+    with torch.cuda.device(logits.device):  # Triton works on the current one
+        kernel[grid](logits, rows, factors, largest, floors, clip, out, width, block, enable_fp_fusion=False)
     return out
 
 

@@ -12,7 +12,9 @@ that is what the guarantee needs: p(v|x) / p(v|x') <= (e^(epsilon/2) / Z) / (1 /
 at any epsilon.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -140,8 +142,9 @@ def sample_pairs(rule: TokenRule, logits: Any, pairs: DrawPairs, noise: Any) -> 
         logits = logits.gather(1, support)
     items = torch.empty(len(pairs.of), dtype=torch.long, device=logits.device)
     step = max(1, _CELLS.get(logits.device.type, 1 << 23) // logits.shape[1])
+    find_weights = _choose_way(rule, logits, outside)
     for part, draws in pairs.cut(step):
-        table = _weigh(rule, logits, outside, pairs.rows[part], pairs.epsilons[part])
+        table = find_weights(pairs.rows[part], pairs.epsilons[part])
         if draws is None:
             items = _invert(table, pairs.of, noise)
         else:
@@ -194,6 +197,23 @@ class _Weights(NamedTuple):
     is_whole: bool  # whether every item has any
 
 
+def _choose_way(rule: TokenRule, logits: Any, outside: Any) -> Callable[[Any, Any], _Weights]:
+    """Return what computes the weights of some rows at their epsilons: in one pass where a GPU can."""
+    if outside is None and isinstance(rule, Clip) and can_weigh(logits.device):
+        return partial(_weigh_at_once, rule, logits, logits.max(dim=1, keepdim=True).values)
+    return partial(_weigh, rule, logits, outside)
+
+
+def _weigh_at_once(clip: Clip, logits: Any, highest: Any, rows: Any, epsilons: Any) -> _Weights:
+    """Do the same as `_weigh` for a whole support, given the highest logit of every row."""
+    import torch
+
+    largest = clip.exponents(highest[rows], epsilons[:, None])[:, 0]
+    floor = torch.exp(-largest)
+    rest = weigh(logits, rows, clip.compute_factor(epsilons), largest, floor, (clip.low, clip.high))
+    return _Weights(rest.cumsum_(dim=1), floor, is_whole=True)
+
+
 def _weigh(rule: TokenRule, logits: Any, outside: Any, rows: Any, epsilons: Any) -> _Weights:
     """Return the weights of some rows at their epsilons, less what every item has, added up.
 
@@ -203,13 +223,6 @@ def _weigh(rule: TokenRule, logits: Any, outside: Any, rows: Any, epsilons: Any)
     import torch
 
     is_whole = outside is None
-    if is_whole and isinstance(rule, Clip) and can_weigh(logits.device):
-        highest = logits.max(dim=1, keepdim=True).values[rows]
-        largest = rule.exponents(highest, epsilons[:, None])[:, 0]
-        floor = torch.exp(-largest)
-        ends = rule.low, rule.high
-        rest = weigh(logits, rows, rule.compute_factor(epsilons), largest, floor, ends)
-        return _Weights(rest.cumsum_(dim=1), floor, is_whole)
     exponents = rule.exponents(logits[rows], epsilons[:, None])
     if not is_whole:
         exponents.masked_fill_(outside[rows], -torch.inf)
