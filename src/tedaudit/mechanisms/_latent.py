@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.errors import SpecError
+from tedaudit.inference.decoding import decode_all
 from tedaudit.inference.device_noise import Tensor, make_normals
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.mechanisms._clipping import round_inwards, shorten
@@ -82,11 +83,9 @@ class Latent(ABC):
     def _run_decoder(self, latents: Tensor, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """Return the tokens decoded from each row; of the texts at most the mask is used."""
 
-    def _spell(self, tokens: Sequence[int]) -> str:
-        tokenizer = self._load_checkpoint().tokenizer
-        size = len(tokenizer)
-        known = [token for token in tokens if token < size]  # models pad their vocabulary
-        return str(tokenizer.decode(known, skip_special_tokens=True)).strip()
+    def _write(self, decoded: str) -> str:
+        """Return what is released of the decoded tokens."""
+        return decoded.strip()
 
     def _compute_excess(self) -> float:
         """Return the true sensitivity divided by the one that the noise is scaled for."""
@@ -174,7 +173,8 @@ class Latent(ABC):
         for block in self._split_into_blocks(set(names)):
             for requests, latents in self._draw_latents(block):
                 tokens = self._run_decoder(latents, [text for text, _, _ in requests])
-                outputs = [self._spell(written) for written in tokens]
+                decoded = decode_all(self._load_checkpoint().tokenizer, tokens)
+                outputs = [self._write(text) for text in decoded]
                 released = latents.cpu().numpy()
                 parts.append(Rewrites.from_texts(outputs, tokens=tokens, latents=released, units=1))
                 place |= {request: len(place) + i for i, request in enumerate(requests)}

@@ -96,8 +96,8 @@ class Adept(Latent):
             outputs.append(tuple(tokens[: tokens.index(end) + 1] if cut else tokens))
         return outputs
 
-    def _spell(self, tokens: Sequence[int]) -> str:
-        return super()._spell(tokens) or self.empty_text
+    def _write(self, decoded: str) -> str:
+        return super()._write(decoded) or self.empty_text
 
     def _load_checkpoint(self) -> Checkpoint:
         checkpoint = load_adept(self.model, self.device, self.dtype)

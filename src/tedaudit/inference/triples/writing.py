@@ -6,6 +6,7 @@ from typing import Any
 
 from tedaudit.extras import require
 from tedaudit.inference.chat import chat_frame
+from tedaudit.inference.decoding import decode_all
 from tedaudit.inference.loading import Checkpoint, explain_failure, load_checkpoint, resolve, silence_loading
 from tedaudit.inference.rows import Decoder, decoder_for
 
@@ -57,8 +58,8 @@ def write_out(writer: Checkpoint, limits: Mapping[Prompt, int]) -> dict[Prompt, 
 
 def decode(writer: Checkpoint, tokens: Sequence[int]) -> str:
     """Return tokens as text, with white space collapsed."""
-    known = [token for token in tokens if token < len(writer.tokenizer)]  # models pad their vocabulary
-    return " ".join(str(writer.tokenizer.decode(known, skip_special_tokens=True)).split())
+    (written,) = decode_all(writer.tokenizer, [tokens])
+    return " ".join(written.split())
 
 
 def _decode_group(
