@@ -13,7 +13,7 @@ from tedaudit.batches import Draws, Guesses, PairLosses, Ragged
 from tedaudit.seeding import KeyWords, derive, derive_numbered, derive_replicates, key_words, uniforms
 from tedaudit.types import Array, Floats, Guess, Plan
 
-_TIE_PRECISION = 5  # decimals: scores closer than this count as tied
+TIE_PRECISION = 5  # decimals: scores closer than this count as tied
 KEPT_SCORES = 64  # candidate sets larger than this keep the best five only
 _BEST = 5
 
@@ -77,7 +77,7 @@ def judge(
 ) -> Judged:
     """Turn scores into choices: rounded, ties broken by the row's own key; an unusable guess names nobody."""
     batch, failures = Guesses.of(guesses), np.asarray(failed, dtype=np.bool_)
-    scores = np.round(_as_matrix(batch), _TIE_PRECISION)
+    scores = np.round(_as_matrix(batch), TIE_PRECISION)
     usable = batch.usable
     best = scores.max(axis=1, keepdims=True)
     tied = scores == best

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tedaudit.abilities import KnowsMechanism, Practises, Prepares, Resamples
 from tedaudit.batches import Guesses, Observations, Rewrites
 from tedaudit.errors import ContractError, SpecError
-from tedaudit.plans.trials import tie_keys
+from tedaudit.plans.trials import TIE_PRECISION, tie_keys
 from tedaudit.seeding import uniforms
 from tedaudit.studies.link.table import Release
 from tedaudit.types import Array, Floats
@@ -23,7 +23,6 @@ from tedaudit.types import Array, Floats
 Progress = Callable[[str, int, int], None]
 _CELLS = 1 << 21  # scores that are in memory at a time
 _MOST_ROWS = 512
-_DECIMALS = 5  # as in every audit: scores closer than this are tied
 _PURPOSE = "link"  # of the coins for ties
 
 
@@ -93,7 +92,7 @@ def _check(name: str, given: Any, shape: tuple[int, int]) -> tuple[Floats, npt.N
             f"'{name}' was given {shape[0]:,} rewrites and {shape[1]:,} originals and returned scores of "
             f"shape {scores.shape}; it must return one number for each original of each rewrite."
         )
-    return np.round(scores, _DECIMALS), guesses.usable
+    return np.round(scores, TIE_PRECISION), guesses.usable
 
 
 def _place(

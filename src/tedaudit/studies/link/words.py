@@ -89,8 +89,8 @@ def tell_bound(result: LinkResult) -> str:
             "these attacks named rightly may be chance."
         )
     return (
-        f"The privacy loss between two of these originals is at least {result.eps_emp:.2f} (eps_emp); that "
-        f"this is too large has a probability of at most {result.error:g}, for all rows together."
+        f"The privacy loss between some two of these originals is at least {result.eps_emp:.2f} (eps_emp); "
+        f"that this is too large has a probability of at most {result.error:g}, for all rows together."
     )
 
 
