@@ -75,10 +75,9 @@ class _Search:
         self._is_fixed = has_fixed_shapes(device)
         self._decoder = BartDecoder(model, rows, beams, rules.length, width)
         self._latent = np.full(rows, -1)  # which one a row works on
-        self._reached = np.zeros(
-            rows, dtype=np.int64
-        )  # the place of each row's last token, as the host knows,
-        self._at = torch.zeros(rows, dtype=torch.long, device=device)  # and where the model is
+        # the place of each row's last token, for the host and where the model is
+        self._reached = np.zeros(rows, dtype=np.int64)
+        self._at = torch.zeros(rows, dtype=torch.long, device=device)
         self._all = torch.arange(rows, device=device)
         self._written = torch.zeros((rows, beams, rules.length), dtype=torch.long, device=device)
         self._scores = torch.zeros((rows, beams), device=device)

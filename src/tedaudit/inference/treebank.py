@@ -41,11 +41,11 @@ def join_words(words: Sequence[str]) -> str:
     joined = " ".join(words)
     if _MARKED.search(joined) is None:
         return joined.strip()
-    runs = [(is_inert, tuple(run)) for is_inert, run in groupby(words, is_inert)]
+    runs = [(has_no_rule, tuple(run)) for has_no_rule, run in groupby(words, is_inert)]
     last = len(runs) - 1
     parts = [
-        " ".join(run) if is_inert else _join_run(run, place > 0, place < last)
-        for place, (is_inert, run) in enumerate(runs)
+        " ".join(run) if has_no_rule else _join_run(run, place > 0, place < last)
+        for place, (has_no_rule, run) in enumerate(runs)
     ]
     return "".join(parts)
 

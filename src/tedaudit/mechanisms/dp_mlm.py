@@ -32,7 +32,7 @@ from tedaudit.mechanisms._slot_likelihood import Memory, SlotLikelihood
 from tedaudit.types import Card, Claim, Draw, Floats, ModelUse, Rewrite
 
 _NONE = -1  # instead of an item, for a word that is not drawn
-_TEXTS = {"cuda": 2048}  # that go to the model together; on a CPU, which nobody need wait for, all
+_TEXTS = {"cuda": 2048}  # laid out at a time on a GPU, which reads them meanwhile; on a CPU all are
 
 
 @dataclass(frozen=True)
