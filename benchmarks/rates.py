@@ -3,8 +3,8 @@
     python benchmarks/rates.py --texts atis.txt --out benchmarks/results/rates-h200.json
 
 Real architectures with random weights (`architectures.py`), draws as a run makes them. DP-MLM and DP-BART run
-three times, and the best counts; `mechanisms.py` has the plain way beside them and model time apart. DP-Prompt and
-DP-Paraphrase run once, with the model's time taken, for which every pass waits for the GPU.
+three times, and the best counts; `mechanisms.py` has the plain way beside them and model time apart.
+DP-Prompt and DP-Paraphrase run once, with the model's time taken, for which every pass waits for the GPU.
 """
 
 import argparse

@@ -180,3 +180,12 @@ def test_a_target_falls_where_a_search_of_sorted_sums_puts_it():
         wanted = torch.searchsorted(sums[pair_of], targets[:, None], right=True)[:, 0]
         last = torch.searchsorted(sums, sums[:, -1:].contiguous())[:, 0]
         assert torch.equal(_search(sums, pair_of, targets), torch.minimum(wanted, last[pair_of]))
+
+
+def test_no_coin_whatever_it_shows_leaves_a_cut_support():
+    logits = torch.tensor([[0.0, 1.0, 5.0, 4.0]])
+    lowest = torch.zeros((1, 4), dtype=torch.float64)  # the rarest coin is true, and its uniform item is 0
+    epsilon = torch.tensor([5.0], dtype=torch.float64)
+    rows = torch.zeros(1, dtype=torch.long)
+    assert sample(Clip(-1.0, 6.0), logits, rows, epsilon, lowest).item() == 0
+    assert sample(Clip(-1.0, 6.0, top_k=3), logits, rows, epsilon, lowest).item() == 1

@@ -125,3 +125,11 @@ def test_longer_texts_are_cut_around_the_mask_as_before():
     [row] = build_rows(tokenizer, 12, [(words, [3])])
     assert len(row.ids) <= 12
     assert row.ids[row.position] == tokenizer.mask_token_id
+
+
+def test_a_text_of_few_words_with_many_tokens_is_cut_too():
+    tokenizer = byte_level("<left>")
+    words = ["x" * 30, "the", "y" * 30, "cat"]
+    rows = build_rows(tokenizer, 40, [(words, range(4))])
+    assert len(tokenized(tokenizer, words, 1)) > 40
+    assert all(len(row.ids) <= 40 and row.ids[row.position] == tokenizer.mask_token_id for row in rows)

@@ -98,8 +98,8 @@ def describe_bounds(result: LinkResult) -> Section:
             rows.append((attack, name, f"{sure.right:,} / {sure.size:,}", f"{sure.lower:.2f}", ceiling))
     remark = (
         "eps_emp is a lower bound on the privacy loss between some two of these originals, on the scale of "
-        "every audit: a rewriter that is epsilon-LDP for any two texts has at least this epsilon. The error of "
-        f"each is {result.error:g}; if sure, half of that, for all sizes of the surer part together. Over "
+        "every audit: a rewriter that is epsilon-LDP for any two texts has at least this epsilon. The error "
+        f"of each is {result.error:g}; if sure, half of that, for all sizes of the surer part together. Over "
         f"{len(result.rows)} rows the largest bound at the error of all of them together is "
         f"{result.eps_emp:.2f}. In {PAIRS} every record is in one pair alone and a coin says whose rewrite "
         "is shown. The ceiling is what all guesses being right would have given."
