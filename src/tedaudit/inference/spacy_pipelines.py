@@ -1,11 +1,11 @@
 """spaCy pipelines by folder or by the name of an installed package; nothing is downloaded."""
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import ModelError
 from tedaudit.extras import require
+from tedaudit.paths import checksum_folder
 
 
 def load_pipeline(name: str, user: str, instead: str = "") -> Any:
@@ -26,7 +26,4 @@ def load_pipeline(name: str, user: str, instead: str = "") -> Any:
 
 def checksum_pipeline(nlp: Any) -> str:
     """Return a hash of all files of a pipeline."""
-    digest, folder = hashlib.sha256(), Path(nlp.path)
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(str(file.relative_to(folder)).encode() + file.read_bytes())
-    return digest.hexdigest()[:16]
+    return checksum_folder(Path(nlp.path))

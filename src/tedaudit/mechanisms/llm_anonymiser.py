@@ -16,7 +16,7 @@ from tedaudit.inference.judges.address import ANONYMISER, check_address, hide_ad
 from tedaudit.inference.judges.base import Service, strip_thoughts
 from tedaudit.inference.judges.calls import BrokenAnswerError, Caller
 from tedaudit.inference.judges.serving import HOST, PORT
-from tedaudit.mechanisms._packaged import WithoutEpsilon
+from tedaudit.mechanisms._anonymisers import WithoutEpsilon
 from tedaudit.seeding import derive
 from tedaudit.types import Callee, Card, Draw, ModelUse, Rewrite
 
