@@ -68,6 +68,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what it would take and could show: `tedaudit plan`.")
     ] = False,
+    table: options.TableChoice = "pivot",
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -76,7 +77,8 @@ def run(
     A name py:package.module:name, in a spec or a flag, runs that code: run no spec that you do not trust.
     """
     from tedaudit import api
-    from tedaudit.cli.console import progress_bar, show_defaults, show_result
+    from tedaudit.cli.console import progress_bar, show_defaults
+    from tedaudit.cli.first_screen import show_result
     from tedaudit.execution.engines.opening import open_engine
     from tedaudit.execution.work_folder import FolderEngine
     from tedaudit.spec.zoo_defaults import list_defaults
@@ -109,9 +111,9 @@ def run(
         told = result.to_dict() | (list_losses(result) if loss else {})
         print_json(told | ({} if pairs is None else {"worst_pairs": pairs.to_dict()}))
     else:
-        show_result(result)
-        if loss:
+        if loss and table == "full":
             show_losses(result)
+        show_result(result, table, losses=loss)
         if pairs is not None:
             show_pairs(pairs)
     pass_gates(result, fail_on, fail_above)

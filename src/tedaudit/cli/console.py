@@ -18,13 +18,10 @@ from tedaudit.experiments.outcome import format_cell as cell_text
 from tedaudit.extras import install, missing_extras
 from tedaudit.reports import comparison_table
 from tedaudit.reports.figures import figures_missing
-from tedaudit.reports.headline import headlines
 from tedaudit.reports.page import charts_missing
 from tedaudit.reports.sections import Section
-from tedaudit.reports.summary import describe_claims
-from tedaudit.reports.table import explain_table, format_number, rich_tables
+from tedaudit.reports.table import format_number
 from tedaudit.results.comparison import Compared
-from tedaudit.results.findings import AuditResult
 from tedaudit.spec.zoo_defaults import InstalledModel
 from tedaudit.types import Card
 from tedaudit.utility.results import HEADINGS, RIGHT, UtilityResult, caption, cells
@@ -72,27 +69,6 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
             bar.update(task, completed=completed, total=total, description=step or None, rate=rate)
 
         yield advance
-
-
-def show_result(result: AuditResult) -> None:
-    """Print the findings, how to read them and where they are stored."""
-    out = console()
-    for table in rich_tables(result):
-        out.print(table)
-    if not result.findings:
-        out.print("No attack has finished a block yet: there is nothing to estimate from.")
-    else:
-        for headline in headlines(result):
-            out.print(escape_text(headline.text), soft_wrap=True)
-        for paragraph in describe_claims(result):
-            out.print(escape_text(paragraph), soft_wrap=True)
-        out.print(explain_table(result.findings), style="dim")
-    for note in result.notes:
-        out.print(f"- {escape_text(note)}")
-    out.print(f"Everything is in {result.folder} (report.md, summary.json).", soft_wrap=True)
-    page = result.run.page
-    if page.is_file():
-        show_page(page)
 
 
 def show_section(section: Section) -> None:

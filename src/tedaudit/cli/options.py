@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -12,6 +12,11 @@ from tedaudit.errors import SpecError, join_names
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+TableKind = Literal["pivot", "full", "none"]
+TableChoice = Annotated[
+    TableKind,
+    typer.Option("--table", help="pivot: the strongest attacks; full: every row and column; none: words."),
+]
 Corpus = Annotated[str | None, typer.Option("--corpus", "-c", help="A name, or a file of texts.")]
 Mechanisms = Annotated[
     list[str] | None,

@@ -33,3 +33,9 @@ class WordWeigher:
 
 def _split(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text[:_READ].casefold()))
+
+
+def share_of_words(source: str, output: str) -> float:
+    """Return which share of the distinct words of a source its rewrite has too; 1 if the source has none."""
+    words = _split(source)
+    return len(words & _split(output)) / len(words) if words else 1.0

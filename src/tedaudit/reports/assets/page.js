@@ -1,7 +1,7 @@
 "use strict";
 // Fills the page and wires its controls.
 
-const SECTIONS = [["summary", "Summary"], ["loss", "Loss"], ["calibration", "Chart"], ["utility", "Utility"], ["findings", "Findings"],
+const SECTIONS = [["example", "One trial"], ["summary", "Summary"], ["loss", "Loss"], ["calibration", "Chart"], ["utility", "Utility"], ["findings", "Findings"],
   ["worst", "Losses, worst cases, leaks"], ["trials", "Trials"], ["cards", "Cards"], ["how", "How to read"], ["manifest", "Settings"]];
 
 function opening() {
@@ -65,9 +65,11 @@ function charts() {
   const again = () => redraws.forEach((redraw) => redraw());
   dark.addEventListener("change", again);
   narrow.addEventListener("change", again);
+  let closed = []; // what is opened for paper alone
   const printing = (now) => {
     document.documentElement.classList.toggle("printing", now);
-    document.querySelectorAll("details").forEach((part) => { part.open = now; });
+    if (now) closed = [...document.querySelectorAll("details:not([open])")];
+    closed.forEach((part) => { part.open = now; });
     again();
   };
   addEventListener("beforeprint", () => printing(true));
@@ -116,6 +118,7 @@ function manifest() {
 
 charts();
 worstCases();
+example();
 opening();
 tables();
 explorer();
