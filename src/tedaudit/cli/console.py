@@ -118,6 +118,8 @@ def show_utility(result: UtilityResult, written: Sequence[Path]) -> None:
     out = console()
     out.print(table)
     out.print(escape_text(caption(result)), style="dim")
+    for note in result.notes:
+        out.print(f"- {escape_text(note)}", style="dim")
     out.print(f"Written: {', '.join(map(str, written))}", soft_wrap=True)
     if figures_missing():
         out.print(figures_missing(), soft_wrap=True)

@@ -69,6 +69,13 @@ Classifier = Annotated[
 Limit = Annotated[int | None, typer.Option("--limit", help="At most this many training texts.")]
 Repeats = Annotated[int | None, typer.Option("--seeds", help="How often each classifier is trained; 3.")]
 TestSplit = Annotated[str | None, typer.Option("--test-split", help="'test' by default.")]
+HoldOut = Annotated[
+    float | None,
+    typer.Option("--hold-out", help="Without a test split: the share of texts to test on; 0.2."),
+]
+HoldOutKey = Annotated[
+    str | None, typer.Option("--key", help="Without a test split: the column whose hash holds texts out.")
+]
 
 _UNSAFE = re.compile(r"[\x7f-\x9f\u2028-\u202e\ud800-\udfff]")  # what JSON may hold and a terminal obeys
 

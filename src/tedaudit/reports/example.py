@@ -20,8 +20,8 @@ from tedaudit.types import Plan
 
 _TRIED = 20  # findings whose guesses are looked through, those with the largest bounds first
 _KEPT = 0.5  # a rewrite that keeps more of its source's words makes no point: anybody would know it
-_CHANGED = "the rewrite keeps at most half of the words of its source"
-_ANY = "there is none whose rewrite keeps at most half of the words of its source"
+_CHANGED = " whose rewrite keeps at most half of the words of its source"
+_ANY = ", and none was found whose rewrite keeps at most half of the words of its source"
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,8 @@ def _describe(result: AuditResult, finding: Finding, plan: Plan, row: int, rule:
 
 def _ask_attacks(result: AuditResult, chosen: Finding, plan: Plan, row: int) -> tuple[list[str], list[str]]:
     """Return which attacks on the text named the source of a row, and which did not."""
-    right, wrong = [chosen.attack], []
+    right: list[str] = [chosen.attack]
+    wrong: list[str] = []
     for finding in result:
         if finding.setting != chosen.setting or finding.attack == chosen.attack or sees_draw(finding):
             continue
@@ -118,10 +119,9 @@ def _tell_story(finding: Finding, right: Sequence[str], wrong: Sequence[str]) ->
 def _explain_choice(finding: Finding, rule: str) -> str:
     bound = finding.bound
     return (
-        f"This trial was chosen to make the point and is not typical: of the right guesses of {finding.attack} "
-        "it is the one with the most evidence "
-        f"{'for which ' + rule if rule == _CHANGED else '(' + rule + ')'}. In all, {finding.attack} was right "
-        f"in {bound.correct:,} of {bound.guesses:,} guesses here; blind guessing is right in 1 of "
+        "This trial was chosen to make the point and is not typical: of the right guesses of "
+        f"{finding.attack} it is the one with the most evidence{rule}. In all, {finding.attack} was right in "
+        f"{bound.correct:,} of {bound.guesses:,} guesses here; blind guessing is right in 1 of "
         f"{bound.candidates:,}. One right guess proves nothing; the table says what all prove together."
     )
 

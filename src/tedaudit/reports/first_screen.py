@@ -78,8 +78,8 @@ def _explain_numbers(result: AuditResult, found: Sequence[Finding]) -> str:
     plans = len({finding.plan_base for finding in result})
     over = f" A number is the largest over {plans} plans." if plans > 1 else ""
     return (
-        "eps_emp is a lower bound: between some two texts, some outputs are at least e^eps_emp times likelier "
-        f"from one text than from the other.{at_delta}{over} {_describe_error(result)}"
+        "eps_emp is a lower bound: between some two texts, some outputs are at least e^eps_emp times "
+        f"likelier from one text than from the other.{at_delta}{over} {_describe_error(result)}"
     )
 
 
@@ -91,7 +91,8 @@ def _describe_error(result: AuditResult) -> str:
         )
     rows = len(result.family.rows)
     counted = "its one row and all looks" if rows == 1 else f"all {rows:,} rows of the run and all looks"
-    return f"That any eps_emp above is too large has probability {result.alpha / 2:g} at most, {counted} counted."
+    error = f"has probability {result.alpha / 2:g} at most"
+    return f"That any eps_emp above is too large {error}, {counted} counted."
 
 
 def _explain_marks(cells: Sequence[Cell], found: Sequence[Finding]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The first screen: what the strongest attack showed, mechanism by epsilon, in as few columns as a terminal has.
+"""The first screen: what the strongest attack showed, mechanism by epsilon, as wide as a terminal is.
 
 A cell is the largest bound of several attacks and plans, so it has the error that all rows of the run share:
 picking the largest of them costs nothing more. Attacks that see what was drawn, and not the text alone, have
@@ -129,7 +129,7 @@ def _describe(best: Finding | None) -> Cell:
 
 
 def _find_units(findings: Sequence[Finding]) -> dict[str, str]:
-    """Return the unit of each mechanism's claims; several if they differ by epsilon, empty without a claim."""
+    """Return the unit of each mechanism's claims; several if they differ, empty without a claim."""
     units: dict[str, dict[str, None]] = {}
     for finding in findings:
         own = units.setdefault(finding.label, {})

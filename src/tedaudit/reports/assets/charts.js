@@ -21,7 +21,7 @@ function worstFinding() {
   return data.findings.reduce((best, one) => (best === null || worse(one, best) > 0 ? one : best), null);
 }
 
-function layout(more) {
+function layout({ printed = 340, ...more }) {
   const ink = variable("--ink");
   const axis = { color: ink, gridcolor: variable("--line"), zerolinecolor: variable("--line"), fixedrange: true };
   const made = {
@@ -33,14 +33,37 @@ function layout(more) {
     height: narrow.matches ? 340 : 460, ...more,
   };
   // the size of a printed page without its margins
-  if (document.documentElement.classList.contains("printing")) Object.assign(made, { width: 680, height: 340 });
+  if (isPrinting()) Object.assign(made, { width: 680, height: printed });
   for (const name of ["xaxis", "yaxis", "yaxis2"]) if (made[name]) made[name] = { ...axis, ...made[name] };
   return made;
 }
 
 function draw(id, traces, more) {
-  const config = { responsive: true, displaylogo: false, modeBarButtons: [["toImage"]] };
-  return Plotly.react(byId(id), traces, layout(more), config);
+  // the width of its place, said outright: without it Plotly keeps the one that a printed page had
+  const config = { displaylogo: false, modeBarButtons: [["toImage"]] };
+  const place = byId(id);
+  return Plotly.react(place, traces, { width: place.clientWidth || undefined, ...layout(more) }, config);
+}
+
+const isPrinting = () => document.documentElement.classList.contains("printing");
+
+// Charts follow the colours and the width of the page; on paper they are light, as wide as the paper, and nothing is folded away.
+function followPage(redraws) {
+  const again = () => redraws.forEach((redraw) => redraw());
+  for (const change of [dark, narrow]) change.addEventListener("change", again);
+  addEventListener("resize", () => requestAnimationFrame(() => {
+    const charts = isPrinting() ? [] : document.querySelectorAll(".js-plotly-plot");
+    for (const chart of charts) if (chart.clientWidth && chart.clientWidth !== chart.layout.width) Plotly.relayout(chart, { width: chart.clientWidth });
+  }));
+  let closed = []; // what is opened for paper alone
+  const printing = (now) => {
+    document.documentElement.classList.toggle("printing", now);
+    if (now) closed = [...document.querySelectorAll("details:not([open])")];
+    closed.forEach((part) => { part.open = now; });
+    again();
+  };
+  addEventListener("beforeprint", () => printing(true));
+  addEventListener("afterprint", () => printing(false));
 }
 
 function hover(finding) {
@@ -158,7 +181,7 @@ function lines(marks) {
   return {
     shapes: marks.map(([, y]) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y, line: { color: quiet, dash: "dash", width: 1.5 } })),
     annotations: marks.map(([name, y, side]) => ({ xref: "paper", x: 0, y, yanchor: side, xanchor: "left", showarrow: false,
-      text: name, font: { color: quiet, size: 12 } })),
+      text: name, font: { color: quiet, size: 12 }, bgcolor: variable("--card") })), // a marker may lie below its name
   };
 }
 

@@ -20,8 +20,9 @@ function forest(scale) {
     },
   };
   const cut = (text) => (text.length > (narrow.matches ? 22 : 60) ? `${text.slice(0, narrow.matches ? 21 : 59)}…` : text);
+  const height = 110 + 30 * Math.max(rows.length, 3);
   return draw("difference-chart", [trace], {
-    height: 110 + 30 * Math.max(rows.length, 3), margin: { l: narrow.matches ? 150 : 380, r: 30, t: 16, b: 56 },
+    height, printed: Math.min(height, 900), margin: { l: narrow.matches ? 150 : 380, r: 30, t: 16, b: 56 },
     xaxis: { title: { text: scale === "success" ? "difference of success rates" : "difference of epsilon" }, range: [-most, most], zeroline: true },
     yaxis: { tickvals: rows.map((row, at) => at), ticktext: rows.map((row) => forPlotly(cut(row.name))),
       range: [rows.length - 0.5, -0.5], showgrid: false, zeroline: false },
@@ -45,8 +46,8 @@ function charted() {
       { chosen: scale, changed: (value) => { scale = value; redraw(); } }));
   }
   byId("difference-chart").setAttribute("aria-label", "Differences with their intervals. The table below has the same numbers.");
-  for (const change of [dark, narrow]) change.addEventListener("change", () => [again, redraw].forEach((draws) => draws()));
   redraw();
+  followPage([again, redraw]);
 }
 
 byId("made").textContent = `tedaudit ${data.version}`;

@@ -62,18 +62,7 @@ function charts() {
     byId("utility-table").append(make("details", {}, make("summary", {}, "All scores"), table("Scores by task", ["mechanism", "epsilon", "task", "score", "spread"],
       data.utility.rows.map((row) => [row.mechanism, epsilonName(row.epsilon), row.task, scored(row.score), scored(row.spread ?? 0)]), { right: ["epsilon", "score", "spread"] })));
   }
-  const again = () => redraws.forEach((redraw) => redraw());
-  dark.addEventListener("change", again);
-  narrow.addEventListener("change", again);
-  let closed = []; // what is opened for paper alone
-  const printing = (now) => {
-    document.documentElement.classList.toggle("printing", now);
-    if (now) closed = [...document.querySelectorAll("details:not([open])")];
-    closed.forEach((part) => { part.open = now; });
-    again();
-  };
-  addEventListener("beforeprint", () => printing(true));
-  addEventListener("afterprint", () => printing(false));
+  followPage(redraws);
 }
 
 function utilityControls() {
