@@ -21,7 +21,7 @@ from tedaudit.registry import Reference, build
 from tedaudit.reports.figures import write_figures
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.losses.figures import write_loss_figures
-from tedaudit.results.comparison import Compared, compare_runs
+from tedaudit.results.comparison import Compared, DifferenceScale, compare_runs
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.lineups import Axis
 from tedaudit.results.reading import read_result
@@ -153,10 +153,11 @@ def compare(
     by: Axis | None = None,
     against: str | None = None,
     alpha: float = 0.01,
+    scale: DifferenceScale | None = None,
 ) -> Compared:
     """Compare runs, or the attacks or mechanisms of one, trial by trial if they share a plan."""
     stores = [run.run if isinstance(run, AuditResult) else RunDirectory(Path(run)) for run in runs]
-    return compare_runs(stores, by, against, alpha)
+    return compare_runs(stores, by, against, alpha, scale)
 
 
 def report(run: str | Path | AuditResult, *, redact: bool = False, figures: bool = False) -> AuditResult:

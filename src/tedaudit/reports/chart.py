@@ -6,6 +6,7 @@ from typing import Any
 
 from tedaudit.estimators import find_estimator
 from tedaudit.reports.figures import axis_top, epsilon_grid, labels_with_room, success_marks
+from tedaudit.reports.headline import sees_draw
 from tedaudit.reports.table import format_cells, plans
 from tedaudit.results.findings import AuditResult, Finding
 
@@ -48,7 +49,8 @@ def chart_finding(finding: Finding) -> dict[str, Any]:
     """Return a finding as the chart and the table of a page show it."""
     claim = "none" if finding.claim is None else str(finding.claim)
     return {**finding.to_dict(), "claim": claim, "cells": format_cells(finding), "complete": finding.complete,
-            "is_violation": finding.verdict.is_violation, "total": get_total(finding)}  # fmt: skip
+            "is_violation": finding.verdict.is_violation, "total": get_total(finding),
+            "sees_draw": sees_draw(finding)}  # fmt: skip
 
 
 def get_total(finding: Finding) -> float | None:

@@ -35,7 +35,7 @@ def page_data(compared: Compared) -> dict[str, Any]:
     shown = redact_comparison(compared)
     return {
         **_collect_charts(compared),
-        "by": shown.by, "alpha": shown.alpha, "version": __version__, "missing": charts_missing(),
+        "by": shown.by, "scale": shown.scale, "alpha": shown.alpha, "version": __version__, "missing": charts_missing(),
         "headline": _write_headline(shown), "paragraphs": _write_paragraphs(shown),
         "reading": explain_comparison(shown),
         "runs": list(shown.runs),
@@ -77,6 +77,7 @@ def redact_comparison(compared: Compared) -> Compared:
             for a in compared.agreements
         ),
         notes=tuple(notes),
+        references=tuple(replace(one, member=members[one.member]) for one in compared.references),
     )
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 RIGHT = {"epsilon", "trials", "only first", "only second", "p", "tau", "mechanisms"}
+DIFFERENCES = {"success": "difference of success", "epsilon": "difference of eps"}
 AGREEMENT = ("plan", "epsilon", "within", "first", "second", "mechanisms", "tau")
 
 
@@ -18,7 +19,7 @@ def headings(compared: Compared) -> tuple[str, ...]:
     shared = tuple(axis for axis in ("run", "mechanism", "attack") if axis in _list_shared_axes(compared))
     return (
         "plan", *shared, "epsilon", "first", "second", "success of each", "trials", "only first",
-        "only second", "difference", "p", "difference of eps", "differs",
+        "only second", DIFFERENCES[compared.scale], "p", "differs",
     )  # fmt: skip
 
 
@@ -46,10 +47,29 @@ def format_cells(comparison: Comparison, compared: Compared) -> tuple[str, ...]:
         " and ".join(f"{n:,}" for n in trials),
         "" if counts is None else f"{counts.first_only:,}",
         "" if counts is None else f"{counts.second_only:,}",
-        "different k" if comparison.success is None else _format_span(comparison.success, 4),
-        "unpaired" if comparison.p is None else f"{comparison.p:.2g}",
-        _format_span(comparison.eps_emp, 2), "yes" if comparison.differs else "no",
+        _format_difference(comparison, compared),
+        "unpaired" if comparison.p is None else f"{comparison.p:.2g}", "yes" if comparison.differs else "no",
     )  # fmt: skip
+
+
+def _format_difference(comparison: Comparison, compared: Compared) -> str:
+    if compared.scale == "epsilon":
+        return _format_span(comparison.eps_emp, 2)
+    return "different k" if comparison.success is None else _format_span(comparison.success, 4)
+
+
+def explain_reference(compared: Compared) -> str:
+    """Return what the others are compared with, why, and in which order the rows are."""
+    first, *others = compared.references
+    if first.named:
+        told = f"Compared with {first.member}, as asked."
+    else:
+        told = f"Compared with {first.member}: no {compared.by} is in more settings ({first.settings:,})"
+        told += "; of equals, the first by run, then by name, is taken, whatever the results."
+        told += "".join(f" Where it is missing: {one.member} ({one.settings:,})." for one in others)
+        told += " --against names another."
+    scale = "success rates" if compared.scale == "success" else "epsilon"
+    return f"{told} Rows that differ come first, then the largest differences of {scale}."
 
 
 def _format_span(span: Span, digits: int) -> str:
@@ -88,12 +108,17 @@ def explain_comparison(compared: Compared) -> str:
         "An attack that was never wrong sets no upper limit to its epsilon, so that a difference is "
         "'at least' or 'at most' a number; if neither side was ever wrong it cannot be told. "
     )
+    is_endless = any(comparison.eps_emp.endless for comparison in compared.comparisons)
+    taken = (
+        "that of epsilon is taken at the success rates, with half a trial added to right and to wrong. "
+        if compared.scale == "epsilon"
+        else "it is one of success rates. "
+    )
     return (
-        "A difference is the second minus the first; that of epsilon is taken at the success rates, with "
-        "half a trial added to right and to wrong. "
+        f"{explain_reference(compared)} A difference is the second minus the first; {taken}"
         + (paired if any(comparison.counts is not None for comparison in compared.comparisons) else "")
         + (separate if any(comparison.counts is None for comparison in compared.comparisons) else "")
-        + (endless if any(comparison.eps_emp.endless for comparison in compared.comparisons) else "")
+        + (endless if compared.scale == "epsilon" and is_endless else "")
         + (foreign if len(compared.corpora) > 1 else "")
         + f"An interval is wrong with probability at most {compared.alpha:g}, and so {answers} "
         "under 'differs', together (Bonferroni). A difference describes the success of these attacks: "

@@ -55,7 +55,8 @@ def _describe_most(found: Sequence[Finding]) -> str:
 def _describe_strongest(leaking: Sequence[Finding]) -> str:
     """Return the setting of the largest bound with its counts, and how many others have the same bound."""
     most = max(leaking, key=lambda finding: finding.order)
-    others = sum(finding.joint.lower >= most.joint.lower for finding in leaking) - 1
+    shown = round(most.joint.lower, 2)  # as the table shows them
+    others = sum(round(finding.joint.lower, 2) >= shown for finding in leaking) - 1
     at = f" at {most.epsilon.phrase}" if most.epsilon.is_given else ""
     bound, sure = most.bound, most.confident
     if sure is not None and most.is_sure:

@@ -1,8 +1,8 @@
 """Which texts a study tests on if its corpus has no split for that: those that a hash of a key chooses.
 
 The side of a record depends on its key alone: not on its place in the file, on other records or on a seed.
-So a record that was held out once is held out in every study, also after rows were added or sorted. Records with
-one key, such as the texts of one author, are never on both sides.
+So a record that was held out once is held out in every study, also after rows were added or sorted. Records
+with one key, such as the texts of one author, are never on both sides.
 """
 
 import hashlib

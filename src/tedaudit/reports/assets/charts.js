@@ -14,9 +14,10 @@ const variable = (name) => getComputedStyle(document.documentElement).getPropert
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const narrow = matchMedia("(max-width: 600px)");
 
-// What a reader should look at first: a violated claim, then a mechanism that takes an epsilon, then the largest bound.
+// What a reader should look at first: a violated claim, then an attack on the text, then a mechanism that takes an epsilon,
+// then the largest bound.
 function worstFinding() {
-  const weight = (one) => [one.is_violation ? 1 : 0, one.epsilon === null ? 0 : 1, one.lower];
+  const weight = (one) => [one.is_violation ? 1 : 0, one.sees_draw ? 0 : 1, one.epsilon === null ? 0 : 1, one.lower];
   const worse = (a, b) => weight(a).map((value, at) => value - weight(b)[at]).find((difference) => difference !== 0) ?? 0;
   return data.findings.reduce((best, one) => (best === null || worse(one, best) > 0 ? one : best), null);
 }

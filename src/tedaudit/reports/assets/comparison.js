@@ -37,7 +37,7 @@ function charted() {
     return;
   }
   const scales = data.rows.some((row) => row.success !== null) ? ["success", "eps_emp_difference"] : ["eps_emp_difference"];
-  let scale = scales[0];
+  let scale = data.scale === "success" ? scales[0] : "eps_emp_difference";
   const words = { success: "success rates", eps_emp_difference: "epsilon" };
   const again = calibrationControls();
   const redraw = () => forest(scale);
