@@ -35,7 +35,6 @@ from tedaudit.results.lineups import (
 from tedaudit.results.reference import Reference, choose_reference
 from tedaudit.store.directory import RunDirectory
 
-
 DifferenceScale = Literal["success", "epsilon"]
 
 
