@@ -20,9 +20,7 @@ def compare(
     ] = None,
     scale: Annotated[
         Literal["success", "epsilon"] | None,
-        typer.Option(
-            help="Differences of; by default success rates, or epsilon if numbers of candidates differ."
-        ),
+        typer.Option(help="Differences of what; by default success rates, or epsilon if their k differ."),
     ] = None,
     alpha: Annotated[
         float, typer.Option(help="The error of each interval, and of all answers together.")

@@ -250,17 +250,3 @@ def show_outcome(outcome: Outcome, files: Sequence[Path], *, redact: bool) -> No
         console().print(Text(f"- {escape_text(note)}"))
     for file in files:
         console().print(Text(str(file)))
-
-
-def show_experiments(experiments: Sequence[Any]) -> None:
-    """Print experiments with their cost at every scale."""
-    from rich.table import Table
-
-    table = Table(header_style="bold")
-    for heading in ("id", "what", "paper", "rewrites (guesses) at full", "zoo", "smoke"):
-        table.add_column(heading, overflow="fold")
-    for scales in experiments:
-        costs = [f"{scale.rewrites:,} ({scale.guesses:,})" for scale in scales]
-        first = scales[0]
-        table.add_row(*map(Text, (first.id, first.title, first.paper, *costs)))
-    console().print(table)

@@ -92,15 +92,18 @@ def agreement_cells(agreement: Agreement) -> tuple[str, ...]:
     return agreement.plan, epsilon, *sides, str(agreement.mechanisms), tau
 
 
-def explain_comparison(compared: Compared) -> str:
-    """Return how to read the table, and what the numbers are based on."""
+def explain_comparison(compared: Compared, *, both: bool = False) -> str:
+    """Return how to read the table, and what the numbers are based on; of both scales if both are shown."""
     total = len(compared.comparisons)
     answers = "is the answer" if total == 1 else f"are all {total} answers"
     paired = (
         "On one plan both sides had the same trials: p is McNemar's exact test on the trials that only one "
         "of them got right, and the interval of the difference of success rates combines the Clopper-Pearson "
-        "intervals of their number and of their share. The interval of the difference of epsilon combines "
-        "the Clopper-Pearson intervals of both sides with that one. "
+        "intervals of their number and of their share. "
+    )
+    combined = (
+        "The interval of the difference of epsilon combines the Clopper-Pearson intervals of both sides with "
+        "that one. "
     )
     foreign = "A difference between runs on different texts also reflects the texts. "
     separate = "On different plans the exact intervals of both sides are combined, and there is no p. "
@@ -108,17 +111,16 @@ def explain_comparison(compared: Compared) -> str:
         "An attack that was never wrong sets no upper limit to its epsilon, so that a difference is "
         "'at least' or 'at most' a number; if neither side was ever wrong it cannot be told. "
     )
-    is_endless = any(comparison.eps_emp.endless for comparison in compared.comparisons)
-    taken = (
-        "that of epsilon is taken at the success rates, with half a trial added to right and to wrong. "
-        if compared.scale == "epsilon"
-        else "it is one of success rates. "
-    )
+    taken = "; that of epsilon is taken at the success rates, with half a trial added to right and to wrong"
+    of_epsilon = both or compared.scale == "epsilon"
+    is_endless = of_epsilon and any(comparison.eps_emp.endless for comparison in compared.comparisons)
+    is_paired = any(comparison.counts is not None for comparison in compared.comparisons)
     return (
-        f"{explain_reference(compared)} A difference is the second minus the first; {taken}"
-        + (paired if any(comparison.counts is not None for comparison in compared.comparisons) else "")
+        f"{explain_reference(compared)} A difference is the second minus the first"
+        f"{taken if of_epsilon else ''}. "
+        + (paired + (combined if of_epsilon else "") if is_paired else "")
         + (separate if any(comparison.counts is None for comparison in compared.comparisons) else "")
-        + (endless if compared.scale == "epsilon" and is_endless else "")
+        + (endless if is_endless else "")
         + (foreign if len(compared.corpora) > 1 else "")
         + f"An interval is wrong with probability at most {compared.alpha:g}, and so {answers} "
         "under 'differs', together (Bonferroni). A difference describes the success of these attacks: "

@@ -30,7 +30,8 @@ def choose_reference(
     """
     if against is not None:
         return _take_named(groups, axis, against)
-    left, ordered, references = list(groups), {}, []
+    left, references = list(groups), []
+    ordered: dict[int, LineUp] = {}
     while left:
         member = _find_commonest(left)
         own = [group for group in left if _has(group, member)]
