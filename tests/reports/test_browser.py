@@ -375,7 +375,7 @@ def test_the_axis_is_switched_to_totals_by_keyboard_and_says_what_it_leaves_out(
     radio.focus()
     tab.keyboard.press("ArrowRight")
     tab.wait_for_function(
-        "() => document.querySelector('#calibration-chart').textContent.includes('claimed epsilon of a whole')"
+        "() => document.querySelector('#calibration-chart').textContent.includes('claimed epsilon of a')"
     )
     assert tab.get_by_role("radio", name="total epsilon").is_checked()
     assert drawn(tab) == 1  # word-rr: 16 units

@@ -352,8 +352,8 @@ def test_the_reference_is_the_one_in_most_settings_whatever_the_results(folder):
 
 
 def test_settings_without_the_reference_have_one_of_their_own(folder):
-    mixed = [{"name": "word-rr", "label": label, "epsilons": epsilons}
-             for label, epsilons in (("one", [1, 2]), ("two", [1, 2]), ("three", [5]), ("four", [5]))]  # fmt: skip
+    tried = {"one": [1, 2], "two": [1, 2], "three": [5], "four": [5]}
+    mixed = [{"name": "word-rr", "label": label, "epsilons": epsilons} for label, epsilons in tried.items()]
     apart = audited(folder / "apart", mechanisms=mixed, attacks=[SharedWords()])
     compared = compare_runs([apart], "mechanism")
     assert [(one.member, one.settings) for one in compared.references] == [("one", 2), ("four", 1)]
