@@ -344,7 +344,7 @@ COVERED = """() => { const covered = [];
   for (const region of document.querySelectorAll('.scroll')) {
     const within = region.getBoundingClientRect();
     for (const cell of region.querySelectorAll('td, th')) {
-      if (!cell.textContent.trim()) continue;
+      if (!cell.textContent.trim() || !cell.checkVisibility({ contentVisibilityAuto: true })) continue;
       cell.scrollIntoView({ block: 'center' });
       for (const at of [0, region.scrollWidth]) {
         region.scrollLeft = at;

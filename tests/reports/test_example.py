@@ -47,7 +47,7 @@ def test_it_says_that_it_was_chosen_and_how_often_guesses_are_right(cut):
     assert "chosen to make the point and is not typical" in example.choice
     assert f"{strongest.bound.correct:,} of {strongest.bound.guesses:,} guesses here" in example.choice
     assert "blind guessing is right in 1 of 2" in example.choice
-    assert example.story.startswith("every other rewrote a text. Shown the rewrite and 2 candidates, the ")
+    assert example.story.startswith("every other at epsilon 3 per document rewrote a text. Shown the ")
 
 
 def test_who_named_the_source_is_read_from_the_guesses(cut):

@@ -75,7 +75,7 @@ def test_texts_without_a_label_are_left_out_of_both_sides():
     ("found", "changes", "told"),
     [
         (corpus(), {"key": "whom"}, "has no column 'whom' to hold out by. Did you mean 'who'?"),
-        (corpus(TEXTS[:2]), {"hold_out": 0.01}, "each side needs some"),
+        (corpus(TEXTS[:2]), {"hold_out": 1e-6}, "each side needs some"),
         (corpus(), {"test_split": "valid"}, "no split 'valid' to test on"),
     ],
 )
