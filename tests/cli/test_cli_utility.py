@@ -76,6 +76,7 @@ def test_one_file_without_a_test_split_is_enough_and_it_is_said_what_was_held_ou
     assert code == 0, err
     told = " ".join(out.split())
     assert "no test split: " in told
+    assert "clean ones that a hash of the text held out." in told
     assert "chosen by a hash of the text" in told
     assert "hash of the text" in (tmp_path / "s" / "utility.md").read_text()
     by_id = ("--key", "id", "--hold-out", "0.5", "--json")

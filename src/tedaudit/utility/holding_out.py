@@ -23,6 +23,7 @@ class HeldOut:
 
     train: tuple[int, ...]
     test: tuple[int, ...]
+    by: str  # what chose them
     note: str
 
 
@@ -53,7 +54,7 @@ def hold_out(corpus: Corpus, spec: UtilitySpec) -> HeldOut:
     )
     if missing:
         note += f"; {missing:,} texts have no '{spec.key}' and go by their text"
-    return HeldOut(train, test, note)
+    return HeldOut(train, test, f"a hash of {_name_key(spec.key)}", note)
 
 
 def is_held_out(key: str, share: float) -> bool:

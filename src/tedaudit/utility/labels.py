@@ -11,7 +11,7 @@ from tedaudit.errors import CorpusError, SpecError, did_you_mean, join_names
 from tedaudit.seeding import derive, uniforms
 from tedaudit.store.files import key_of
 from tedaudit.types import Corpus, Split
-from tedaudit.utility.holding_out import hold_out, is_needed
+from tedaudit.utility.holding_out import HeldOut, hold_out, is_needed
 from tedaudit.utility.settings import UtilitySpec
 
 
@@ -37,6 +37,7 @@ class LabelledTexts:
     test: tuple[str, ...]
     labels: Mapping[str, Labels]
     notes: tuple[str, ...]
+    held_out_by: str = ""  # what chose the test texts, if there is no split for them
 
     def determinants(self, task: str) -> dict[str, Any]:
         """Return the part of the data that determines a score."""
@@ -74,6 +75,7 @@ def take_labels(corpus: Corpus, spec: UtilitySpec) -> LabelledTexts:
         tuple(testing.split.texts[row] for row in testing.labelled),
         labels,
         tuple(notes),
+        testing.held_out_by,
     )
 
 
@@ -83,12 +85,13 @@ class _Side:
 
     split: Split
     labelled: list[int]
+    held_out_by: str = ""
 
 
 def _choose_sides(corpus: Corpus, spec: UtilitySpec) -> tuple[_Side, _Side, list[str]]:
     """Return what to train on and what to test on, by splits or by what is held out, with notes."""
-    if is_needed(corpus, spec):
-        held = hold_out(corpus, spec)
+    held: HeldOut | None = hold_out(corpus, spec) if is_needed(corpus, spec) else None
+    if held is not None:
         rows = {"training texts": ("train", held.train), "held-out texts": ("train", held.test)}
         notes = [held.note]
     else:
@@ -108,7 +111,7 @@ def _choose_sides(corpus: Corpus, spec: UtilitySpec) -> tuple[_Side, _Side, list
         if len(labelled) < len(own):
             left_out = f"{len(own) - len(labelled):,} of {len(own):,}"
             notes.append(f"{name}: {left_out} texts lack a label and are left out")
-        sides.append(_Side(corpus.splits[split], labelled))
+        sides.append(_Side(corpus.splits[split], labelled, held.by if held else ""))
     return sides[0], sides[1], notes
 
 

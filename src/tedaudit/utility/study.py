@@ -133,6 +133,7 @@ class _Study:
         return UtilityResult(
             spec.name, spec.folder, self._corpus.name, spec.classifier, (len(data.train), len(data.test)),
             tasks, tuple(measured), (*self._corpus.notes, *data.notes), spec.note,
+            data.held_out_by,
         )  # fmt: skip
 
     def _measure_task(self, task: str) -> Task:
