@@ -213,8 +213,8 @@ def caption(result: UtilityResult) -> str:
     held = f" that {result.held_out_by} held out" if result.held_out_by else ""
     text = (
         f"Corpus {result.corpus}: {result.classifier}, trained {times}, on {train:,} rewritten texts, tested "
-        f"on {test:,} clean ones{held}. Macro F1; std is the standard deviation over the seeds, test error the "
-        "standard error of the mean that comes from the test texts (bootstrap)."
+        f"on {test:,} clean ones{held}. Macro F1; std is the standard deviation over the seeds, test error "
+        "the standard error of the mean that comes from the test texts (bootstrap)."
     )
     if any(task.role == "private" for task in result.tasks):
         text += " For a private attribute, lower is more private."
