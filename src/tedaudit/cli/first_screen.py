@@ -52,11 +52,10 @@ def _show_rows(result: AuditResult) -> None:
 def _show_pivots(result: AuditResult, *, losses: bool, tables: bool) -> None:
     """Print the strongest attacks, losses before them, and what they show."""
     pivots = make_pivots(result)
-    rows = read_losses(result) if losses else []
+    rows = read_losses(result) if losses and tables else []
     if rows:
         lost = make_loss_pivot(rows)
-        if tables:
-            _print_tables([lost])
+        _print_tables([lost])
         _say(explain_losses(lost), style="dim")
     if tables:
         _print_tables(pivots)

@@ -82,7 +82,9 @@ def make_loss_pivot(rows: Sequence[LossRow]) -> Pivot:
         key, point = (row.finding.label, row.finding.epsilon), row.epsilons[0].point
         if point >= largest.get(key, -math.inf):
             largest[key], cells[key] = point, Cell(_format_loss(point))
+    plans = len({row.finding.plan_base for row in rows})
     title = f"loss by nominal epsilon, at delta {rows[0].epsilons[0].delta:g}"
+    title += f", the largest of {plans} plans" if plans > 1 else ""
     return Pivot(title, cells, _find_units([row.finding for row in rows]))
 
 
