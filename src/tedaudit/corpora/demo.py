@@ -107,6 +107,7 @@ class Demo:
         summary="Generated everyday messages with names, dates, sums and numbers; built in.",
     )
     size: int = 3600
+    """How many messages there are to draw candidates from."""
 
     def __post_init__(self) -> None:
         if self.size < 2:
