@@ -7,10 +7,12 @@ needed, and one builder can be exchanged for another.
     python docs/site/assemble.py build/docs
 """
 
+import json
 import re
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 from api_pages import write_api_pages
 from setting_pages import write_setting_pages
@@ -34,8 +36,21 @@ def assemble(target: Path) -> None:
             place = target / file.relative_to(PROJECT)
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, place)
+    for notebook in sorted((PROJECT / "docs" / "notebooks").glob("*.ipynb")):
+        page = target / notebook.relative_to(PROJECT).with_suffix(".md")
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(write_notebook(json.loads(notebook.read_text("utf-8"))), encoding="utf-8")
     write_setting_pages(target / "reference")
     write_api_pages(target / "reference")
+
+
+def write_notebook(notebook: dict[str, Any]) -> str:
+    """Return a notebook as a page: its texts, and its code in blocks."""
+    parts = []
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        parts.append(f"```python\n{source}\n```" if cell["cell_type"] == "code" else source)
+    return "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":
