@@ -64,7 +64,7 @@ def test_every_page_asks_for_files_of_the_site_and_for_nothing_else(site):
                         address,
                     )
     for style in site.rglob("*.css"):
-        assert not re.search(r"(url\\(|@import )[\"']?(https?:)?//", style.read_text("utf-8")), style.name
+        assert not re.search(r"(url\(|@import )[\"']?(https?:)?//", style.read_text("utf-8")), style.name
 
 
 def test_a_link_that_leads_nowhere_stops_the_build(site, root):
