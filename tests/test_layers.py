@@ -27,6 +27,7 @@ LEVELS = (
         "readers",
         "entry_points",
         "registry",
+        "settings",
         "retries",
     ),
     ("estimators", "plans", "inference"),

@@ -20,6 +20,7 @@ class Embedding:
     """Cosine of sentence embeddings; loads its model on first use."""
 
     encoder: str = zoo_or("encoder", "sentence-transformers/all-mpnet-base-v2")
+    """The sentence encoder: a folder, a hub id or zoo:NAME."""
     card: ClassVar[Card] = Card(
         name="embedding",
         needs=("models",),

@@ -71,10 +71,15 @@ class Files:
     )
 
     path: str
+    """A csv, tsv, jsonl, parquet or txt file, plain or compressed, or a folder with one for each split."""
     column: str = ""
+    """Column of texts; empty: guessed by its name, or because it is the only one of strings."""
     encoding: str = "utf-8"
+    """Encoding of text files."""
     header: bool = True
+    """Whether the first line of a csv or tsv file has the names of columns."""
     test: str = ""
+    """File of the test split, if `path` is the training file; empty: none."""
 
     def load(self) -> Corpus:
         """Return the corpus, with every other column kept as a label."""

@@ -28,8 +28,11 @@ class DPParaphrase(Autoregressive):
     """
 
     model: str = zoo_or("paraphraser", "gpt2")
+    """A causal model tuned to paraphrase: a folder, a hub id or zoo:NAME."""
     separator: str = " >>>>> "
+    """What stands between the text and its paraphrase, as in the model's training."""
     clean_up: Literal["strip", "released"] = "strip"
+    """strip takes white space off the ends; released also the prompt, every > and no-break spaces."""
     _task: ClassVar[Task] = "causal"
     released_range: ClassVar[tuple[float, float]] = (-96.85249956065758, -8.747697966442914)
     card: ClassVar[Card] = Card(

@@ -23,7 +23,9 @@ class DPPrompt(Autoregressive):
     """FLAN-T5, or the zoo's T5 if installed; `model` takes any encoder-decoder checkpoint."""
 
     model: str = zoo_or("seq2seq", "google/flan-t5-base")
+    """The encoder-decoder that paraphrases: a folder, a hub id or zoo:NAME."""
     prompt: str = "Document : {text}\nParaphrase of the document :"
+    """What the model is asked; {text} stands for the text."""
     _task: ClassVar[Task] = "seq2seq"
     released_range: ClassVar[tuple[float, float]] = (-19.22705113016047, 7.48324937989716)
     card: ClassVar[Card] = Card(

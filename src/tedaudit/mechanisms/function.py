@@ -49,10 +49,15 @@ class Function:
     """
 
     function: str | Callable[..., Any]
+    """The function, or py:package.module:name."""
     batch: bool | None = None
+    """Whether it takes a list of texts; null: by its first parameter's name or type."""
     unit: Unit = "document"
+    """What the stated epsilon is for."""
     max_units: int = 1
+    """How many units a text has at most: the claim for a text is this many epsilons."""
     delta: float = 0.0
+    """Delta of the stated claim, for each unit."""
     card: ClassVar[Card] = Card(
         name="function",
         summary="Any Python function from text to text, or from list to list.",

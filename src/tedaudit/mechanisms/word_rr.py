@@ -29,12 +29,14 @@ _PUBLIC_WORDS = Path(__file__).with_name("public_words.txt")
 class WordRR:
     """Keeps each slot with some probability, otherwise draws it uniformly from the whole vocabulary.
 
-    `vocabulary` is a list of words, or a file with one word per line; by default the commonest English
-    words in public-domain books. It must be public: never take it from the texts to be protected.
+    The default vocabulary is the commonest English words in public-domain books. Never take one from the
+    texts to be protected.
     """
 
     slots: int = 16
+    """How many words are released of every text; longer texts are cut, shorter ones padded."""
     vocabulary: str | tuple[str, ...] = ""
+    """A list of words, or a file with one a line; empty: common English words. It must be public."""
     forbids_by_rule: ClassVar[bool] = True
     card: ClassVar[Card] = Card(
         name="word-rr",

@@ -26,10 +26,15 @@ class AuditResult:
     """All findings of a run, in order of plan, mechanism, epsilon and attack."""
 
     name: str
+    """Name of the run."""
     run: RunDirectory
+    """Its run directory, with all tables."""
     findings: tuple[Finding, ...]
+    """One for each plan, mechanism, epsilon and attack."""
     notes: tuple[str, ...]
+    """What a reader of the results should know."""
     family: Family
+    """All rows of the run at this look: they share one error."""
     models: tuple[Mapping[str, str], ...] = ()
     """The checkpoints behind the results: who uses which, with its checksum."""
     pairs: tuple[TriedPair, ...] = ()
