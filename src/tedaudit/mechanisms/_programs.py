@@ -1,7 +1,7 @@
 """Programs that rewrite texts: started when they are needed, restarted if they fail, one text tried twice.
 
-A text on which a program fails twice, the second time freshly started, is a failed rewrite: that is an output,
-and tells something of the text. A program that fails whatever it is given is broken, and stops the run.
+A text on which a program fails twice, the second time freshly started, is a failed rewrite: that is an
+output, and tells something of the text. A program that fails whatever it is given is broken: the run stops.
 """
 
 import math
@@ -12,19 +12,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from tedaudit.errors import InfrastructureError, PluginError, escape_control, shorten
+from tedaudit.errors import InfrastructureError, PluginError, shorten
 from tedaudit.mechanisms._program import Program, ProgramDiedError, ProgramError
 
 Answer = TypeVar("Answer")
 _MOST_KEPT = 4  # programs that run at the same time, one for each command line
 _MOST_AT_FIRST = 4  # failures before the first answer: two texts, each tried twice
-_MOST_IN_A_ROW = 20  # failures without an answer in between: more than halving a batch to one text takes
-_TAIL = 1_500
+_MOST_IN_A_ROW = 20  # failures without an answer in between: ten texts
+_TAIL = 1_500  # characters of standard error that are shown
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a program may take for a text, and for the first one after its start; how many restarts."""
+    """How long a program may take for a text, and for its start besides; how often it may fail."""
 
     timeout: float = 60.0
     start_timeout: float = 600.0
@@ -33,6 +33,13 @@ class Patience:
     def limit(self, texts: int, *, is_new: bool) -> float:
         """Return how many seconds a program has for so many texts."""
         return texts * self.timeout + (self.start_timeout if is_new else 0.0)
+
+    def find_mistake(self) -> str:
+        """Return what is wrong with these limits; an empty string if nothing is."""
+        for key, value in (("timeout", self.timeout), ("start_timeout", self.start_timeout)):
+            if not 0 < value < math.inf:
+                return f"{key} is {value}; it must be a number of seconds above 0."
+        return f"restarts is {self.restarts}; it must be 0 or more." if self.restarts < 0 else ""
 
 
 @dataclass
@@ -69,7 +76,7 @@ class Programs:
             return answer
 
         with self._lock:
-            return self._try_twice(arguments, talk, _MOST_AT_FIRST)
+            return self._try_twice(arguments, talk)
 
     def run(
         self, arguments: tuple[str, ...], lines: Sequence[bytes], read: Callable[[bytes], Answer]
@@ -86,31 +93,32 @@ class Programs:
             return answer
 
         with self._lock:
-            attempt = self._try if len(lines) > 1 else self._try_twice
-            return attempt(arguments, talk, _MOST_IN_A_ROW)
+            if len(lines) == 1:
+                return self._try_twice(arguments, talk)
+            return self._try(arguments, talk, len(lines))
 
     def close(self) -> None:
         """End all programs."""
         for arguments in list(self._running):
-            self._running.pop(arguments).close()
+            self._stop(arguments)
 
     def _try_twice(
-        self, arguments: tuple[str, ...], talk: Callable[[Program], Answer], most_at_first: int
+        self, arguments: tuple[str, ...], talk: Callable[[Program], Answer]
     ) -> Answer | ProgramError:
-        first = self._try(arguments, talk, most_at_first)
+        first = self._try(arguments, talk)
         if not isinstance(first, ProgramError):
             return first
-        second = self._try(arguments, talk, most_at_first)
+        second = self._try(arguments, talk)
         if isinstance(second, ProgramDiedError) and second.status == -signal.SIGKILL:
             raise InfrastructureError(
-                f"{_name(arguments)} was killed twice at the same text, as a machine does that has too little "
+                f"{_name(arguments)} was killed twice at the same text, as happens if there is too little "
                 "memory. That is no output, so no attack is shown it. Finished blocks are kept: remove the "
                 "cause and run the same command again."
             )
         return second
 
     def _try(
-        self, arguments: tuple[str, ...], talk: Callable[[Program], Answer], most_at_first: int
+        self, arguments: tuple[str, ...], talk: Callable[[Program], Answer], texts: int = 1
     ) -> Answer | ProgramError:
         program = self._find(arguments)
         try:
@@ -118,7 +126,7 @@ class Programs:
         except ProgramError as error:
             self._running.pop(arguments, None)
             program.kill()
-            self._count_failure(arguments, error, program.tail, most_at_first)
+            self._count_failure(arguments, error, program.tail, texts)
             return error
         except BaseException:  # Ctrl-C, too: the program may be in the middle of a text
             self._running.pop(arguments, None)
@@ -127,31 +135,33 @@ class Programs:
         self._in_a_row, self._has_answered = 0, True
         return answer
 
-    def _count_failure(
-        self, arguments: tuple[str, ...], error: ProgramError, tail: str, most_at_first: int
-    ) -> None:
-        """Stop the work if the program fails whatever it is given, or too often."""
+    def _count_failure(self, arguments: tuple[str, ...], error: ProgramError, tail: str, texts: int) -> None:
+        """Stop the work if the program fails whatever it is given, or too often.
+
+        If it was given several texts, one of them may have been the cause: that is tried next.
+        """
         self._failures += 1
-        self._in_a_row += 1
+        self._in_a_row += texts == 1
         said = f" On standard error it said: {shorten(tail, _TAIL)}" if tail else ""
-        start = (
-            f"{_name(arguments)} {escape_control(str(error))}{'' if str(error)[-1] in '.!?' else '.'}{said}"
-        )
-        if not self._has_answered and self._in_a_row >= most_at_first:
+        start = f"{_name(arguments)} {error}.{said}"
+        if not self._has_answered and self._in_a_row >= _MOST_AT_FIRST:
             raise PluginError(
-                f"{start} It has answered nothing yet, and was started {self._in_a_row} times: try it by hand, "
+                f"{start} It has answered nothing yet, at {self._in_a_row} attempts: try it by hand; "
                 "docs/adapters.md says what it is given and what it must answer."
             )
         if self._in_a_row >= _MOST_IN_A_ROW:
-            raise InfrastructureError(f"{start} That is the {self._in_a_row}th failure in a row.")
+            raise InfrastructureError(
+                f"{start} That is failure number {self._in_a_row} in a row, so texts are hardly the cause. "
+                "Finished blocks are kept: remove the cause and run the same command again."
+            )
         if self._failures > self.patience.restarts:
             raise InfrastructureError(
-                f"{start} It has failed {self._failures} times. If texts cause that, each failure is an "
-                "output: allow more with `restarts`. Finished blocks are kept."
+                f"{start} It has failed {self._failures:,} times. If texts cause that, each failure is an "
+                "output: allow more of them with `restarts`. Finished blocks are kept."
             )
 
     def _find(self, arguments: tuple[str, ...]) -> Program:
-        """Return a running program; those that a copy of our process inherited are not its own."""
+        """Return a running program; those that a fork of a process inherited are not its own."""
         if self._owner != os.getpid():
             self._running, self._owner = {}, os.getpid()
         if arguments not in self._running:
@@ -161,19 +171,7 @@ class Programs:
         return self._running[arguments]
 
     def _stop(self, arguments: tuple[str, ...]) -> None:
-        program = self._running.pop(arguments, None)
-        if program is not None:
-            program.close()
-
-
-def check_patience(name: str, patience: Patience) -> str:
-    """Return what is wrong with the limits of a mechanism; an empty string if nothing is."""
-    for key, value in (("timeout", patience.timeout), ("start_timeout", patience.start_timeout)):
-        if not 0 < value < math.inf:
-            return f"'{name}': {key} is {value}; it must be a number of seconds above 0."
-    return (
-        f"'{name}': restarts is {patience.restarts}; it must be 0 or more." if patience.restarts < 0 else ""
-    )
+        self._running.pop(arguments).close()
 
 
 def _name(arguments: Sequence[str]) -> str:

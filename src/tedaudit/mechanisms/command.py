@@ -17,9 +17,9 @@ from tedaudit.batches import Rewrites
 from tedaudit.errors import PluginError, SpecError
 from tedaudit.mechanisms._json_lines import JsonLines
 from tedaudit.mechanisms._plain_lines import rewrite_lines
-from tedaudit.mechanisms._programs import Patience, Programs, check_patience
+from tedaudit.mechanisms._programs import Patience, Programs
 from tedaudit.nominal import NO_EPSILON, Nominal
-from tedaudit.types import Callee, Card, Claim, Draw, Unit
+from tedaudit.types import Callee, Card, Claim, Draw, Rewrite, Unit
 
 _EPSILON = "{epsilon}"  # in an argument: a program for each epsilon
 
@@ -33,12 +33,12 @@ class Command:
         {"id": 7, "text": "Book a table", "epsilon": 2.0}  ->  {"id": 7, "text": "Reserve a table"}
 
     or {"id": 7, "error": "too-long"}. The id must come back, so that no line is taken for the answer to
-    another text. With `seeded` there are also "seed", a whole number of 32 bits, and "draw_key", the whole key
-    of the draw as 32 hexadecimal digits: noise from them is the same whenever the audit is repeated. Of the
-    audit a program is told nothing else: neither candidates nor the number of the trial.
+    another text. With `seeded` there are also "seed", a whole number of 32 bits, and "draw_key", the whole
+    key of the draw as 32 hexadecimal digits: noise from them is the same whenever the audit is repeated.
+    A program is told nothing else of the audit, such as the candidates.
 
-    With `lines` "plain" a program is started for each batch. It reads a text per line until its input ends, and
-    writes as many lines, in order. A line break within a text becomes a space. `ignore` is a regular
+    With `lines` "plain" a program is started for each batch. It reads a text per line until its input ends,
+    and writes as many lines, in order. A line break within a text becomes a space. `ignore` is a regular
     expression for whole lines that are no answers, such as greetings.
 
     A program that dies, is silent for too long or gives something else is started again. A text on which that
@@ -81,9 +81,9 @@ class Command:
         object.__setattr__(self, "files", tuple(self.files))
         patience = Patience(self.timeout, self.start_timeout, self.restarts)
         object.__setattr__(self, "_programs", Programs(self.folder, {}, patience))
-        wrong = check_patience("command", patience) or self._find_mistake()
+        wrong = patience.find_mistake() or self._find_mistake()
         if wrong:
-            raise SpecError(wrong)
+            raise SpecError(f"'command': {wrong}")
 
     def claim(self, epsilon: float) -> Claim | None:
         """Promise what the caller stated, if an epsilon was given and is promised for any two texts."""
@@ -107,9 +107,8 @@ class Command:
         missing = [name for name in self.files if self._find_file(name) is None]
         if missing:
             raise SpecError(f"'command': there is no file '{missing[0]}', named in `files`.")
-        found = dict.fromkeys(
-            path for path in [*named, *map(self._find_file, self.files)] if path is not None
-        )
+        named += map(self._find_file, self.files)
+        found = dict.fromkeys(path for path in named if path is not None)
         return {f"file {number}: {path.name}": _hash(path) for number, path in enumerate(found, 1)}
 
     @property
@@ -136,7 +135,7 @@ class Command:
         texts: dict[tuple[str, ...], list[int]] = {}
         for row, draw in enumerate(draws):
             texts.setdefault(self._fill(draw.epsilon), []).append(row)
-        made = {}
+        made: dict[int, Rewrite] = {}
         for arguments, rows in texts.items():
             own = [draws[row].text for row in rows]
             made.update(zip(rows, rewrite_lines(self._programs, arguments, own, self.ignore), strict=True))
@@ -148,11 +147,11 @@ class Command:
 
     def _find_mistake(self) -> str:
         if self.seeded and self.lines == "plain":
-            return "'command': plain lines carry no seed; `seeded` needs `lines: json`."
+            return "plain lines carry no seed; `seeded` needs `lines: json`."
         try:
             re.compile(self.ignore)
         except re.error as error:
-            return f"'command': `ignore` is no regular expression: {error}."
+            return f"`ignore` is no regular expression: {error}."
         return ""
 
     def _check_program(self) -> None:
