@@ -3,7 +3,6 @@
 Claim: stated by the caller; epsilon for the whole text unless `unit` and `max_units` say otherwise.
 """
 
-import hashlib
 import re
 import shlex
 import shutil
@@ -16,6 +15,7 @@ from typing import ClassVar, Literal
 from tedaudit.batches import Rewrites
 from tedaudit.errors import PluginError, SpecError
 from tedaudit.mechanisms._json_lines import JsonLines
+from tedaudit.mechanisms._package import hash_file
 from tedaudit.mechanisms._plain_lines import rewrite_lines
 from tedaudit.mechanisms._programs import Patience, Programs
 from tedaudit.nominal import NO_EPSILON, Nominal
@@ -109,7 +109,7 @@ class Command:
             raise SpecError(f"'command': there is no file '{missing[0]}', named in `files`.")
         named += map(self._find_file, self.files)
         found = dict.fromkeys(path for path in named if path is not None)
-        return {f"file {number}: {path.name}": _hash(path) for number, path in enumerate(found, 1)}
+        return {f"file {number}: {path.name}": hash_file(path) for number, path in enumerate(found, 1)}
 
     @property
     def is_seeded(self) -> bool:
@@ -180,8 +180,3 @@ def _split(program: str | Sequence[str]) -> tuple[str, ...]:
     if not arguments or not arguments[0]:
         raise SpecError("'command': there is no program; name one, such as program: python3 rewriter.py.")
     return arguments
-
-
-def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
