@@ -6,6 +6,7 @@ Departs: in nothing: the package runs in an environment of its own, because it s
          whole process. `dp-mlm` with variant `published` is our own code for an earlier release.
 """
 
+import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -16,7 +17,7 @@ from typing import ClassVar
 
 from tedaudit.batches import Rewrites
 from tedaudit.errors import ModelError
-from tedaudit.inference.loading import load_checkpoint, read_clip, resolve
+from tedaudit.inference.loading import load_checkpoint, read_clip, resolve, silence_loading
 from tedaudit.inference.quantised import WEIGHTS
 from tedaudit.inference.sampling import choose_clip
 from tedaudit.inference.zoo import zoo_or
@@ -144,10 +145,12 @@ def _hold_folder(model: str) -> "tempfile.TemporaryDirectory[str]":
     """Write a model with integers for weights as any library reads it; the folder goes when we do."""
     checkpoint = load_checkpoint("masked", model, "", "cpu", "float32")
     held = tempfile.TemporaryDirectory(prefix="tedaudit-")
-    checkpoint.model.save_pretrained(held.name)
-    if checkpoint.positions is not None:  # by which the package knows how long a window is
-        checkpoint.tokenizer.model_max_length = checkpoint.positions
-    checkpoint.tokenizer.save_pretrained(held.name)
+    with silence_loading():
+        checkpoint.model.save_pretrained(held.name)
+        checkpoint.tokenizer.save_pretrained(held.name)
+    file = Path(held.name, "tokenizer_config.json")  # by which the package knows how much a model reads
+    described = {**json.loads(file.read_text("utf-8")), "model_max_length": checkpoint.positions}
+    file.write_text(json.dumps(described), "utf-8")
     return held
 
 

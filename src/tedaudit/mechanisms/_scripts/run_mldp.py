@@ -26,6 +26,7 @@ def main() -> None:
     from nltk.tokenize import TreebankWordTokenizer
 
     mldp_text.mechanisms.sqrtm = _remember(mldp_text.mechanisms.sqrtm)
+    np.linalg.svd = _remember(np.linalg.svd)  # of the identity, in numpy's multivariate_normal
     split, build = TreebankWordTokenizer().tokenize, _prepare(settings)
 
     def rewrite(request: dict[str, Any]) -> str:
@@ -82,10 +83,15 @@ def _measure_distances(vectors: Any) -> dict[str, float]:
 
 
 def _remember(function: Any) -> Any:
-    """Return a function of a matrix that works each one out once: the package asks for it at every word."""
+    """Return a function of a matrix that works each one out once: the package asks for it at every word.
+
+    Whatever is asked with more than a matrix is passed on.
+    """
     known: dict[bytes, Any] = {}
 
-    def recall(matrix: Any) -> Any:
+    def recall(matrix: Any, *more: Any, **named: Any) -> Any:
+        if more or named:
+            return function(matrix, *more, **named)
         key = matrix.tobytes()
         if key not in known:
             known[key] = function(matrix)
