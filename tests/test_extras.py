@@ -64,18 +64,9 @@ main()
 """
 # These are refused for another reason: they need a setting, or a mechanism of another kind.
 OTHERWISE = {
-    "function",
-    "recorded",
-    "command",
-    "mldp",
-    "dpmlm-release",
-    "internal",
-    "files",
-    "atis",
-    "snips",
-    "sst2",
+    "function", "recorded", "command", "mldp", "dpmlm-release", "internal", "files", "atis", "snips", "sst2",
     "trustpilot",
-}
+}  # fmt: skip
 
 
 def alone(script, *arguments, cwd=None):

