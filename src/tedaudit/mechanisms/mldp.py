@@ -107,8 +107,9 @@ class MLDP:
         if not draws:
             return Rewrites.of([])
         settings = {
-            "mechanism": self.mechanism, "lower_case": self.lower_case, "nltk_data": find_path(self.nltk_data),
-            "embeddings": find_path(self.embeddings), "documents": find_path(self.documents),
+            "mechanism": self.mechanism, "nltk_data": find_path(self.nltk_data),
+            "lower_case": self.lower_case, "embeddings": find_path(self.embeddings),
+            "documents": find_path(self.documents),
         }  # fmt: skip
         arguments = _PACKAGE.start(self.python, settings)
         return rewrite_by_script(self._programs, arguments, draws, is_adversary=self._is_adversary)
