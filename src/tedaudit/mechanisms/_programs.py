@@ -8,6 +8,7 @@ import math
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ Answer = TypeVar("Answer")
 _MOST_KEPT = 4  # programs that run at the same time, one for each command line
 _MOST_AT_FIRST = 4  # failures before the first answer: two texts, each tried twice
 _MOST_IN_A_ROW = 20  # failures without an answer in between: ten texts
+_SLOWER = 10  # times as long as the slowest start so far may a restart take, and no longer
 _TAIL = 1_500  # characters of standard error that are shown
 
 
@@ -29,10 +31,6 @@ class Patience:
     timeout: float = 60.0
     start_timeout: float = 600.0
     restarts: int = 1000
-
-    def limit(self, texts: int, *, is_new: bool) -> float:
-        """Return how many seconds a program has for so many texts."""
-        return texts * self.timeout + (self.start_timeout if is_new else 0.0)
 
     def find_mistake(self) -> str:
         """Return what is wrong with these limits; an empty string if nothing is."""
@@ -55,6 +53,7 @@ class Programs:
     _failures: int = field(default=0, init=False)
     _in_a_row: int = field(default=0, init=False)
     _has_answered: bool = field(default=False, init=False)
+    _slowest: float = field(default=math.inf, init=False)  # first answer of a program, in seconds
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.folder, self.environment, self.patience)
@@ -68,11 +67,14 @@ class Programs:
         """
 
         def talk(program: Program) -> Answer:
-            seconds = self.patience.limit(1, is_new=not program.has_answered)
+            is_new, begun = not program.has_answered, time.monotonic()
+            seconds = self._limit(1, is_new=is_new)
             answer = read(program.ask(line, seconds))
             while answer is None:
                 answer = read(program.listen(seconds))
             program.has_answered = True
+            if is_new:
+                self._note_start(time.monotonic() - begun)
             return answer
 
         with self._lock:
@@ -85,7 +87,7 @@ class Programs:
 
         The end of its input follows the lines, and then its own. A single line is tried twice.
         """
-        seconds = self.patience.limit(len(lines), is_new=True)
+        seconds = self._limit(len(lines), is_new=True)
 
         def talk(program: Program) -> Answer:
             answer = read(program.finish(b"".join(line + b"\n" for line in lines), seconds))
@@ -159,6 +161,17 @@ class Programs:
                 f"{start} It has failed {self._failures:,} times. If texts cause that, each failure is an "
                 "output: allow more of them with `restarts`. Finished blocks are kept."
             )
+
+    def _limit(self, texts: int, *, is_new: bool) -> float:
+        """Return how many seconds a program has for so many texts.
+
+        Once it is known how long a start takes, a text at which it hangs does not cost `start_timeout`.
+        """
+        start = min(self.patience.start_timeout, _SLOWER * self._slowest)
+        return texts * self.patience.timeout + (start if is_new else 0.0)
+
+    def _note_start(self, seconds: float) -> None:
+        self._slowest = seconds if self._slowest == math.inf else max(self._slowest, seconds)
 
     def _find(self, arguments: tuple[str, ...]) -> Program:
         """Return a running program; those that a fork of a process inherited are not its own."""
