@@ -27,6 +27,7 @@ from tedaudit.types import Callee, Card, Claim, Draw, ModelUse
 
 _BESIDE = ("torch", "transformers", "tokenizers", "numpy", "nltk")
 _PACKAGE = Package("dpmlm-release", "dpmlm", "1.3.0", "run_dpmlm.py", _BESIDE)
+_ENDLESS = 10**9  # what libraries write for a tokenizer of unknown length is far above it
 _RELEASED_RANGE = (-3.2093127, 16.304797887802124)  # the package's own, for roberta-base
 
 
@@ -157,4 +158,16 @@ def _hold_folder(model: str) -> "tempfile.TemporaryDirectory[str]":
 def _unpack(model: str) -> str:
     """Return a folder that the package can read a model from."""
     folder = _find_folder(model)
-    return _hold_folder(model).name if (folder / WEIGHTS).is_file() else str(folder.absolute())
+    if (folder / WEIGHTS).is_file():
+        return _hold_folder(model).name
+    file = folder / "tokenizer_config.json"
+    try:
+        length = json.loads(file.read_text("utf-8")).get("model_max_length", _ENDLESS)
+    except (OSError, ValueError, AttributeError) as error:
+        raise ModelError(f"'dpmlm-release': '{file}' cannot be read ({error!r}).") from error
+    if not isinstance(length, int) or not 0 < length < _ENDLESS:
+        raise ModelError(
+            f"'dpmlm-release': '{file}' has no `model_max_length` such as 512, without which the package "
+            "fails on every text: write down how many tokens the model reads."
+        )
+    return str(folder.absolute())
