@@ -140,7 +140,7 @@ def test_lines_that_are_no_answers_can_be_named(tmp_path):
 
 
 def test_a_slow_start_has_a_limit_of_its_own(tmp_path):
-    command = make_command(tmp_path, SHOUT, "time.sleep(2)", timeout=0.5, start_timeout=60)
+    command = make_command(tmp_path, SHOUT, "time.sleep(3)", timeout=1.5, start_timeout=60)
     assert rewrite(command, "a", "b") == ["A", "B"]
     late = make_command(tmp_path, SHOUT, "time.sleep(30)", timeout=0.2, start_timeout=0.2)
     with pytest.raises(PluginError, match=r"gave no answer within 0\.4 seconds"):

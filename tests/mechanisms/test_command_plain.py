@@ -52,7 +52,7 @@ def test_more_than_a_pipe_holds_goes_through():
     ],
 )
 def test_one_bad_text_does_not_fail_the_others_of_its_batch(tmp_path, does, code):
-    command = make_filter(tmp_path, does, timeout=0.1, start_timeout=2.0)
+    command = make_filter(tmp_path, does, timeout=0.1, start_timeout=3.0)
     texts = ["a", "b", "bad", "c", "d"]
     expected = [Rewrite("", error=code) if text == "bad" else Rewrite(text.upper()) for text in texts]
     assert list(command.rewrite(make_draws(*texts))) == expected

@@ -61,12 +61,13 @@ def test_a_program_that_does_not_end_with_its_input_is_ended_with_all_that_it_st
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_no_program_stays_if_the_audit_is_interrupted_or_killed(tmp_path, how):
-    body = f"""
-    open({str(tmp_path / "number")!r}, "w").write(str(os.getpid()))
-    time.sleep(0.05)
-    {SHOUT}
+    place = str(tmp_path / "number")
+    before = f"""
+    with open({place + ".part"!r}, "w") as file:
+        file.write(str(os.getpid()))
+    os.rename({place + ".part"!r}, {place!r})
     """
-    program = save_program(tmp_path, body)
+    program = save_program(tmp_path, f"time.sleep(0.05)\n{SHOUT}", before)
     audit = subprocess.Popen(
         [sys.executable, "-m", "tedaudit", "run", "-m", "command",
          "--set", f"command.program={json.dumps(program)}",
