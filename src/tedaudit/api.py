@@ -15,7 +15,7 @@ from tedaudit.errors import RunInUseError, SpecError, join_names
 from tedaudit.estimators import Bound, reduced_form
 from tedaudit.execution.engines.opening import Wanted, open_engine
 from tedaudit.execution.preparation import explain_misfit
-from tedaudit.execution.release import Order, release
+from tedaudit.execution.release import Order, choose_epsilon, release
 from tedaudit.execution.runner import Announce, Progress, executed
 from tedaudit.registry import Reference, build
 from tedaudit.reports.figures import write_figures
@@ -187,15 +187,23 @@ def _count_look(store: RunDirectory) -> None:
 
 
 def rewrite(
-    mechanism: AnyMechanism, texts: Sequence[str], epsilon: float, *, draws: int = 1, seed: int | None = None
+    mechanism: AnyMechanism,
+    texts: Sequence[str],
+    epsilon: float | None = None,
+    *,
+    draws: int = 1,
+    seed: int | None = None,
 ) -> list[Rewrite]:
     """Rewrite texts for release, with secret noise; several draws of a text follow each other.
+
+    `epsilon` may be left out for a mechanism that takes none, such as a redactor.
 
     A seed makes the noise repeatable, and known to whoever knows the seed: for experiments only.
     """
     [named] = parse_spec({"mechanisms": [mechanism]}).mechanisms
     plugin = build(named.reference("mechanism"))
-    return [released.rewrite for released in release(plugin, texts, Order(epsilon, draws, seed))]
+    order = Order(choose_epsilon(plugin, epsilon), draws, seed)
+    return [released.rewrite for released in release(plugin, texts, order)]
 
 
 def estimate(
