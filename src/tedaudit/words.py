@@ -5,6 +5,8 @@ import unicodedata
 from functools import lru_cache
 from importlib.resources import files
 
+from tedaudit.scripts import UNSPACED_BLOCKS as _BLOCKS
+
 STOP_WORDS = frozenset(
     """
     a about above after again against all almost already also although always am an and any are as
@@ -18,15 +20,43 @@ STOP_WORDS = frozenset(
     """.split()  # noqa: SIM905 - a list of words reads best as one
 )
 CLASSES = ("stop words", "punctuation", "names", "numbers", "rare words", "common words")
-# One character is a word in scripts that put no space between words: Thai, Lao, kana, Han.
-_BLOCKS = r"\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff"
-_TOKEN = re.compile(rf"[{_BLOCKS}]|[^\W{_BLOCKS}]+")
+_ASCII_WORD = re.compile(r"\w+", re.ASCII)
 _UNSPACED = re.compile(rf"[{_BLOCKS}]")
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text in order, as they are written."""
-    return _TOKEN.findall(text)
+    """Return the words of a text in order, as they are written.
+
+    A combining mark belongs to the letter before it, and a joiner to the letters around it. In scripts that
+    put no space between words, one character with its marks is a word.
+    """
+    return (_ASCII_WORD if text.isascii() else re.compile(word_pattern())).findall(text)
+
+
+@lru_cache(maxsize=1)
+def word_pattern() -> str:
+    """Return a regular expression for one word of any script."""
+    marks = _list_marks()
+    return rf"{unspaced_pattern()}|[^\W{_BLOCKS}](?:[^\W{_BLOCKS}]|[{marks}]|[\u200c\u200d](?=\w))*"
+
+
+@lru_cache(maxsize=1)
+def unspaced_pattern() -> str:
+    """Return a regular expression for a letter of a script without spaces, and the marks on it."""
+    return rf"(?=\w)[{_BLOCKS}][{_list_marks()}]*"
+
+
+@lru_cache(maxsize=1)
+def _list_marks() -> str:
+    """Return the combining marks as ranges for a regular expression: Python's word characters have none of them."""
+    codes = [
+        code
+        for code in (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0))
+        if unicodedata.category(chr(code)).startswith("M")
+    ]
+    starts = [code for before, code in zip([-1, *codes], codes, strict=False) if code != before + 1]
+    ends = [code for code, after in zip(codes, [*codes[1:], -1], strict=True) if after != code + 1]
+    return "".join(f"\\U{start:08x}-\\U{end:08x}" for start, end in zip(starts, ends, strict=True))
 
 
 def find_marks(text: str) -> frozenset[str]:
