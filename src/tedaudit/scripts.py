@@ -19,6 +19,7 @@ UNSPACED_BLOCKS = (
     r"\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
 """For a regular expression: Thai, Lao, Myanmar, Khmer, Javanese, kana, Bopomofo, Han: no space between words."""
+_UNSPACED = ("Han", "Hiragana", "Katakana", "Bopomofo", "Thai", "Lao", "Khmer", "Myanmar", "Javanese")
 _TOGETHER = 1 << 22  # characters counted at a time
 _RENAMED = {
     "CJK": "Han", "IDEOGRAPHIC": "Han", "KATAKANA-HIRAGANA": "Katakana", "FEMININE": LATIN, "MASCULINE": LATIN,
@@ -79,6 +80,11 @@ class ScriptShares:
     def other(self) -> float:
         """The share of letters that are not Latin; 0 if there are none at all."""
         return 1 - self.letters.get(LATIN, 0) / self.total if self.total else 0.0
+
+    @property
+    def unspaced(self) -> float:
+        """The share of letters of scripts that put no space between words."""
+        return sum(self.letters.get(script, 0) for script in _UNSPACED) / self.total if self.total else 0.0
 
     @property
     def beyond_words(self) -> float:

@@ -22,6 +22,7 @@ class Embedding:
     encoder: str = zoo_or("encoder", "sentence-transformers/all-mpnet-base-v2")
     card: ClassVar[Card] = Card(
         name="embedding",
+        english=("encoder: the default model",),
         needs=("models",),
         summary="Nearest candidate by cosine of sentence embeddings (external embedding attack).",
         paper="TeDA: Beyond Theoretical Bounds (Li et al.), section 3.1",

@@ -28,6 +28,7 @@ class Ensemble:
     rewrites: int = 400
     card: ClassVar[Card] = Card(
         name="ensemble",
+        english=("members: the default encoder",),
         needs=("models",),
         summary="The scores of several attacks, weighted by the worth of each on this mechanism.",
         departures=(

@@ -48,6 +48,7 @@ class LLM:
     attempts: int = field(default=6, metadata=_INCIDENTAL)
     card: ClassVar[Card] = Card(
         name="llm",
+        english=("template: the default question",),
         needs=("models",),
         summary="A language model reads the rewrite and the candidates and names the source.",
         paper="TeDA: Beyond Theoretical Bounds (Li et al.), section 3.1 and the prompt of its appendix",

@@ -33,6 +33,7 @@ class Trained:
     rewrites: int = 500
     card: ClassVar[Card] = Card(
         name="trained",
+        english=("encoder: the default model",),
         summary="A pair scorer fitted on the adversary's own rewrites.",
         departures=(
             "not in the paper: the adversary practises on the mechanism before it guesses",

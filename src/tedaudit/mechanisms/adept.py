@@ -41,6 +41,7 @@ class Adept(Latent):
     padded: bool | None = None
     card: ClassVar[Card] = Card(
         name="adept",
+        english=("model: the default model",),
         needs=("models",),
         summary="Noise on the clipped sentence vector of an LSTM auto-encoder, decoded greedily.",
         paper="Krishna, Gupta and Dupuy 2021 (EACL); as in trusthlt/dp-bart-private-rewriting e31c972",

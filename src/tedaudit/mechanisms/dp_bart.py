@@ -55,6 +55,7 @@ class DPBart(Latent):
     decoder_dtype: str = field(default="", metadata={"incidental": True})  # in the fingerprint, if given
     card: ClassVar[Card] = Card(
         name="dp-bart",
+        english=("model: the default model",),
         needs=("models",),
         summary="Noise on the clipped encoder output of BART, decoded by beam search.",
         paper="Igamberdiev and Habernal 2023 (Findings of ACL); trusthlt/dp-bart-private-rewriting e31c972",

@@ -34,6 +34,7 @@ class DPParaphrase(Autoregressive):
     released_range: ClassVar[tuple[float, float]] = (-96.85249956065758, -8.747697966442914)
     card: ClassVar[Card] = Card(
         name="dp-paraphrase",
+        english=("model: the default model",),
         needs=("models",),
         summary="Paraphrase by a GPT-2 tuned on entailment pairs, every token by the exponential mechanism.",
         paper="Mattern, Weggenmann and Kerschbaum 2022 (NAACL Findings); as in sjmeis/DPMLM 3ce9390",

@@ -28,6 +28,7 @@ class DPPrompt(Autoregressive):
     released_range: ClassVar[tuple[float, float]] = (-19.22705113016047, 7.48324937989716)
     card: ClassVar[Card] = Card(
         name="dp-prompt",
+        english=("model: the default model", "prompt: the default prompt"),
         needs=("models",),
         summary="Prompted paraphrase by FLAN-T5, every token by the exponential mechanism.",
         paper="Utpala, Hooker and Chen 2023 (Findings of EMNLP); as released in sjmeis/DPMLM 3ce9390",

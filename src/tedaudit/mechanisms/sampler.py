@@ -59,6 +59,7 @@ class Sampler(Generator):
     forbids_by_rule: ClassVar[bool] = True
     card: ClassVar[Card] = Card(
         name="sampler",
+        english=("model: the default model", "prompt: the default prompt"),
         needs=("models",),
         summary="Any language model with a prompt and ordinary sampling settings, as people use it.",
         claim="none: a temperature is no epsilon, because no clipping bounds the logits that it divides",

@@ -38,6 +38,7 @@ class WordRR:
     forbids_by_rule: ClassVar[bool] = True
     card: ClassVar[Card] = Card(
         name="word-rr",
+        english=("vocabulary: the default list of public words",),
         summary="Randomised response per word slot over a public vocabulary.",
         paper="Warner 1965; Kairouz, Bonawitz and Ramage 2016",
         claim="epsilon per word slot, slots x epsilon for any two texts, exactly",
