@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - letters of other scripts look like Latin ones
 """Short sentences in many scripts, written for the tests: who did what with which thing, and where."""
 
 from itertools import product
@@ -74,10 +75,45 @@ def write_texts(language: str) -> list[str]:
     return [joint.join(parts) for parts in product(*_PARTS[language])]
 
 
-BIDI = ("left\u202eright", "\u2067abc\u2069 12", "a\u200fb\u061c", "\u202dforced\u202c", "plain \u2066 123 \u2069")
+BIDI = (
+    "left\u202eright",
+    "\u2067abc\u2069 12",
+    "a\u200fb\u061c",
+    "\u202dforced\u202c",
+    "plain \u2066 123 \u2069",
+)
 """Texts with characters that turn the order of writing around."""
 ODD = (
-    *("", " ", "a", "字", "ก", "ا", "\u0301", "e\u0301", "\u00e9", "👨‍👩‍👧", "🇫🇷", "👍🏿", "\u200d", "\ufeff", "\x1b[31mred\x1b[0m"),
-    *("a\x00b", "line\nbreak", "tab\tstop", "\u2028", "\u0085", "ﬁ", "İstanbul", "ß", "Ａ", "𝒳", "\U0010ffff", *BIDI),
+    *(
+        "",
+        " ",
+        "a",
+        "字",
+        "ก",
+        "ا",
+        "\u0301",
+        "e\u0301",
+        "\u00e9",
+        "👨‍👩‍👧",
+        "🇫🇷",
+        "👍🏿",
+        "\u200d",
+        "\ufeff",
+        "\x1b[31mred\x1b[0m",
+    ),
+    *(
+        "a\x00b",
+        "line\nbreak",
+        "tab\tstop",
+        "\u2028",
+        "\u0085",
+        "ﬁ",
+        "İstanbul",
+        "ß",
+        "Ａ",
+        "𝒳",
+        "\U0010ffff",
+        *BIDI,
+    ),
 )
 """Texts of one character or word, in several normal forms, with controls and characters of no width."""

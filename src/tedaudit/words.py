@@ -48,7 +48,7 @@ def unspaced_pattern() -> str:
 
 @lru_cache(maxsize=1)
 def _list_marks() -> str:
-    """Return the combining marks as ranges for a regular expression: Python's word characters have none of them."""
+    """Return the combining marks as ranges for a regular expression: \\w has none of them."""
     codes = [
         code
         for code in (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0))

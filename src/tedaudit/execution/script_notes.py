@@ -1,4 +1,4 @@
-"""What a run says if its texts are plainly not English: a share that was counted, and what was made for English.
+"""What a run says if its texts are plainly not English: a counted share, and what was made for English.
 
 An attack that cannot read the texts is blind, and its bound of 0 would look like privacy. So a reader is told
 which parts of an audit were made for English, before the run and in its report. No language is guessed.

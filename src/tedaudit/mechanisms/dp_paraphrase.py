@@ -54,13 +54,14 @@ class DPParaphrase(Autoregressive):
         "published": {"length": "input", "top_k": 50, "overlong": "error", "clean_up": "released"},
     }
 
-    def _fill_prompt(self, text: str) -> str:
+    def fill_prompt(self, text: str) -> str:
+        """Return what the model is given for a text."""
         return f"{text}{self.separator}"
 
     def _write(self, text: str, continuation: str) -> str:
         if self.clean_up == "strip":
             return super()._write(text, continuation)
-        prompt = self._fill_prompt(text)
+        prompt = self.fill_prompt(text)
         whole = prompt + continuation  # the release cleans prompt and paraphrase as one text
         for unwanted, instead in ((prompt, ""), (prompt.strip(), ""), ("\N{NO-BREAK SPACE}", " "), (">", "")):
             whole = whole.replace(unwanted, instead)

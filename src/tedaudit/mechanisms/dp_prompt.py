@@ -50,5 +50,6 @@ class DPPrompt(Autoregressive):
         if "{text}" not in self.prompt:
             raise SpecError(f"'dp-prompt': the prompt is {self.prompt!r}; it must contain {{text}}.")
 
-    def _fill_prompt(self, text: str) -> str:
+    def fill_prompt(self, text: str) -> str:
+        """Return what the model is given for a text."""
         return self.prompt.replace("{text}", text)

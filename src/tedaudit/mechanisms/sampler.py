@@ -131,7 +131,8 @@ class Sampler(Generator):
             return super()._find_ends()
         return (own,) if isinstance(own, int) else tuple(own)
 
-    def _fill_prompt(self, text: str) -> str:
+    def fill_prompt(self, text: str) -> str:
+        """Return what the model is given for a text."""
         filled = self.prompt.replace("{text}", text)
         return render_turn(self._load_checkpoint().tokenizer, filled) if self._uses_template() else filled
 
