@@ -18,7 +18,7 @@ UNSPACED_BLOCKS = (
     r"\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
     r"\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
-"""For a regular expression: Thai, Lao, Myanmar, Khmer, Javanese, kana, Bopomofo, Han: words without spaces."""
+"""For a regular expression: Thai, Lao, Myanmar, Khmer, Javanese, kana, Bopomofo, Han: no spaces."""
 _UNSPACED = ("Han", "Hiragana", "Katakana", "Bopomofo", "Thai", "Lao", "Khmer", "Myanmar", "Javanese")
 _TOGETHER = 1 << 22  # characters counted at a time
 _RENAMED = {

@@ -1,10 +1,13 @@
 """Shared by all loaders: turns rows into splits of distinct texts and counts every row left out."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tedaudit.errors import CorpusError
 from tedaudit.types import Corpus, Split, fold_text
+
+_HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair
 
 
 def assemble(
@@ -79,4 +82,4 @@ def refuse_surrogates(name: str, split: Split) -> None:
 
 def has_surrogate(text: str) -> bool:
     """Return whether a text holds half a surrogate pair, as JSON can."""
-    return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
+    return not text.isascii() and _HALF.search(text) is not None

@@ -109,7 +109,7 @@ def _find_encoding(raw: bytes, encoding: str) -> tuple[str, str]:
         return "utf-8", "" if "utf" in encoding.lower() else misread
     narrow = "cp1252" if _decodes(raw, "cp1252") else "latin-1"
     return f"not utf-8; {narrow} would do", (
-        f"it can be read as {narrow}, as nearly any bytes can: look at some texts before you believe it, since "
+        f"it can be read as {narrow}, as nearly any bytes can: look at some texts before you believe it: "
         "other encodings (cp1251, shift_jis, gb18030, ...) are no less possible"
     )
 

@@ -1,4 +1,4 @@
-"""What texts are like, counted: lengths, duplicates, scripts, characters that cannot be seen; none is kept."""
+"""What texts are like, counted: lengths, duplicates, scripts, characters that cannot be seen; no text."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ import numpy as np
 from tedaudit.corpora._assemble import find_distinct, has_surrogate
 from tedaudit.scripts import ScriptShares, count_characters, kind_of_hidden, sum_scripts
 from tedaudit.types import fold_text
-from tedaudit.words import split_words
+from tedaudit.words import count_words
 
 MOST_ROWS = 20  # that are named of each kind; all are counted
 _GARBLED = re.compile(
@@ -85,7 +85,7 @@ def count_texts(texts: Sequence[str]) -> TextFacts:
     counts = count_characters(texts)
     kinds = {character: kind for character in counts if (kind := kind_of_hidden(character))}
     lengths = [len(texts[i]) for i in keep]
-    words = [len(split_words(texts[i])) for i in keep]
+    words = [count_words(texts[i]) for i in keep]
     return TextFacts(
         rows=len(texts), blank=blank, exact=len(texts) - blank - _count_distinct(texts), folded=folded,
         cased=len(keep) - len({hash(fold_text(texts[i]).casefold()) for i in keep}),
