@@ -19,6 +19,8 @@ UNSPACED_BLOCKS = (
     r"\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
 """For a regular expression: Thai, Lao, Myanmar, Khmer, Javanese, kana, Bopomofo, Han: no spaces."""
+RIGHT_TO_LEFT = r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+"""For a regular expression: a character of a script that is written from right to left."""
 _UNSPACED = ("Han", "Hiragana", "Katakana", "Bopomofo", "Thai", "Lao", "Khmer", "Myanmar", "Javanese")
 _TOGETHER = 1 << 22  # characters counted at a time
 _RENAMED = {

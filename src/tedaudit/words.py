@@ -70,8 +70,8 @@ def _compile_word() -> re.Pattern[str]:
 @lru_cache(maxsize=1)
 def word_pattern() -> str:
     """Return a regular expression for one word of any script."""
-    letters = rf"[^\W{_BLOCKS}]"
-    return rf"{letters}+(?:(?:{_list_marks()}+|[\u200c\u200d]+(?=\w|{_list_marks()})){letters}*)*|{unspaced_pattern()}"
+    letters, marks = rf"[^\W{_BLOCKS}]", _list_marks()
+    return rf"{letters}+(?:(?:{marks}+|[\u200c\u200d]+(?=\w|{marks})){letters}*)*|{unspaced_pattern()}"
 
 
 @lru_cache(maxsize=1)
