@@ -118,6 +118,11 @@ def cut_marks(text: str) -> str:
     return text[:end]
 
 
+def is_unspaced(word: str) -> bool:
+    """Return whether a word is of a script that puts no space between words."""
+    return _UNSPACED.match(word) is not None
+
+
 def joint_of(text: str) -> str:
     """Return what separates the words of a text: nothing in scripts without spaces."""
     return "" if " " not in text and _UNSPACED.search(text) else " "
