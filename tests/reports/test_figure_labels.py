@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - letters of other scripts look like Latin ones
 """Labels of figures in every script: no box, no warning, and no number that another word has moved."""
 
 import re
