@@ -2,6 +2,7 @@
 
 import pytest
 
+from command_line import call
 from helpers import strict
 
 
@@ -17,3 +18,13 @@ def test_plugins_are_listed_with_their_cards_and_parameters(kind, some, command)
         assert f"{card['name']}  {card['summary']}" in " ".join(out.split(" "))
         if card["parameters"]:
             assert "takes: " + ", ".join(card["parameters"]) in out
+
+
+def test_cards_say_what_was_made_for_english(capsys):
+    assert call("ls", "mechanisms") == 0
+    told = capsys.readouterr().out
+    assert "made for English: the default list of public words" in told
+    assert "made for English: the default model, rules for words, sentences and stop words" in told
+    assert call("ls", "attacks") == 0
+    listed = capsys.readouterr().out.split("lexical  ")[1].split("likelihood  ")[0]
+    assert "made for English" not in listed
