@@ -18,6 +18,7 @@ LEVELS = (
         "types",
         "nominal",
         "pair_loss",
+        "scripts",
         "seeding",
         "collecting",
         "batches",

@@ -2,6 +2,7 @@
 
 import pytest
 
+from command_line import call
 from helpers import strict
 
 
@@ -52,3 +53,11 @@ def test_what_has_no_settings_to_show_is_refused_by_name(command):
     assert "`tedaudit ls models` takes no name; attacks, corpora, mechanisms have settings" in err
     code, _, err = command("ls", "corpora", "py:plugins:shout")
     assert (code, "it has no `card`" in err) == (2, True)
+def test_cards_say_what_was_made_for_english(capsys):
+    assert call("ls", "mechanisms") == 0
+    told = capsys.readouterr().out
+    assert "made for English: the default list of public words" in told
+    assert "made for English: the default model, rules for words, sentences and stop words" in told
+    assert call("ls", "attacks") == 0
+    listed = capsys.readouterr().out.split("lexical  ")[1].split("likelihood  ")[0]
+    assert "made for English" not in listed

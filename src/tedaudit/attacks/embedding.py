@@ -23,6 +23,7 @@ class Embedding:
     """The sentence encoder: a folder, a hub id or zoo:NAME."""
     card: ClassVar[Card] = Card(
         name="embedding",
+        english=("encoder: the default model",),
         needs=("models",),
         summary="Nearest candidate by cosine of sentence embeddings (external embedding attack).",
         paper="TeDA: Beyond Theoretical Bounds (Li et al.), section 3.1",

@@ -30,6 +30,7 @@ class Ensemble:
     """How many rewrites it makes to weigh its members, 20 or more, for each epsilon."""
     card: ClassVar[Card] = Card(
         name="ensemble",
+        english=("members: the default encoder",),
         needs=("models",),
         summary="The scores of several attacks, weighted by the worth of each on this mechanism.",
         departures=(

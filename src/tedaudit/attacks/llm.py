@@ -62,6 +62,7 @@ class LLM:
     """How often a question is put to a server that gives no usable answer."""
     card: ClassVar[Card] = Card(
         name="llm",
+        english=("template: the default question",),
         needs=("models",),
         summary="A language model reads the rewrite and the candidates and names the source.",
         paper="TeDA: Beyond Theoretical Bounds (Li et al.), section 3.1 and the prompt of its appendix",

@@ -35,6 +35,7 @@ class Trained:
     """How many rewrites it makes to learn from, 20 or more, for each epsilon."""
     card: ClassVar[Card] = Card(
         name="trained",
+        english=("encoder: the default model",),
         summary="A pair scorer fitted on the adversary's own rewrites.",
         departures=(
             "not in the paper: the adversary practises on the mechanism before it guesses",

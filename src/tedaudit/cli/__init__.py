@@ -11,6 +11,7 @@ import typer
 from tedaudit.cli.audit import init, run
 from tedaudit.cli.calibrate import calibrate
 from tedaudit.cli.compare import card, compare
+from tedaudit.cli.corpus import corpus
 from tedaudit.cli.disagree import disagree
 from tedaudit.cli.frontier import frontier
 from tedaudit.cli.judge import judge
@@ -46,6 +47,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 }  # fmt: skip
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)
+app.add_typer(corpus, name="corpus")
 app.add_typer(triples, name="triples")
 
 

@@ -152,6 +152,7 @@ def show_cards(cards: Sequence[tuple[Card, Sequence[str]]]) -> None:
         missing = missing_extras(card.needs)
         details = [("not installed", install(missing) if missing else "")]
         details += [("paper", card.paper), ("claim", card.claim), ("takes", ", ".join(parameters))]
+        details += [("made for English", ", ".join(part.split(": ")[-1] for part in card.english))]
         details += [("note", departure) for departure in card.departures]
         for name, value in details:
             if value:

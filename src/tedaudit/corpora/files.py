@@ -83,20 +83,24 @@ class Files:
 
     def load(self) -> Corpus:
         """Return the corpus, with every other column kept as a label."""
-        files, notes = self._find_files()
+        files, notes = self.find_files()
         column = self.column
-        advice = (
-            " If these are the first row of data and not names, set 'header: false'." if self.header else ""
-        )
         splits = {}
         for split, file in files.items():
             table = read_table(file, encoding=self.encoding, header=self.header)
-            column, note = choose_column(table, column, f"'{file}'", advice=advice)
+            column, note = choose_column(table, column, f"'{file}'", advice=self.advice)
             notes += [note] if note else []
             splits[split] = take_text(table, column, f"'{file}'")
         return assemble(self.card.name, splits, notes)
 
-    def _find_files(self) -> tuple[dict[str, Path], list[str]]:
+    @property
+    def advice(self) -> str:
+        """What to try if no column is a text."""
+        return (
+            " If these are the first row of data and not names, set 'header: false'." if self.header else ""
+        )
+
+    def find_files(self) -> tuple[dict[str, Path], list[str]]:
         """Return the file of each split, train first, and notes on the choice."""
         if not self.path:
             raise CorpusError(

@@ -46,6 +46,7 @@ class Adept(Latent):
     """Whether the encoder reads the padding of a short text; null: as the model was trained."""
     card: ClassVar[Card] = Card(
         name="adept",
+        english=("model: the default model",),
         needs=("models",),
         summary="Noise on the clipped sentence vector of an LSTM auto-encoder, decoded greedily.",
         paper="Krishna, Gupta and Dupuy 2021 (EACL); as in trusthlt/dp-bart-private-rewriting e31c972",

@@ -61,6 +61,7 @@ class DPBart(Latent):
     """Number format of the decoder; empty: the encoder's. It comes after the noise."""
     card: ClassVar[Card] = Card(
         name="dp-bart",
+        english=("model: the default model",),
         needs=("models",),
         summary="Noise on the clipped encoder output of BART, decoded by beam search.",
         paper="Igamberdiev and Habernal 2023 (Findings of ACL); trusthlt/dp-bart-private-rewriting e31c972",

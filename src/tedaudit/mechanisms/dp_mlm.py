@@ -83,6 +83,7 @@ class DPMLM:
     released_range: ClassVar[tuple[float, float]] = (-3.2093127, 16.304797887802124)
     card: ClassVar[Card] = Card(
         name="dp-mlm",
+        english=("model: the default model", "rules for words, sentences and stop words"),
         needs=("models",),
         summary="Word by word from a masked language model, every word by the exponential mechanism.",
         paper="Meisenbacher et al. 2024 (Findings of ACL); release sjmeis/DPMLM 3ce9390",

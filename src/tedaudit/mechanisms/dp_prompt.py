@@ -30,6 +30,7 @@ class DPPrompt(Autoregressive):
     released_range: ClassVar[tuple[float, float]] = (-19.22705113016047, 7.48324937989716)
     card: ClassVar[Card] = Card(
         name="dp-prompt",
+        english=("model: the default model", "prompt: the default prompt"),
         needs=("models",),
         summary="Prompted paraphrase by FLAN-T5, every token by the exponential mechanism.",
         paper="Utpala, Hooker and Chen 2023 (Findings of EMNLP); as released in sjmeis/DPMLM 3ce9390",
@@ -51,5 +52,6 @@ class DPPrompt(Autoregressive):
         if "{text}" not in self.prompt:
             raise SpecError(f"'dp-prompt': the prompt is {self.prompt!r}; it must contain {{text}}.")
 
-    def _fill_prompt(self, text: str) -> str:
+    def fill_prompt(self, text: str) -> str:
+        """Return what the model is given for a text."""
         return self.prompt.replace("{text}", text)

@@ -92,6 +92,7 @@ class DPST:
     forbids_by_rule: ClassVar[bool] = True
     card: ClassVar[Card] = Card(
         name="dp-st",
+        english=("model: the default model", "extractor: the default parser", "table: the default triples"),
         needs=("models", "triples"),
         summary="Triples replaced with public ones (exponential mechanism), turned into text by a model.",
         paper="Meisenbacher et al. 2025; release sjmeis/DPST 4367fda",

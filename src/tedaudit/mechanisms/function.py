@@ -190,8 +190,9 @@ def _read_all(returned: Any) -> Any:
 
 
 def _check_output(output: Any) -> Rewrite:
+    """Return an output as a rewrite; half a surrogate pair is a question mark, as it will be stored."""
     if isinstance(output, str):
-        return Rewrite(output)
+        return Rewrite(output if output.isascii() else output.encode("utf-8", "replace").decode("utf-8"))
     return Rewrite("", error=f"returned-{type(output).__name__}")
 
 

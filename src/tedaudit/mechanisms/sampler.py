@@ -74,6 +74,7 @@ class Sampler(Generator):
     forbids_by_rule: ClassVar[bool] = True
     card: ClassVar[Card] = Card(
         name="sampler",
+        english=("model: the default model", "prompt: the default prompt"),
         needs=("models",),
         summary="Any language model with a prompt and ordinary sampling settings, as people use it.",
         claim="none: a temperature is no epsilon, because no clipping bounds the logits that it divides",
@@ -145,7 +146,8 @@ class Sampler(Generator):
             return super()._find_ends()
         return (own,) if isinstance(own, int) else tuple(own)
 
-    def _fill_prompt(self, text: str) -> str:
+    def fill_prompt(self, text: str) -> str:
+        """Return what the model is given for a text."""
         filled = self.prompt.replace("{text}", text)
         return render_turn(self._load_checkpoint().tokenizer, filled) if self._uses_template() else filled
 

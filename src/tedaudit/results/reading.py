@@ -69,6 +69,7 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
         for table, verdict in zip(tables, family.judge(), strict=True)
     )
     notes = [*manifest["corpus"]["notes"], *_plan_notes(manifest), *manifest.get("format_notes", [])]
+    notes += manifest.get("script_notes", [])
     notes += [*note_repeats(manifest), *note_practice(table.about for table in tables)]
     notes += note_resampling((table.about, table.own_rewrites) for table in tables)
     notes += note_contradictions(findings)

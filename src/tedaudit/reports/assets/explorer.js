@@ -33,7 +33,7 @@ function explorer() {
   );
   if (!data.redacted) {
     const search = make("input", { type: "search", id: "words", autocomplete: "off" });
-    search.addEventListener("input", () => set("words")(search.value.toLowerCase()));
+    search.addEventListener("input", () => set("words")(search.value.normalize("NFC").toLowerCase()));
     form.append(make("label", {}, make("span", {}, "Containing"), search));
   }
   form.addEventListener("submit", (event) => event.preventDefault());
@@ -71,7 +71,7 @@ function wanted(state, trial, finding) {
     && (!state.attack || finding.attack === state.attack)
     && (!state.outcome || outcome(trial) === state.outcome)
     && (!state.words || [trial.output, ...trial.candidates.map((one) => one.text)]
-      .some((place) => (textAt(place) ?? "").toLowerCase().includes(state.words)));
+      .some((place) => (textAt(place) ?? "").normalize("NFC").toLowerCase().includes(state.words)));
 }
 
 function show(state, findings) {

@@ -6,7 +6,7 @@ const SECTIONS = [["example", "One trial"], ["summary", "Summary"], ["loss", "Lo
 
 function opening() {
   document.title = `Audit ${data.name}`;
-  byId("title").textContent = data.name;
+  byId("title").replaceChildren(...written(data.name));
   byId("made").textContent = `Run last written ${data.written.replace("T", " ").replace("Z", " UTC")}, tedaudit ${data.version}`;
   const notice = byId("private");
   notice.hidden = false;
@@ -38,9 +38,9 @@ function tables() {
 }
 
 function worstCases() {
-  for (const { title, remarks, headings, rows } of data.sections) {
+  for (const { title, remarks, headings, rows, private: texts } of data.sections) {
     byId("worst").hidden = false;
-    byId("worst-tables").append(table(title, headings, rows, { right: ["epsilon", "right / trials", "eps_emp", "ceiling", "risk", "adjusted p", "claim / loss", "median loss", "largest loss"], wraps: true }),
+    byId("worst-tables").append(table(title, headings, rows, { texts, right: ["epsilon", "right / trials", "eps_emp", "ceiling", "risk", "adjusted p", "claim / loss", "median loss", "largest loss"], wraps: true }),
       ...remarks.map((remark) => make("p", { class: "prose quiet" }, remark)));
   }
 }
