@@ -26,14 +26,14 @@ from tedaudit.cli.results import estimate, replay, report
 from tedaudit.cli.selftest import selftest
 from tedaudit.cli.texts import rewrite, triples
 from tedaudit.cli.utility import utility
+from tedaudit.cli.versions import describe_versions
 from tedaudit.errors import TedauditError
 from tedaudit.paths import explain_os_error
-from tedaudit.version import __version__
 
 FAULT = 70  # EX_SOFTWARE of sysexits.h
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
+    no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
     help="Measure, by attack, how private a text rewriter really is.",
 )  # fmt: skip
 
@@ -50,9 +50,9 @@ app.add_typer(triples, name="triples")
 
 
 @app.callback(invoke_without_command=True)
-def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def _root(version: Annotated[bool, typer.Option("--version", help="Print versions.")] = False) -> None:
     if version:
-        typer.echo(__version__)
+        typer.echo(describe_versions())
         raise typer.Exit
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tedaudit.cli import options
+from tedaudit.cli.completion import complete_attack
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
 from tedaudit.cli.loss import add_likelihood, list_losses, show_losses
 from tedaudit.cli.options import print_json
@@ -29,7 +30,10 @@ def run(
     mechanism: options.Mechanisms = None,
     epsilon: options.Epsilons = None,
     corpus: options.Corpus = None,
-    attack: Annotated[list[str] | None, typer.Option("--attack", "-a", help="Repeat for several.")] = None,
+    attack: Annotated[
+        list[str] | None,
+        typer.Option("--attack", "-a", help="Repeat for several.", autocompletion=complete_attack),
+    ] = None,
     trials: Annotated[int | None, typer.Option("--trials", "-t")] = None,
     k: options.Candidates = None,
     lambda_: options.Lambda = None,

@@ -8,17 +8,22 @@ from typing import Annotated, Any
 
 import typer
 
+from tedaudit.cli.completion import complete_corpus, complete_mechanism
 from tedaudit.errors import SpecError, join_names
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-Corpus = Annotated[str | None, typer.Option("--corpus", "-c", help="A name, or a file of texts.")]
+Corpus = Annotated[
+    str | None,
+    typer.Option("--corpus", "-c", help="A name, or a file of texts.", autocompletion=complete_corpus),
+]
 Mechanisms = Annotated[
     list[str] | None,
     typer.Option(
         "--mechanism",
         "-m",
         help="A name, or py:package.module:name, which runs that code. Repeat for several.",
+        autocompletion=complete_mechanism,
     ),
 ]
 Epsilons = Annotated[
