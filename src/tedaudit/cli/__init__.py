@@ -12,6 +12,7 @@ from tedaudit.cli.audit import init, run
 from tedaudit.cli.calibrate import calibrate
 from tedaudit.cli.compare import card, compare
 from tedaudit.cli.disagree import disagree
+from tedaudit.cli.export import export, schema
 from tedaudit.cli.frontier import frontier
 from tedaudit.cli.judge import judge
 from tedaudit.cli.leaks import leaks
@@ -40,7 +41,7 @@ app = typer.Typer(
 _COMMANDS: dict[str, Callable[..., None]] = {
     "init": init, "plan": plan, "run": run, "report": report, "compare": compare, "card": card,
     "replay": replay, "disagree": disagree, "records": records, "loss": loss, "leaks": leaks, "lint": lint,
-    "link": link,
+    "link": link, "export": export, "schema": schema,
     "selftest": selftest, "estimate": estimate, "calibrate": calibrate, "utility": utility,
     "frontier": frontier, "reproduce": reproduce, "ls": list_plugins, "rewrite": rewrite, "judge": judge,
 }  # fmt: skip

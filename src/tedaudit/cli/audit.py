@@ -16,6 +16,7 @@ from tedaudit.cli.records import show_pairs, try_worst
 from tedaudit.errors import SpecError
 
 if TYPE_CHECKING:
+    from tedaudit.results.findings import AuditResult
     from tedaudit.spec.model import AuditSpec
 
 _SETTINGS = (
@@ -105,7 +106,7 @@ def run(
     announce = (lambda _: None) if quiet else api.tell
     with progress_bar(quiet=quiet) as progress, open_engine(settings, None, announce) as inner:
         chosen = inner if work is None else FolderEngine(work, inner)
-        result = api.run(settings, chosen, progress, announce=announce)
+        result: AuditResult = api.run(settings, chosen, progress, announce=announce)
     pairs = None
     if worst:
         result, pairs = try_worst(result, settings, worst, worst_trials, quiet=quiet)
