@@ -98,8 +98,8 @@ __all__ = [
     "InfrastructureError", "LinkResult", "LossRow", "Mechanism", "ModelError", "Nominal", "NotPrivateError",
     "NotTestedError", "Observation", "Observations", "PluginError", "PrivacyError", "Result", "Rewrite",
     "Rewrites", "RunDirectoryError", "SpecError", "Split", "TedauditError", "Verdict", "assert_private",
-    "audit", "calibrate", "compare", "estimate", "find_leaks", "frontier", "link", "lint", "load_corpus", "load_run",
-    "normals", "plan_audit", "read_losses", "report", "rewrite", "run", "uniforms",
+    "audit", "calibrate", "compare", "estimate", "find_leaks", "frontier", "link", "lint", "load_corpus",
+    "load_run", "normals", "plan_audit", "read_losses", "report", "rewrite", "run", "uniforms",
 ]  # fmt: skip
 
 

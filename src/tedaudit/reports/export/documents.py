@@ -121,6 +121,7 @@ class SureFigures(Document):
     trials: Count = tell("Of how many trials.")
     error: float = tell("One-sided error.")
     delta: float = tell("The delta for which it holds.")
+    any_time: bool = tell("Whether it holds at every look.")
 
 
 class GaussianFigures(Document):
