@@ -58,7 +58,7 @@ class Export:
             )
         if self.gates and self.format not in GATED:
             raise SpecError(
-                f"--fail-on and --fail-above belong to --format {join_names(GATED)}; for other formats, "
+                f"--fail-on and --fail-above belong to --format {' or '.join(GATED)}; for other formats, "
                 "`tedaudit report RUN --fail-on violated` is the gate."
             )
 
