@@ -241,3 +241,16 @@ def test_a_missing_or_doubled_rule_is_named():
 )
 def test_articles_spaces_and_capitals_are_put_right(rough, tidied):
     assert tidy(rough) == tidied
+
+
+def test_short_messages_are_those_of_the_list_that_are_short():
+    short = Demo(size=200, longest=10).load()
+    wanted = [text for text in TRAIN.texts if len(text.split()) <= 10]
+    assert list(short.splits["train"].texts) == wanted[:200]
+    assert short.splits["test"].texts == TEST.texts
+
+
+@pytest.mark.parametrize("longest", [7, 41])
+def test_a_length_without_messages_is_refused(longest):
+    with pytest.raises(CorpusError, match="from 8 to 40"):
+        Demo(longest=longest)

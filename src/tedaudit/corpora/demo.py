@@ -29,6 +29,7 @@ GENDERS = ("F", "M")
 OTHERS = ("he", "she")
 CURRENCIES = ("dollar", "pound", "euro")
 
+_LEAST_LONGEST = 8  # shorter messages are too few, and soon used up
 _BATCH = 512  # messages whose coins are drawn together
 _COINS = 96  # coins drawn in advance for one message; more are drawn if needed
 
@@ -88,9 +89,10 @@ def _write_test() -> tuple[tuple[Message, ...], frozenset[str]]:
 
 
 @lru_cache(maxsize=4)
-def _write_train(size: int) -> tuple[Message, ...]:
+def _write_train(size: int, longest: int) -> tuple[Message, ...]:
     """Return so many training messages: an audit after another in one process writes them once."""
-    return tuple(islice(_generate("train", set(_write_test()[1])), size))
+    messages = _generate("train", set(_write_test()[1]))
+    return tuple(islice((one for one in messages if len(one.text.split()) <= longest), size))
 
 
 def _to_columns(messages: Sequence[Message]) -> tuple[list[str], dict[str, list[str]]]:
@@ -100,13 +102,18 @@ def _to_columns(messages: Sequence[Message]) -> tuple[list[str], dict[str, list[
 
 @dataclass(frozen=True)
 class Demo:
-    """Messages about everyday matters: `size` of them to draw candidates from, and 600 for testing."""
+    """Messages about everyday matters: `size` of them to draw candidates from, and 600 for testing.
+
+    `longest` is how many words a message may have: a smaller number leaves out the longer ones of the same
+    list. The test messages are always the same.
+    """
 
     card: ClassVar[Card] = Card(
         name="demo",
         summary="Generated everyday messages with names, dates, sums and numbers; built in.",
     )
     size: int = 3600
+    longest: int = LONGEST
 
     def __post_init__(self) -> None:
         if self.size < 2:
@@ -114,8 +121,13 @@ class Demo:
                 f"Corpus 'demo' cannot have {self.size} training messages: an audit needs at least 2 "
                 "to choose from. Set 'size' to 2 or more (the default is 3600)."
             )
+        if not _LEAST_LONGEST <= self.longest <= LONGEST:
+            raise CorpusError(
+                f"Corpus 'demo' cannot take messages of at most {self.longest} words: 'longest' is a number "
+                f"from {_LEAST_LONGEST} to {LONGEST}, which is the default."
+            )
 
     def load(self) -> Corpus:
         """Return the messages with the topic, the sentiment and the writer's gender of each."""
-        test, _ = _write_test()
-        return assemble("demo", {"train": _to_columns(_write_train(self.size)), "test": _to_columns(test)})
+        train, (test, _) = _write_train(self.size, self.longest), _write_test()
+        return assemble("demo", {"train": _to_columns(train), "test": _to_columns(test)})

@@ -10,7 +10,7 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from tedaudit.errors import ModelError
 from tedaudit.extras import require
 from tedaudit.inference.quantised import WEIGHTS, load_quantised
+from tedaudit.inference.row_memory import RowMemory
 from tedaudit.inference.zoo import PREFIX, find_folder
 from tedaudit.paths import parse_path
 
@@ -44,6 +45,7 @@ class Checkpoint:
     model: Any
     tokenizer: Any
     clip: tuple[float, float] | None = None
+    row_memory: RowMemory = field(default_factory=RowMemory, repr=False, compare=False)
 
     @property
     def device(self) -> Any:

@@ -10,6 +10,7 @@ from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.transfer import send
 
 _TOKENS = 262_144  # per forward pass on a GPU
+_KNOWN = 64  # rows that are looked up at a time
 
 
 class MaskedRow(NamedTuple):
@@ -20,13 +21,39 @@ class MaskedRow(NamedTuple):
 
 
 def masked_logits(checkpoint: Checkpoint, rows: Sequence[MaskedRow]) -> Iterator[tuple[list[int], Any]]:
-    """Yield row numbers and their logits (float32, on the model's device), batch by batch."""
+    """Yield row numbers and their logits (float32, on the model's device), batch by batch.
+
+    On a CPU, where a row is slow and does not depend on others, rows that were run lately are not run again.
+    """
+    import torch
+
+    if not checkpoint.fixed_rows:
+        yield from _run(checkpoint, rows, range(len(rows)))
+        return
+    unknown = []
+    for start in range(0, len(rows), _KNOWN):
+        numbers = range(start, min(start + _KNOWN, len(rows)))
+        found = {i: checkpoint.row_memory.find(*rows[i]) for i in numbers}
+        known = [i for i, logits in found.items() if logits is not None]
+        unknown += [i for i, logits in found.items() if logits is None]
+        if known:
+            yield known, torch.stack([found[i] for i in known])
+    for batch, fresh in _run(checkpoint, rows, unknown):
+        for number, logits in zip(batch, fresh, strict=True):
+            checkpoint.row_memory.keep(*rows[number], logits)
+        yield batch, fresh
+
+
+def _run(
+    checkpoint: Checkpoint, rows: Sequence[MaskedRow], numbers: Sequence[int]
+) -> Iterator[tuple[list[int], Any]]:
+    """Yield some rows' numbers and their logits, in batches of one padded length."""
     import torch
 
     step = min(16, checkpoint.padding_step)  # without a cache, larger batches gain little
-    widths = np.array([-(-len(row.ids) // step) * step for row in rows], dtype=np.int64)
+    widths = np.array([-(-len(rows[i].ids) // step) * step for i in numbers], dtype=np.int64)
     for width in np.unique(widths):
-        members = np.flatnonzero(widths == width).tolist()
+        members = [numbers[i] for i in np.flatnonzero(widths == width)]
         size = checkpoint.fixed_rows or max(1, _TOKENS // int(width))
         for start in range(0, len(members), size):
             batch = members[start : start + size]

@@ -171,26 +171,30 @@ class DecoderOnly(Decoder):
         return torch.cat(logits)[: self._count]
 
     def read(self, prompts: Sequence[tuple[int, ...]], width: int, tokens: Any) -> Any:
-        """Run prompts and tokens together."""
+        """Run every distinct prompt, and all tokens but the last together after it."""
         import torch
 
-        ids, mask = self._pad_prompts(prompts, width, left=True)
-        shown = tokens[:, :-1]
-        mask = torch.cat([mask, torch.ones_like(shown)], dim=1)
-        with torch.inference_mode():
-            return self._model(
-                input_ids=torch.cat([ids, shown], dim=1), attention_mask=mask,
-                position_ids=(mask.cumsum(1) - 1).clamp(min=0), use_cache=False,
-                logits_to_keep=tokens.shape[1],
-            ).logits  # fmt: skip
+        row_of = {prompt: row for row, prompt in enumerate(dict.fromkeys(prompts))}
+        rows = torch.tensor([row_of[prompt] for prompt in prompts], device=self.device)
+        ids, mask = self._pad_prompts(list(row_of), width, left=True)
+        positions = (mask.cumsum(1) - 1).clamp(min=0)
+        out = self._forward(ids, mask, positions, None)
+        first, shown = out.logits[rows], tokens[:, :-1]
+        if not shown.shape[1]:
+            return first
+        mask = torch.cat([mask[rows], torch.ones_like(shown)], dim=1)
+        positions = (mask.cumsum(1) - 1)[:, width:]
+        cache = self._select(_read_layers(out.past_key_values), rows)
+        rest = self._forward(shown, mask, positions, cache, keep=shown.shape[1])
+        return torch.cat([first, rest.logits], dim=1)
 
-    def _forward(self, ids: Any, mask: Any, positions: Any, cache: Any) -> Any:
+    def _forward(self, ids: Any, mask: Any, positions: Any, cache: Any, keep: int = 1) -> Any:
         import torch
 
         with torch.inference_mode():
             return self._model(
                 input_ids=ids, attention_mask=mask, position_ids=positions, past_key_values=cache,
-                use_cache=True, logits_to_keep=1,
+                use_cache=True, logits_to_keep=keep,
             )  # fmt: skip
 
 

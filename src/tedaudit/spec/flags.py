@@ -34,10 +34,17 @@ _SLOPES = {
 }
 """Epsilons between which attacks on the text go from nothing found to nearly all."""
 
+_ENOUGH = {"max_tokens": 24}
+"""For messages of 14 words: nine in ten have no more tokens."""
+
 SIX: dict[str, Any] = {
     "name": "demo",
-    "corpus": {"name": "demo", "size": 60},  # few texts: what a model says of one serves many trials
-    "mechanisms": [{"name": name, "epsilons": epsilons} for name, epsilons in _SLOPES.items()],
+    # few and short texts: what a model says of one serves many trials, and short ones are soon read
+    "corpus": {"name": "demo", "size": 60, "longest": 14},
+    "mechanisms": [
+        {"name": name, "epsilons": epsilons, **(_ENOUGH if name in ("dp-paraphrase", "dp-prompt") else {})}
+        for name, epsilons in _SLOPES.items()
+    ],
     "attacks": [{"name": "embedding"}, {"name": "lexical"}],
     "trials": 150,  # the fewest, in tens, that give the loss at delta .05 an upper end
 }

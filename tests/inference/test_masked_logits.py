@@ -1,0 +1,39 @@
+import torch
+
+from tedaudit.inference import masked
+from tedaudit.inference.loading import load_checkpoint
+from tedaudit.inference.masked import MaskedRow, masked_logits
+
+
+def load():
+    load_checkpoint.cache_clear()
+    return load_checkpoint("masked", "zoo:mlm")
+
+
+def read(checkpoint, rows):
+    found = [None] * len(rows)
+    for numbers, logits in masked_logits(checkpoint, rows):
+        for number, row in zip(numbers, logits, strict=True):
+            found[number] = row.clone()
+    return torch.stack(found)
+
+
+def make_rows(checkpoint, texts):
+    tokenizer = checkpoint.tokenizer
+    ids = [tokenizer(text)["input_ids"] for text in texts]
+    return [MaskedRow(one, place) for one in ids for place in range(1, len(one) - 1)]
+
+
+def test_rows_that_are_known_are_not_run_again_and_say_the_same(monkeypatch):
+    checkpoint = load()
+    rows = make_rows(checkpoint, ["the train to Leeds is late", "who brings the noodle salad?"])
+    first = read(checkpoint, rows)
+    run = []
+    original = masked._forward
+    monkeypatch.setattr(masked, "_forward", lambda *given: run.append(1) or original(*given))
+    new = make_rows(checkpoint, ["the train from Tampa"])
+    mixed = [*rows[::-1], *new]
+    again = read(checkpoint, mixed)
+    assert len(run) == -(-len(new) // checkpoint.fixed_rows)
+    assert torch.equal(again[: len(rows)], first.flip(0))
+    assert torch.equal(read(load(), mixed), again)
