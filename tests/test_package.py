@@ -298,8 +298,9 @@ def test_every_library_that_is_imported_is_declared(wheel):
         "sentence_transformers": "sentence-transformers",
         "huggingface_hub": "huggingface-hub",
     }
-    # pyarrow if a file needs it, pytest loads its own plugin, Triton comes with torch if there is a GPU
-    optional = {"pyarrow", "compression", "pytest", "triton"}
+    # pyarrow if a file needs it, pandas if somebody asks for its frames, pytest loads its own plugin, Triton
+    # comes with torch if there is a GPU
+    optional = {"pyarrow", "pandas", "compression", "pytest", "triton"}
     for name, tree in modules().items():
         if "._scripts." in name:  # these run in another environment
             continue

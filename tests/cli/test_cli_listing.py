@@ -53,6 +53,8 @@ def test_what_has_no_settings_to_show_is_refused_by_name(command):
     assert "`tedaudit ls models` takes no name; attacks, corpora, mechanisms have settings" in err
     code, _, err = command("ls", "corpora", "py:plugins:shout")
     assert (code, "it has no `card`" in err) == (2, True)
+
+
 def test_cards_say_what_was_made_for_english(capsys):
     assert call("ls", "mechanisms") == 0
     told = capsys.readouterr().out

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tedaudit.cli import options
+from tedaudit.cli.completion import complete_attack
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
 from tedaudit.cli.loss import add_likelihood, list_losses, show_losses
 from tedaudit.cli.options import print_json
@@ -15,6 +16,7 @@ from tedaudit.cli.records import show_pairs, try_worst
 from tedaudit.errors import SpecError
 
 if TYPE_CHECKING:
+    from tedaudit.results.findings import AuditResult
     from tedaudit.spec.model import AuditSpec
 
 _SETTINGS = (
@@ -29,7 +31,10 @@ def run(
     mechanism: options.Mechanisms = None,
     epsilon: options.Epsilons = None,
     corpus: options.Corpus = None,
-    attack: Annotated[list[str] | None, typer.Option("--attack", "-a", help="Repeat for several.")] = None,
+    attack: Annotated[
+        list[str] | None,
+        typer.Option("--attack", "-a", help="Repeat for several.", autocompletion=complete_attack),
+    ] = None,
     trials: Annotated[int | None, typer.Option("--trials", "-t")] = None,
     k: options.Candidates = None,
     lambda_: options.Lambda = None,
@@ -103,7 +108,7 @@ def run(
     announce = (lambda _: None) if quiet else api.tell
     with progress_bar(quiet=quiet) as progress, open_engine(settings, None, announce) as inner:
         chosen = inner if work is None else FolderEngine(work, inner)
-        result = api.run(settings, chosen, progress, announce=announce)
+        result: AuditResult = api.run(settings, chosen, progress, announce=announce)
     pairs = None
     if worst:
         result, pairs = try_worst(result, settings, worst, worst_trials, quiet=quiet)

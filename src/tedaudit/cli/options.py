@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from tedaudit.cli.completion import complete_corpus, complete_mechanism
 from tedaudit.errors import SpecError, join_names
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
@@ -17,13 +18,17 @@ TableChoice = Annotated[
     TableKind,
     typer.Option("--table", help="pivot: the strongest attacks; full: every row and column; none: words."),
 ]
-Corpus = Annotated[str | None, typer.Option("--corpus", "-c", help="A name, or a file of texts.")]
+Corpus = Annotated[
+    str | None,
+    typer.Option("--corpus", "-c", help="A name, or a file of texts.", autocompletion=complete_corpus),
+]
 Mechanisms = Annotated[
     list[str] | None,
     typer.Option(
         "--mechanism",
         "-m",
         help="A name, or py:package.module:name, which runs that code. Repeat for several.",
+        autocompletion=complete_mechanism,
     ),
 ]
 Epsilons = Annotated[

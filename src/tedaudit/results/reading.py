@@ -94,7 +94,7 @@ def _count_tables(
         if plan is None:
             continue
         table, estimator = GuessTable(folder, info.key), find_estimator(plan_info["estimator"])
-        start, unfit = _find_fresh(info.about, table.complete())
+        start, unfit = find_fresh(info.about, table.complete())
         fresh = plan.rows(start, len(plan))
         columns = table.read(["choice", "usable", "failed", "margin"])
         margin = columns.pop("margin")[start:]
@@ -120,7 +120,7 @@ def _count_own(run: RunDirectory, about: Mapping[str, Any]) -> int:
     return int(about.get("own_rewrites", 0))
 
 
-def _find_fresh(about: Mapping[str, Any], rows: int) -> tuple[int, str]:
+def find_fresh(about: Mapping[str, Any], rows: int) -> tuple[int, str]:
     """Return from which row on an attack is judged, and why it cannot be if there is none.
 
     An attack of one's own that was added after a look may have been made from what was seen.
