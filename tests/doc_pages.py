@@ -31,7 +31,10 @@ class Command:
 
     @property
     def words(self) -> list[str]:
-        return shlex.split(self.text)
+        try:
+            return shlex.split(self.text)
+        except ValueError:  # a quotation that goes on in the next line
+            return self.text.split()
 
     def __str__(self) -> str:
         return f"{self.page}: {self.text}"
