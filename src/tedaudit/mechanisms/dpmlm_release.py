@@ -62,6 +62,7 @@ class DPMLMRelease:
     """How often the program may fail in all before the run stops."""
     card: ClassVar[Card] = Card(
         name="dpmlm-release",
+        english=("model: the default model",),
         summary="DP-MLM as released: the package dpmlm, run on its own with any masked language model.",
         paper="Meisenbacher et al. 2024 (Findings of ACL); package dpmlm 1.3.0",
         claim="epsilon per word, each draw in the whole text: n words cost n epsilon; no maximum",

@@ -65,6 +65,7 @@ class LLMAnonymiser(WithoutEpsilon):
     """How often a request that got no answer is sent."""
     card: ClassVar[Card] = Card(
         name="llm-anonymiser",
+        english=("prompt: the default prompt",),
         needs=("judge",),
         summary="A language model behind an OpenAI-compatible server, asked to anonymise the text.",
         paper="tried with llama.cpp (xllamacpp 2026.10) and SmolLM2-135M-Instruct",

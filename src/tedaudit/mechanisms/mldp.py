@@ -56,6 +56,7 @@ class MLDP:
     """How often the program may fail in all before the run stops."""
     card: ClassVar[Card] = Card(
         name="mldp",
+        english=("embeddings: the default word vectors",),
         summary="Six word-level mechanisms with metric guarantees: the package mldp-text, run on its own.",
         paper="Meisenbacher et al. 2024 (LREC-COLING); package mldp-text 0.1.2",
         claim="none for any two texts: per word, epsilon times the distance of two words",

@@ -56,6 +56,7 @@ class Presidio(WithoutEpsilon):
     """hash: a salt for all texts, stored with the run; without it every finding has its own."""
     card: ClassVar[Card] = Card(
         name="presidio",
+        english=("model: the default model",),
         needs=("presidio",),
         summary="Names, places, dates and numbers that Presidio finds, replaced, removed, masked or hashed.",
         paper="packages presidio-analyzer 2.2.364 and presidio-anonymizer 2.2.366, spaCy 3.8.18",

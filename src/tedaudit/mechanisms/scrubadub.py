@@ -45,6 +45,7 @@ class Scrubadub(WithoutEpsilon):
     """hash: a salt for all texts, stored with the run; without it every text has its own."""
     card: ClassVar[Card] = Card(
         name="scrubadub",
+        english=("locale: the detectors of the default locale",),
         needs=("scrubadub",),
         summary="Addresses, numbers and user names that scrubadub finds, replaced, hashed or removed.",
         paper="package scrubadub 2.0.1",
