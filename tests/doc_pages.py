@@ -11,7 +11,7 @@ FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 INLINE = re.compile(r"(?<!`)`(tedaudit [^`]+)`(?!`)")
-MARKS = ("(model)", "(minutes)", "(server)")
+MARKS = ("(model)", "(minutes)", "(server)", "(package)")
 """Why a test does not run a command: in the comment beside it, or in one above it that holds for the block.
 
 docs/README.md tells readers what each means."""
@@ -32,7 +32,7 @@ class Command:
     @property
     def words(self) -> list[str]:
         try:
-            return shlex.split(self.text)
+            return shlex.split(self.text.partition(" >>")[0])
         except ValueError:  # a quotation that goes on in the next line
             return self.text.split()
 
@@ -62,7 +62,8 @@ def read_commands(path: Path) -> list[Command]:
     for language, code in read_blocks(path):
         whole = page.startswith(RECORDS)
         for line in re.sub(r"\\\n\s*", "", code).splitlines() if language in LANGUAGES else ():
-            text, _, comment = line.removeprefix("$ ").strip().partition("#")
+            text, *rest = re.split(r"(?:^|\s)#\s", line.removeprefix("$ ").strip(), maxsplit=1)
+            comment = "".join(rest)
             is_marked = any(mark in comment for mark in MARKS)
             whole = whole or (is_marked and not text)
             if text.split(" ")[0] in PROGRAMS:
