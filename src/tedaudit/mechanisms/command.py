@@ -50,19 +50,33 @@ class Command:
     """
 
     program: str | tuple[str, ...]
+    """The command line, as a shell would split it, or a list of arguments; {epsilon} stands for epsilon."""
     lines: Literal["json", "plain"] = "json"
+    """json: an object per line, from a program that stays; plain: a text per line, from one per batch."""
     seeded: bool = False
+    """Whether the program is given `seed` and `draw_key` to make its noise from."""
     program_version: str = ""
+    """Any words that change if the program does, for what no file shows."""
     files: tuple[str, ...] = ()
+    """Further files that its output depends on; their checksums are in a table's key."""
     folder: str = ""
+    """The folder that the program runs in; by default this one."""
     ignore: str = ""
+    """A regular expression for whole lines of output that are no answers."""
     promised: bool = True
+    """Whether the epsilons are a claim to be tested."""
     unit: Unit = "document"
+    """What an epsilon is claimed for."""
     max_units: int = 1
+    """How many units a text has at most."""
     delta: float = 0.0
+    """The delta of the claim."""
     timeout: float = field(default=60.0, metadata={"incidental": True})
+    """Seconds that one text may take before the program is started again."""
     start_timeout: float = field(default=600.0, metadata={"incidental": True})
+    """Seconds that the program may take to start, before its first answer."""
     restarts: int = field(default=1000, metadata={"incidental": True})
+    """How often the program may fail in all before the run stops."""
     card: ClassVar[Card] = Card(
         name="command",
         summary="Any program from text to text, by JSON lines or plain lines.",

@@ -41,17 +41,28 @@ class DPMLMRelease:
     """
 
     python: str = field(default="", metadata={"incidental": True})
+    """The interpreter of an environment in which dpmlm is installed."""
     model: str = zoo_or("mlm", "FacebookAI/roberta-base")
+    """A masked language model: a folder, or one of the zoo."""
     low: float | None = None
+    """The lower end that logits are clipped to; by default that of the model, or of the package."""
     high: float | None = None
+    """The upper end that logits are clipped to; by default that of the model, or of the package."""
     batch: bool = False
+    """Whether to call the package's batch mode."""
     rewrite_stop_words: bool = False
+    """Whether stop words are rewritten too; by default they are released as they are."""
     nltk_data: str = ""
+    """A folder with nltk's punkt_tab and stopwords; by default wherever nltk looks."""
     timeout: float = field(default=300.0, metadata={"incidental": True})
+    """Seconds that one text may take before the program is started again."""
     start_timeout: float = field(default=600.0, metadata={"incidental": True})
+    """Seconds that the program may take to start, before its first answer."""
     restarts: int = field(default=1000, metadata={"incidental": True})
+    """How often the program may fail in all before the run stops."""
     card: ClassVar[Card] = Card(
         name="dpmlm-release",
+        english=("model: the default model",),
         summary="DP-MLM as released: the package dpmlm, run on its own with any masked language model.",
         paper="Meisenbacher et al. 2024 (Findings of ACL); package dpmlm 1.3.0",
         claim="epsilon per word, each draw in the whole text: n words cost n epsilon; no maximum",

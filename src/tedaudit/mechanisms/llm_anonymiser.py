@@ -46,16 +46,26 @@ class LLMAnonymiser(WithoutEpsilon):
     """
 
     model: str = f"openai:SmolLM2-135M-Instruct.Q4_1@http://{HOST}:{PORT}/v1"
+    """The name of the model and the address of its server: openai:NAME@URL."""
     prompt: str = _PROMPT
+    """What the model is asked, with {text} in the place of the text."""
     temperature: float = 0.7
+    """The temperature that answers are sampled at; with 0 the likeliest token is taken."""
     max_tokens: int = 256
+    """How many tokens an answer may have."""
     extra: str = ""
+    """Further fields of the request, as a JSON object; null takes a field out."""
     allow_remote: bool = False
+    """Whether texts may be sent to another machine."""
     concurrency: int = field(default=4, metadata=_INCIDENTAL)
+    """How many requests are under way at a time."""
     timeout: float = field(default=120.0, metadata=_INCIDENTAL)
+    """Seconds to wait for an answer."""
     attempts: int = field(default=6, metadata=_INCIDENTAL)
+    """How often a request that got no answer is sent."""
     card: ClassVar[Card] = Card(
         name="llm-anonymiser",
+        english=("prompt: the default prompt",),
         needs=("judge",),
         summary="A language model behind an OpenAI-compatible server, asked to anonymise the text.",
         paper="tried with llama.cpp (xllamacpp 2026.10) and SmolLM2-135M-Instruct",

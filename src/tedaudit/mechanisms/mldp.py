@@ -35,18 +35,28 @@ class MLDP:
     """
 
     python: str = field(default="", metadata={"incidental": True})
+    """The interpreter of an environment in which mldp-text is installed."""
     mechanism: Literal[
         "multivariate-calibrated", "truncated-gumbel", "vickrey", "tem", "mahalanobis", "syntf"
     ] = "multivariate-calibrated"
+    """Which of the package's six mechanisms."""
     lower_case: bool = True
+    """Whether texts are lower-cased first, as the package's vocabulary is."""
     embeddings: str = field(default="", metadata={"incidental": True})  # by its checksum, as the next
+    """A file of word vectors; by default the package's own GloVe vectors."""
     documents: str = field(default="", metadata={"incidental": True})
+    """A file with one public text per line, for syntf."""
     nltk_data: str = ""
+    """A folder with nltk's WordNet, for syntf; by default wherever nltk looks."""
     timeout: float = field(default=300.0, metadata={"incidental": True})
+    """Seconds that one text may take before the program is started again."""
     start_timeout: float = field(default=600.0, metadata={"incidental": True})
+    """Seconds that the program may take to start, before its first answer."""
     restarts: int = field(default=1000, metadata={"incidental": True})
+    """How often the program may fail in all before the run stops."""
     card: ClassVar[Card] = Card(
         name="mldp",
+        english=("embeddings: the default word vectors",),
         summary="Six word-level mechanisms with metric guarantees: the package mldp-text, run on its own.",
         paper="Meisenbacher et al. 2024 (LREC-COLING); package mldp-text 0.1.2",
         claim="none for any two texts: per word, epsilon times the distance of two words",

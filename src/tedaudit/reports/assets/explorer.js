@@ -122,8 +122,8 @@ function example() {
   const one = data.example;
   byId("example").hidden = one === null;
   if (one === null) return;
-  byId("story").textContent = one.story;
-  byId("chosen").textContent = one.choice;
+  byId("story").replaceChildren(...written(one.story));
+  byId("chosen").replaceChildren(...written(one.choice));
   const source = one.candidates.filter((candidate) => candidate.source);
   byId("example-texts").append(
     make("p", { class: "label" }, "Source"), ...source.map(({ text }) => make("blockquote", { class: "text" }, text)),
