@@ -2,8 +2,8 @@
 
 An error in a logit is magnified by epsilon over the clip range, so that one computation in float32 is not
 enough. The texts and the output are those of the run, and nothing is drawn again but a latent that was not
-kept, with the same key. It is certain as far as the mechanism's likelihood is right: one that the trials refute
-accuses nobody.
+kept, with its key. It is certain as far as the mechanism's likelihood is right: one that the trials
+refute accuses nobody.
 """
 
 import math
@@ -21,6 +21,7 @@ from tedaudit.results.certain_losses import CertainLoss, is_certain, write_certa
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow, read_losses
 from tedaudit.seeding import derive
+from tedaudit.store.splits import storable
 from tedaudit.types import Rewrite
 
 _EXACT = {"dtype": "float64", "device": "cpu"}
@@ -109,7 +110,7 @@ def _fetch_output(result: AuditResult, row: LossRow, mechanism: Any) -> Rewrite:
     wanted = Wanted(source, replicate, np.array([float(row.finding.epsilon)]))
     seed = int(result.run.manifest()["spec"]["seed"])
     [again] = mechanism.rewrite(make_draws(result.run.corpus().texts, wanted, seed))
-    is_same = (again.text, again.error) == (stored.text, stored.error) and again.latent is not None
+    is_same = (storable(again.text), again.error) == (stored.text, stored.error) and again.latent is not None
     return replace(stored, latent=np.asarray(again.latent, dtype=np.float32)) if is_same else stored
 
 

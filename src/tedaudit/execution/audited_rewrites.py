@@ -51,9 +51,9 @@ class AuditedRewrites:
         return sum(held.latents.values.nbytes for held in self._held)
 
     def append(self, wanted: Wanted, rewrites: Rewrites, pool: Sequence[str]) -> int:
-        """Add what is new to the table and hold what it does not keep.
+        """Add what is new to the table, and hold the latents that it does not keep.
 
-        Return how many rewrites that were made again differ from the stored ones.
+        Return how many rewrites that were made again gave another text than the stored one.
         """
         is_new = np.ones(len(wanted), dtype=np.bool_)
         if self._job.bulky:

@@ -45,9 +45,7 @@ Progress = Callable[[str, int, int], None]  # what is done, how much of it, out 
 Announce = Callable[[str], None]  # takes a line for the user
 _CELLS = 4_000_000  # scores held at a time
 _WINDOW = 32  # pieces of rewriting that may be under way: later ones wait in memory for earlier ones
-_HELD_BYTES = (
-    256 * 1024 * 1024
-)  # latents that wait for attacks: above it no rewriting is begun beside other work
+_HELD_BYTES = 512 * 1024 * 1024  # latents that only memory holds: with more of them, one piece at a time
 _TICKETS = count(1)  # never used twice: an engine may still return work of a run that was stopped
 
 
@@ -126,6 +124,7 @@ class _JobRun:
         self._flying: dict[int, tuple[int, Piece] | _Flight] = {}
         self._early: dict[int, tuple[Piece, Rewrites]] = {}  # rewritten before a piece that comes first
         self._begun = self._stored = 0  # pieces that were taken up, and those that are in the tables
+        self._largest = 0  # bytes of latents of a piece that no table keeps
         self.has_rewritten = False
         self._ready = 0  # rows whose rewrites are all in the tables
 
@@ -162,9 +161,9 @@ class _JobRun:
                 self._store_rewrites(number, piece, Rewrites.of([]))
 
     def _holds_much(self) -> bool:
-        """Return whether many latents are in memory, of rows that wait for their turn or for attacks."""
-        early = sum(rewrites.latents.values.nbytes for _, rewrites in self._early.values())
-        return early + sum(held.held_bytes for held in self._rewrites.values()) > _HELD_BYTES
+        """Return whether latents fill memory, with those of the pieces under way, by the largest so far."""
+        held = sum(rewrites.held_bytes for rewrites in self._rewrites.values())
+        return held + (self._begun - self._stored) * self._largest > _HELD_BYTES
 
     def _take_gap(self) -> Guessing | None:
         """Return the next guessing for which everything is there, if there is any."""
@@ -191,6 +190,8 @@ class _JobRun:
     def _store_rewrites(self, number: int, piece: Piece, rewrites: Rewrites) -> None:
         """Write the pieces whose turn it is; one that comes early waits for those before it."""
         self._early[number] = piece, rewrites
+        if not self._job.keeps_latents and is_too_large(rewrites.latents, len(self._job.plan)):
+            self._largest = max(self._largest, rewrites.latents.values.nbytes)
         while self._stored in self._early:
             piece, rewrites = self._early.pop(self._stored)
             audited = len(piece.wanted)
