@@ -125,8 +125,8 @@ def test_two_plans_that_share_rewrites_see_the_same_latents(tmp_path, monkeypatc
 
 def test_a_real_model_gives_the_same_guesses_in_a_run_that_was_stopped(tmp_path, monkeypatch):
     spec = {
-        "mechanisms": [Adept(noise="laplace", laplace_sensitivity="l2")], "attacks": ["internal", "likelihood"],
-        "trials": 40, "epsilons": [20, 500], "block": 20,
+        "mechanisms": [Adept(noise="laplace", laplace_sensitivity="l2")],
+        "attacks": ["internal", "likelihood"], "trials": 40, "epsilons": [20, 500], "block": 20,
     }  # fmt: skip
     run(make_spec(tmp_path / "kept", **spec))
     monkeypatch.setattr(kept_latents, "KEPT_BYTES", 1000)
