@@ -66,7 +66,7 @@ def without_latents(root):
 
 
 def guesses(root):
-    return {name: content for name, (content, _) in snapshot(root, "guesses/**/*").items()}
+    return {name: content for name, (content, _) in snapshot(root, "guesses/**/*.parquet").items()}
 
 
 def told(root):
@@ -291,7 +291,7 @@ def test_a_mechanism_that_does_not_repeat_itself_is_named(tmp_path, small):
     spec = {"mechanisms": [Restless()], "epsilons": [1]}
     run(make_latent_work(tmp_path, **spec, attacks=["py:helpers:SharedWords"]))
     result = run(make_latent_work(tmp_path, **spec))
-    assert told(tmp_path)["Encoding"]["differing"] == 100
+    assert told(tmp_path)["encoding"]["differing"] == 100
     assert any("100 rewrites gave another text than the stored one" in note for note in result.notes)
 
 
