@@ -16,7 +16,9 @@ from tedaudit.errors import RunDirectoryError
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.results.certain_losses import is_certain
 from tedaudit.results.losses import read_losses
-from tedaudit.types import Card, Claim
+from tedaudit.seeding import uniforms
+from tedaudit.store import kept_latents
+from tedaudit.types import Card, Claim, Rewrite
 
 WORDS = ("red", "green", "blue", "black", "white", "brown")
 TEXTS = [" ".join(WORDS[(start + i * step) % 6] for i in range(3)) for start in range(6) for step in (1, 2)]
@@ -74,6 +76,42 @@ class ShowsLength:
         return np.array([0.0 if len(text) == tokens[0] else -math.inf for text in candidates])
 
 
+@dataclass(frozen=True)
+class LaplaceLatent:
+    """Adds Laplace noise to a vector of a text, and claims a third of what it spends."""
+
+    card = Card(name="laplace-latent", summary="Laplace noise on a vector.", claim="a third of the truth")
+
+    def claim(self, epsilon):
+        return Claim(epsilon / 3, "document")
+
+    def encode(self, texts):
+        return np.array(
+            [[word == known for word in text.split() for known in WORDS] for text in texts], float
+        )
+
+    def log_density(self, latent, latents, epsilon):
+        return -np.abs(np.asarray(latents) - latent).sum(axis=1) * epsilon / 6
+
+    def rewrite(self, draws):
+        coins = uniforms([draw.key for draw in draws], 18) - 0.5
+        noise = -np.sign(coins) * np.log1p(-2 * np.abs(coins))
+        vectors = self.encode([draw.text for draw in draws])
+        latents = [vector + n * 6 / d.epsilon for d, n, vector in zip(draws, noise, vectors, strict=True)]
+        return [Rewrite(f"about {round(latent[0], 6)}", latent=latent) for latent in latents]
+
+
+class Forgetful(LaplaceLatent):
+    """Gives other outputs after those of the trials."""
+
+    calls: ClassVar[list[int]] = []
+
+    def rewrite(self, draws):
+        self.calls.append(len(draws))
+        again = sum(self.calls) > SETTINGS["trials"]
+        return [replace(one, text=one.text + " again" * again) for one in super().rewrite(draws)]
+
+
 def audit(mechanism, **changes):
     return tedaudit.audit(mechanism, **SETTINGS | changes)
 
@@ -90,6 +128,17 @@ def test_one_output_above_a_claim_that_no_sample_could_reach_is_a_violation():
     told = result.to_dict()["claims"][0]["witness"]["certain_loss"]
     assert told["row"] == claim.certain.row
     json.dumps(told, allow_nan=False)
+
+
+def test_an_output_whose_latent_was_not_kept_is_computed_from_the_same_draw(monkeypatch):
+    kept = audit(LaplaceLatent())
+    monkeypatch.setattr(kept_latents, "KEPT_BYTES", 0)
+    made_again = audit(LaplaceLatent())
+    assert [note for note in made_again.notes if "not kept" in note]
+    [certain] = kept.certain
+    assert certain.loss > certain.claim == 10.0
+    assert made_again.certain == kept.certain
+    assert audit(Forgetful()).certain == ()  # another output proves nothing of the stored one
 
 
 def test_a_claim_that_holds_is_never_refuted_so():

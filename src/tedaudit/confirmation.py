@@ -1,8 +1,9 @@
 """Computes losses above a claim a second time, in float64 on the CPU, before a violation is called certain.
 
 An error in a logit is magnified by epsilon over the clip range, so that one computation in float32 is not
-enough. The texts and the output are those of the run, and nothing is drawn again. It is certain as far as the
-mechanism's likelihood is right: one that the trials refute accuses nobody.
+enough. The texts and the output are those of the run, and nothing is drawn again but a latent that was not
+kept, with its key. It is certain as far as the mechanism's likelihood is right: one that the trials
+refute accuses nobody.
 """
 
 import math
@@ -14,11 +15,13 @@ import numpy as np
 
 from tedaudit.abilities import HasLatent, HasLikelihood, forbids_by_rule
 from tedaudit.estimators.likelihood_check import ERROR, calibration_p
+from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.registry import Reference, build
 from tedaudit.results.certain_losses import CertainLoss, is_certain, write_certain
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow, read_losses
 from tedaudit.seeding import derive
+from tedaudit.store.splits import storable
 from tedaudit.types import Rewrite
 
 _EXACT = {"dtype": "float64", "device": "cpu"}
@@ -55,7 +58,7 @@ def confirm_losses(result: AuditResult, mechanisms: Mapping[str, Reference]) -> 
         setting = row.finding.plan, row.finding.label, row.finding.epsilon
         if setting in known or row.finding.label not in mechanisms:
             continue
-        loss = _recompute(result, row, _make_exact(build(mechanisms[row.finding.label])))
+        loss = _recompute(result, row, build(mechanisms[row.finding.label]))
         if loss is not None:
             known[setting], new = loss, True
     if new:
@@ -80,16 +83,35 @@ def _recompute(result: AuditResult, row: LossRow, mechanism: Any) -> CertainLoss
         return None
     source = int(plan.source[number])
     other = next((i for i in plan.candidates[number].tolist() if i != source), source)
-    [output] = result.rewrites(finding).fetch(plan.source[[number]], plan.replicate[[number]])
-    again = _compute_loss(mechanism, output, (texts[source], texts[other]), float(finding.epsilon))
+    output = _fetch_output(result, row, mechanism)
+    exact = _make_exact(mechanism)
+    again = _compute_loss(exact, output, (texts[source], texts[other]), float(finding.epsilon))
     loss, claim = row.sample.quantile(1.0), finding.claim.total
-    forbidden = forbids_by_rule(mechanism)
+    forbidden = forbids_by_rule(exact)
     if again is None or not is_certain(claim, loss, again, forbidden=forbidden):
         return None
     return CertainLoss(
         finding.plan, finding.label, finding.epsilon, finding.attack, number, (source, other), claim, loss,
         again, forbidden=forbidden and math.isinf(loss),
     )  # fmt: skip
+
+
+def _fetch_output(result: AuditResult, row: LossRow, mechanism: Any) -> Rewrite:
+    """Return the output with the largest loss; a latent that was not kept is made again with its key.
+
+    If that gives another text, it is another output, and the stored one stays without its latent.
+    """
+    plan = result.run.read_plan(row.finding.plan)
+    source, replicate = plan.source[[row.worst]], plan.replicate[[row.worst]]
+    table = result.rewrites(row.finding)
+    [stored] = table.fetch(source, replicate)
+    if not table.lacks_latent(source, replicate).any():
+        return stored
+    wanted = Wanted(source, replicate, np.array([float(row.finding.epsilon)]))
+    seed = int(result.run.manifest()["spec"]["seed"])
+    [again] = mechanism.rewrite(make_draws(result.run.corpus().texts, wanted, seed))
+    is_same = (storable(again.text), again.error) == (stored.text, stored.error) and again.latent is not None
+    return replace(stored, latent=np.asarray(again.latent, dtype=np.float32)) if is_same else stored
 
 
 def _compute_loss(mechanism: Any, output: Rewrite, pair: tuple[str, str], epsilon: float) -> float | None:

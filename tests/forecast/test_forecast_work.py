@@ -7,6 +7,7 @@ import pytest
 
 from command_line import contents
 from helpers import make_spec, sentences, stopped
+from latent_examples import Encoding, make_latent_work
 from tedaudit.api import run
 from tedaudit.attacks.embedding import Embedding
 from tedaudit.execution.work import main as work
@@ -15,6 +16,7 @@ from tedaudit.forecast.forecast import plan_audit
 from tedaudit.forecast.work import uses_encoder
 from tedaudit.inference.encoders import load_encoder
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.store import kept_latents
 from tiny_models import save_roberta, save_static_encoder
 
 ASKED = Counter()
@@ -155,3 +157,11 @@ def test_encoders_read_no_more_texts_than_was_said(tmp_path, monkeypatch):
 def test_words_in_common_need_no_encoder():
     assert uses_encoder(Embedding("anything"))
     assert not uses_encoder(Embedding("lexical"))
+
+
+def test_disk_is_that_of_tables_with_or_without_latents(tmp_path, monkeypatch):
+    spec = make_latent_work(tmp_path / "a", mechanisms=[Encoding()], attacks=["internal"], block=100)
+    kept = plan_audit(spec).timing.disk
+    monkeypatch.setattr(kept_latents, "KEPT_BYTES", 10)
+    left_out = plan_audit(spec).timing.disk
+    assert kept - left_out > 200 * 12  # latents of four numbers at random hardly shrink

@@ -78,6 +78,19 @@ class Job:
         """The epsilons of this mechanism."""
         return list(self.claims)
 
+    @property
+    def keeps_latents(self) -> bool:
+        """Whether tables keep latents of any size.
+
+        A mechanism must say that it has latents, so that few of them are in memory at a time; and an attack
+        that waits for own rewrites sees them long after they were released.
+        """
+        return not self.bulky or any(self.sees_latents(attack) for attack in self.stretches)
+
+    def sees_latents(self, attack: str) -> bool:
+        """Return whether an attack sees latents."""
+        return "latent" in self.attacks[attack].card.sees
+
     def rewrites_at(self, epsilon: Nominal) -> TableDefinition:
         """Return the table of rewrites at an epsilon."""
         determinants = {**self.common, "epsilon": epsilon.name, "mechanism": self.determinants}

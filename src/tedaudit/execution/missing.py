@@ -16,26 +16,46 @@ from tedaudit.store.rewrites import RewriteTable
 def count_rewrites(jobs: Sequence[Job]) -> tuple[int, int]:
     """Return how many rewrites a mechanism has to make, and how many are then made again as a check.
 
-    Plans share the rewrites of the same text and replicate, so a later job may have none left to make.
+    Plans share the rewrites of the same text and replicate, so a later job may have none left to make. Every
+    plan makes those again whose latent an attack has yet to see and no table has kept.
     """
     made: dict[Nominal, npt.NDArray[np.int64]] = {}
-    repeats = 0
+    again = repeats = 0
     for job in jobs:
         before = sum(map(len, made.values()))
-        for epsilon in job.epsilons:
-            source, replicate = job.plan.source, job.plan.replicate
-            lacking = ((source.astype(np.int64) << 32) | replicate)[find_missing(job, epsilon)]
+        source, replicate = job.plan.source, job.plan.replicate
+        for epsilon, table in _open_rewrites(job):
+            lacking = ((source.astype(np.int64) << 32) | replicate)[table.missing(source, replicate)]
             made[epsilon] = np.union1d(made.get(epsilon, lacking), lacking)
+            again += int(find_again(job, epsilon, table).sum())
         is_checked = job.is_seeded is not None and sum(map(len, made.values())) > before
         repeats += min(CALLS, len(job.plan)) if is_checked else 0
-    return sum(map(len, made.values())), repeats
+    return sum(map(len, made.values())) + again, repeats
 
 
 def find_missing(job: Job, epsilon: Nominal) -> npt.NDArray[np.bool_]:
-    """Return which rows of a job's plan have no rewrite at an epsilon yet."""
+    """Return which rows of a job's plan are to be rewritten at an epsilon: the first time, or again."""
     definition = job.rewrites_at(epsilon)
     table = RewriteTable(definition.folder, definition.check())
-    return table.missing(job.plan.source, job.plan.replicate)
+    return table.missing(job.plan.source, job.plan.replicate) | find_again(job, epsilon, table)
+
+
+def find_again(job: Job, epsilon: Nominal, table: RewriteTable) -> npt.NDArray[np.bool_]:
+    """Return which rows are rewritten again: an attack has yet to see their latent, and it was not kept."""
+    again = count_unseen(job, epsilon) > 0
+    rows = np.flatnonzero(again)
+    again[rows] = table.lacks_latent(job.plan.source[rows], job.plan.replicate[rows]) if len(rows) else False
+    return again
+
+
+def count_unseen(job: Job, epsilon: Nominal) -> npt.NDArray[np.int32]:
+    """Return for each row of a plan how many attacks have yet to guess it and see latents."""
+    unseen = np.zeros(len(job.plan), dtype=np.int32)
+    for attack in job.attacks if job.bulky else ():
+        if job.sees_latents(attack):
+            for rows in _open_guesses(job, epsilon, attack).gaps(len(unseen), max(1, len(unseen))):
+                unseen[rows.start : rows.stop] += 1
+    return unseen
 
 
 def count_own(jobs: Sequence[Job]) -> int:
@@ -64,6 +84,16 @@ def find_gaps(job: Job) -> Iterator[tuple[Nominal, str, int]]:
     """Yield how many rows each attack has left to guess at each epsilon."""
     for epsilon in job.epsilons:
         for attack in job.attacks:
-            definition = job.guesses_at(epsilon, attack)
-            table = GuessTable(definition.folder, definition.check())
+            table = _open_guesses(job, epsilon, attack)
             yield epsilon, attack, sum(map(len, table.gaps(len(job.plan), max(1, len(job.plan)))))
+
+
+def _open_rewrites(job: Job) -> Iterator[tuple[Nominal, RewriteTable]]:
+    for epsilon in job.epsilons:
+        definition = job.rewrites_at(epsilon)
+        yield epsilon, RewriteTable(definition.folder, definition.check())
+
+
+def _open_guesses(job: Job, epsilon: Nominal, attack: str) -> GuessTable:
+    definition = job.guesses_at(epsilon, attack)
+    return GuessTable(definition.folder, definition.check())

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tedaudit.batches import Draws, Guesses, Observations, OwnRewrites, Rewrites
 from tedaudit.execution.chunks import GuessChunk, RewriteChunk
 from tedaudit.execution.jobs import Job
+from tedaudit.execution.missing import find_again
 from tedaudit.execution.own_rewrites import PURPOSE, MissingOwn
 from tedaudit.execution.preparation import PreparedAudit
 from tedaudit.nominal import Nominal
@@ -46,6 +47,7 @@ class Piece:
 
 
 Rewriting = tuple[Piece, RewriteChunk]
+Rows = Mapping[Nominal, npt.NDArray[np.bool_]]  # which rows of a plan, at each epsilon
 
 
 def cut_rewriting(
@@ -57,16 +59,29 @@ def cut_rewriting(
     it then does once in a span and not once in a block. Code of others may remember what it was called
     with, so its draws are shuffled within each block: their order tells nothing of the texts. Own rewrites
     of texts that have no audited draw to go with come after the first span.
+
+    Rows whose latent was not kept, and is needed, are rewritten again. If it is for an attack that waits for
+    own rewrites, these come first, so that no latent has to wait.
     """
+    again = {epsilon: find_again(job, epsilon, table) for epsilon, table in tables.items()}
     later = _find_sources(job, tables) if len(own) and not job.shuffled else np.zeros(0, dtype=np.int32)
+    if job.keeps_latents and any(rows.any() for rows in again.values()):
+        yield from _cut_own(job, own, later[:0], 0, audit)
     for span in spans(job, audit):
-        for wanted, rows, ready in _cut_span(job, tables, span, audit):
+        for wanted, rows, ready in _cut_span(job, tables, again, span, audit):
             along = _NOTHING if job.shuffled else own.take(wanted.text)
             yield _assemble(job, audit, Piece(wanted, rows, ready, along, len(own), _NOWHERE))
         if span.start == 0:
-            for alone in own.take_others(later, audit.spec.block_size):
-                piece = Piece(_NOTHING, 0, span.stop, _shuffle(job, audit, alone), len(own), _NOWHERE)
-                yield _assemble(job, audit, piece)
+            yield from _cut_own(job, own, later, span.stop, audit)
+
+
+def _cut_own(
+    job: Job, own: MissingOwn, later: npt.NDArray[np.int32], ready: int, audit: PreparedAudit
+) -> Iterator[Rewriting]:
+    """Yield the own rewrites that are made alone: of all texts but those whose turn comes later."""
+    for alone in own.take_others(later, audit.spec.block_size):
+        piece = Piece(_NOTHING, 0, ready, _shuffle(job, audit, alone), len(own), _NOWHERE)
+        yield _assemble(job, audit, piece)
 
 
 def _find_sources(job: Job, tables: Mapping[Nominal, RewriteTable]) -> npt.NDArray[np.int32]:
@@ -77,12 +92,15 @@ def _find_sources(job: Job, tables: Mapping[Nominal, RewriteTable]) -> npt.NDArr
 
 
 def _cut_span(
-    job: Job, tables: Mapping[Nominal, RewriteTable], span: range, audit: PreparedAudit
+    job: Job, tables: Mapping[Nominal, RewriteTable], again: Rows, span: range, audit: PreparedAudit
 ) -> Iterator[tuple[Wanted, int, int]]:
     """Yield the audited draws of a span: of how many rows they are, and up to which row all is there then."""
     size, plan = audit.spec.block_size, job.plan.rows(span.start, span.stop)
     source, replicate = plan.source, plan.replicate
-    missing = {epsilon: table.missing(source, replicate) for epsilon, table in tables.items()}
+    missing = {
+        epsilon: table.missing(source, replicate) | again[epsilon][span.start : span.stop]
+        for epsilon, table in tables.items()
+    }
     by_text = np.lexsort((replicate, source))
     order = by_text[np.logical_or.reduce(list(missing.values()))[by_text]]
     for start in range(0, max(1, len(order)), size):

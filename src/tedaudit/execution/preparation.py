@@ -41,6 +41,7 @@ from tedaudit.registry import (
 )
 from tedaudit.spec.model import AuditSpec, MechanismSpec, PluginSpec
 from tedaudit.store.directory import RunDirectory
+from tedaudit.store.kept_latents import LeftOut
 from tedaudit.store.looks import earlier_looks, note_look
 from tedaudit.types import Corpus, Mechanism
 from tedaudit.version import __version__
@@ -81,6 +82,16 @@ class PreparedAudit:
             manifest["repeats"][label] = dict(repeats)
             self._write_manifest(manifest["plans"], manifest["models"])
 
+    def note_latents(self, label: str, left_out: LeftOut, differing: int = 0) -> None:
+        """Note how many latents of a mechanism were not kept, or how many draws gave another text again."""
+        manifest = self.store.manifest()
+        known = manifest.get("latents", {}).get(label, {"not_kept": 0, "bytes": 0, "differing": 0})
+        told = {**known, "differing": known["differing"] + differing}
+        if left_out.rows:
+            told |= {"not_kept": left_out.rows, "bytes": round(left_out.size / left_out.rows)}
+        if told != known:
+            self.store.write_manifest({**manifest, "latents": {**manifest.get("latents", {}), label: told}})
+
     def _write_manifest(self, plans: Mapping[str, Any], old_models: Sequence[Mapping[str, str]]) -> None:
         users = {(model["used_by"], model["part"]) for model in self.models}
         others = [model for model in old_models if (model["used_by"], model["part"]) not in users]
@@ -103,6 +114,7 @@ class PreparedAudit:
                 "format_notes": kept.get("format_notes", []),
                 "script_notes": list(self.script_notes),
                 "repeats": kept.get("repeats", {}),
+                **({"latents": kept["latents"]} if "latents" in kept else {}),
                 "machine": _machine(),
             }
         )

@@ -10,6 +10,7 @@ import numpy as np
 from tedaudit.batches import Guesses, OwnRewrites, Rewrites
 from tedaudit.errors import PluginError, RunDirectoryError, SpecError, join_names
 from tedaudit.estimators import find_estimator
+from tedaudit.execution.audited_rewrites import add_latents_again
 from tedaudit.execution.chunks import RewriteChunk
 from tedaudit.execution.jobs import Job
 from tedaudit.execution.own_rewrites import fetch_own
@@ -118,16 +119,18 @@ def _replay_row(
         raise SpecError(f"Row {row} of plan '{job.plan_name}' has not been done yet; finish the run first.")
     texts, plan = audit.corpus.texts, job.plan.rows(row, row + 1)
     table = job.rewrites_at(epsilon)
-    outputs = RewriteTable(table.folder, table.check()).fetch(plan.source, plan.replicate)
+    rewrites = RewriteTable(table.folder, table.check())
     wanted = Wanted(plan.source, plan.replicate, np.array([float(epsilon)]))
     draws = make_draws(texts, wanted, audit.spec.seed)
     again = bench.perform(RewriteChunk(job.reference, draws))
+    assert isinstance(again, Rewrites)  # noqa: S101 - by the kind of the chunk
+    outputs = rewrites.fetch(plan.source, plan.replicate)
+    outputs = add_latents_again(outputs, again, rewrites.lacks_latent(plan.source, plan.replicate))
     guessing = Guessing(range(row, row + 1), epsilon, attack)
     keys = tie_keys(audit.spec.seed, job.plan_name, attack, guessing.rows)
     chunk = cut_guessing(job, guessing, outputs, keys, audit, _fetch_own(job, guessing, audit))
     guessed = bench.perform(chunk)
-    assert isinstance(again, Rewrites)  # noqa: S101 - by the kind of the chunk
-    assert isinstance(guessed, Guesses)  # noqa: S101
+    assert isinstance(guessed, Guesses)  # noqa: S101 - by the kind of the chunk
     withheld = job.attacks[attack].withheld(outputs.failed)
     guess = restore_withheld(guessed, withheld, job.candidates)[0]
     positions = range(len(texts)) if plan.candidates is None else plan.candidates[0].tolist()

@@ -5,7 +5,7 @@ it alone puts rows in order before it writes them.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tedaudit.batches import Guesses, OwnRewrites, Rewrites
 from tedaudit.errors import ContractError
+from tedaudit.execution.audited_rewrites import AuditedRewrites
 from tedaudit.execution.calls import describe_calls
 from tedaudit.execution.chunks import Chunk, GuessChunk
 from tedaudit.execution.engines.protocol import Engine, TellsStatus
@@ -37,12 +38,14 @@ from tedaudit.seeding import KeyWords
 from tedaudit.spec.model import AuditSpec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
+from tedaudit.store.kept_latents import LeftOut, is_too_large
 from tedaudit.store.rewrites import RewriteTable
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
 Announce = Callable[[str], None]  # takes a line for the user
 _CELLS = 4_000_000  # scores held at a time
 _WINDOW = 32  # pieces of rewriting that may be under way: later ones wait in memory for earlier ones
+_HELD_BYTES = 512 * 1024 * 1024  # latents that only memory holds: with more of them, one piece at a time
 _TICKETS = count(1)  # never used twice: an engine may still return work of a run that was stopped
 
 
@@ -109,12 +112,13 @@ class _JobRun:
 
     def __init__(self, job: Job, audit: PreparedAudit, engine: Engine, meter: _Meter) -> None:
         self._job, self._audit, self._engine, self._meter = job, audit, engine, meter
-        self._rewrites = {e: _open_rewrites(job, e) for e in job.epsilons}
+        tables = {e: _open_rewrites(job, e) for e in job.epsilons}
         self._guesses = {(e, name): _open_guesses(job, e, name) for e in job.epsilons for name in job.attacks}
+        self._rewrites = {e: AuditedRewrites(job, e, table) for e, table in tables.items()}
         self._own = {e: RewriteTable(table.folder, table.claim()) for e, table in job.own_tables()}
         own = MissingOwn(job.own_numbers, self._own)
         meter.advance("", int(job.own_numbers.sum()) * len(self._own) - len(own))
-        self._pieces = enumerate(cut_rewriting(job, self._rewrites, own, audit))
+        self._pieces = enumerate(cut_rewriting(job, tables, own, audit))
         self._gaps = self._find_gaps([name for name in job.attacks if name not in job.stretches])
         self._own_gaps = self._find_gaps(list(job.stretches))  # these wait for all own rewrites
         self._own_left = len(own)
@@ -122,6 +126,7 @@ class _JobRun:
         self._flying: dict[int, tuple[int, Piece] | _Flight] = {}
         self._early: dict[int, tuple[Piece, Rewrites]] = {}  # rewritten before a piece that comes first
         self._begun = self._stored = 0  # pieces that were taken up, and those that are in the tables
+        self._largest = 0  # bytes of latents of a piece that no table keeps
         self.has_rewritten = False
         self._ready = 0  # rows whose rewrites are all in the tables
 
@@ -133,6 +138,9 @@ class _JobRun:
                 if ticket in self._flying:
                     self._take(self._flying.pop(ticket), result)
                 self._feed()
+        if self._job.bulky:
+            left_out = [rewrites.table.count_left_out() for rewrites in self._rewrites.values()]
+            self._audit.note_latents(self._job.label, sum(left_out, LeftOut()))
 
     def _feed(self) -> None:
         """Give the engine what it has room for: guessing if rows are ready, or else more rewriting."""
@@ -141,7 +149,7 @@ class _JobRun:
             if gap is not None:
                 self._submit(*self._observe(gap))
                 continue
-            if self._begun - self._stored >= _WINDOW:
+            if self._begun - self._stored >= _WINDOW or (self._flying and self._holds_much()):
                 return
             number, work = next(self._pieces, (-1, None))
             if work is None:
@@ -153,6 +161,11 @@ class _JobRun:
                 self._submit((number, piece), rewriting)
             else:
                 self._store_rewrites(number, piece, Rewrites.of([]))
+
+    def _holds_much(self) -> bool:
+        """Return whether latents fill memory, with those of the pieces under way, by the largest so far."""
+        held = sum(rewrites.held_bytes for rewrites in self._rewrites.values())
+        return held + (self._begun - self._stored) * self._largest > _HELD_BYTES
 
     def _take_gap(self) -> Guessing | None:
         """Return the next guessing for which everything is there, if there is any."""
@@ -179,27 +192,34 @@ class _JobRun:
     def _store_rewrites(self, number: int, piece: Piece, rewrites: Rewrites) -> None:
         """Write the pieces whose turn it is; one that comes early waits for those before it."""
         self._early[number] = piece, rewrites
+        if not self._job.keeps_latents and is_too_large(rewrites.latents, len(self._job.plan)):
+            self._largest = max(self._largest, rewrites.latents.values.nbytes)
         while self._stored in self._early:
             piece, rewrites = self._early.pop(self._stored)
             audited = len(piece.wanted)
             if len(piece.own):
-                self._append(self._own, piece.own, rewrites[piece.place[audited:]])
+                self._append_own(piece.own, rewrites[piece.place[audited:]])
                 rewrites = rewrites[piece.place[:audited]]
-            self._append(self._rewrites, piece.wanted, rewrites)
+            self._append(piece.wanted, rewrites)
             self._stored += 1
             self._ready, self._own_left = max(self._ready, piece.ready), piece.own_left
             done = piece.rows * len(self._rewrites) + len(piece.own)
             self._meter.advance(f"{self._job.label}: rewriting", done)
 
-    def _append(self, tables: Mapping[Nominal, RewriteTable], wanted: Wanted, rewrites: Rewrites) -> None:
+    def _append(self, wanted: Wanted, rewrites: Rewrites) -> None:
         """Add rewrites to the tables of their epsilons."""
-        for epsilon, table in tables.items():
-            rows = np.flatnonzero(wanted.epsilon == epsilon)
-            if len(rows):
-                made, own = wanted, rewrites
-                if len(rows) < len(wanted):
-                    made, own = wanted.rows(rows), rewrites[rows]
-                table.append(made.text, made.replicate, own, self._audit.corpus.texts)
+        for epsilon, made, some in _split(self._rewrites, wanted, rewrites):
+            differing = self._rewrites[epsilon].append(made, some, self._audit.corpus.texts)
+            if differing:
+                self._audit.note_latents(self._job.label, LeftOut(), differing)
+
+    def _append_own(self, wanted: Wanted, rewrites: Rewrites) -> None:
+        """Add own rewrites; no attack is given their latents, and large ones are not kept."""
+        rows = int(self._job.own_numbers.sum())
+        for epsilon, made, some in _split(self._own, wanted, rewrites):
+            keep = not is_too_large(some.latents, rows)
+            texts = self._audit.corpus.texts
+            self._own[epsilon].append(made.text, made.replicate, some, texts, keep_latents=keep)
 
     def _store_guesses(self, work: _Flight, guesses: Guesses) -> None:
         job, gap = self._job, work.gap
@@ -212,8 +232,7 @@ class _JobRun:
     def _observe(self, gap: Guessing) -> tuple[_Flight, GuessChunk]:
         """Return the guessing for a gap, and what is needed to judge it."""
         job, rows = self._job, gap.rows
-        plan, sees = job.plan.rows(rows.start, rows.stop), job.attacks[gap.attack].card.sees
-        outputs = self._rewrites[gap.epsilon].fetch(plan.source, plan.replicate, sees)
+        outputs = self._rewrites[gap.epsilon].fetch(rows, job.attacks[gap.attack].card.sees)
         flight = _Flight(
             gap, outputs.failed, tie_keys(self._audit.spec.seed, job.plan_name, gap.attack, rows)
         )
@@ -247,6 +266,18 @@ class _JobRun:
         return sorted(
             gaps, key=lambda gap: (bisect_left(ends, gap.rows.stop), gap.epsilon, gap.attack, gap.rows.start)
         )
+
+
+def _split(
+    epsilons: Iterable[Nominal], wanted: Wanted, rewrites: Rewrites
+) -> Iterator[tuple[Nominal, Wanted, Rewrites]]:
+    """Yield the rewrites of each epsilon that has some."""
+    for epsilon in epsilons:
+        rows = np.flatnonzero(wanted.epsilon == epsilon)
+        if len(rows) == len(wanted) > 0:
+            yield epsilon, wanted, rewrites
+        elif len(rows):
+            yield epsilon, wanted.rows(rows), rewrites[rows]
 
 
 def _open_rewrites(job: Job, epsilon: Nominal) -> RewriteTable:

@@ -16,6 +16,7 @@ from tedaudit.plans.trials import judge
 from tedaudit.seeding import derive, key_words, uniforms
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
+from tedaudit.store.kept_latents import is_too_large
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.store.table_folder import TableFolder
 from tedaudit.types import Plan
@@ -49,14 +50,27 @@ def measure_frame(audit: PreparedAudit) -> int:
 
 
 def predict_rewrites(part: Rewriting, sample: Sample, audit: PreparedAudit) -> float:
-    """Return the bytes of the rewrites that a mechanism still has to make."""
+    """Return the bytes of the rewrites that a mechanism still has to make; large latents are not kept."""
     jobs = [job for job in audit.jobs if job.label == part.label]
-    pool = audit.corpus.texts
-    tables = len(jobs[0].epsilons)
-    size = _measure(lambda folder, rows: _write_rewrites(folder, sample.rewrites[:rows], pool),
-                    len(sample.rewrites))  # fmt: skip
-    block = audit.spec.block_size
-    return sum(tables * size.predict(ceil(rows / tables), block) for rows in (part.audited, part.own))
+    tables, block, latents = len(jobs[0].epsilons), audit.spec.block_size, sample.rewrites.latents
+    is_large = is_too_large(latents, max(len(job.plan) for job in jobs))
+    own_large = is_too_large(latents, max(int(job.own_numbers.sum()) for job in jobs))
+    total = 0.0
+    for rows, keep in (
+        (part.audited, any(job.keeps_latents for job in jobs) or not is_large),
+        (part.own, not own_large),
+    ):
+        size = _measure_rewrites(sample.rewrites, audit.corpus.texts, keep_latents=keep)
+        total += tables * size.predict(ceil(rows / tables), block)
+    return total
+
+
+def _measure_rewrites(rewrites: Rewrites, pool: tuple[str, ...], *, keep_latents: bool) -> PartSize:
+    def write(folder: Path, rows: int) -> None:
+        numbers, table = np.arange(rows), RewriteTable(TableFolder(folder), "")
+        table.append(numbers % len(pool), numbers, rewrites[:rows], pool, keep_latents=keep_latents)
+
+    return _measure(write, len(rewrites))
 
 
 def predict_guesses(part: Guessing, made: Guesses | None, audit: PreparedAudit) -> float:
@@ -77,11 +91,6 @@ def _measure(write: Callable[[Path, int], None], rows: int) -> PartSize:
             sizes.append(_weigh(Path(folder)))
     per_row = (sizes[1] - sizes[0]) / (rows - 1) if rows > 1 else 0.0
     return PartSize(sizes[0] - per_row, per_row)
-
-
-def _write_rewrites(folder: Path, rewrites: Rewrites, pool: tuple[str, ...]) -> None:
-    numbers = np.arange(len(rewrites))
-    RewriteTable(TableFolder(folder), "").append(numbers % len(pool), numbers, rewrites, pool)
 
 
 def _invent_guesses(candidates: int) -> Guesses:

@@ -65,7 +65,7 @@ def find_family(letters: frozenset[str]) -> str:
 
     for name, path in sorted({(entry.name, entry.fname) for entry in fontManager.ttflist}):
         if not name.startswith(_BOXES) and letters <= _read_letters(path):
-            return name
+            return str(name)
     return ""
 
 

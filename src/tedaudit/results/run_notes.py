@@ -59,3 +59,18 @@ def note_repeats(manifest: Mapping[str, Any]) -> Iterator[str]:
                 f"{outcome} the same text: it takes neither `seed` nor `draw_key`, so its own noise cannot "
                 "be told from state between calls; bounds assume that no call depends on another"
             )
+
+
+def note_latents(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield of which mechanisms latents were not kept, and what became of draws that were made again."""
+    for label, found in manifest.get("latents", {}).items():
+        if found["not_kept"]:
+            yield (
+                f"{label}: the latents of {found['not_kept']:,} rewrites, {found['bytes']:,} bytes each, "
+                "were not kept; for an attack on latents that is added later these rewrites are made again"
+            )
+        if found["differing"]:
+            yield (
+                f"{label}: {found['differing']:,} rewrites gave another text than the stored one when they "
+                "were made again for their latent: attacks saw the latent of another release of the same text"
+            )

@@ -16,6 +16,7 @@ from tedaudit.batches import Ragged, Rewrites
 from tedaudit.batches.columns import compute_offsets
 from tedaudit.errors import RunDirectoryError
 from tedaudit.store.files import read_frame, read_notes, write_frame
+from tedaudit.store.kept_latents import LeftOut, measure_latents, read_left_out
 from tedaudit.store.ragged_columns import from_lists, to_lists
 from tedaudit.store.splits import storable
 from tedaudit.store.table_folder import TableFolder
@@ -48,6 +49,7 @@ class RewriteTable:
         self._cache: OrderedDict[int, pl.DataFrame] = OrderedDict()
         self._cached = 0  # bytes
         self._paths: dict[int, Path] = {}
+        self._left_out: dict[int, LeftOut] | None = None  # of parts without their latents
         for path, (number,) in folder.parts(r"part-(\d{6})\.parquet"):
             self._paths[number] = path
 
@@ -58,10 +60,30 @@ class RewriteTable:
         """Return which of these have not been rewritten yet."""
         return self._find(_key(text, replicate)) < 0
 
+    def lacks_latent(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Return which of these were rewritten and lie in a part that has left out its latents."""
+        where = self._find(_key(text, replicate))
+        return (where >= 0) & np.isin(where >> 32, list(self._find_left_out()))
+
+    def count_left_out(self) -> LeftOut:
+        """Return how many latents the table has not kept, and their bytes."""
+        return sum(self._find_left_out().values(), LeftOut())
+
     def append(
-        self, text: npt.ArrayLike, replicate: npt.ArrayLike, rewrites: Rewrites, pool: Sequence[str]
+        self,
+        text: npt.ArrayLike,
+        replicate: npt.ArrayLike,
+        rewrites: Rewrites,
+        pool: Sequence[str],
+        *,
+        keep_latents: bool = True,
     ) -> None:
-        """Add rewrites of texts of the pool as one part, which carries how many are copies or empty."""
+        """Add rewrites of texts of the pool as one part, which carries how many are copies or empty.
+
+        Without its latents it says so, and how many bytes they had.
+        """
+        left_out = LeftOut() if keep_latents else measure_latents(rewrites.latents)
+        latents = rewrites.latents if keep_latents else Ragged.absent(len(rewrites), np.float32)
         number = max(self._paths, default=-1) + 1
         positions = np.asarray(text, dtype=np.int32)
         outputs = list(map(storable, rewrites.texts))
@@ -74,14 +96,16 @@ class RewriteTable:
                 "error": pl.Series(rewrites.errors, dtype=pl.String),
                 "units": pl.select(pl.when(units >= 0).then(units)).to_series(),
                 "tokens": to_lists(rewrites.tokens, pl.Int32),
-                "latent": to_lists(rewrites.latents, pl.Float32),
+                "latent": to_lists(latents, pl.Float32),
             }
         )
         path = self._folder.path / f"part-{number:06d}.parquet"
         counts = _count_released(positions, outputs, rewrites.errors, pool)
-        write_frame(path, frame, self._key, _notes(counts))
+        write_frame(path, frame, self._key, _notes(counts) | left_out.notes)
         self._index(number, positions, np.asarray(replicate))
         self._paths[number] = path
+        if left_out.rows and self._left_out is not None:
+            self._left_out[number] = left_out
         self._remember(number, frame)
 
     def fetch(
@@ -156,6 +180,14 @@ class RewriteTable:
         while len(self._cache) > 1 and self._cached > _CACHED_BYTES:
             _, forgotten = self._cache.popitem(last=False)
             self._cached -= int(forgotten.estimated_size())
+
+    def _find_left_out(self) -> dict[int, LeftOut]:
+        """Return the parts that have left out their latents, looked for once."""
+        if self._left_out is None:
+            notes = {n: read_notes(path, self._key, sealed=self._sealed) for n, path in self._paths.items()}
+            found = {number: read_left_out(told) for number, told in notes.items()}
+            self._left_out = {number: left_out for number, left_out in found.items() if left_out.rows}
+        return self._left_out
 
     def _load_index(self) -> list[tuple[Keys, Keys]]:
         """Return the index of all parts, read once."""

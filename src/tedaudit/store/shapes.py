@@ -97,6 +97,12 @@ class _Repeats(_Part):
     seeded: StrictBool
 
 
+class _Latents(_Part):
+    not_kept: StrictInt
+    bytes: StrictInt
+    differing: StrictInt
+
+
 class _Manifest(_Part):
     name: str
     spec: _Settings
@@ -107,6 +113,7 @@ class _Manifest(_Part):
     format_notes: list[str] = []
     script_notes: list[str] = []
     repeats: dict[str, _Repeats] = {}
+    latents: dict[str, _Latents] = {}
     machine: _Machine = _Machine()
     written: str = ""
     sealed: StrictBool = False

@@ -1,0 +1,72 @@
+"""A mechanism with latents that says so, attacks on them, and an audit that is small enough to do often."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from helpers import Latents, NearestLatent, make_spec, vector
+from tedaudit.seeding import normals, uniforms
+from tedaudit.types import Card, Guess, Rewrite
+
+BYTES = 16  # of a latent in a table
+
+
+@dataclass(frozen=True)
+class Encoding(Latents):
+    """Adds noise to a vector of a text, in float64; a tenth of the draws fails and has no latent."""
+
+    asked: ClassVar[list[tuple[str, float, int]]] = []
+    card: ClassVar[Card] = Card(name="encoding", summary="Noisy latents of an encoder.")
+
+    def encode(self, texts):
+        return np.array([vector(text) for text in texts])
+
+    def log_density(self, latent, latents, epsilon):
+        return -np.square(np.asarray(latents) - latent).sum(axis=1) / 2
+
+    def rewrite(self, draws):
+        self.asked.extend((draw.text, draw.epsilon, draw.key) for draw in draws)
+        keys = [draw.key for draw in draws]
+        noise, coins = normals(keys, 4) * self.scale, uniforms([key + 1 for key in keys], 1)[:, 0]
+        return [
+            Rewrite("", error="unlucky")
+            if coin < 0.1
+            else Rewrite(f"near {round(n[0], 2)}", latent=vector(draw.text) / draw.epsilon + n)
+            for draw, n, coin in zip(draws, noise, coins, strict=True)
+        ]
+
+
+@dataclass
+class ResampledLatent:
+    """Sees latents, and waits for rewrites of the candidates."""
+
+    rewrites_each: ClassVar[int] = 1
+    is_limited: ClassVar[bool] = False
+    card: ClassVar[Card] = Card(name="resampled-latent", summary="Both.", sees=("text", "latent"))
+
+    def unfit(self, mechanism):
+        return ""
+
+    def learn(self, own):
+        self.own = len(own)
+
+    def guess(self, seen):
+        near = NearestLatent().guess
+        blank = [
+            type(one)(Rewrite("", latent=one.output.latent), one.candidates, one.tie_key) for one in seen
+        ]
+        return [Guess(guess.scores + self.own) for guess in near(blank)]
+
+
+def make_latent_work(out, **changes):
+    """Return an audit of a mechanism with latents, at two epsilons in several blocks."""
+    settings = {
+        "mechanisms": ["py:latent_examples:Encoding"],
+        "attacks": ["py:helpers:NearestLatent", "internal", "py:helpers:SharedWords"],
+        "plans": [{"k": 3, "lambda": 0}],
+        "epsilons": [1, 4],
+        "trials": 100,
+        "block": 30,
+    }
+    return make_spec(out, **settings | changes)
