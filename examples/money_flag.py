@@ -19,6 +19,7 @@ class MoneyFlag:
     """The fields of the dataclass are the whole configuration."""
 
     pattern: str = r"[$£€]\s?\d"
+    """What counts as money: a regular expression."""
     card: ClassVar[Card] = Card(
         name="money-flag",
         summary="One noisy bit: whether money is mentioned.",

@@ -80,7 +80,10 @@ def test_parameters_reach_the_plug_in():
 
 def test_an_unknown_parameter_is_answered_with_those_there_are():
     message = refusal("mechanism", "word-rr", slot=3)
-    assert message == "'word-rr' has no parameter 'slot'. Did you mean 'slots'? It takes: slots, vocabulary."
+    assert message == (
+        "'word-rr' has no parameter 'slot'. Did you mean 'slots'? It takes: slots, vocabulary. "
+        "`tedaudit ls mechanisms word-rr` says what each means."
+    )
 
 
 def test_a_plug_in_without_parameters_says_so():

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tedaudit.execution.engines.protocol import Engine
     from tedaudit.forecast.forecast import Forecast, plan_audit
     from tedaudit.nominal import NO_EPSILON, Nominal
+    from tedaudit.reports.result import Result
     from tedaudit.results.findings import AuditResult, Finding
     from tedaudit.results.losses import LossRow, read_losses
     from tedaudit.results.verdict import Verdict
@@ -67,6 +68,7 @@ _HOMES = {
     "tedaudit.execution.engines.protocol": ("Engine",),
     "tedaudit.forecast.forecast": ("Forecast", "plan_audit"),
     "tedaudit.nominal": ("NO_EPSILON", "Nominal"),
+    "tedaudit.reports.result": ("Result",),
     "tedaudit.results.findings": ("AuditResult", "Finding"),
     "tedaudit.results.losses": ("LossRow", "read_losses"),
     "tedaudit.results.verdict": ("Verdict",),
@@ -94,10 +96,10 @@ __all__ = [
     "Claim", "ContractError", "Corpus", "CorpusError", "CorpusLoader", "Draw", "Draws", "EncoderError",
     "Engine", "EpsilonForTarget", "Finding", "Forecast", "Frontier", "Guess", "Guesses",
     "InfrastructureError", "LinkResult", "LossRow", "Mechanism", "ModelError", "Nominal", "NotPrivateError",
-    "NotTestedError", "Observation", "Observations", "PluginError", "PrivacyError", "Rewrite", "Rewrites",
-    "RunDirectoryError", "SpecError", "Split", "TedauditError", "Verdict", "assert_private", "audit",
-    "calibrate", "compare", "estimate", "find_leaks", "frontier", "link", "lint", "load_corpus", "load_run",
-    "normals", "plan_audit", "read_losses", "report", "rewrite", "run", "uniforms",
+    "NotTestedError", "Observation", "Observations", "PluginError", "PrivacyError", "Result", "Rewrite",
+    "Rewrites", "RunDirectoryError", "SpecError", "Split", "TedauditError", "Verdict", "assert_private",
+    "audit", "calibrate", "compare", "estimate", "find_leaks", "frontier", "link", "lint", "load_corpus",
+    "load_run", "normals", "plan_audit", "read_losses", "report", "rewrite", "run", "uniforms",
 ]  # fmt: skip
 
 

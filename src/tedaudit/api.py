@@ -15,13 +15,14 @@ from tedaudit.errors import RunInUseError, SpecError, join_names
 from tedaudit.estimators import Bound, reduced_form
 from tedaudit.execution.engines.opening import Wanted, open_engine
 from tedaudit.execution.preparation import explain_misfit
-from tedaudit.execution.release import Order, release
+from tedaudit.execution.release import Order, choose_epsilon, release
 from tedaudit.execution.runner import Announce, Progress, executed
 from tedaudit.registry import Reference, build
 from tedaudit.reports.figures import write_figures
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.losses.figures import write_loss_figures
-from tedaudit.results.comparison import Compared, compare_runs
+from tedaudit.reports.result import Result
+from tedaudit.results.comparison import Compared, DifferenceScale, compare_runs
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.lineups import Axis
 from tedaudit.results.reading import read_result
@@ -44,7 +45,7 @@ def audit(
     attack: str | Sequence[Any] | None = None,
     trials: int = 1000,
     **settings: Any,
-) -> AuditResult:
+) -> Result:
     """Audit one mechanism and return the result.
 
     `mechanism` is a name, a plug-in, or a plain function from text to text (or list to list);
@@ -115,7 +116,7 @@ def run(
     *,
     page: bool = True,
     announce: Announce | None = None,
-) -> AuditResult:
+) -> Result:
     """Run an audit, or go on with it, and return the result; `page` says whether to write report.html.
 
     The engine does the model work: "serial", "processes" or "ray", a mapping such as {"name": "processes",
@@ -135,7 +136,7 @@ def run(
         if confirm_losses(result, named):
             result = read_result(store)
         write_reports(result, page=page)
-    return result
+    return Result.of(result)
 
 
 def tell(line: str) -> None:
@@ -143,9 +144,20 @@ def tell(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
-def load_run(path: str | Path, alpha: float | None = None, delta: float | None = None) -> AuditResult:
+def load_run(path: str | Path, alpha: float | None = None, delta: float | None = None) -> Result:
     """Return the result of a run directory from its tables; no model is loaded."""
-    return read_result(RunDirectory(Path(path)), alpha, delta)
+    return Result.of(read_result(RunDirectory(Path(path)), alpha, delta))
+
+
+def judge_run(path: str | Path) -> Result:
+    """Return the result of a run directory; guesses that were not judged before are judged now.
+
+    That is a look at the run and counted as one.
+    """
+    store = RunDirectory(Path(path))
+    if not find_look(store).noted:
+        _count_look(store)
+    return Result.of(read_result(store))
 
 
 def compare(
@@ -153,27 +165,26 @@ def compare(
     by: Axis | None = None,
     against: str | None = None,
     alpha: float = 0.01,
+    scale: DifferenceScale | None = None,
 ) -> Compared:
     """Compare runs, or the attacks or mechanisms of one, trial by trial if they share a plan."""
     stores = [run.run if isinstance(run, AuditResult) else RunDirectory(Path(run)) for run in runs]
-    return compare_runs(stores, by, against, alpha)
+    return compare_runs(stores, by, against, alpha, scale)
 
 
-def report(run: str | Path | AuditResult, *, redact: bool = False, figures: bool = False) -> AuditResult:
+def report(run: str | Path | AuditResult, *, redact: bool = False, figures: bool = False) -> Result:
     """Write the reports of a run again, and its figures if asked for; return the result as they show it.
 
     Guesses that were not judged before are judged now, which is a look at the run and counted as one.
     """
     store = run.run if isinstance(run, AuditResult) else RunDirectory(Path(run))
-    if not find_look(store).noted:
-        _count_look(store)
-        run = read_result(store)
-    result = run if isinstance(run, AuditResult) else read_result(store)
+    judged = isinstance(run, AuditResult) and find_look(store).noted
+    result = run if isinstance(run, AuditResult) and judged else judge_run(store.root)
     shown = write_reports(result, redact=redact)
     if figures:
         write_figures(shown)
         write_loss_figures(shown)
-    return shown
+    return Result.of(shown)
 
 
 def _count_look(store: RunDirectory) -> None:
@@ -186,15 +197,23 @@ def _count_look(store: RunDirectory) -> None:
 
 
 def rewrite(
-    mechanism: AnyMechanism, texts: Sequence[str], epsilon: float, *, draws: int = 1, seed: int | None = None
+    mechanism: AnyMechanism,
+    texts: Sequence[str],
+    epsilon: float | None = None,
+    *,
+    draws: int = 1,
+    seed: int | None = None,
 ) -> list[Rewrite]:
     """Rewrite texts for release, with secret noise; several draws of a text follow each other.
+
+    `epsilon` may be left out for a mechanism that takes none, such as a redactor.
 
     A seed makes the noise repeatable, and known to whoever knows the seed: for experiments only.
     """
     [named] = parse_spec({"mechanisms": [mechanism]}).mechanisms
     plugin = build(named.reference("mechanism"))
-    return [released.rewrite for released in release(plugin, texts, Order(epsilon, draws, seed))]
+    order = Order(choose_epsilon(plugin, epsilon), draws, seed)
+    return [released.rewrite for released in release(plugin, texts, order)]
 
 
 def estimate(

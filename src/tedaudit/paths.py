@@ -1,5 +1,6 @@
 """Paths as people write them: `~` is the home folder, and what no file can be called is refused."""
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -41,3 +42,11 @@ def explain_os_error(error: OSError) -> PathError:
 def describe_os_error(error: OSError) -> str:
     """Return what went wrong with a file, without its name."""
     return error.strerror or str(error) or type(error).__name__
+
+
+def checksum_folder(folder: Path) -> str:
+    """Return a hash of all files in a folder."""
+    digest = hashlib.sha256()
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(str(file.relative_to(folder)).encode() + file.read_bytes())
+    return digest.hexdigest()[:16]

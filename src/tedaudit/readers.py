@@ -51,8 +51,7 @@ def read_table(path: str | Path, *, encoding: str = "utf-8", header: bool = True
         elif kind in ("jsonl", "ndjson"):
             table = _build_from_objects(json_objects(text, file), file)
         else:
-            rows = _read_csv_rows(text, file) if kind == "csv" else _read_tsv_rows(text)
-            table = _build_from_rows(rows, file, header=header)
+            table = _build_from_rows(read_rows(text, file, kind), file, header=header)
     if not any(table.values()):
         raise CorpusError(
             f"'{file}' has no rows, only the columns: {join_names(table)}. Is it the right file?"
@@ -136,22 +135,26 @@ def json_objects(text: str, file: Path) -> list[dict[str, Any]]:
     """Return one object per line that is not blank."""
     objects: list[dict[str, Any]] = []
     for number, line in enumerate(lines_of(text), 1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise CorpusError(
-                f"'{file}', line {number:,} is not JSON: {explain_json(error)}. "
-                'Every line must be one object, such as {"text": "..."}: fix or remove the line.'
-            ) from error
-        if not isinstance(value, dict):
-            raise CorpusError(
-                f"'{file}', line {number:,} is JSON of type {type(value).__name__}. "
-                'Every line must be one object, such as {"text": "..."}.'
-            )
-        objects.append(value)
+        if line.strip():
+            objects.append(parse_object(line, number, file))
     return objects
+
+
+def parse_object(line: str, number: int, file: Path) -> dict[str, Any]:
+    """Return the object on a line of a file."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(
+            f"'{file}', line {number:,} is not JSON: {explain_json(error)}. "
+            'Every line must be one object, such as {"text": "..."}: fix or remove the line.'
+        ) from error
+    if not isinstance(value, dict):
+        raise CorpusError(
+            f"'{file}', line {number:,} is JSON of type {type(value).__name__}. "
+            'Every line must be one object, such as {"text": "..."}.'
+        )
+    return value
 
 
 def explain_json(error: Exception) -> str:
@@ -182,6 +185,11 @@ def _read_parquet(raw: bytes, file: Path) -> Table:
         raise CorpusError(
             f"'{file}' is damaged or not a parquet file: {error}. Download or write it again."
         ) from error
+
+
+def read_rows(text: str, file: Path, kind: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a csv or tsv, each with the line that it starts at; a blank line has no field."""
+    return _read_csv_rows(text, file) if kind == "csv" else _read_tsv_rows(text)
 
 
 def _read_csv_rows(text: str, file: Path) -> Iterator[tuple[int, list[str]]]:
@@ -223,14 +231,19 @@ def _build_from_rows(rows: Iterable[tuple[int, list[str]]], file: Path, *, heade
                 "is already data, set 'header: false'."
             )
     for line, row in remaining:
-        if row and len(row) != width:
-            raise CorpusError(
-                f"'{file}', line {line:,} has {len(row)} fields, but the first row has {width}. In a .csv, "
-                "a field with a comma must be in double quotes; in a .tsv, no field may contain a tab. "
-                "Fix the line, or save the table as .jsonl."
-            )
+        refuse_width(row, width, line, file)
         table_rows.append(row or [""] * width)
     return {name: [row[position] for row in table_rows] for position, name in enumerate(names)}
+
+
+def refuse_width(row: Sequence[str], width: int, line: int, file: Path) -> None:
+    """Refuse a row that has other than so many fields, and some."""
+    if row and len(row) != width:
+        raise CorpusError(
+            f"'{file}', line {line:,} has {len(row)} fields, but the first row has {width}. In a .csv, "
+            "a field with a comma must be in double quotes; in a .tsv, no field may contain a tab. "
+            "Fix the line, or save the table as .jsonl."
+        )
 
 
 def choose_column(

@@ -123,7 +123,7 @@ def build(reference: Reference) -> Any:
             f"method `{_VERBS[reference.kind]}`; see CONTRIBUTING.md for one in 30 lines."
         )
     params = {**_variant(plugin, reference.name, params), **params}
-    _check_parameters(plugin, reference.name, params)
+    _check_parameters(plugin, reference, params)
     return plugin(**params)
 
 
@@ -244,22 +244,23 @@ def _variant(plugin: type, name: str, params: dict[str, Any]) -> Mapping[str, An
     return offered[wanted]
 
 
-def _check_parameters(plugin: type, name: str, params: Mapping[str, Any]) -> None:
-    allowed = parameters(plugin)
+def _check_parameters(plugin: type, reference: Reference, params: Mapping[str, Any]) -> None:
+    name, allowed = reference.name, parameters(plugin)
+    meanings = f" `tedaudit ls {_FOLDERS[reference.kind]} {name}` says what each means." if allowed else ""
     for key, value in params.items():
         if key not in allowed:
             raise SpecError(
                 f"'{name}' has no parameter '{key}'.{did_you_mean(key, allowed)} "
-                f"It takes: {join_names(allowed) if allowed else 'none'}."
+                f"It takes: {join_names(allowed) if allowed else 'none'}.{meanings}"
             )
         if not _fits(value, allowed[key]):
             wanted = _wanted(allowed[key])
-            raise SpecError(f"'{name}': parameter '{key}' is {quote(value)}; it must be {wanted}.")
+            raise SpecError(f"'{name}': parameter '{key}' is {quote(value)}; it must be {wanted}.{meanings}")
     parts = fields(plugin) if is_dataclass(plugin) else ()
     missing = {f.name for f in parts if f.init and not _has_default(f)} - set(params)
     if missing:
         raise SpecError(
-            f"'{name}' needs a value for: {join_names(missing)}. It takes: {join_names(allowed)}."
+            f"'{name}' needs a value for: {join_names(missing)}. It takes: {join_names(allowed)}.{meanings}"
         )
 
 

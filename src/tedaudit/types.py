@@ -150,6 +150,7 @@ class Card:
     - "ordered answers": the candidates were read in an order, and `Guess.shown` says in which.
 
     `needs` names the extras of tedaudit (`extras.py`) without which it cannot be used with default settings.
+    `english` says what was made for English: "what", or "field: what" of a field's default value alone.
     """
 
     name: str
@@ -161,14 +162,12 @@ class Card:
     version: int = 1
     score: Score = ""
     needs: tuple[str, ...] = ()
+    english: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """A trained model behind a plug-in's results: its resolved name, and a checksum of its weights.
-
-    Without a checksum it is the entry of the plug-in's `fingerprint` for that part.
-    """
+    """A trained model behind a plug-in's results: its name, and a checksum, else that of its fingerprint."""
 
     part: str
     name: str
@@ -177,10 +176,9 @@ class ModelUse:
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """What a plug-in calls outside of tedaudit, so that a run can say how often it will.
+    """What a plug-in calls outside of tedaudit; a rewrite or a trial takes `per_row` calls.
 
-    As in "60 questions to the judge": the unit is "questions to", and a rewrite or a trial takes
-    `per_row` of them.
+    As in "60 questions to the judge": the unit is "questions to".
     """
 
     name: str

@@ -2,8 +2,12 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 from importlib.resources import files
+from itertools import pairwise
+
+from tedaudit.scripts import UNSPACED_BLOCKS as _BLOCKS
 
 STOP_WORDS = frozenset(
     """
@@ -18,15 +22,81 @@ STOP_WORDS = frozenset(
     """.split()  # noqa: SIM905 - a list of words reads best as one
 )
 CLASSES = ("stop words", "punctuation", "names", "numbers", "rare words", "common words")
-# One character is a word in scripts that put no space between words: Thai, Lao, kana, Han.
-_BLOCKS = r"\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff"
-_TOKEN = re.compile(rf"[{_BLOCKS}]|[^\W{_BLOCKS}]+")
+_ASCII_WORD = re.compile(r"\w+", re.ASCII)
+_ANY_WORD = re.compile(r"\w")
 _UNSPACED = re.compile(rf"[{_BLOCKS}]")
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text in order, as they are written."""
-    return _TOKEN.findall(text)
+    """Return the words of a text in order, as they are written.
+
+    A combining mark belongs to the letter before it, and a joiner to the letters around it. In scripts that
+    put no space between words, one character with its marks is a word.
+    """
+    return (_ASCII_WORD if text.isascii() else _compile_word()).findall(text)
+
+
+def count_words(text: str) -> int:
+    """Return how many words `split_words` finds; many times faster for texts that are not ASCII."""
+    if text.isascii():
+        return len(_ASCII_WORD.findall(text))
+    kinds = text.translate(_KINDS)
+    return kinds.count("u") + len(kinds.replace("u", " ").split())
+
+
+class _Kinds(dict[int, str | None]):
+    """Letters that are words as "u", other word characters as "l", all else blank; marks are left out."""
+
+    def __missing__(self, code: int) -> str | None:
+        character = chr(code)
+        if unicodedata.category(character).startswith("M") or character in "\u200c\u200d":
+            kind = None
+        elif _ANY_WORD.match(character):
+            kind = "u" if _UNSPACED.match(character) else "l"
+        else:
+            kind = " "
+        self[code] = kind
+        return kind
+
+
+_KINDS = _Kinds()
+
+
+@lru_cache(maxsize=1)
+def _compile_word() -> re.Pattern[str]:
+    return re.compile(word_pattern())
+
+
+@lru_cache(maxsize=1)
+def word_pattern() -> str:
+    """Return a regular expression for one word of any script."""
+    letters, marks = rf"[^\W{_BLOCKS}]", _list_marks()
+    return rf"{letters}+(?:(?:{marks}+|[\u200c\u200d]+(?=\w|{marks})){letters}*)*|{unspaced_pattern()}"
+
+
+@lru_cache(maxsize=1)
+def unspaced_pattern() -> str:
+    """Return a regular expression for a letter of a script without spaces, and the marks on it."""
+    return rf"(?=\w)[{_BLOCKS}]{_list_marks()}*"
+
+
+@lru_cache(maxsize=1)
+def _list_marks() -> str:
+    """Return a regular expression for a combining mark, since word characters have none.
+
+    Those of most scripts are a set of their own: one that reaches beyond 16 bits is searched range by range.
+    """
+    rest = (*range(0x10000, 0x20000), *range(0xE0100, 0xE01F0))  # beyond, only ideographs and tags
+    return f"(?:{_find_marks(range(0x300, 0x10000))}|{_find_marks(rest)})"
+
+
+def _find_marks(points: Iterable[int]) -> str:
+    """Return a set of the combining marks among some code points."""
+    codes = [code for code in points if unicodedata.category(chr(code)).startswith("M")]
+    firsts = [code for before, code in pairwise([-1, *codes]) if code != before + 1]
+    lasts = [code for code, after in pairwise([*codes, -1]) if after != code + 1]
+    ranges = (f"\\U{first:08x}-\\U{last:08x}" for first, last in zip(firsts, lasts, strict=True))
+    return f"[{''.join(ranges)}]"
 
 
 def find_marks(text: str) -> frozenset[str]:
@@ -46,6 +116,11 @@ def cut_marks(text: str) -> str:
     while end and (is_mark(text[end - 1]) or text[end - 1].isspace()):
         end -= 1
     return text[:end]
+
+
+def is_unspaced(word: str) -> bool:
+    """Return whether a word is of a script that puts no space between words."""
+    return _UNSPACED.match(word) is not None
 
 
 def joint_of(text: str) -> str:

@@ -38,7 +38,9 @@ def test_two_runs_are_compared_in_a_table_with_its_reading(runs, command):
     flat = " ".join(out.split())
     assert (code, err) == (0, "")
     assert "│ k2-lambda0 │ identity │ lexical │ any │ first │ second │ 1.0000, 1.0000 │ 300 │ 0 │ 0 │" in flat
-    assert "│ cannot be told │" in flat  # neither was ever wrong
+    assert "cannot be told" not in flat  # success rates have no such trouble
+    assert "Compared with first: no run is in more settings" in flat
+    assert "Rows that differ come first, then the largest differences of success rates." in flat
     assert "McNemar's exact test" in flat
     assert "Kendall's tau-b" in flat
 
@@ -52,6 +54,18 @@ def test_json_has_the_same_content_and_nothing_else_is_printed(runs, command):
     assert identity["counts"] == {"both": 300, "first_only": 0, "second_only": 0, "neither": 0}
     assert identity["eps_emp_difference"] == {"value": 0.0, "low": None, "high": None}
     assert [one["mechanisms"] for one in told["agreements"]] == [3]
+
+
+def test_one_scale_is_shown_and_another_on_request(runs, command):
+    _, out, _ = command("compare", runs / "first", runs / "second")
+    assert "difference of success" in out
+    assert "difference of eps" not in out
+    _, out, _ = command("compare", runs / "first", runs / "second", "--scale", "epsilon")
+    flat = " ".join(out.split())
+    assert "│ cannot be told │" in flat  # neither was ever wrong
+    assert "difference of eps" in flat
+    assert "difference of success" not in flat.split("Compared with")[0]
+    assert "largest differences of epsilon" in flat
 
 
 def test_a_run_with_another_seed_is_reported_as_unpaired(runs, command):

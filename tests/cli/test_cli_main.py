@@ -34,7 +34,8 @@ def test_only_json_is_printed_if_it_is_asked_for(arguments, made, command):
 
 
 def test_the_version_is_that_of_the_package(command):
-    assert command("--version")[:2] == (0, f"{tedaudit.__version__}\n")
+    code, out, _ = command("--version")
+    assert (code, out.splitlines()[0]) == (0, f"tedaudit {tedaudit.__version__}")
 
 
 def test_help_names_every_verb(command):

@@ -115,7 +115,7 @@ def test_a_redacted_report_leaves_texts_out(made, command):
 
 
 def test_the_table_shows_findings_reading_and_notes(made, command):
-    code, out, _ = command("report", "made")
+    code, out, _ = command("report", "made", "--table", "full")
     flat = " ".join(out.split())
     assert code == 0
     assert "│ shout │ 0.5 │ 0.5 per document │ lexical │ 40 / 40 │" in flat

@@ -27,7 +27,7 @@ def test_lines_in_lines_out_with_the_claim_on_standard_error():
 def test_a_file_goes_in_and_a_new_file_comes_out(tmp_path):
     source, target = tmp_path / "texts.csv", tmp_path / "out.csv"
     source.write_text("id,text\n1,the old house\n2,she went home\n")
-    done = process("rewrite", source, "-m", "identity", "-e", "1", "--draws", "2", "-o", target, "-q")
+    done = process("rewrite", source, "-m", "identity", "--draws", "2", "-o", target, "-q")
     assert done.returncode == 0, done.stderr
     rows = list(csv.DictReader(target.open()))
     assert [(row["row"], row["draw"], row["rewrite"]) for row in rows] == [
@@ -36,7 +36,7 @@ def test_a_file_goes_in_and_a_new_file_comes_out(tmp_path):
         ("1", "0", "she went home"),
         ("1", "1", "she went home"),
     ]
-    again = process("rewrite", source, "-m", "identity", "-e", "1", "-o", target)
+    again = process("rewrite", source, "-m", "identity", "-o", target)  # which takes no epsilon
     assert again.returncode == 2
     assert "already exists" in again.stderr
 
@@ -128,6 +128,7 @@ def test_input_that_is_no_text_is_refused_after_what_came_before_it(rewriter):
         (("-m", "word-r", "-e", "1"), "Did you mean 'word-rr'"),
         (("-m", "word-rr", "-e", "abc"), "--epsilon is 'abc'"),
         (("-m", "word-rr", "-e", "0"), "epsilon is 0.0"),
+        (("-m", "word-rr"), "'word-rr' takes an epsilon"),
         (("-m", "word-rr", "-e", "1", "--set", "slots"), "KEY=VALUE"),
         (("-m", "word-rr", "-e", "1", "--format", "pdf"), "csv, jsonl, txt"),
         (("missing.csv", "-m", "word-rr", "-e", "1"), "missing.csv"),

@@ -65,3 +65,24 @@ def test_wrong_use_ends_with_2_and_writes_nothing(arguments, told, tmp_path, typ
     assert code == 2
     assert told in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_one_file_without_a_test_split_is_enough_and_it_is_said_what_was_held_out(tmp_path, typed):
+    kinds = (("dreadful", "bad"), ("lovely", "good"))
+    rows = [f"{n},a {kinds[n % 2][0]} day number {n},{kinds[n % 2][1]}" for n in range(120)]
+    (tmp_path / "one.csv").write_text("\n".join(["id,text,mood", *rows]))
+    study = ("utility", "-c", tmp_path / "one.csv", "--task", "mood", "-m", "identity", *SMALL[2:4], "-q")
+    code, out, err = typed(*study, "--seeds", 1, "-o", tmp_path / "s")
+    assert code == 0, err
+    told = " ".join(out.split())
+    assert "no test split: " in told
+    assert "clean ones that a hash of the text held out." in told
+    assert "chosen by a hash of the text" in told
+    assert "hash of the text" in (tmp_path / "s" / "utility.md").read_text()
+    by_id = ("--key", "id", "--hold-out", "0.5", "--json")
+    code, out, err = typed(*study, "--seeds", 1, "-o", tmp_path / "t", *by_id)
+    assert code == 0, err
+    data = json.loads(out)
+    assert data["train"] + data["test"] == 120
+    assert 30 < data["test"] < 90
+    assert any("the column 'id'" in note for note in data["notes"])

@@ -153,8 +153,8 @@ def test_it_is_said_that_a_function_runs_in_several_processes(tmp_path):
     told = []
     with ProcessEngine(2, announce=told.append) as engine:
         run(make_many_chunks(tmp_path, mechanisms=[shout], trials=20), engine, announce=told.append)
-    line = "Your function runs in up to 2 processes: what it remembers between calls, it remembers in each "
-    assert told.count(f"{line}of them apart.") == 1
+    line = "The function 'shout' runs in up to 2 processes: what it remembers between calls, it remembers in "
+    assert told.count(f"{line}each of them apart.") == 1
 
 
 def test_a_function_that_cannot_travel_is_refused_in_one_line_that_says_what_to_do(tmp_path):

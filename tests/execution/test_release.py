@@ -4,8 +4,10 @@ import json
 import pytest
 
 from tedaudit.errors import ContractError, SpecError
-from tedaudit.execution.release import Order, format_of, release, write_released
+from tedaudit.execution.release import Order, choose_epsilon, format_of, release, write_released
+from tedaudit.mechanisms.identity import Identity
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.nominal import NO_EPSILON
 from tedaudit.types import Card, Rewrite
 
 TEXTS = ["the old house by the sea", "she went home", ""]
@@ -87,3 +89,15 @@ def test_impossible_orders_are_refused(settings):
 def test_an_unknown_format_is_refused_with_the_list():
     with pytest.raises(SpecError, match="csv, jsonl, txt"):
         format_of(None, "docx")
+
+
+def test_a_mechanism_that_takes_no_epsilon_needs_none_and_its_table_names_none():
+    assert choose_epsilon(Identity(), None) == NO_EPSILON
+    assert choose_epsilon(WordRR(), 2.0) == 2.0
+    with pytest.raises(SpecError, match="'word-rr' takes an epsilon, a number above 0"):
+        choose_epsilon(WordRR(), None)
+    with pytest.raises(SpecError, match="epsilon is inf; it must be a number above 0"):
+        choose_epsilon(WordRR(), float("inf"))
+    out = io.StringIO()
+    write_released(release(Identity(), ["a"], Order(NO_EPSILON)), out, "jsonl", NO_EPSILON)
+    assert json.loads(out.getvalue())["epsilon"] is None

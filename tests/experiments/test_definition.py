@@ -23,12 +23,3 @@ def test_the_command_has_the_changes(changes, more):
 def test_every_kind_of_experiment_can_be_made():
     makers = [*audits.MAKERS, *downstream.MAKERS, *probes.MAKERS]
     assert sorted(makers) == sorted(get_args(Kind))
-
-
-def test_rewrites_are_counted_by_the_rows_that_an_estimator_needs():
-    both = [{"k": 2, "estimator": "reduced"}, {"k": 2, "estimator": "baseline"}]
-    counts = [
-        load("abl-k", "zoo", {"plans": plans}).rewrites for plans in ([{"k": 2}], both[:1], both[1:], both)
-    ]
-    assert counts == [counts[0] * rows for rows in (1, 1, 2, 3)]
-    assert counts[0] > 0

@@ -105,8 +105,18 @@ def test_the_list_says_what_each_costs():
     listed = json.loads(CliRunner().invoke(app, ["ls", "experiments", "--json"]).output)
     costs = {row["id"]: row["rewrites"] for row in listed}
     assert set(costs) == PAPER
-    assert costs["fig-llm"]["full"] == 4 * 5 * 10 * 10_000
-    assert "abl-lambda" in CliRunner().invoke(app, ["ls", "experiments"]).output
+    assert costs["fig-llm"]["full"] == 4 * (4 * 10 + 7) * 10_000  # dp-bart has seven epsilons of its own
+    assert costs["tab-examples"]["full"] is None
+    listed = CliRunner().invoke(app, ["ls", "experiments"]).output
+    assert "abl-lambda" in listed
+    assert "no audit" in listed
+    assert "Minutes depend on the machine" in " ".join(listed.split())
+    assert "minutes at" not in listed  # none is told that was not timed
+
+
+def test_minutes_are_for_experiments_alone():
+    done = CliRunner().invoke(app, ["ls", "attacks", "--minutes", "smoke"])
+    assert isinstance(done.exception, SpecError) or "--minutes is for experiments" in done.output
 
 
 def test_the_command_prints_tables_and_files(tmp_path):

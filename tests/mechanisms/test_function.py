@@ -301,3 +301,8 @@ def test_the_fingerprint_changes_with_the_source(tmp_path, monkeypatch):
 def test_a_function_without_source_has_no_fingerprint():
     assert Function(str.upper).fingerprint() == {}
     assert Function(Callable()).fingerprint() == {}
+
+
+def test_half_a_surrogate_is_read_as_it_is_stored():
+    [rewrite] = Function(lambda text: f"{text} \ud800 字").rewrite([Draw("a", 1.0, 1)])
+    assert rewrite.text == "a ? 字"

@@ -308,6 +308,95 @@ def test_charts_follow_when_the_scheme_changes_and_print_in_light(demo, visit, t
     assert (tmp_path / "report.pdf").stat().st_size > 10_000
 
 
+def width_of(tab, chart="calibration-chart"):
+    """Return how wide a chart is drawn, and how wide its place is."""
+    place = tab.locator(f"#{chart}")
+    return place.locator(".main-svg").first.bounding_box()["width"], place.evaluate("e => e.clientWidth")
+
+
+def test_charts_have_their_width_again_after_printing_and_follow_the_window(odd, visit, tmp_path):
+    tab = visit(odd)
+    opened = tab.locator("#manifest-parts details").first
+    opened.locator("summary").click()
+    before = width_of(tab)
+    assert before[0] == before[1]
+    tab.pdf(path=tmp_path / "report.pdf", format="A4")
+    for chart in ("calibration-chart", "utility-chart"):
+        drawn_width, place = width_of(tab, chart)
+        assert drawn_width == place == before[0]
+    assert opened.get_attribute("open") is not None  # it was open, so it stays so
+    assert tab.locator("#manifest-parts details[open]").count() == 1
+    for width in (700, 390, 1300):
+        tab.set_viewport_size({"width": width, "height": 900})
+        tab.wait_for_function("""() => { const place = document.querySelector('#calibration-chart');
+          return place.querySelector('.main-svg').getBoundingClientRect().width === place.clientWidth; }""")
+
+
+def test_a_printed_page_is_not_made_smaller_by_a_wide_table(odd, demo, visit):
+    for path in (odd, demo):
+        tab = visit(path, 688)  # of A4 without its margins; what is wider makes the browser shrink the page
+        tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+        tab.emulate_media(media="print")
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 688
+
+
+COVERED = """() => { const covered = [];
+  for (const region of document.querySelectorAll('.scroll')) {
+    const within = region.getBoundingClientRect();
+    for (const cell of region.querySelectorAll('td, th')) {
+      if (!cell.textContent.trim() || !cell.checkVisibility({ contentVisibilityAuto: true })) continue;
+      cell.scrollIntoView({ block: 'center' });
+      for (const at of [0, region.scrollWidth]) {
+        region.scrollLeft = at;
+        const box = cell.getBoundingClientRect();
+        const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
+        if (x < within.left + 2 || x > within.right - 2) continue; // scrolled away, not covered
+        const top = document.elementFromPoint(x, y);
+        if (top !== cell && !cell.contains(top)) covered.push(cell.textContent);
+      }
+    }
+  }
+  return covered; }"""
+
+
+@pytest.mark.parametrize("width", [390, 800, 1440])
+def test_no_number_of_a_table_is_covered_wherever_it_is_scrolled_to(odd, visit, width):
+    tab = visit(odd, width)
+    tab.add_style_tag(content="html { scroll-behavior: auto !important; }")
+    assert tab.evaluate(COVERED) == []
+
+
+def test_the_axis_is_switched_to_totals_by_keyboard_and_says_what_it_leaves_out(demo, visit):
+    tab = visit(demo)
+    words = lambda: " ".join(tab.locator("#calibration-chart svg text").all_text_contents())  # noqa: E731
+    assert "nominal epsilon, per the mechanism's own unit" in words()
+    assert drawn(tab) == 3
+    radio = tab.get_by_role("radio", name="nominal epsilon")
+    radio.focus()
+    tab.keyboard.press("ArrowRight")
+    tab.wait_for_function(
+        "() => document.querySelector('#calibration-chart').textContent.includes('claimed epsilon of a')"
+    )
+    assert tab.get_by_role("radio", name="total epsilon").is_checked()
+    assert drawn(tab) == 1  # word-rr: 16 units
+    assert "192" in words()
+    told = tab.locator("#calibration-caption").text_content()
+    assert told.endswith("no total above 0 is claimed for a whole text: constant, identity.")
+    assert "total epsilon" in tab.locator("#calibration-chart").get_attribute("aria-label")
+
+
+def test_the_page_leads_with_an_example_that_is_shown_as_text(odd, visit):
+    tab = visit(odd)
+    assert tab.locator("main > section:visible").first.get_attribute("id") == "example"
+    data = embedded(odd.parent)["example"]
+    told = tab.locator("#example").inner_text()
+    assert data["output"] in told
+    assert "is not typical" in told
+    assert tab.locator("#example .candidates .tag.source").count() == 1
+    assert tab.locator("#example img, #example script, #example b").count() == 0
+    assert tab.locator("#sections a").first.text_content() == "One trial"
+
+
 def test_every_control_is_reached_by_keyboard_and_shows_it(demo, visit):
     tab = visit(demo)
     reached = set()
@@ -344,6 +433,7 @@ def test_a_redacted_page_works_and_shows_no_text(odd, visit, tmp_path):
     write_reports(read_result(RunDirectory(copy)), redact=True)
     tab = visit(copy / "report.html")
     assert "Texts" in tab.locator("#private").text_content()
+    assert tab.locator("#example").is_hidden()
     assert tab.locator(".trial").count() == 20
     assert "of the corpus" in tab.locator(".trial .candidates").first.text_content()
     assert tab.locator("#words").count() == 0

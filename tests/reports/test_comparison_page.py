@@ -103,11 +103,22 @@ def test_the_headings_name_what_both_sides_share(compared, by):
 
 
 def test_the_reading_says_which_test_and_interval_and_what_they_prove(compared):
-    told = explain_comparison(compared)
+    assert "intervals of both sides" not in explain_comparison(compared)  # they are those of epsilon
+    told = explain_comparison(compared, both=True)
     parts = ("McNemar's exact test", "Clopper-Pearson", "intervals of both sides", "Bonferroni")
     for part in (*parts, "does not prove privacy"):
         assert part in told
     assert "On different plans" not in told
+
+
+def test_the_reading_says_with_what_others_are_compared_and_why(compared):
+    told = explain_comparison(compared)
+    assert "Compared with old: no run is in more settings (" in told
+    assert "whatever the results" in told
+    named = compare_runs([run.store for run in compared.opened], "run", "new")
+    assert "Compared with new, as asked." in explain_comparison(named)
+    labelled = compare_runs([compared.opened[0].store], "mechanism", LABEL)
+    assert LABEL not in page_data(labelled)["reading"]  # a name that may be a text
 
 
 @pytest.mark.parametrize(
@@ -121,9 +132,10 @@ def test_the_reading_says_which_test_and_interval_and_what_they_prove(compared):
 )
 def test_a_difference_without_an_end_is_told_in_words(compared, span, words):
     shown = replace(compared.comparisons[0], eps_emp=span)
-    cells = dict(zip(headings(compared), format_cells(shown, compared), strict=True))
+    of_epsilon = replace(compared, scale="epsilon", comparisons=(shown,))
+    cells = dict(zip(headings(of_epsilon), format_cells(shown, of_epsilon), strict=True))
     assert cells["difference of eps"] == words
-    told = explain_comparison(replace(compared, comparisons=(shown,)))
+    told = explain_comparison(of_epsilon)
     assert ("never wrong" in told) == (words[0] != "+")
     json.dumps(shown.to_dict(), allow_nan=False)
 

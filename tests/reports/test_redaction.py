@@ -9,7 +9,14 @@ import pytest
 import tedaudit
 from pages import LABEL, NASTY, TEXTS, embedded, page
 from tedaudit.reports.files import write_reports
-from tedaudit.reports.redaction import LEFT_OUT, redact_result, redact_spec, safe_json
+from tedaudit.reports.redaction import (
+    IDENTIFIER,
+    LEFT_OUT,
+    redact_result,
+    redact_spec,
+    rename_labels,
+    safe_json,
+)
 from tedaudit.results.reading import read_result
 from tedaudit.store.directory import RunDirectory
 
@@ -86,3 +93,13 @@ def test_a_plan_that_is_named_after_a_mechanism_is_redacted_with_it(tmp_path):
     write_reports(result, redact=True)
     for name in ("report.html", "report.md", "summary.json"):
         assert "private label" not in (tmp_path / "run" / name).read_text()
+
+
+def test_a_label_of_a_script_without_spaces_may_be_a_sentence():
+    labels = ["word-rr", "modèle", "李明昨天卖掉了祖母的戒指", "แหวนของยาย", "two words"]
+    assert rename_labels("mechanism", labels) == {
+        "word-rr": "word-rr", "modèle": "modèle", "李明昨天卖掉了祖母的戒指": "mechanism 3",
+        "แหวนของยาย": "mechanism 4", "two words": "mechanism 5",
+    }  # fmt: skip
+    assert not IDENTIFIER.fullmatch("李明昨天卖掉了祖母的戒指")
+    assert IDENTIFIER.fullmatch("owner/model-1.0")

@@ -327,3 +327,46 @@ def test_counts_are_those_of_the_sides(plain):
         counts: PairedCounts = one.counts
         assert counts.both + counts.first_only == one.first.finding.bound.correct
         assert counts.both + counts.second_only == one.second.finding.bound.correct
+
+
+def test_what_differs_comes_first_then_the_largest_difference(plain):
+    for scale in ("success", "epsilon"):
+        compared = compare_runs([plain], "mechanism", scale=scale)
+        answers = [one.differs for one in compared.comparisons]
+        assert answers == sorted(answers, reverse=True)
+        assert {True, False} == set(answers)
+        sizes = [(one.differs, one.size(scale)) for one in compared.comparisons]
+        assert sizes == sorted(sizes, reverse=True)
+
+
+def test_the_reference_is_the_one_in_most_settings_whatever_the_results(folder):
+    mixed = [{"name": "word-rr", "slots": 4}, {"name": "word-rr", "label": "a-rr", "epsilons": [2]}]
+    several = audited(folder / "several", mechanisms=mixed, epsilons=[2, 6, 9], attacks=[SharedWords()])
+    constant = audited(folder / "fixed", mechanisms=["constant"], attacks=[SharedWords()])
+    compared = compare_runs([several, constant], "mechanism")
+    [reference] = compared.references
+    assert (reference.member, reference.named) == ("word-rr", False)  # a-rr is first by name, in one setting
+    assert reference.settings == 3
+    assert {one.first.member for one in compared.comparisons} == {"word-rr"}
+    assert compare_runs([several, constant], "mechanism", "a-rr").references[0].named
+
+
+def test_settings_without_the_reference_have_one_of_their_own(folder):
+    tried = {"one": [1, 2], "two": [1, 2], "three": [5], "four": [5]}
+    mixed = [{"name": "word-rr", "label": label, "epsilons": epsilons} for label, epsilons in tried.items()]
+    apart = audited(folder / "apart", mechanisms=mixed, attacks=[SharedWords()])
+    compared = compare_runs([apart], "mechanism")
+    assert [(one.member, one.settings) for one in compared.references] == [("one", 2), ("four", 1)]
+    assert len(compared.comparisons) == 3
+
+
+def test_of_equals_the_run_that_is_named_first_is_the_reference(plain, longer):
+    for runs in ([plain, longer], [longer, plain]):
+        assert compare_runs(runs).references[0].member == runs[0].root.name
+
+
+def test_differences_are_of_epsilon_if_numbers_of_candidates_differ(plain, folder):
+    wide = audited(folder / "wide", plans=[{"k": 4, "lambda": 0}])
+    assert compare_runs([plain, wide]).scale == "epsilon"
+    assert compare_runs([plain, wide], scale="success").scale == "success"
+    assert compare_runs([plain]).scale == "success"

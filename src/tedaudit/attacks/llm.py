@@ -33,21 +33,36 @@ class LLM:
     """One question per trial, or two (`both_orders`); distinct questions are asked once."""
 
     judge: str = "hf:Qwen/Qwen3-8B"
+    """The language model: hf:ID_OR_FOLDER in this process, or openai:MODEL@URL on a server."""
     reading: Literal["choice", "generate", "likelihood"] = "choice"
+    """choice compares the probabilities of answers, generate reads an answer, likelihood the rewrite's."""
     both_orders: bool = False
+    """Ask every question with the candidates in both orders, and add the answers up."""
     shots: int = 0
+    """How many rewrites, made for that, the judge is shown as examples."""
     normalise: bool = False
+    """For the reading likelihood: the mean over the rewrite's tokens in place of the sum."""
     longest: int = 2000
+    """Most characters of a text that the judge is shown."""
     template: str = ""
+    """For likelihood: what the judge is to continue, with {text} for a candidate; empty: a request."""
     max_tokens: int = 32
+    """Most tokens of an answer, for the reading generate."""
     allow_remote: bool = False
+    """Allow a server on another machine, which is sent candidates and rewrites."""
     dtype: str = "auto"
+    """Number format of a judge in this process: auto (bfloat16 on CUDA, else float32), or torch's."""
     device: str = field(default="auto", metadata=_INCIDENTAL)
+    """Where a judge in this process runs: auto (CUDA, then MPS, then CPU), or a name that torch takes."""
     concurrency: int = field(default=8, metadata=_INCIDENTAL)
+    """Questions that a server is asked at a time."""
     timeout: float = field(default=60.0, metadata=_INCIDENTAL)
+    """Seconds to wait for an answer of a server."""
     attempts: int = field(default=6, metadata=_INCIDENTAL)
+    """How often a question is put to a server that gives no usable answer."""
     card: ClassVar[Card] = Card(
         name="llm",
+        english=("template: the default question",),
         needs=("models",),
         summary="A language model reads the rewrite and the candidates and names the source.",
         paper="TeDA: Beyond Theoretical Bounds (Li et al.), section 3.1 and the prompt of its appendix",

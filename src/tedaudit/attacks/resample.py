@@ -26,13 +26,14 @@ _DENSE = 64  # candidates of a trial from which on outputs are compared with all
 class Resample:
     """Naive Bayes on own rewrites of the candidates; its scores are log-ratios against all own rewrites.
 
-    `rewrites` is how many of each candidate are made. With `limit` all of them together are no more than the
-    audited rewrites, so that the attack at most doubles the cost: then there are fewer of each, and if there
-    is not even one for each, some candidates, chosen by coin, have none.
+    With `limit` the attack at most doubles the cost. If there is then not even one own rewrite for each
+    candidate, some, chosen by coin, have none.
     """
 
     rewrites: int = 8
+    """How many rewrites of each candidate are made."""
     limit: bool = True
+    """Make no more own rewrites in all than there are audited ones: then fewer of each, or of some none."""
     card: ClassVar[Card] = Card(
         name="resample",
         summary="Own rewrites of the candidates: the one whose rewrites explain the output best; no model.",

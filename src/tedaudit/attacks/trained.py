@@ -30,9 +30,12 @@ class Trained:
     """A pair scorer over embedding, lexical and length features; one per mechanism and epsilon."""
 
     encoder: str = zoo_or("encoder", "lexical")
+    """The sentence encoder: a folder, a hub id or zoo:NAME; lexical: words alone, no model."""
     rewrites: int = 500
+    """How many rewrites it makes to learn from, 20 or more, for each epsilon."""
     card: ClassVar[Card] = Card(
         name="trained",
+        english=("encoder: the default model",),
         summary="A pair scorer fitted on the adversary's own rewrites.",
         departures=(
             "not in the paper: the adversary practises on the mechanism before it guesses",

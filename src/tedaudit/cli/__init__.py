@@ -11,7 +11,9 @@ import typer
 from tedaudit.cli.audit import init, run
 from tedaudit.cli.calibrate import calibrate
 from tedaudit.cli.compare import card, compare
+from tedaudit.cli.corpus import corpus
 from tedaudit.cli.disagree import disagree
+from tedaudit.cli.export import export, schema
 from tedaudit.cli.frontier import frontier
 from tedaudit.cli.judge import judge
 from tedaudit.cli.leaks import leaks
@@ -26,33 +28,34 @@ from tedaudit.cli.results import estimate, replay, report
 from tedaudit.cli.selftest import selftest
 from tedaudit.cli.texts import rewrite, triples
 from tedaudit.cli.utility import utility
+from tedaudit.cli.versions import describe_versions
 from tedaudit.errors import TedauditError
 from tedaudit.paths import explain_os_error
-from tedaudit.version import __version__
 
 FAULT = 70  # EX_SOFTWARE of sysexits.h
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich",
+    no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich",
     help="Measure, by attack, how private a text rewriter really is.",
 )  # fmt: skip
 
 _COMMANDS: dict[str, Callable[..., None]] = {
     "init": init, "plan": plan, "run": run, "report": report, "compare": compare, "card": card,
     "replay": replay, "disagree": disagree, "records": records, "loss": loss, "leaks": leaks, "lint": lint,
-    "link": link,
+    "link": link, "export": export, "schema": schema,
     "selftest": selftest, "estimate": estimate, "calibrate": calibrate, "utility": utility,
     "frontier": frontier, "reproduce": reproduce, "ls": list_plugins, "rewrite": rewrite, "judge": judge,
 }  # fmt: skip
 for _name, _command in _COMMANDS.items():
     app.command(_name)(_command)
+app.add_typer(corpus, name="corpus")
 app.add_typer(triples, name="triples")
 
 
 @app.callback(invoke_without_command=True)
-def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+def _root(version: Annotated[bool, typer.Option("--version", help="Print versions.")] = False) -> None:
     if version:
-        typer.echo(__version__)
+        typer.echo(describe_versions())
         raise typer.Exit
 
 

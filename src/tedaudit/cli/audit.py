@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tedaudit.cli import options
+from tedaudit.cli.completion import complete_attack
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
 from tedaudit.cli.loss import add_likelihood, list_losses, show_losses
 from tedaudit.cli.options import print_json
@@ -15,6 +16,7 @@ from tedaudit.cli.records import show_pairs, try_worst
 from tedaudit.errors import SpecError
 
 if TYPE_CHECKING:
+    from tedaudit.results.findings import AuditResult
     from tedaudit.spec.model import AuditSpec
 
 _SETTINGS = (
@@ -29,7 +31,10 @@ def run(
     mechanism: options.Mechanisms = None,
     epsilon: options.Epsilons = None,
     corpus: options.Corpus = None,
-    attack: Annotated[list[str] | None, typer.Option("--attack", "-a", help="Repeat for several.")] = None,
+    attack: Annotated[
+        list[str] | None,
+        typer.Option("--attack", "-a", help="Repeat for several.", autocompletion=complete_attack),
+    ] = None,
     trials: Annotated[int | None, typer.Option("--trials", "-t")] = None,
     k: options.Candidates = None,
     lambda_: options.Lambda = None,
@@ -68,6 +73,7 @@ def run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what it would take and could show: `tedaudit plan`.")
     ] = False,
+    table: options.TableChoice = "pivot",
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -76,7 +82,8 @@ def run(
     A name py:package.module:name, in a spec or a flag, runs that code: run no spec that you do not trust.
     """
     from tedaudit import api
-    from tedaudit.cli.console import progress_bar, show_defaults, show_result
+    from tedaudit.cli.console import progress_bar, show_defaults
+    from tedaudit.cli.first_screen import show_result
     from tedaudit.execution.engines.opening import open_engine
     from tedaudit.execution.work_folder import FolderEngine
     from tedaudit.spec.zoo_defaults import list_defaults
@@ -101,7 +108,7 @@ def run(
     announce = (lambda _: None) if quiet else api.tell
     with progress_bar(quiet=quiet) as progress, open_engine(settings, None, announce) as inner:
         chosen = inner if work is None else FolderEngine(work, inner)
-        result = api.run(settings, chosen, progress, announce=announce)
+        result: AuditResult = api.run(settings, chosen, progress, announce=announce)
     pairs = None
     if worst:
         result, pairs = try_worst(result, settings, worst, worst_trials, quiet=quiet)
@@ -109,9 +116,9 @@ def run(
         told = result.to_dict() | (list_losses(result) if loss else {})
         print_json(told | ({} if pairs is None else {"worst_pairs": pairs.to_dict()}))
     else:
-        show_result(result)
-        if loss:
+        if loss and table == "full":
             show_losses(result)
+        show_result(result, table, losses=loss)
         if pairs is not None:
             show_pairs(pairs)
     pass_gates(result, fail_on, fail_above)

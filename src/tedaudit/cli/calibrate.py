@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tedaudit.cli import options
+from tedaudit.cli.completion import complete_attack
 from tedaudit.cli.options import print_json
 from tedaudit.errors import SpecError
 
@@ -24,7 +25,10 @@ By = Annotated[
 Attacks = Annotated[
     list[str] | None,
     typer.Option(
-        "--attack", "-a", help="Repeat for several; else lexical, resample and trained if they fit."
+        "--attack",
+        "-a",
+        help="Repeat for several; else lexical, resample and trained if they fit.",
+        autocompletion=complete_attack,
     ),
 ]
 Trials = Annotated[int | None, typer.Option("--trials", "-t", help="Fresh ones at each end; 2,000.")]

@@ -16,7 +16,11 @@ def compare(
         typer.Option(help="What is compared; by default runs, or attacks if there is one run."),
     ] = None,
     against: Annotated[
-        str | None, typer.Option(help="The run, mechanism or attack to compare the others with.")
+        str | None, typer.Option(help="What to compare the others with; by default the one in most settings.")
+    ] = None,
+    scale: Annotated[
+        Literal["success", "epsilon"] | None,
+        typer.Option(help="Differences of what; by default success rates, or epsilon if their k differ."),
     ] = None,
     alpha: Annotated[
         float, typer.Option(help="The error of each interval, and of all answers together.")
@@ -33,7 +37,7 @@ def compare(
 
     if out is not None and (out.is_dir() or out.suffix.lower() not in (".html", ".htm")):
         raise SpecError(f"--out is '{out}'; it must be an HTML file, such as comparison.html.")
-    compared = api.compare(*runs, by=by, against=against, alpha=alpha)
+    compared = api.compare(*runs, by=by, against=against, alpha=alpha, scale=scale)
     if out is not None:
         from tedaudit.reports.comparison_page import write_comparison
 

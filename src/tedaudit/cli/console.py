@@ -18,13 +18,10 @@ from tedaudit.experiments.outcome import format_cell as cell_text
 from tedaudit.extras import install, missing_extras
 from tedaudit.reports import comparison_table
 from tedaudit.reports.figures import figures_missing
-from tedaudit.reports.headline import headlines
 from tedaudit.reports.page import charts_missing
 from tedaudit.reports.sections import Section
-from tedaudit.reports.summary import describe_claims
-from tedaudit.reports.table import explain_table, format_number, rich_tables
+from tedaudit.reports.table import format_number
 from tedaudit.results.comparison import Compared
-from tedaudit.results.findings import AuditResult
 from tedaudit.spec.zoo_defaults import InstalledModel
 from tedaudit.types import Card
 from tedaudit.utility.results import HEADINGS, RIGHT, UtilityResult, caption, cells
@@ -74,27 +71,6 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
         yield advance
 
 
-def show_result(result: AuditResult) -> None:
-    """Print the findings, how to read them and where they are stored."""
-    out = console()
-    for table in rich_tables(result):
-        out.print(table)
-    if not result.findings:
-        out.print("No attack has finished a block yet: there is nothing to estimate from.")
-    else:
-        for headline in headlines(result):
-            out.print(escape_text(headline.text), soft_wrap=True)
-        for paragraph in describe_claims(result):
-            out.print(escape_text(paragraph), soft_wrap=True)
-        out.print(explain_table(result.findings), style="dim")
-    for note in result.notes:
-        out.print(f"- {escape_text(note)}")
-    out.print(f"Everything is in {result.folder} (report.md, summary.json).", soft_wrap=True)
-    page = result.run.page
-    if page.is_file():
-        show_page(page)
-
-
 def show_section(section: Section) -> None:
     """Print a section of a report, and how to read it."""
     out = console()
@@ -142,6 +118,8 @@ def show_utility(result: UtilityResult, written: Sequence[Path]) -> None:
     out = console()
     out.print(table)
     out.print(escape_text(caption(result)), style="dim")
+    for note in result.notes:
+        out.print(f"- {escape_text(note)}", style="dim")
     out.print(f"Written: {', '.join(map(str, written))}", soft_wrap=True)
     if figures_missing():
         out.print(figures_missing(), soft_wrap=True)
@@ -174,6 +152,7 @@ def show_cards(cards: Sequence[tuple[Card, Sequence[str]]]) -> None:
         missing = missing_extras(card.needs)
         details = [("not installed", install(missing) if missing else "")]
         details += [("paper", card.paper), ("claim", card.claim), ("takes", ", ".join(parameters))]
+        details += [("made for English", ", ".join(part.split(": ")[-1] for part in card.english))]
         details += [("note", departure) for departure in card.departures]
         for name, value in details:
             if value:
@@ -272,17 +251,3 @@ def show_outcome(outcome: Outcome, files: Sequence[Path], *, redact: bool) -> No
         console().print(Text(f"- {escape_text(note)}"))
     for file in files:
         console().print(Text(str(file)))
-
-
-def show_experiments(experiments: Sequence[Any]) -> None:
-    """Print experiments with their cost at every scale."""
-    from rich.table import Table
-
-    table = Table(header_style="bold")
-    for heading in ("id", "what", "paper", "rewrites (guesses) at full", "zoo", "smoke"):
-        table.add_column(heading, overflow="fold")
-    for scales in experiments:
-        costs = [f"{scale.rewrites:,} ({scale.guesses:,})" for scale in scales]
-        first = scales[0]
-        table.add_row(*map(Text, (first.id, first.title, first.paper, *costs)))
-    console().print(table)

@@ -36,6 +36,8 @@ def frontier(
     limit: options.Limit = None,
     seeds: options.Repeats = None,
     test_split: options.TestSplit = None,
+    hold_out: options.HoldOut = None,
+    key: options.HoldOutKey = None,
     lambda_: options.Lambda = None,
     encoder: options.Encoder = None,
     alpha: Alpha = None,
@@ -69,7 +71,7 @@ def frontier(
     }  # fmt: skip
     scoring = {
         "tasks": task or [], "private": private or [], "classifier": classifier, "limit": limit,
-        "seeds": seeds, "test_split": test_split,
+        "seeds": seeds, "test_split": test_split, "hold_out": hold_out, "key": key,
     }  # fmt: skip
     settings = make_spec(spec, flags, assign, by)
     if not quiet:

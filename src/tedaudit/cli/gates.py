@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tedaudit.errors import SpecError, did_you_mean
-from tedaudit.results.verdict import GATES, Verdict, any_named, any_violation, strongest
+from tedaudit.results.verdict import GATES, Verdict, any_named, strongest
 
 if TYPE_CHECKING:
     from tedaudit.results.findings import AuditResult
+    from tedaudit.results.gates import Gates
 
 _FLAGS = [decision.flag for decision in GATES]
 FailOn = Annotated[
@@ -33,20 +34,25 @@ def check_gates(fail_on: Sequence[str] | None, fail_above: float | None) -> None
         raise SpecError(f"--fail-above is {fail_above}; it must be 0 or larger, such as 2.0.")
 
 
+def name_gates(fail_on: Sequence[str] | None, fail_above: float | None) -> "Gates":
+    """Return the gates that flags ask for."""
+    from tedaudit.results.gates import Gates
+
+    return Gates(tuple(fail_on or ()), fail_above)
+
+
 def pass_gates(result: "AuditResult", fail_on: Sequence[str] | None, fail_above: float | None) -> None:
     """Say how the gates came out, and exit with 1 if one of them failed.
 
     Pairs that were tried again count: they have an error of their own, within that of the run.
     """
-    claims = [claim.verdict for claim in result.claims]
-    if fail_on and not claims and fail_above is None:
+    from tedaudit.results.gates import any_failed, judge_gates
+
+    if fail_on and not result.claims and fail_above is None:
         _say("--fail-on: nothing is claimed, so there is nothing to fail on; --fail-above needs no claim.")
-    failed = any_named(claims, fail_on or ())
     if fail_above is not None:
-        limits = result.judge_limit(fail_above)
-        failed |= any_violation(limits) or any_named(_summarise(result, limits).values(), fail_on or ())
-        failed |= _describe_limit(result, limits, fail_above)
-    if failed:
+        _describe_limit(result, result.judge_limit(fail_above), fail_above)
+    if any_failed(judge_gates(result, name_gates(fail_on, fail_above))):
         raise typer.Exit(1)
 
 
@@ -65,16 +71,10 @@ def pass_limit(limits: Mapping[str, Verdict], fail_on: Sequence[str] | None, lim
         raise typer.Exit(1)
 
 
-def _summarise(result: "AuditResult", limits: Sequence[Verdict]) -> dict[object, Verdict]:
-    """Return what was decided on each mechanism at each epsilon, by all attacks and plans together."""
-    by_output: dict[object, list[Verdict]] = {}
-    for finding, verdict in zip(result, limits, strict=True):
-        by_output.setdefault((finding.label, finding.epsilon), []).append(verdict)
-    return {output: strongest(verdicts) for output, verdicts in by_output.items()}
+def _describe_limit(result: "AuditResult", limits: Sequence[Verdict], limit: float) -> None:
+    """Say how bounds compare with a limit, those of pairs that were tried again among them."""
+    from tedaudit.results.gates import summarise_limits
 
-
-def _describe_limit(result: "AuditResult", limits: Sequence[Verdict], limit: float) -> bool:
-    """Say how bounds compare with a limit, and return whether that of a pair of texts is above it."""
     above = [pair for pair in result.pairs if pair.bound.lower > limit]
     for pair in above:
         found = f"the bound of a pair is {pair.bound.lower:.4g}"
@@ -82,7 +82,7 @@ def _describe_limit(result: "AuditResult", limits: Sequence[Verdict], limit: flo
     for finding, verdict in zip(result, limits, strict=True):
         if verdict.is_violation:
             _say(f"--fail-above {limit:g}: {finding.label}, {finding.attack}: {verdict.reason}.")
-    decided = _summarise(result, limits)
+    decided = summarise_limits(result, limits)
     for pair in above:
         decided.pop((pair.label, pair.epsilon), None)
     outcome = [verdict for verdict in decided.values() if not verdict.is_violation]
@@ -90,7 +90,6 @@ def _describe_limit(result: "AuditResult", limits: Sequence[Verdict], limit: flo
         _say(f"--fail-above {limit:g}: {verdict.name} for {outcome.count(verdict)}: {verdict.reason}.")
     if not limits:
         _say(f"--fail-above {limit:g}: there is no bound yet.")
-    return bool(above)
 
 
 def _say(text: str) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tedaudit.cli.completion import complete_mechanism
 from tedaudit.cli.options import Corpus, Json, Quiet, print_json, refuse_settings
 from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError, did_you_mean
@@ -13,7 +14,13 @@ if TYPE_CHECKING:
     from tedaudit.trust.leaks.run_leaks import RunLeaks
 
 Mechanism = Annotated[
-    str, typer.Option("--mechanism", "-m", help="By name, or py:package.module:name, which runs that code.")
+    str,
+    typer.Option(
+        "--mechanism",
+        "-m",
+        help="By name, or py:package.module:name, which runs that code.",
+        autocompletion=complete_mechanism,
+    ),
 ]
 Assign = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE: a field of the mechanism.")]
 

@@ -5,54 +5,84 @@ from typing import Annotated, Any, Literal
 import typer
 
 from tedaudit.cli.options import Json, print_json
+from tedaudit.errors import PluginError, SpecError, join_names
 
 Kinds = Literal["mechanisms", "attacks", "corpora", "models", "experiments"]
 _KIND = {"mechanisms": "mechanism", "attacks": "attack", "corpora": "corpus"}
 
 
-def list_plugins(kind: Annotated[Kinds, typer.Argument()], as_json: Json = False) -> None:
+def list_plugins(
+    kind: Annotated[Kinds, typer.Argument()],
+    name: Annotated[str, typer.Argument(help="One plug-in: what each of its settings means.")] = "",
+    minutes: Annotated[
+        Literal["full", "zoo", "smoke"] | None,
+        typer.Option(help="experiments: time those of this scale here, some seconds for each mechanism."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """List what can be named: mechanisms, attacks, corpora, installed models, experiments of the paper."""
     from dataclasses import asdict
 
     from tedaudit.cli.console import show_cards, show_models
+    from tedaudit.cli.setting_table import show_settings
     from tedaudit.extras import missing_extras
-    from tedaudit.registry import find, names, parameters
+    from tedaudit.registry import names, parameters, variants
+    from tedaudit.settings import list_settings
     from tedaudit.spec.zoo_defaults import list_models
 
+    if minutes is not None and kind != "experiments":
+        raise SpecError(f"--minutes is for experiments: tedaudit ls experiments --minutes {minutes}.")
+    if name and kind not in _KIND:
+        raise SpecError(f"`tedaudit ls {kind}` takes no name; {join_names(_KIND)} have settings to show.")
     if kind == "models":
         models = list_models()
         print_json([asdict(model) for model in models]) if as_json else show_models(models)
         return
     if kind == "experiments":
-        _list_experiments(as_json=as_json)
+        _list_experiments(minutes, as_json=as_json)
         return
     wanted: Any = _KIND[kind]
-    plugins = [find(wanted, name) for name in names(wanted)]
+    plugins = [_find_class(wanted, one) for one in ([name] if name else names(wanted))]
     if as_json:
-        print_json(
-            [
-                {**asdict(p.card), "missing": missing_extras(p.card.needs), "parameters": list(parameters(p))}
-                for p in plugins
-            ]
-        )
-    else:
-        show_cards([(p.card, [*parameters(p), *_list_variants(p)]) for p in plugins])
+        described: list[dict[str, Any]] = [
+            {
+                **asdict(p.card), "missing": missing_extras(p.card.needs), "parameters": list(parameters(p)),
+                "settings": [asdict(setting) for setting in list_settings(p)], "variants": variants(p),
+            }
+            for p in plugins
+        ]  # fmt: skip
+        print_json(described[0] if name else described)
+        return
+    show_cards([(p.card, [*parameters(p), *_list_variants(p)]) for p in plugins])
+    if name:
+        show_settings(plugins[0])
 
 
-def _list_experiments(*, as_json: bool) -> None:
-    from tedaudit.cli.console import show_experiments
+def _find_class(kind: Any, name: str) -> Any:
+    """Return the class of a plug-in; a plain function is audited by the mechanism `function`."""
+    from inspect import isclass
+
+    from tedaudit.registry import find
+
+    plugin = find(kind, name)
+    if not isclass(plugin) and kind == "mechanism":
+        return find(kind, "function")
+    if not hasattr(plugin, "card"):
+        raise PluginError(f"'{name}' is not of the kind {kind}: it has no `card`.")
+    return plugin
+
+
+def _list_experiments(timed: str | None, *, as_json: bool) -> None:
+    from tedaudit.cli.experiments import describe_cost, show_experiments
+    from tedaudit.experiments.cost import time_experiments
     from tedaudit.experiments.definition import load, names
 
     experiments = [[load(name, scale) for scale in ("full", "zoo", "smoke")] for name in names()]
+    minutes = {} if timed is None else time_experiments([load(name, timed) for name in names()])
     if as_json:
-        print_json(
-            [
-                {**scales[0].model_dump(mode="json"), "rewrites": {e.scale: e.rewrites for e in scales}}
-                for scales in experiments
-            ]
-        )
+        print_json([describe_cost(scales, minutes, timed) for scales in experiments])
     else:
-        show_experiments(experiments)
+        show_experiments(experiments, minutes, timed)
 
 
 def _list_variants(plugin: type) -> list[str]:

@@ -4,21 +4,31 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
+from tedaudit.cli.completion import complete_corpus, complete_mechanism
 from tedaudit.errors import SpecError, join_names
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
-Corpus = Annotated[str | None, typer.Option("--corpus", "-c", help="A name, or a file of texts.")]
+TableKind = Literal["pivot", "full", "none"]
+TableChoice = Annotated[
+    TableKind,
+    typer.Option("--table", help="pivot: the strongest attacks; full: every row and column; none: words."),
+]
+Corpus = Annotated[
+    str | None,
+    typer.Option("--corpus", "-c", help="A name, or a file of texts.", autocompletion=complete_corpus),
+]
 Mechanisms = Annotated[
     list[str] | None,
     typer.Option(
         "--mechanism",
         "-m",
         help="A name, or py:package.module:name, which runs that code. Repeat for several.",
+        autocompletion=complete_mechanism,
     ),
 ]
 Epsilons = Annotated[
@@ -64,6 +74,13 @@ Classifier = Annotated[
 Limit = Annotated[int | None, typer.Option("--limit", help="At most this many training texts.")]
 Repeats = Annotated[int | None, typer.Option("--seeds", help="How often each classifier is trained; 3.")]
 TestSplit = Annotated[str | None, typer.Option("--test-split", help="'test' by default.")]
+HoldOut = Annotated[
+    float | None,
+    typer.Option("--hold-out", help="Without a test split: the share of texts to test on; 0.2."),
+]
+HoldOutKey = Annotated[
+    str | None, typer.Option("--key", help="Without a test split: the column whose hash holds texts out.")
+]
 
 _UNSAFE = re.compile(r"[\x7f-\x9f\u2028-\u202e\ud800-\udfff]")  # what JSON may hold and a terminal obeys
 

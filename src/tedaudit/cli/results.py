@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
-from tedaudit.cli.options import Json, print_json
+from tedaudit.cli.options import Json, TableChoice, print_json
 from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
@@ -24,11 +24,13 @@ def estimate(
         bool,
         typer.Option("--gdp", help="Read --correct as of a Gaussian mechanism; --delta 1e-5 by default."),
     ] = False,
+    table: TableChoice = "pivot",
     as_json: Json = False,
 ) -> None:
     """Turn counts into a bound, or estimate a run again from its tables."""
     from tedaudit import api
-    from tedaudit.cli.console import show_bound, show_result
+    from tedaudit.cli.console import show_bound
+    from tedaudit.cli.first_screen import show_result
     from tedaudit.estimators import baseline
 
     reduced = {"--correct": correct, "--candidates": None if candidates == 2 else candidates}
@@ -36,7 +38,7 @@ def estimate(
     _refuse_mixed(run_directory, {"--trials": trials}, reduced, positives)
     if run_directory is not None:
         result = api.load_run(run_directory, alpha, delta)
-        print_json(result.to_dict()) if as_json else show_result(result)
+        print_json(result.to_dict()) if as_json else show_result(result, table)
         return
     level, slack = 0.01 if alpha is None else alpha, delta or 0.0
     if gdp:
@@ -131,18 +133,20 @@ def report(
     ] = True,
     fail_on: FailOn = None,
     fail_above: FailAbove = None,
+    table: TableChoice = "pivot",
     as_json: Json = False,
 ) -> None:
     """Rewrite report.html, report.md, summary.json and the figures of a run from its tables."""
     from tedaudit import api
-    from tedaudit.cli.console import show_figures, show_result
+    from tedaudit.cli.console import show_figures
+    from tedaudit.cli.first_screen import show_result
     from tedaudit.reports.figures import write_figures
     from tedaudit.reports.losses.figures import write_loss_figures
 
     check_gates(fail_on, fail_above)
     result = api.report(run_directory, redact=redact)
     drawn = [*write_figures(result), *write_loss_figures(result)] if figures else []
-    print_json(result.to_dict()) if as_json else show_result(result)
+    print_json(result.to_dict()) if as_json else show_result(result, table)
     if figures and not as_json:
         show_figures(drawn)
     pass_gates(result, fail_on, fail_above)

@@ -23,7 +23,9 @@ def rewrite(
     mechanism: Annotated[
         str, typer.Option("--mechanism", "-m", help="By name, or py:package.module:name.")
     ] = "",
-    epsilon: Annotated[str, typer.Option("--epsilon", "-e", metavar="NUMBER")] = "",
+    epsilon: Annotated[
+        str, typer.Option("--epsilon", "-e", metavar="NUMBER", help="Not for mechanisms that take none.")
+    ] = "",
     draws: Annotated[int, typer.Option(help="Rewrites of each text; each costs the claim again.")] = 1,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="A new file; standard output without it.")
@@ -51,17 +53,25 @@ def rewrite(
     """Rewrite texts for release, with secret noise from the system's entropy."""
     from tedaudit.cli.console import progress_bar
     from tedaudit.execution.line_stream import Stream, stream_lines
-    from tedaudit.execution.release import Order, format_of, release, release_stream, write_released
+    from tedaudit.execution.release import (
+        Order,
+        choose_epsilon,
+        format_of,
+        release,
+        release_stream,
+        write_released,
+    )
     from tedaudit.registry import Reference, build
 
     if not mechanism:
         raise SpecError("`rewrite` needs a mechanism: --mechanism NAME (`tedaudit ls mechanisms`).")
-    order = Order(_parse_epsilon(epsilon), draws, seed, batch_size)
+    given = _parse_epsilon(epsilon) if epsilon else None
     shape = format_of(out, form or ("csv" if pairs and out is None else ""))
     _check_pairs(source, shape, draws, pairs=pairs, keep=keep or ())
     if out is not None and out.exists():
         raise SpecError(f"'{out}' already exists; name another file, or remove it first.")
     plugin = build(Reference("mechanism", mechanism, dict(_parse_assignments(assign or []))))
+    order = Order(choose_epsilon(plugin, given), draws, seed, batch_size)
     texts, table = (None, {}) if source == "-" else _read_columns(source, column)
     beside = _keep_columns(texts or (), table, keep or ()) if pairs else None
     _announce(plugin, order, is_paired=pairs)

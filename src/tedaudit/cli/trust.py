@@ -11,7 +11,9 @@ from tedaudit.errors import SpecError, escape_control, join_names
 
 Yes = Annotated[
     bool,
-    typer.Option("--yes", "-y", help="Run the code that the run names (py:..., functions) without asking."),
+    typer.Option(
+        "--yes", "-y", help="Run the code that the run names (py:..., functions, programs) without asking."
+    ),
 ]
 
 

@@ -26,6 +26,8 @@ def utility(
     limit: options.Limit = None,
     seeds: options.Repeats = None,
     test_split: options.TestSplit = None,
+    hold_out: options.HoldOut = None,
+    key: options.HoldOutKey = None,
     seed: options.Seed = None,
     batch_size: options.BatchSize = None,
     note: Annotated[str | None, typer.Option(help="Printed below the table and the figure.")] = None,
@@ -54,8 +56,8 @@ def utility(
     flags: dict[str, Any] = {
         "corpus": corpus, "tasks": task, "private": private, "mechanism": mechanism, "epsilon": epsilon,
         "classifier": classifier, "learning_rate": learning_rate, "limit": limit, "seeds": seeds,
-        "test_split": test_split, "seed": seed, "batch_size": batch_size, "note": note, "name": name,
-        "out": out,
+        "test_split": test_split, "hold_out": hold_out, "key": key, "seed": seed,
+        "batch_size": batch_size, "note": note, "name": name, "out": out,
     }  # fmt: skip
     audit = None if run is None else check_run(run).manifest()["spec"]
     base = _choose_base(spec, audit, run)

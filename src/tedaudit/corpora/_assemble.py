@@ -1,10 +1,13 @@
 """Shared by all loaders: turns rows into splits of distinct texts and counts every row left out."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tedaudit.errors import CorpusError
 from tedaudit.types import Corpus, Split, fold_text
+
+_HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair
 
 
 def assemble(
@@ -16,7 +19,7 @@ def assemble(
     assembled: dict[str, Split] = {}
     all_notes = list(notes)
     for split, (texts, columns) in splits.items():
-        keep, blank, repeated = _find_distinct(texts)
+        keep, blank, repeated = find_distinct(texts)
         assembled[split] = Split(
             tuple(texts[i] for i in keep),
             {key: tuple(values[i] for i in keep) for key, values in columns.items()},
@@ -30,7 +33,7 @@ def assemble(
     return Corpus(name, assembled, tuple(all_notes))
 
 
-def _find_distinct(texts: Sequence[str]) -> tuple[list[int], int, int]:
+def find_distinct(texts: Sequence[str]) -> tuple[list[int], int, int]:
     """Return the positions of first occurrences, and the numbers of blank and of repeated rows."""
     seen: set[str] = set()
     keep: list[int] = []
@@ -65,3 +68,18 @@ def _check_train(name: str, splits: Mapping[str, Split], notes: Sequence[str]) -
             f"Corpus '{name}' has {distinct} distinct text{'s' * (distinct != 1)} to draw candidates "
             f"from ({'; '.join(notes)}). An audit needs at least 2: check the file and the column."
         )
+
+
+def refuse_surrogates(name: str, split: Split) -> None:
+    """Refuse texts that are not Unicode."""
+    for position, text in enumerate(split.texts):
+        if has_surrogate(text):
+            raise CorpusError(
+                f"Text {position + 1} of corpus '{name}' holds half a surrogate pair, which is not Unicode "
+                "text. Repair it where it was read (it was probably decoded with the wrong encoding)."
+            )
+
+
+def has_surrogate(text: str) -> bool:
+    """Return whether a text holds half a surrogate pair, as JSON can."""
+    return not text.isascii() and _HALF.search(text) is not None

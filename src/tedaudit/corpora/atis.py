@@ -43,6 +43,7 @@ class Atis:
     )
 
     path: str = ""
+    """Folder or file with the corpus; empty: the folder atis in $TEDAUDIT_DATA."""
 
     def load(self) -> Corpus:
         """Return the splits that the edition has."""

@@ -102,18 +102,16 @@ def _to_columns(messages: Sequence[Message]) -> tuple[list[str], dict[str, list[
 
 @dataclass(frozen=True)
 class Demo:
-    """Messages about everyday matters: `size` of them to draw candidates from, and 600 for testing.
-
-    `longest` is how many words a message may have: a smaller number leaves out the longer ones of the same
-    list. The test messages are always the same.
-    """
+    """Messages about everyday matters: `size` of them to draw candidates from, and 600 for testing."""
 
     card: ClassVar[Card] = Card(
         name="demo",
         summary="Generated everyday messages with names, dates, sums and numbers; built in.",
     )
     size: int = 3600
+    """How many messages there are to draw candidates from."""
     longest: int = LONGEST
+    """Most words of a message: a smaller number leaves the longer ones out; test messages stay the same."""
 
     def __post_init__(self) -> None:
         if self.size < 2:

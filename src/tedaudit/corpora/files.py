@@ -71,27 +71,36 @@ class Files:
     )
 
     path: str
+    """A csv, tsv, jsonl, parquet or txt file, plain or compressed, or a folder with one for each split."""
     column: str = ""
+    """Column of texts; empty: guessed by its name, or because it is the only one of strings."""
     encoding: str = "utf-8"
+    """Encoding of text files."""
     header: bool = True
+    """Whether the first line of a csv or tsv file has the names of columns."""
     test: str = ""
+    """File of the test split, if `path` is the training file; empty: none."""
 
     def load(self) -> Corpus:
         """Return the corpus, with every other column kept as a label."""
-        files, notes = self._find_files()
+        files, notes = self.find_files()
         column = self.column
-        advice = (
-            " If these are the first row of data and not names, set 'header: false'." if self.header else ""
-        )
         splits = {}
         for split, file in files.items():
             table = read_table(file, encoding=self.encoding, header=self.header)
-            column, note = choose_column(table, column, f"'{file}'", advice=advice)
+            column, note = choose_column(table, column, f"'{file}'", advice=self.advice)
             notes += [note] if note else []
             splits[split] = take_text(table, column, f"'{file}'")
         return assemble(self.card.name, splits, notes)
 
-    def _find_files(self) -> tuple[dict[str, Path], list[str]]:
+    @property
+    def advice(self) -> str:
+        """What to try if no column is a text."""
+        return (
+            " If these are the first row of data and not names, set 'header: false'." if self.header else ""
+        )
+
+    def find_files(self) -> tuple[dict[str, Path], list[str]]:
         """Return the file of each split, train first, and notes on the choice."""
         if not self.path:
             raise CorpusError(

@@ -33,11 +33,17 @@ class Hub:
     )
 
     dataset: str
+    """Name of a dataset on the hub, or a folder written by save_to_disk."""
     config: str = ""
+    """Configuration of the dataset, if it has several."""
     column: str = ""
+    """Column of texts; empty: guessed by its name, or because it is the only one of strings."""
     revision: str = ""
+    """Branch, tag or commit of the dataset; name one, so that a later run reads the same texts."""
     split: str = "train"
+    """The split that candidates come from."""
     test: str = ""
+    """The split for testing; empty: none."""
 
     def load(self) -> Corpus:
         """Return the corpus, with every other column kept as a label."""

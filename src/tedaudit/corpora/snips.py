@@ -39,6 +39,7 @@ class Snips:
     )
 
     path: str = ""
+    """Folder or file with the corpus; empty: the folder snips in $TEDAUDIT_DATA."""
 
     def load(self) -> Corpus:
         """Return the splits that the edition has; the original has train and valid."""

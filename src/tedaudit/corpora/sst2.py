@@ -28,6 +28,7 @@ class Sst2:
     )
 
     path: str = ""
+    """Folder or file with the corpus; empty: the folder sst2 in $TEDAUDIT_DATA."""
 
     def load(self) -> Corpus:
         """Return train, valid (the dev file) and test, if present."""

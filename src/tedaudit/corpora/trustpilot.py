@@ -53,6 +53,7 @@ class Trustpilot:
     )
 
     path: str = ""
+    """Folder or file with the corpus; empty: the folder trustpilot in $TEDAUDIT_DATA."""
 
     def load(self) -> Corpus:
         """Return train and test, from the edition's own files or by splitting its users."""

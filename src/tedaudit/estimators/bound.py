@@ -42,15 +42,21 @@ class Bound:
     success: float
     """Share of right guesses; balanced accuracy for the baseline."""
     success_low: float
+    """Lower end of the success rate."""
     success_high: float
+    """Upper end of the success rate."""
     trials: int
+    """How many trials it is from."""
     guesses: int
     """One per trial; two for the baseline, which rewrites both candidates."""
     correct: int
     """Right guesses, out of `guesses`."""
     candidates: int
+    """Candidates per trial."""
     delta: float
+    """The delta at which epsilon is bounded."""
     method: Method
+    """The estimator's formula."""
     any_time: bool = False
     """Whether the bound holds at every look, so that the number of trials need not be fixed beforehand."""
 

@@ -10,6 +10,8 @@ import numpy.typing as npt
 from tedaudit.abilities import WritesOnce
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.inference.encoders import Encoder, embed_pool, load_encoder
+from tedaudit.inference.lexical import LexicalEncoder
+from tedaudit.inference.lexical_reading import choose_reading
 from tedaudit.plans.candidates import GivenSets, Sampling
 from tedaudit.plans.plans import (
     join_plans,
@@ -58,6 +60,11 @@ class Planner:
         self._seen: dict[str, int] = {}
         self.encoder_fingerprint: Mapping[str, str] | None = None  # of the distances, if plans record it
         self.infos: dict[str, dict[str, Any]] = {}  # what the manifest says of each plan
+
+    @property
+    def _reading(self) -> str:
+        """How the lexical encoder reads these texts."""
+        return choose_reading(self._corpus.texts)
 
     @property
     def embedded(self) -> int:
@@ -121,6 +128,8 @@ class Planner:
             "sampling": None if sampling is None else asdict(sampling),
             "encoder": self._spec.encoder if uses_distance else None,
         }  # fmt: skip
+        if uses_distance and self._spec.encoder == LexicalEncoder.name and (reading := self._reading):
+            determinants["reading"] = reading
         if usable is not None:
             determinants["available"] = key_of({"usable": np.flatnonzero(usable).tolist()})
         stored = self._old.get(name)

@@ -20,12 +20,14 @@ from tedaudit.abilities import (
     Practises,
     Resamples,
 )
-from tedaudit.corpora._assemble import assemble
-from tedaudit.errors import CorpusError, RunDirectoryError, SpecError
+from tedaudit.corpora._assemble import assemble, refuse_surrogates
+from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.execution.jobs import Job, PreparedAttack
 from tedaudit.execution.own_rewrites import share_out
 from tedaudit.execution.planner import Planner
 from tedaudit.execution.practice import choose_practice
+from tedaudit.execution.script_notes import describe_texts
+from tedaudit.inference.lexical_reading import choose_reading
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import SAMPLING
 from tedaudit.registry import (
@@ -41,7 +43,7 @@ from tedaudit.spec.model import AuditSpec, MechanismSpec, PluginSpec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.kept_latents import LeftOut
 from tedaudit.store.looks import earlier_looks, note_look
-from tedaudit.types import Corpus, Mechanism, Split
+from tedaudit.types import Corpus, Mechanism
 from tedaudit.version import __version__
 
 
@@ -58,6 +60,7 @@ class PreparedAudit:
     plugins: Mapping[str, Any]  # built already, by the identity of their reference
     models: Sequence[dict[str, str]] = ()  # which checkpoints are behind the results
     embedded: int = 0  # texts that were embedded to draw candidate sets
+    script_notes: Sequence[str] = ()  # what was made for English, if the texts are not
 
     def write(self) -> None:
         """Write corpus, plans and manifest."""
@@ -109,6 +112,7 @@ class PreparedAudit:
                 "looks": earlier_looks(self.store) if kept else [],
                 "models": [*others, *self.models],
                 "format_notes": kept.get("format_notes", []),
+                "script_notes": list(self.script_notes),
                 "repeats": kept.get("repeats", {}),
                 **({"latents": kept["latents"]} if "latents" in kept else {}),
                 "machine": _machine(),
@@ -143,7 +147,8 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
         _check_corpus(old, corpus, spec)
     planner = Planner(spec, corpus, store, {} if old is None else old["plans"])
     practice = choose_practice(corpus)
-    common = {"corpus": corpus.fingerprint, "seed": spec.seed}
+    reading = choose_reading(corpus.texts)
+    common = {"corpus": corpus.fingerprint, "seed": spec.seed, **({"reading": reading} if reading else {})}
     jobs, models = [], []
     for title, mechanism in mechanisms.items():
         claims = {epsilon: mechanism.claim(epsilon) for epsilon in grids[title]}
@@ -170,7 +175,10 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
     models += _encoder_model(spec, planner)
     built = {reference.identity: mechanisms[title] for title, reference in references.items()}
     built |= {reference.identity: attackers[title] for title, reference in attack_references.items()}
-    return PreparedAudit(spec, store, corpus, seen, planner.infos, jobs, built, models, planner.embedded)
+    notes = describe_texts(corpus.texts, {**mechanisms, **attackers})
+    return PreparedAudit(
+        spec, store, corpus, seen, planner.infos, jobs, built, models, planner.embedded, notes
+    )
 
 
 def _prepare_attack(reference: Reference, attack: Any) -> PreparedAttack:
@@ -223,7 +231,7 @@ def load_texts(named: PluginSpec | None, mechanisms: Mapping[str, Mechanism]) ->
         loader = build(named.reference("corpus"))
     corpus: Corpus = loader.load()
     for split in corpus.splits.values():
-        _refuse_surrogates(corpus.name, split)
+        refuse_surrogates(corpus.name, split)
     return corpus
 
 
@@ -246,15 +254,6 @@ def _check_corpus(manifest: Mapping[str, Any], corpus: Corpus, spec: AuditSpec) 
             f"'{spec.folder}' was made with other texts: corpus {about['name']} ({about['texts']:,} texts) "
             f"-> {corpus.name} ({len(corpus.texts):,} texts). Choose another `out`, or delete that folder."
         )
-
-
-def _refuse_surrogates(name: str, split: Split) -> None:
-    for position, text in enumerate(split.texts):
-        if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-            raise CorpusError(
-                f"Text {position + 1} of corpus '{name}' holds half a surrogate pair, which is not Unicode "
-                "text. Repair it where it was read (it was probably decoded with the wrong encoding)."
-            )
 
 
 def _machine() -> dict[str, Any]:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
+from tedaudit.abilities import HasOwnEpsilons
 from tedaudit.errors import ContractError, SpecError, join_names
 from tedaudit.extras import name_needs
+from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.seeding import derive
 from tedaudit.types import Draw, Mechanism, Rewrite
 
@@ -31,8 +33,9 @@ class Released:
 class Order:
     """What is to be released: how often each text is rewritten, at which epsilon, with whose noise.
 
-    Without a seed every draw has a key of 128 bits of system entropy, known to nobody afterwards. A
-    seed makes the noise repeatable, hence known to whoever knows the seed: for experiments only.
+    `NO_EPSILON` is for a mechanism that takes none. Without a seed every draw has a key of 128 bits of
+    system entropy, known to nobody afterwards. A seed makes the noise repeatable, hence known to whoever
+    knows the seed: for experiments only.
     """
 
     epsilon: float
@@ -41,7 +44,7 @@ class Order:
     batch_size: int = 512
 
     def __post_init__(self) -> None:
-        if not 0 < self.epsilon < float("inf"):
+        if not self.epsilon > 0:  # one that is not finite stands for none
             raise SpecError(f"epsilon is {self.epsilon}; it must be a number above 0.")
         if self.draws < 1 or self.batch_size < 1:
             raise SpecError(f"draws is {self.draws}, batch_size {self.batch_size}; both must be 1 or more.")
@@ -51,6 +54,19 @@ class Order:
         if self.seed is None:
             return secrets.randbits(128)
         return derive(self.seed, "release", text, row, draw)
+
+
+def choose_epsilon(mechanism: Mechanism, given: float | None) -> float:
+    """Return the epsilon of a release: the one given, or none for a mechanism that takes none."""
+    if given is not None:
+        if not 0 < given < float("inf"):
+            raise SpecError(f"epsilon is {given}; it must be a number above 0.")
+        return given
+    if isinstance(mechanism, HasOwnEpsilons) and tuple(mechanism.epsilons(())) == (NO_EPSILON,):
+        return NO_EPSILON
+    raise SpecError(
+        f"'{mechanism.card.name}' takes an epsilon, a number above 0: --epsilon 8 on the command line."
+    )
 
 
 def release(
@@ -145,7 +161,7 @@ def write_released(
         text, error = item.rewrite.text, item.rewrite.error
         rows += 1
         failed += bool(error)
-        values: tuple[Any, ...] = (item.row, item.draw, epsilon, text, error)
+        values: tuple[Any, ...] = (item.row, item.draw, Nominal(epsilon).json, text, error)
         if beside is not None:
             values = (*(column[item.row] for column in beside.values()), text, error)
         if form == "csv":

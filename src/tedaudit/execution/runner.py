@@ -62,6 +62,8 @@ def executed(
     with audit.store.locked():
         if audit.store.manifest_bytes() != audit.seen:  # another process was faster
             audit = prepare(spec)
+        for note in audit.script_notes:
+            announce(f"note: {note}.")
         calls = describe_calls(audit)
         if calls:
             announce(calls)

@@ -13,7 +13,6 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tedaudit.errors import SpecError, did_you_mean, join_names
-from tedaudit.estimators import DEFAULT_ESTIMATOR, find_estimator
 
 Scale = Literal["full", "zoo", "smoke"]
 Kind = Literal[
@@ -54,18 +53,6 @@ class Experiment(BaseModel):
         if "trials" in self.changed:
             words += ["--trials", str(self.trials)]
         return shlex.join(words)
-
-    @property
-    def rewrites(self) -> int:
-        """About how many rewrites it takes if none is stored yet: an upper bound for audits."""
-        estimators = [find_estimator(plan.get("estimator", DEFAULT_ESTIMATOR)) for plan in self.plans]
-        rows = sum(estimator.rows_per_trial for estimator in estimators)
-        return len(self.corpora) * len(self.mechanisms) * len(self.epsilons) * self.trials * max(1, rows)
-
-    @property
-    def guesses(self) -> int:
-        """About how many guesses it takes."""
-        return self.rewrites * len(self.attacks)
 
 
 def names() -> list[str]:

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.inference.lexical_reading import PLAIN, choose_reading
 from tedaudit.inference.word_features import Counted, WordFeatures
 
 _TEXTS = 1 << 15  # counted at a time, so that the memory of fitting does not grow with the pool
 _REMEMBERED = 4  # pools whose frequencies are remembered: planning and attacks fit to the same one
-_fitted: OrderedDict[str, npt.NDArray[np.int64]] = OrderedDict()
+_fitted: OrderedDict[str, tuple[str, npt.NDArray[np.int64]]] = OrderedDict()  # how each is read, frequencies
 
 
 class LexicalEncoder:
@@ -28,31 +29,40 @@ class LexicalEncoder:
         self.size = 1 << bits
         self.weights = np.ones(self.size)  # by inverse document frequency
         self._values, self._codes = np.ones(1), np.zeros(self.size, dtype=np.uint16)
+        self.reading = PLAIN
         self._features = WordFeatures(self.size)
 
     def fit(self, texts: Sequence[str]) -> None:
-        """Weight features by how few of these texts have them."""
+        """Weight features by how few of these texts have them, and read words as these texts need it."""
         pool = self._name(texts)
         if pool not in _fitted:
             self._count(texts, lambda _: None, pool)
-        self._weigh(_fitted[pool], len(texts))
+        reading, frequencies = _fitted[pool]
+        self._read_as(reading)
+        self._weigh(frequencies, len(texts))
 
     def count(self, texts: Sequence[str], take: Callable[[Any], None]) -> None:
         """Count the features of many texts, give the counts away part by part, and fit to all of them."""
         pool = self._name(texts)
         self._count(texts, take, pool)
-        self._weigh(_fitted[pool], len(texts))
+        self._weigh(_fitted[pool][1], len(texts))
 
     def _count(self, texts: Sequence[str], take: Callable[[Any], None], pool: str) -> None:
         """Count features, and remember in how many texts each occurs."""
+        self._read_as(choose_reading(texts))
         frequencies = np.zeros(self.size, dtype=np.int64)
         for start in range(0, len(texts), _TEXTS):
             counts = self._features.count(texts[start : start + _TEXTS])
             frequencies += np.bincount(counts.indices, minlength=self.size)
             take(counts)
-        _fitted[pool] = frequencies
+        _fitted[pool] = self.reading, frequencies
         while len(_fitted) > _REMEMBERED:
             _fitted.popitem(last=False)
+
+    def _read_as(self, reading: str) -> None:
+        """Forget counted pieces if words are cut in another way from now on."""
+        if reading != self.reading:
+            self.reading, self._features = reading, WordFeatures(self.size, reading)
 
     def encode(self, texts: Sequence[str]) -> Any:
         """Return one sparse unit row per text; all zeros for a text without words."""
@@ -72,7 +82,7 @@ class LexicalEncoder:
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return what determines the vectors."""
-        return {"encoder": "lexical-1"}
+        return {"encoder": "lexical-1", **({"reading": self.reading} if self.reading else {})}
 
     def _weigh(self, frequencies: npt.NDArray[np.int64], texts: int) -> None:
         self.weights = np.log((1 + texts) / (1 + frequencies)) + 1

@@ -177,7 +177,7 @@ def load_checkpoint(
     if task == "body" and getattr(model, "pooler", None) is not None:
         model.pooler = None  # unused, and random in most checkpoints, which lack its weights
     model.eval().requires_grad_(requires_grad=False)
-    return Checkpoint(name, model.to(target), tokenizer, _read_clip(Path(source)))
+    return Checkpoint(name, model.to(target), tokenizer, read_clip(Path(source)))
 
 
 def _load_integers(kind: Any, source: str, options: dict[str, Any]) -> Any:
@@ -200,7 +200,7 @@ def _load_integers(kind: Any, source: str, options: dict[str, Any]) -> Any:
     return model
 
 
-def _read_clip(folder_path: Path) -> tuple[float, float] | None:
+def read_clip(folder_path: Path) -> tuple[float, float] | None:
     """Return the range of logits in a folder's `clip.json`; None without that file."""
     file = folder_path / CLIP
     if not file.is_file():

@@ -53,7 +53,7 @@ def _run(
     step = min(16, checkpoint.padding_step)  # without a cache, larger batches gain little
     widths = np.array([-(-len(rows[i].ids) // step) * step for i in numbers], dtype=np.int64)
     for width in np.unique(widths):
-        members = [numbers[i] for i in np.flatnonzero(widths == width)]
+        members = [numbers[i] for i in np.flatnonzero(widths == width).tolist()]
         size = checkpoint.fixed_rows or max(1, _TOKENS // int(width))
         for start in range(0, len(members), size):
             batch = members[start : start + size]

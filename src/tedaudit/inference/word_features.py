@@ -6,7 +6,6 @@ pieces and the pairs between them: one sorted list for many texts, in which equa
 Counts are whole numbers, so a text's counts do not depend on what else is in the batch.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any
@@ -14,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.inference.lexical_reading import PLAIN, find_words, prepare_texts
 from tedaudit.inference.murmur import hash_strings
 from tedaudit.inference.piece_numbers import PieceNumbers
 
-_WORD = re.compile(r"\w+|[^\w\s]")
 _PAIR = np.uint64(0x9E3779B97F4A7C15)
 _PIECES = 1 << 18  # distinct pieces that are remembered
 _TEXTS = 2048  # that are counted at a time
@@ -29,10 +28,14 @@ Counted = tuple[Columns, npt.NDArray[np.int32], Floats]  # features of each text
 
 
 class WordFeatures:
-    """Counts features of texts, in as many columns as asked for, which must be a power of two."""
+    """Counts features of texts, in as many columns as asked for, which must be a power of two.
 
-    def __init__(self, size: int) -> None:
-        self._size = size
+    `reading` says what a word is (`lexical_reading`).
+    """
+
+    def __init__(self, size: int, reading: str = PLAIN) -> None:
+        self._size, self._reading = size, reading
+        self._words = find_words(reading)
         self._bits = np.uint64((size - 1).bit_length())
         self._forget()
 
@@ -42,7 +45,7 @@ class WordFeatures:
 
     def count_parts(self, texts: Sequence[str]) -> Iterator[Counted]:
         """Yield the same for some texts at a time, so that memory does not grow with their number."""
-        return map(self._count_some, _gather(texts))
+        return map(self._count_some, _gather(prepare_texts(texts, self._reading)))
 
     def assemble(self, parts: Sequence[Counted]) -> Any:
         """Return sparse rows, one part after the other."""
@@ -120,7 +123,7 @@ class WordFeatures:
         new = self._numbers.take_new()
         if not new:
             return
-        cut = [_WORD.findall(piece) for piece in new]
+        cut = [self._words.findall(piece) for piece in new]
         words = list(dict.fromkeys(chain.from_iterable(cut)))
         place = {word: number for number, word in enumerate(words)}
         codes = hash_strings(words).astype(np.uint64)

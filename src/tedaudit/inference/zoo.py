@@ -34,7 +34,10 @@ def default_checkpoint(name: str, otherwise: str) -> str:
 
 def zoo_or(name: str, otherwise: str) -> Any:
     """Return a dataclass field whose default is the zoo's model, or another checkpoint without the zoo."""
-    return field(default_factory=lambda: default_checkpoint(name, otherwise), metadata={"zoo": name})
+    return field(
+        default_factory=lambda: default_checkpoint(name, otherwise),
+        metadata={"zoo": name, "otherwise": otherwise},
+    )
 
 
 def find_folder(reference: str) -> Path:

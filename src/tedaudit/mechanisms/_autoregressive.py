@@ -15,24 +15,31 @@ from tedaudit.types import Claim
 class Autoregressive(Generator):
     """The model reads a prompt that contains the private text and draws the rewrite token by token.
 
-    `length` "fixed" allows `max_tokens` new tokens for every text; "input" allows as many as the
-    prompt has, which reveals its length. `overlong` says what happens to a prompt that exceeds the
-    model's context: "cut" shortens the text, "truncate" the end of the prompt, whatever stands there, and
-    "error" fails. `low` and `high` clip the logits; if not given, the range measured on public text
-    and stored with the model is used, or else the range of the release.
+    The clip range that is stored with a model was measured on public text.
     """
 
     model: str = ""
+    """The language model: a folder, a hub id or zoo:NAME."""
     revision: str = ""
+    """Branch, tag or commit of a model on the hub; empty: the newest."""
     low: float | None = None
+    """Lower end to which logits are clipped; null: as stored with the model, or else as released."""
     high: float | None = None
+    """Upper end to which logits are clipped; null: as stored with the model, or else as released."""
     top_k: int = 0
+    """Draw among so many of the likeliest tokens; 0: the whole vocabulary, which the claim needs."""
     length: Literal["fixed", "input"] = "fixed"
+    """fixed: max_tokens for every text; input: as many as the prompt has, which reveals its length."""
     max_tokens: int = 32
+    """Most new tokens of a rewrite, if length is fixed."""
     overlong: Literal["cut", "truncate", "error"] = "cut"
+    """A prompt that is too long: cut shortens the text, truncate the end of the prompt, error fails."""
     context: int = 512
+    """Longest prompt in tokens; less if the model's own limit is lower."""
     dtype: str = "auto"
+    """Number format of the model: auto (bfloat16 on CUDA, else float32), or one that torch has."""
     device: str = field(default="auto", metadata={"incidental": True})
+    """Where the model runs: auto (CUDA, then MPS, then CPU), or a name that torch takes."""
     released_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     forbids_by_rule: ClassVar[bool] = True
     _task: ClassVar[Task]

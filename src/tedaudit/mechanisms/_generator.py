@@ -24,7 +24,7 @@ class Generator(ABC):
     overlong: Literal["cut", "truncate", "error"]
 
     @abstractmethod
-    def _fill_prompt(self, text: str) -> str: ...
+    def fill_prompt(self, text: str) -> str: ...
 
     @abstractmethod
     def _choose_rule(self) -> TokenRule: ...
@@ -152,7 +152,7 @@ class Generator(ABC):
     def _encode_prompts(self, texts: Sequence[str]) -> dict[str, tuple[int, ...] | None]:
         """Return the prompt tokens of each distinct text; None if it is too long and must not be cut."""
         distinct = list(dict.fromkeys(texts))
-        encoded = self._tokenize([self._fill_prompt(text) for text in distinct])
+        encoded = self._tokenize([self.fill_prompt(text) for text in distinct])
         prompts: dict[str, tuple[int, ...] | None] = {}
         room = self._compute_room()
         for text, ids in zip(distinct, encoded, strict=True):
@@ -172,9 +172,7 @@ class Generator(ABC):
 
     def _truncate_prompt(self, text: str) -> tuple[int, ...]:
         """Return the beginning of the prompt, the text's or not; end markers stay."""
-        [encoded] = self._tokenize(
-            [self._fill_prompt(text)], truncation=True, max_length=self._compute_room()
-        )
+        [encoded] = self._tokenize([self.fill_prompt(text)], truncation=True, max_length=self._compute_room())
         return tuple(encoded)
 
     def _cut_prompt(self, text: str, excess: int) -> tuple[int, ...]:
@@ -184,7 +182,7 @@ class Generator(ABC):
         while True:
             ids = ids[: max(0, len(ids) - excess)]
             start = tokenizer.decode(ids, skip_special_tokens=True)
-            [shorter] = self._tokenize([self._fill_prompt(start)])
+            [shorter] = self._tokenize([self.fill_prompt(start)])
             excess = len(shorter) - room
             if excess <= 0 or not ids:
                 return tuple(shorter[:room])

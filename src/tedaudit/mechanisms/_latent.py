@@ -36,22 +36,28 @@ _ON_GPU = "torch on cuda"  # in the key of a table
 
 @dataclass(frozen=True)
 class Latent(ABC):
-    """Encodes a text as a vector, clips it, adds noise and decodes the result.
-
-    `clip` bounds every component of the vector (`clipping` "value") or its L2 norm ("norm"). `noise_on` says
-    where normals are made: "auto" on the model's GPU if it has one, "cpu" by numpy wherever the model is.
-    """
+    """Encodes a text as a vector, clips it, adds noise and decodes the result."""
 
     model: str = ""
+    """The model that encodes and decodes: a folder, a hub id or zoo:NAME."""
     clip: float = 1.0
+    """Bound on every component of the vector (clipping value), or on its L2 norm (norm)."""
     clipping: Literal["value", "norm"] = "norm"
+    """What `clip` bounds: value, every component by itself; norm, the length of the vector."""
     noise: Noise = "analytic_gaussian"
+    """analytic_gaussian and laplace are exact; gaussian (the classical formula) only below epsilon 1."""
     delta: float = 1e-5
+    """Delta of the claim; Laplace noise has none."""
     window: int = 20
+    """Tokens of a text that the encoder reads, start and end included; the rest is cut."""
     max_tokens: int = 20
+    """Most tokens of a rewrite."""
     dtype: str = "float32"
+    """Number format of the model: auto (bfloat16 on CUDA, else float32), or one that torch has."""
     device: str = field(default="auto", metadata={"incidental": True})
+    """Where the model runs: auto (CUDA, then MPS, then CPU), or a name that torch takes."""
     noise_on: Literal["auto", "cpu"] = field(default="auto", metadata={"incidental": True})
+    """Where normals are made: auto, on the model's GPU if it has one; cpu, by numpy."""
 
     def __post_init__(self) -> None:
         if not 0 < self.clip < math.inf:

@@ -29,18 +29,24 @@ class Adept(Latent):
     """The latent is the encoder's last hidden and cell state, clipped by its L2 norm.
 
     `laplace_sensitivity` "l2" is the error of 2021: Laplace noise for 2 C, although the L1 distance
-    of two latents with n components can reach 2 C sqrt(n). `padded` says whether the encoder reads the
-    padding that fills a window; if not given, it does what the model was trained for.
+    of two latents with n components can reach 2 C sqrt(n).
     """
 
     model: str = zoo_or("adept", "zoo:adept")
+    """The auto-encoder: a folder of a recipe, or zoo:adept."""
     clip: float = 5.0
+    """Bound on the L2 norm of the sentence vector, or on every component (clipping value)."""
     laplace_sensitivity: Literal["l1", "l2"] = "l1"
+    """For Laplace noise: l1 is right; l2 is the error of 2021, too little noise."""
     after_end: Literal["cut", "keep"] = "cut"
+    """Words decoded after the end token: cut drops them, keep releases them."""
     empty_text: str = ""
+    """What is released in place of an empty rewrite."""
     padded: bool | None = None
+    """Whether the encoder reads the padding of a short text; null: as the model was trained."""
     card: ClassVar[Card] = Card(
         name="adept",
+        english=("model: the default model",),
         needs=("models",),
         summary="Noise on the clipped sentence vector of an LSTM auto-encoder, decoded greedily.",
         paper="Krishna, Gupta and Dupuy 2021 (EACL); as in trusthlt/dp-bart-private-rewriting e31c972",

@@ -17,6 +17,7 @@ class Constant:
     """A known answer: audits must find nothing."""
 
     output: str = "A message was sent."
+    """The sentence that is released for every text."""
     card: ClassVar[Card] = Card(
         name="constant", summary="Releases one fixed sentence.", claim="epsilon 0 for the whole text"
     )

@@ -29,32 +29,39 @@ from tedaudit.types import Array, Card, Claim, Floats
 class DPBart(Latent):
     """BART-base, or the zoo's pruned BART if installed.
 
-    To load a release, set `weights` (a torch file) and `pruned` (a tensor of dimensions). A model
-    folder may list its pruned dimensions itself; `pruned` "none" ignores the list and keeps all.
-    `mask` "full" lets the decoder attend to all positions of the window; "text" only to those of the
-    text, which reveals its length without noise. `clip_low` is the lower end of the range of values, -`clip`
-    if not given. `noised_for_clip` plants a flaw: the noise is scaled for values clipped to that bound,
-    whatever the actual clipping; 0 scales it for the actual clipping. `positions` "text" has no window: the
-    latent has one position for each token of the text, all of them get the same noise, and the rewrite has
-    at most as many new tokens. `decoder_dtype` is the number format of the decoder, that of the encoder if
-    not given: decoding comes after the noise, so "bfloat16" changes outputs and speed, not privacy.
+    To load a release, set `weights` (a torch file) and `pruned` (a tensor of dimensions), which the
+    folder of a model may also list itself. `positions` "text" has no window: the latent has one position for
+    each token of the text, all of them get the same noise, and the rewrite has at most as many new tokens.
+    Decoding comes after the noise: `decoder_dtype` "bfloat16" changes outputs and speed, not privacy.
     """
 
     model: str = zoo_or("bart-pruned", "facebook/bart-base")
     revision: str = ""
+    """Branch, tag or commit of a model on the hub; empty: the newest."""
     weights: str = ""
+    """A torch file with the weights of a release, put into the model; empty: its own."""
     pruned: str = ""
+    """File of dimensions to leave out; none: keep all; empty: the model's own list, unless `weights`."""
     clip: float = 0.1
+    """Bound on every component of the encoder output, or on its L2 norm (clipping norm)."""
     clip_low: float | None = None
+    """Lower end to which components are clipped; null: -clip."""
     clipping: Literal["value", "norm"] = "value"
     noised_for_clip: float = 0.0
+    """A planted flaw: scale noise as if values were clipped to this; 0: as they are clipped."""
     positions: Literal["window", "text"] = "window"
+    """window: a fixed number; text: one for each token, same noise for all: length and more are revealed."""
     context: int = 512
+    """Most tokens of a text that are read, if positions is text."""
     mask: Literal["full", "text"] = "full"
+    """What the decoder attends to: full, the whole window; text, the text alone, which reveals its length."""
     beams: int = 3
+    """Beams of the search that decodes; 1 is greedy."""
     decoder_dtype: str = field(default="", metadata={"incidental": True})  # in the fingerprint, if given
+    """Number format of the decoder; empty: the encoder's. It comes after the noise."""
     card: ClassVar[Card] = Card(
         name="dp-bart",
+        english=("model: the default model",),
         needs=("models",),
         summary="Noise on the clipped encoder output of BART, decoded by beam search.",
         paper="Igamberdiev and Habernal 2023 (Findings of ACL); trusthlt/dp-bart-private-rewriting e31c972",

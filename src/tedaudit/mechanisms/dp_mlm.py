@@ -40,35 +40,50 @@ class DPMLM:
     """RoBERTa, or the zoo's model if installed; `model` takes any masked language model.
 
     For each word the model sees the original and a copy with that word masked, as a pair, and one
-    word is drawn from the logits at the mask. `low` and `high` clip the logits; if not given, the
-    range measured on public text and stored with the model is used, or else the range of the release.
-    `words` "nltk" looks for sentences before words, with the data in the folder `nltk_data` or wherever nltk
-    has it. `pairs` "released" builds the pair as the release does. With `length` "input" there is one draw
-    for each word of the text and no empty item.
+    word is drawn from the logits at the mask. With `length` "input" there is no empty item. The clip range
+    that is stored with a model was measured on public text.
     """
 
     model: str = zoo_or("mlm", "FacebookAI/roberta-base")
+    """The masked language model: a folder, a hub id or zoo:NAME."""
     revision: str = ""
+    """Branch, tag or commit of a model on the hub; empty: the newest."""
     low: float | None = None
+    """Lower end to which logits are clipped; null: as stored with the model, or else as released."""
     high: float | None = None
+    """Upper end to which logits are clipped; null: as stored with the model, or else as released."""
     length: Literal["fixed", "input"] = "fixed"
+    """fixed: `slots` draws for every text; input: as many as it has words, which reveals that."""
     slots: int = 32
+    """How many words are drawn of every text if length is fixed; longer texts are cut."""
     words: Literal["treebank", "nltk"] = "treebank"
+    """How words are found: treebank needs no data; nltk looks for sentences first, as the release."""
     nltk_data: str = ""
+    """Folder with nltk's data; empty: wherever nltk finds it, or else a substitute."""
     pairs: Literal["plain", "released"] = "plain"
+    """What the model reads: plain, the text and a masked copy; released, built as in the release."""
     special_tokens: Literal["skip", "write"] = "skip"
+    """A drawn special token: skip writes nothing, write its name."""
     keep_stop_words: bool = False
+    """Release stop words as they are, without noise."""
     keep_punctuation: bool = False
+    """Release punctuation as it is, without noise."""
     copy_case: bool = False
+    """Give a drawn word the capital letter of the original, without noise."""
     stop_words: str = ""
+    """File of stop words, one a line, if they are kept; empty: nltk's, or else scikit-learn's."""
     context: int = 512
+    """Most tokens that the model reads at once; less if its own limit is lower."""
     dtype: str = "auto"
+    """Number format of the model: auto (bfloat16 on CUDA, else float32), or one that torch has."""
     device: str = field(default="auto", metadata={"incidental": True})
+    """Where the model runs: auto (CUDA, then MPS, then CPU), or a name that torch takes."""
     _last_logits: Memory = field(init=False, repr=False, compare=False, default_factory=dict)
     forbids_by_rule: ClassVar[bool] = True
     released_range: ClassVar[tuple[float, float]] = (-3.2093127, 16.304797887802124)
     card: ClassVar[Card] = Card(
         name="dp-mlm",
+        english=("model: the default model", "rules for words, sentences and stop words"),
         needs=("models",),
         summary="Word by word from a masked language model, every word by the exponential mechanism.",
         paper="Meisenbacher et al. 2024 (Findings of ACL); release sjmeis/DPMLM 3ce9390",

@@ -28,12 +28,16 @@ class DPParaphrase(Autoregressive):
     """
 
     model: str = zoo_or("paraphraser", "gpt2")
+    """A causal model tuned to paraphrase: a folder, a hub id or zoo:NAME."""
     separator: str = " >>>>> "
+    """What stands between the text and its paraphrase, as in the model's training."""
     clean_up: Literal["strip", "released"] = "strip"
+    """strip takes white space off the ends; released also the prompt, every > and no-break spaces."""
     _task: ClassVar[Task] = "causal"
     released_range: ClassVar[tuple[float, float]] = (-96.85249956065758, -8.747697966442914)
     card: ClassVar[Card] = Card(
         name="dp-paraphrase",
+        english=("model: the default model",),
         needs=("models",),
         summary="Paraphrase by a GPT-2 tuned on entailment pairs, every token by the exponential mechanism.",
         paper="Mattern, Weggenmann and Kerschbaum 2022 (NAACL Findings); as in sjmeis/DPMLM 3ce9390",
@@ -53,13 +57,14 @@ class DPParaphrase(Autoregressive):
         "published": {"length": "input", "top_k": 50, "overlong": "error", "clean_up": "released"},
     }
 
-    def _fill_prompt(self, text: str) -> str:
+    def fill_prompt(self, text: str) -> str:
+        """Return what the model is given for a text."""
         return f"{text}{self.separator}"
 
     def _write(self, text: str, continuation: str) -> str:
         if self.clean_up == "strip":
             return super()._write(text, continuation)
-        prompt = self._fill_prompt(text)
+        prompt = self.fill_prompt(text)
         whole = prompt + continuation  # the release cleans prompt and paraphrase as one text
         for unwanted, instead in ((prompt, ""), (prompt.strip(), ""), ("\N{NO-BREAK SPACE}", " "), (">", "")):
             whole = whole.replace(unwanted, instead)

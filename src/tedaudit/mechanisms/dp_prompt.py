@@ -23,11 +23,14 @@ class DPPrompt(Autoregressive):
     """FLAN-T5, or the zoo's T5 if installed; `model` takes any encoder-decoder checkpoint."""
 
     model: str = zoo_or("seq2seq", "google/flan-t5-base")
+    """The encoder-decoder that paraphrases: a folder, a hub id or zoo:NAME."""
     prompt: str = "Document : {text}\nParaphrase of the document :"
+    """What the model is asked; {text} stands for the text."""
     _task: ClassVar[Task] = "seq2seq"
     released_range: ClassVar[tuple[float, float]] = (-19.22705113016047, 7.48324937989716)
     card: ClassVar[Card] = Card(
         name="dp-prompt",
+        english=("model: the default model", "prompt: the default prompt"),
         needs=("models",),
         summary="Prompted paraphrase by FLAN-T5, every token by the exponential mechanism.",
         paper="Utpala, Hooker and Chen 2023 (Findings of EMNLP); as released in sjmeis/DPMLM 3ce9390",
@@ -49,5 +52,6 @@ class DPPrompt(Autoregressive):
         if "{text}" not in self.prompt:
             raise SpecError(f"'dp-prompt': the prompt is {self.prompt!r}; it must contain {{text}}.")
 
-    def _fill_prompt(self, text: str) -> str:
+    def fill_prompt(self, text: str) -> str:
+        """Return what the model is given for a text."""
         return self.prompt.replace("{text}", text)

@@ -17,14 +17,7 @@ from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.inference.encoders import Encoder
 from tedaudit.inference.loading import Checkpoint
-from tedaudit.inference.triples.drawing import (
-    OVERFLOW,
-    ClusterChoice,
-    Slots,
-    draw_noise,
-    draw_triples,
-    log_masses,
-)
+from tedaudit.inference.triples.drawing import OVERFLOW, ClusterChoice, log_masses
 from tedaudit.inference.triples.extraction import Extractor, load_extractor, name_server
 from tedaudit.inference.triples.grouping import Representative, choose_representatives
 from tedaudit.inference.triples.public import load_matching
@@ -35,6 +28,7 @@ from tedaudit.inference.triples.vectors import embed
 from tedaudit.inference.triples.writing import load_writer
 from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._recall import recall
+from tedaudit.mechanisms._triple_queries import TripleQueries
 from tedaudit.mechanisms._triple_writing import TripleWriting, copy_text
 from tedaudit.types import Callee, Card, Claim, Draw, Floats, ModelUse, Rewrite
 
@@ -47,47 +41,58 @@ _TEMPLATE = (
 
 
 @dataclass(frozen=True)
-class _Queries:
-    """The vectors of all triples of some texts, and which of them each text has in its slots."""
-
-    vectors: Floats
-    slots: Mapping[str, tuple[int, ...]]
-
-
-@dataclass(frozen=True)
 class DPST:
-    """Triples found by `extractor`, replaced from `table` and turned into text by `model`.
-
-    `encoder` is the sentence encoder that the table was made with; "" uses the one named in the table.
-    """
+    """Triples found by `extractor`, replaced from `table` and turned into text by `model`."""
 
     model: str = zoo_or("seq2seq", "meta-llama/Llama-3.2-1B-Instruct")
+    """The language model that writes triples out: a folder, a hub id or zoo:NAME."""
     revision: str = ""
+    """Branch, tag or commit of a model on the hub; empty: the newest."""
     extractor: str = zoo_or("parser", "zoo:parser")
+    """What finds triples: zoo:parser, spacy:NAME_OR_FOLDER or openie:URL."""
     allow_remote: bool = False
+    """Allow an OpenIE server on another machine, which is sent the texts."""
     table: str = zoo_or("triples", "zoo:triples")
+    """The public triples: a folder of a recipe, or zoo:triples."""
     encoder: str = ""
+    """The sentence encoder that the table was made with; empty: the one that the table names."""
     dimensions: int = 32
+    """Dimensions of the table's vectors."""
     duplicate_similarity: float = 0.4
+    """Triples that share this part of their 3-grams are near-duplicates, one group."""
     representative: Representative = "longest"
+    """Which triple of a group is replaced: the longest, or the first."""
     single_triples: Literal["keep", "drop"] = "keep"
+    """A triple without near-duplicates: keep it, or drop it as the release does."""
     triple_count: Literal["fixed", "input"] = "fixed"
+    """fixed: `triples` for every text; input: as many as it has, which reveals their number."""
     triples: int = 4
+    """How many triples are drawn of every text if triple_count is fixed; the rest is cut."""
     no_triples: Literal["null", "copy"] = "null"
+    """A text without triples: null fills its slots by random draws, copy returns the text."""
     cluster_choice: ClusterChoice = "private"
+    """How a cluster is found: private, by a draw; whole, no clusters; nearest, without noise."""
     overflow: Literal["stable", "error"] = "stable"
+    """Weights that overflow at large epsilons: stable computes them, error fails as the release."""
     template: str = _TEMPLATE
+    """What the model is asked; {triples} stands for the drawn triples."""
     length: Literal["fixed", "input"] = "fixed"
+    """fixed: at most max_tokens; input: at most as many as the text has, which reveals its length."""
     max_tokens: int = 64
+    """Most new tokens of a rewrite, if length is fixed."""
     context: int = 2048
+    """Longest prompt in tokens; less if the model's own limit is lower."""
     dtype: str = "auto"
+    """Number format of the model: auto (bfloat16 on CUDA, else float32), or one that torch has."""
     device: str = field(default="auto", metadata={"incidental": True})
+    """Where the model runs: auto (CUDA, then MPS, then CPU), or a name that torch takes."""
     # Caches: a likelihood attack asks for the same candidates over and over.
     _known_texts: dict[str, list[Triple]] = field(init=False, repr=False, compare=False, default_factory=dict)
     _known_triples: dict[str, Floats] = field(init=False, repr=False, compare=False, default_factory=dict)
     forbids_by_rule: ClassVar[bool] = True
     card: ClassVar[Card] = Card(
         name="dp-st",
+        english=("model: the default model", "extractor: the default parser", "table: the default triples"),
         needs=("models", "triples"),
         summary="Triples replaced with public ones (exponential mechanism), turned into text by a model.",
         paper="Meisenbacher et al. 2025; release sjmeis/DPST 4367fda",
@@ -156,7 +161,8 @@ class DPST:
         batch = Draws.of(draws)
         texts = batch.texts
         queries = self._build_queries(texts)
-        numbers = self._draw(batch, queries)
+        table, may_fail = self._load_public()[0], self.overflow == "error"
+        numbers = queries.draw(batch, table, self.cluster_choice, overflows=may_fail)
         rewrites = [copy_text(text) for text in texts]  # unchanged if it has no slot
         for i in [i for i, drawn in enumerate(numbers) if OVERFLOW in drawn]:
             rewrites[i] = Rewrite("", error="overflow")
@@ -231,7 +237,7 @@ class DPST:
         """Return the triples of a text that are replaced."""
         return tuple(triple.text for triple in self._limit_triples(self._find_triples([text])[text]))
 
-    def _build_queries(self, texts: Sequence[str]) -> _Queries:
+    def _build_queries(self, texts: Sequence[str]) -> TripleQueries:
         """Do the work before the noise, once per distinct text and triple."""
         used = {text: self._limit_triples(triples) for text, triples in self._find_triples(texts).items()}
         distinct = sorted({triple.text for triples in used.values() for triple in triples})
@@ -242,7 +248,7 @@ class DPST:
         vectors = np.stack([np.zeros(self.dimensions), *(known[text] for text in distinct)])
         row = {text: 1 + i for i, text in enumerate(distinct)}
         slots = {text: self._pad([row[triple.text] for triple in triples]) for text, triples in used.items()}
-        return _Queries(vectors, slots)
+        return TripleQueries(vectors, slots)
 
     def _find_triples(self, texts: Sequence[str]) -> dict[str, list[Triple]]:
         return recall(self._known_texts, texts, self._extract)
@@ -264,22 +270,6 @@ class DPST:
             return ()
         least = 1 if self.triple_count == "input" else self.triples
         return (*rows, *[_NULL] * (least - len(rows)))
-
-    def _draw(self, draws: Draws, queries: _Queries) -> list[tuple[int, ...]]:
-        """Return the triples drawn for each draw; the noise of a slot depends on the key and its position."""
-        slots = [queries.slots[text] for text in draws.texts]
-        counts = np.array([len(rows) for rows in slots], dtype=np.int64)
-        if not counts.any():
-            return [()] * len(draws)
-        noise = draw_noise(draws.keys, counts)
-        epsilons = draws.epsilons / np.maximum(counts, 1)
-        rows = np.concatenate([np.asarray(indices, dtype=np.int64) for indices in slots])
-        drawn = draw_triples(
-            self._load_public()[0], self.cluster_choice,
-            Slots(queries.vectors, rows, np.repeat(epsilons, counts), noise),
-            overflows=self.overflow == "error",
-        )  # fmt: skip
-        return [tuple(part.tolist()) for part in np.split(drawn, np.cumsum(counts)[:-1])]
 
     def _load_writing(self) -> TripleWriting:
         return TripleWriting(

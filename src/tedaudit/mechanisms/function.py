@@ -49,10 +49,15 @@ class Function:
     """
 
     function: str | Callable[..., Any]
+    """The function, or py:package.module:name."""
     batch: bool | None = None
+    """Whether it takes a list of texts; null: by its first parameter's name or type."""
     unit: Unit = "document"
+    """What the stated epsilon is for."""
     max_units: int = 1
+    """How many units a text has at most: the claim for a text is this many epsilons."""
     delta: float = 0.0
+    """Delta of the stated claim, for each unit."""
     card: ClassVar[Card] = Card(
         name="function",
         summary="Any Python function from text to text, or from list to list.",
@@ -185,8 +190,9 @@ def _read_all(returned: Any) -> Any:
 
 
 def _check_output(output: Any) -> Rewrite:
+    """Return an output as a rewrite; half a surrogate pair is a question mark, as it will be stored."""
     if isinstance(output, str):
-        return Rewrite(output)
+        return Rewrite(output if output.isascii() else output.encode("utf-8", "replace").decode("utf-8"))
     return Rewrite("", error=f"returned-{type(output).__name__}")
 
 

@@ -27,21 +27,26 @@ Table = Mapping[tuple[float, str], str]
 
 @dataclass(frozen=True)
 class Recorded:
-    """Looks rewrites up in a file (csv, tsv, jsonl, parquet; compressed too).
-
-    If the file has an epsilon column, there is one audit per value. If it has a label column that
-    names several mechanisms, `select` chooses one.
-    """
+    """Looks rewrites up in a file."""
 
     path: str
+    """The table: csv, tsv, jsonl or parquet, plain or compressed."""
     original_column: str = "original"
+    """Column of originals."""
     rewrite_column: str = "rewrite"
+    """Column of rewrites."""
     epsilon_column: str = "epsilon"
+    """Column of epsilons, if there is one: each value is audited by itself."""
     label_column: str = "label"
+    """Column that names the mechanism, if there is one."""
     select: str = ""
+    """Which mechanism to audit, if the label column names several."""
     unit: Unit = "document"
+    """What the stated epsilon is for."""
     max_units: int = 1
+    """How many units a text has at most: the claim for a text is this many epsilons."""
     delta: float = 0.0
+    """Delta of the stated claim, for each unit."""
     card: ClassVar[Card] = Card(
         name="recorded",
         summary="A table of originals and rewrites: audits anything from data alone.",

@@ -31,34 +31,50 @@ class Sampler(Generator):
     the model's own distribution. A checkpoint's `generation_config.json` is not used for them, except for
     tokens that it forbids or forces whatever the text, and for those that end a text: what is audited is what
     is written here (`tedaudit lint -m sampler` tells where the checkpoint says otherwise).
-
-    `chat` "auto" puts the prompt into the chat template, if the tokenizer has one. `overlong` says what
-    happens to a prompt that exceeds the model's context: "cut" shortens the text, "truncate" the end of the
-    prompt, and "error" fails.
     """
 
     model: str = zoo_or("seq2seq", "google/flan-t5-base")
+    """Any model that writes text: a folder, a hub id or zoo:NAME."""
     revision: str = ""
+    """Branch, tag or commit of a model on the hub; empty: the newest."""
     prompt: str = "Document : {text}\nParaphrase of the document :"
+    """What the model is asked; {text} stands for the text."""
     chat: Literal["auto", "off"] = "auto"
+    """auto puts the prompt into the tokenizer's chat template, if it has one; off never does."""
     temperature: float = 1.0
+    """Divides the logits: below 1 the likeliest tokens are drawn more often."""
     top_k: int = 0
+    """Draw among so many of the likeliest tokens; 0: all."""
     top_p: float = 1.0
+    """Draw among the likeliest tokens that together have this probability; 1: all."""
     min_p: float = 0.0
+    """Leave out tokens below this part of the likeliest one's probability; 0: none."""
     typical_p: float = 1.0
+    """Draw among the tokens of most typical surprise that together have this probability; 1: all."""
     repetition_penalty: float = 1.0
+    """Above 1 makes tokens that already stand there less likely; 1: off."""
     no_repeat_ngram_size: int = 0
+    """No sequence of so many tokens is written twice; 0: off."""
     encoder_repetition_penalty: float = 1.0
+    """Above 1 makes tokens of the prompt likelier; 1: off."""
     encoder_no_repeat_ngram_size: int = 0
+    """No sequence of so many tokens is copied from the prompt; 0: off."""
     min_new_tokens: int = 0
+    """Fewest new tokens of a rewrite."""
     max_new_tokens: int = 32
+    """Most new tokens of a rewrite."""
     overlong: Literal["cut", "truncate", "error"] = "cut"
+    """A prompt that is too long: cut shortens the text, truncate the end of the prompt, error fails."""
     context: int = 512
+    """Longest prompt in tokens; less if the model's own limit is lower."""
     dtype: str = "auto"
+    """Number format of the model: auto (bfloat16 on CUDA, else float32), or one that torch has."""
     device: str = field(default="auto", metadata={"incidental": True})
+    """Where the model runs: auto (CUDA, then MPS, then CPU), or a name that torch takes."""
     forbids_by_rule: ClassVar[bool] = True
     card: ClassVar[Card] = Card(
         name="sampler",
+        english=("model: the default model", "prompt: the default prompt"),
         needs=("models",),
         summary="Any language model with a prompt and ordinary sampling settings, as people use it.",
         claim="none: a temperature is no epsilon, because no clipping bounds the logits that it divides",
@@ -130,7 +146,8 @@ class Sampler(Generator):
             return super()._find_ends()
         return (own,) if isinstance(own, int) else tuple(own)
 
-    def _fill_prompt(self, text: str) -> str:
+    def fill_prompt(self, text: str) -> str:
+        """Return what the model is given for a text."""
         filled = self.prompt.replace("{text}", text)
         return render_turn(self._load_checkpoint().tokenizer, filled) if self._uses_template() else filled
 

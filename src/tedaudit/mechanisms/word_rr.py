@@ -29,15 +29,18 @@ _PUBLIC_WORDS = Path(__file__).with_name("public_words.txt")
 class WordRR:
     """Keeps each slot with some probability, otherwise draws it uniformly from the whole vocabulary.
 
-    `vocabulary` is a list of words, or a file with one word per line; by default the commonest English
-    words in public-domain books. It must be public: never take it from the texts to be protected.
+    The default vocabulary is the commonest English words in public-domain books. Never take one from the
+    texts to be protected.
     """
 
     slots: int = 16
+    """How many words are released of every text; longer texts are cut, shorter ones padded."""
     vocabulary: str | tuple[str, ...] = ""
+    """A list of words, or a file with one a line; empty: common English words. It must be public."""
     forbids_by_rule: ClassVar[bool] = True
     card: ClassVar[Card] = Card(
         name="word-rr",
+        english=("vocabulary: the default list of public words",),
         summary="Randomised response per word slot over a public vocabulary.",
         paper="Warner 1965; Kairouz, Bonawitz and Ramage 2016",
         claim="epsilon per word slot, slots x epsilon for any two texts, exactly",
@@ -104,14 +107,22 @@ class WordRR:
         told = PairLosses(largest, np.full(len(pairs), np.nan), Ragged.from_matrix(terms))
         return kept * epsilon + rest * self.slots, told
 
+    def count_words(self, text: str) -> int:
+        """Return how many words a text has, those beyond the slots too."""
+        return len(_find_words(text))
+
     def _look_up_slots(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:
         """Return the items in the slots of each text; equal texts are looked up once."""
         table: dict[str, list[int]] = {}
         for text in texts:
             if text not in table:
-                words = _WORD.findall(text.lower().replace("\u2019", "'"))[: self.slots]
+                words = _find_words(text)[: self.slots]
                 table[text] = [self._index.get(word, 0) for word in words] + [0] * (self.slots - len(words))
         return np.asarray([table[text] for text in texts], dtype=np.int64).reshape(len(texts), self.slots)
+
+
+def _find_words(text: str) -> list[str]:
+    return _WORD.findall(text.lower().replace("\u2019", "'"))
 
 
 def _read_lines(source: str | Sequence[str]) -> tuple[str, ...]:

@@ -35,9 +35,10 @@ def page_data(compared: Compared) -> dict[str, Any]:
     shown = redact_comparison(compared)
     return {
         **_collect_charts(compared),
-        "by": shown.by, "alpha": shown.alpha, "version": __version__, "missing": charts_missing(),
+        "by": shown.by, "scale": shown.scale, "alpha": shown.alpha, "version": __version__,
+        "missing": charts_missing(),
         "headline": _write_headline(shown), "paragraphs": _write_paragraphs(shown),
-        "reading": explain_comparison(shown),
+        "reading": explain_comparison(shown, both=True),
         "runs": list(shown.runs),
         "headings": headings(shown), "right": sorted(RIGHT),
         "rows": [_describe_comparison(comparison, shown) for comparison in shown.comparisons],
@@ -77,6 +78,7 @@ def redact_comparison(compared: Compared) -> Compared:
             for a in compared.agreements
         ),
         notes=tuple(notes),
+        references=tuple(replace(one, member=members[one.member]) for one in compared.references),
     )
 
 

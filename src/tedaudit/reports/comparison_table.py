@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 RIGHT = {"epsilon", "trials", "only first", "only second", "p", "tau", "mechanisms"}
+DIFFERENCES = {"success": "difference of success", "epsilon": "difference of eps"}
 AGREEMENT = ("plan", "epsilon", "within", "first", "second", "mechanisms", "tau")
 
 
@@ -18,7 +19,7 @@ def headings(compared: Compared) -> tuple[str, ...]:
     shared = tuple(axis for axis in ("run", "mechanism", "attack") if axis in _list_shared_axes(compared))
     return (
         "plan", *shared, "epsilon", "first", "second", "success of each", "trials", "only first",
-        "only second", "difference", "p", "difference of eps", "differs",
+        "only second", DIFFERENCES[compared.scale], "p", "differs",
     )  # fmt: skip
 
 
@@ -46,10 +47,29 @@ def format_cells(comparison: Comparison, compared: Compared) -> tuple[str, ...]:
         " and ".join(f"{n:,}" for n in trials),
         "" if counts is None else f"{counts.first_only:,}",
         "" if counts is None else f"{counts.second_only:,}",
-        "different k" if comparison.success is None else _format_span(comparison.success, 4),
-        "unpaired" if comparison.p is None else f"{comparison.p:.2g}",
-        _format_span(comparison.eps_emp, 2), "yes" if comparison.differs else "no",
+        _format_difference(comparison, compared),
+        "unpaired" if comparison.p is None else f"{comparison.p:.2g}", "yes" if comparison.differs else "no",
     )  # fmt: skip
+
+
+def _format_difference(comparison: Comparison, compared: Compared) -> str:
+    if compared.scale == "epsilon":
+        return _format_span(comparison.eps_emp, 2)
+    return "different k" if comparison.success is None else _format_span(comparison.success, 4)
+
+
+def explain_reference(compared: Compared) -> str:
+    """Return what the others are compared with, why, and in which order the rows are."""
+    first, *others = compared.references
+    if first.named:
+        told = f"Compared with {first.member}, as asked."
+    else:
+        told = f"Compared with {first.member}: no {compared.by} is in more settings ({first.settings:,})"
+        told += "; of equals, the first by run, then by name, is taken, whatever the results."
+        told += "".join(f" Where it is missing: {one.member} ({one.settings:,})." for one in others)
+        told += " --against names another."
+    scale = "success rates" if compared.scale == "success" else "epsilon"
+    return f"{told} Rows that differ come first, then the largest differences of {scale}."
 
 
 def _format_span(span: Span, digits: int) -> str:
@@ -72,15 +92,18 @@ def agreement_cells(agreement: Agreement) -> tuple[str, ...]:
     return agreement.plan, epsilon, *sides, str(agreement.mechanisms), tau
 
 
-def explain_comparison(compared: Compared) -> str:
-    """Return how to read the table, and what the numbers are based on."""
+def explain_comparison(compared: Compared, *, both: bool = False) -> str:
+    """Return how to read the table, and what the numbers are based on; of both scales if both are shown."""
     total = len(compared.comparisons)
     answers = "is the answer" if total == 1 else f"are all {total} answers"
     paired = (
         "On one plan both sides had the same trials: p is McNemar's exact test on the trials that only one "
         "of them got right, and the interval of the difference of success rates combines the Clopper-Pearson "
-        "intervals of their number and of their share. The interval of the difference of epsilon combines "
-        "the Clopper-Pearson intervals of both sides with that one. "
+        "intervals of their number and of their share. "
+    )
+    combined = (
+        "The interval of the difference of epsilon combines the Clopper-Pearson intervals of both sides with "
+        "that one. "
     )
     foreign = "A difference between runs on different texts also reflects the texts. "
     separate = "On different plans the exact intervals of both sides are combined, and there is no p. "
@@ -88,12 +111,16 @@ def explain_comparison(compared: Compared) -> str:
         "An attack that was never wrong sets no upper limit to its epsilon, so that a difference is "
         "'at least' or 'at most' a number; if neither side was ever wrong it cannot be told. "
     )
+    taken = "; that of epsilon is taken at the success rates, with half a trial added to right and to wrong"
+    of_epsilon = both or compared.scale == "epsilon"
+    is_endless = of_epsilon and any(comparison.eps_emp.endless for comparison in compared.comparisons)
+    is_paired = any(comparison.counts is not None for comparison in compared.comparisons)
     return (
-        "A difference is the second minus the first; that of epsilon is taken at the success rates, with "
-        "half a trial added to right and to wrong. "
-        + (paired if any(comparison.counts is not None for comparison in compared.comparisons) else "")
+        f"{explain_reference(compared)} A difference is the second minus the first"
+        f"{taken if of_epsilon else ''}. "
+        + (paired + (combined if of_epsilon else "") if is_paired else "")
         + (separate if any(comparison.counts is None for comparison in compared.comparisons) else "")
-        + (endless if any(comparison.eps_emp.endless for comparison in compared.comparisons) else "")
+        + (endless if is_endless else "")
         + (foreign if len(compared.corpora) > 1 else "")
         + f"An interval is wrong with probability at most {compared.alpha:g}, and so {answers} "
         "under 'differs', together (Bonferroni). A difference describes the success of these attacks: "

@@ -5,13 +5,13 @@ source and with no other candidate, and a rare word says more than a common one.
 """
 
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 
+from tedaudit.words import split_words
+
 BY_WORDS = frozenset({"cosine", "word cosine"})
 """Scores of attacks whose margins are no evidence by themselves."""
-_WORD = re.compile(r"\w+")
 _COUNTED = 50_000  # texts in which words are counted
 _READ = 100_000  # characters of a text whose words are read: the same long text may be in a thousand trials
 
@@ -32,4 +32,10 @@ class WordWeigher:
 
 
 def _split(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text[:_READ].casefold()))
+    return frozenset(split_words(text[:_READ].casefold()))
+
+
+def share_of_words(source: str, output: str) -> float:
+    """Return which share of the distinct words of a source its rewrite has too; 1 if the source has none."""
+    words = _split(source)
+    return len(words & _split(output)) / len(words) if words else 1.0

@@ -14,6 +14,7 @@ from typing import Any
 
 from tedaudit.estimators.bound import epsilon_from_success
 from tedaudit.nominal import distinct_epsilons
+from tedaudit.reports.figure_labels import fit_labels
 from tedaudit.reports.table import plans
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.store.files import make_folders, write_atomically
@@ -51,6 +52,7 @@ def write_figures(result: AuditResult) -> list[Path]:
 def save_figure(drawn: Any, target: Path) -> list[Path]:
     """Save a figure as PDF and PNG, without time stamps, and return the files."""
     make_folders(target.parent, None)
+    fit_labels(drawn)
     written = []
     for kind, metadata in _METADATA.items():
         buffer = io.BytesIO()

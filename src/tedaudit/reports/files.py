@@ -3,8 +3,7 @@
 import json
 from collections.abc import Sequence
 
-import polars as pl
-
+from tedaudit.reports.export.frames import frame_rows
 from tedaudit.reports.headline import headlines
 from tedaudit.reports.losses.parts import describe_parts, read_parts
 from tedaudit.reports.losses.table import describe_losses, rename_losses
@@ -43,9 +42,7 @@ def write_reports(
     write_atomically(run.summary, json.dumps(summary, indent=2, ensure_ascii=False).encode())
     write_atomically(run.report, markdown(shown, sections).encode())
     if shown.findings:
-        rows = [_flatten(finding.to_dict()) for finding in shown]
-        frame = pl.DataFrame(rows, infer_schema_length=None)
-        write_frame(run.estimates, frame, "estimates")
+        write_frame(run.estimates, frame_rows(shown), "estimates")
     if page:
         study = read_utility(run.utility) if utility is None else utility
         write_page(result, shown, sections, named, redact=redact, utility=study)
@@ -65,22 +62,3 @@ def markdown(result: AuditResult, sections: Sequence[Section] = ()) -> str:
         body = "No attack has finished a block yet: there is nothing to estimate from."
     found = "".join(section.leave_texts_out().to_markdown() for section in sections)
     return f"# Audit {result.name}\n\n{body}\n\n{models_section(result.models)}{found}## Notes\n\n{notes}\n"
-
-
-def _flatten(row: dict[str, object]) -> dict[str, object]:
-    claim = row.pop("claim")
-    keys = ("epsilon", "unit", "delta", "max_units", "neighbours", "actual", "total", "total_delta")
-    values = claim if isinstance(claim, dict) else dict.fromkeys(keys)
-    nested = {
-        f"{part}_{key}": value
-        for part, names in (
-            ("confident", ("lower", "right", "size")),
-            ("gaussian", ("mu", "epsilon", "delta")),
-        )
-        for key, value in _select(row.pop(part), names).items()
-    }
-    return {**row, **nested, **{f"claim_{key}": values[key] for key in keys}}
-
-
-def _select(figures: object, names: Sequence[str]) -> dict[str, object]:
-    return {name: figures[name] if isinstance(figures, dict) else None for name in names}

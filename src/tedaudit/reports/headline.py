@@ -34,10 +34,10 @@ def headlines(result: AuditResult) -> list[Headline]:
     labels = dict.fromkeys(finding.label for finding in result)
     named = []
     for label in labels:
-        of_text = _find_best(result, label, lambda finding: finding.score not in _DRAWN)
-        of_draw = _find_best(result, label, lambda finding: finding.score in _DRAWN)
+        of_text = find_best(result, label, lambda finding: not sees_draw(finding))
+        of_draw = find_best(result, label, sees_draw)
         named.append(_describe_mechanism(label, of_text, of_draw))
-    best = [_find_best(result, label, lambda _: True) for label in labels]
+    best = [find_best(result, label, lambda _: True) for label in labels]
     if any(finding is not None and not finding.leaks for found in best for finding in found.values()):
         named.append(Headline(_CAUTION))
     broken = sum(claim.verdict.is_violation for claim in result.claims)
@@ -65,7 +65,12 @@ def _measure_advantage(finding: Finding) -> float:
     return (finding.joint.success_low - blind) / (1 - blind)
 
 
-def _find_best(
+def sees_draw(finding: Finding) -> bool:
+    """Return whether an attack used what was drawn, tokens or latent, and not what was published alone."""
+    return finding.score in _DRAWN
+
+
+def find_best(
     result: AuditResult, label: str, is_meant: Callable[[Finding], bool]
 ) -> dict[Nominal, Finding | None]:
     """Return the strongest finding at each epsilon of a mechanism; None if no guess counts there."""

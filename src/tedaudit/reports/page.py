@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from tedaudit.reports.chart import chart_finding, chart_plans
+from tedaudit.reports.example import choose_example
 from tedaudit.reports.headline import headlines
 from tedaudit.reports.losses.chart import chart_losses
 from tedaudit.reports.plugin_cards import describe_plugins
@@ -51,6 +52,8 @@ def write_page(
     study = utility or Utility()
     labels = [finding.label for finding in original]
     data["losses"] = chart_losses(losses)
+    example = None if redact else choose_example(original)
+    data["example"] = None if example is None else example.to_dict()
     data["sections"] = [asdict(section) for section in sections]
     data["utility"] = (redact_utility(study, labels) if redact else study).to_dict()
     path = original.run.page

@@ -9,11 +9,15 @@ from typing import Any
 from tedaudit.plans.candidates import SAMPLING
 from tedaudit.plans.plans import name_plan
 from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.scripts import UNSPACED_BLOCKS
 
 LEFT_OUT = "(left out)"
-PLAIN_LABEL = re.compile(r"[\w.:+=@-]{1,40}")  # one word: a name, not a text
+# One word: a name, not a text. Without spaces nobody can tell: in such scripts a sentence is one word.
+PLAIN_LABEL = re.compile(rf"(?:[^\W{UNSPACED_BLOCKS}]|[.:+=@-]){{1,40}}")
 _COUNTS = re.compile(r"[\w.-]+: [\d,]+ distinct texts of .*|[\d,]+ texts of other splits .*")
-IDENTIFIER = re.compile(r"(?:[a-z]+:)?\w[\w.-]{0,79}(?:/\w[\w.-]{0,79})?")  # sound, zoo:mlm, owner/model
+IDENTIFIER = re.compile(  # sound, zoo:mlm, owner/model
+    r"(?:[a-z]+:)?\w[\w.-]{0,79}(?:/\w[\w.-]{0,79})?", re.ASCII
+)
 _ESCAPED = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 

@@ -25,7 +25,7 @@ from tedaudit.types import Plan
 PER_TABLE = 200
 TOTAL = 6_000
 BYTES = 3_000_000
-_LONGEST = 600  # characters of a text that are shown
+LONGEST = 600  # characters of a text that are shown
 _SHOWN = 10  # candidates of a trial that are shown
 _RANKED = 1_000  # right guesses whose evidence is weighed: those with the largest margins
 
@@ -88,23 +88,33 @@ def _sample_table(
     """Yield a table's share, leaks and random trials in turn, so that a cut anywhere keeps some of both."""
     setting = (finding.label, finding.epsilon.name)
     guesses = result.guesses(finding)
-    columns = guesses.read(["choice", "margin"])
-    right = columns["choice"] == plan.secret[: len(columns["choice"])]
+    choice = guesses.read(["choice"])["choice"]
+    right = choice == plan.secret[: len(choice)]
     key = derive(0, "report", finding.plan, *setting, finding.attack)
-    ranked = rank_right(right, columns["margin"], _RANKED)
-    if finding.score in BY_WORDS and plan.candidates is not None and len(ranked):
-        ranked = _rank_by_words(result, finding, plan, ranked, weigher())
+    ranked = rank_evidence(result, finding, plan, weigher)
     worst, chance = choose(right, ranked, size, key)
     rows = np.sort(np.concatenate([worst, chance]))
     outputs = result.rewrites(finding).outputs(plan.source[rows], plan.replicate[rows])
     trials = {
-        int(row): _describe_trial(number, int(row), plan, guess, output)
+        int(row): describe_trial(number, int(row), plan, guess, output)
         for row, guess, output in zip(rows, guesses.fetch(rows), outputs, strict=True)
     }
     for place, row in enumerate(worst.tolist()):
         trials[row]["worst"] = place
     pairs = zip_longest(worst.tolist(), chance.tolist())
     return (trials[row] for pair in pairs for row in pair if row is not None)
+
+
+def rank_evidence(
+    result: AuditResult, finding: Finding, plan: Plan, weigher: Callable[[], WordWeigher]
+) -> Rows:
+    """Return the right guesses with the largest margins, those with the most evidence first."""
+    columns = result.guesses(finding).read(["choice", "margin"])
+    right = columns["choice"] == plan.secret[: len(columns["choice"])]
+    ranked = rank_right(right, columns["margin"], _RANKED)
+    if finding.score in BY_WORDS and plan.candidates is not None and len(ranked):
+        return _rank_by_words(result, finding, plan, ranked, weigher())
+    return ranked
 
 
 def _rank_by_words(
@@ -122,7 +132,7 @@ def _rank_by_words(
     return rows[np.argsort([-evidence[row] for row in rows.tolist()], kind="stable")]
 
 
-def _describe_trial(
+def describe_trial(
     number: int, row: int, plan: Plan, guess: dict[str, Any], output: tuple[str, str]
 ) -> dict[str, Any]:
     """Return one trial; of many candidates those that matter: the best, the source and the guess."""
@@ -182,8 +192,8 @@ class _Keeper:
         return True
 
     def _place(self, text: str) -> int:
-        if len(text) > _LONGEST:
-            text, self.cut = f"{text[:_LONGEST]} …", True
+        if len(text) > LONGEST:
+            text, self.cut = f"{text[:LONGEST]} …", True
         if text not in self.places:
             self.places[text] = len(self.places)
             self._bytes += len(safe_json(text).encode()) + 4

@@ -8,9 +8,9 @@ is said. A difference is always the second side less the first, which is the ref
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
-from tedaudit.errors import SpecError, did_you_mean, join_names
+from tedaudit.errors import join_names
 from tedaudit.estimators import clopper_pearson, confidence_sequence
 from tedaudit.estimators.bound import Interval, check_alpha
 from tedaudit.estimators.paired import (
@@ -31,9 +31,11 @@ from tedaudit.results.lineups import (
     difference_of_plans,
     line_ups,
     open_runs,
-    put_first,
 )
+from tedaudit.results.reference import Reference, choose_reference
 from tedaudit.store.directory import RunDirectory
+
+DifferenceScale = Literal["success", "epsilon"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,11 @@ class Comparison:
     def any_time(self) -> bool:
         """Whether test and intervals are those valid at every look."""
         return self.first.any_time or self.second.any_time
+
+    def size(self, scale: DifferenceScale) -> float:
+        """Return how large the difference is; 0 if it has none on this scale."""
+        span = self.success if scale == "success" else self.eps_emp
+        return 0.0 if span is None else abs(span.value)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison safe for JSON."""
@@ -125,6 +132,8 @@ class Compared:
     agreements: tuple[Agreement, ...]
     notes: tuple[str, ...]
     opened: tuple[OpenedRun, ...] = ()  # the runs themselves, for a chart of all their findings
+    references: tuple[Reference, ...] = ()  # what others are compared with, the one in most settings first
+    scale: DifferenceScale = "success"  # in which differences are shown and sorted
 
     @property
     def corpora(self) -> list[dict[str, Any]]:
@@ -134,20 +143,29 @@ class Compared:
     def to_dict(self) -> dict[str, Any]:
         """Return it safe for JSON."""
         return {
-            "by": self.by, "alpha": self.alpha, "runs": list(self.runs),
+            "by": self.by, "alpha": self.alpha, "scale": self.scale, "runs": list(self.runs),
+            "references": [asdict(reference) for reference in self.references],
             "comparisons": [comparison.to_dict() for comparison in self.comparisons],
             "agreements": [agreement.to_dict() for agreement in self.agreements], "notes": list(self.notes),
         }  # fmt: skip
 
 
 def compare_runs(
-    runs: Sequence[RunDirectory], by: Axis | None = None, against: str | None = None, alpha: float = 0.01
+    runs: Sequence[RunDirectory],
+    by: Axis | None = None,
+    against: str | None = None,
+    alpha: float = 0.01,
+    scale: DifferenceScale | None = None,
 ) -> Compared:
-    """Compare the members of an axis with the first one, or with `against`; no model is loaded."""
+    """Compare the members of an axis with one of them, or with `against`; no model is loaded.
+
+    Rows that differ come first, then the largest differences: of success rates, or of epsilon if some sides
+    had different numbers of candidates, unless a scale is asked for.
+    """
     alpha = check_alpha(alpha)
     opened = open_runs(runs)
     axis: Axis = by or ("run" if len(runs) > 1 else "attack")
-    groups = _choose_reference(line_ups(opened, axis), axis, against)
+    groups, references = choose_reference(line_ups(opened, axis), axis, against)
     compared = [_compare_sides(group, first, second, alpha) for group, first, second in _pairs(groups)]
     share = alpha / len(compared)
     rows = tuple(replace(comparison, differs=_differs(comparison, share)) for comparison in compared)
@@ -160,20 +178,9 @@ def compare_runs(
         for run in opened
     )  # fmt: skip
     notes = tuple(_notes(opened, rows))
-    return Compared(axis, alpha, about, rows, agreements, notes, tuple(opened))
-
-
-def _choose_reference(groups: Sequence[LineUp], axis: Axis, against: str | None) -> list[LineUp]:
-    """Return the line-ups with the reference first; those that lack it are left out."""
-    if against is None:
-        return list(groups)
-    names = {side.member for group in groups for side in group.sides}
-    if against not in names:
-        raise SpecError(
-            f"There is no {axis} '{against}' to compare with.{did_you_mean(against, names)} "
-            f"There are: {join_names(names)}."
-        )
-    return [put_first(group, against) for group in groups if against in {side.member for side in group.sides}]
+    shown = scale or ("success" if all(row.success is not None for row in rows) else "epsilon")
+    ordered = tuple(sorted(rows, key=lambda row: (not row.differs, -row.size(shown))))
+    return Compared(axis, alpha, about, ordered, agreements, notes, tuple(opened), references, shown)
 
 
 def _pairs(groups: Sequence[LineUp]) -> Iterator[tuple[LineUp, Side, Side]]:

@@ -21,21 +21,37 @@ class Finding:
     """One bound with everything that belongs to it."""
 
     plan: str
+    """Name of the plan: how candidates were drawn."""
     label: str
+    """The mechanism, as the run calls it."""
     epsilon: Nominal
+    """The nominal epsilon that it was asked for."""
     claim: Claim | None
+    """What it promises there; None if nothing."""
     attack: str
+    """The attack, as the run calls it."""
     counts: Counts
+    """Right, unusable and failed guesses."""
     planned: int
+    """How many trials the run is to have."""
     bound: Bound
-    joint: Bound  # with the error that makes the largest of all rows hold
+    """The bound, with the error of this row alone."""
+    joint: Bound
+    """The bound with the error that makes the largest of all rows hold."""
     verdict: Verdict
-    score: str = ""  # what the attack's scores are, as its card says
-    plan_base: str = ""  # the plan as it is called for mechanisms of any kind
+    """What was decided on the claim by this row."""
+    score: str = ""
+    """What the attack's scores are, as its card says."""
+    plan_base: str = ""
+    """The plan as it is called for mechanisms of any kind."""
     measures: Measures = field(default_factory=Measures)
-    unfit: str = ""  # why nothing may be concluded from its guesses
-    row: Row | None = field(default=None, repr=False)  # as its test sees it, to judge it again
-    confident: AbstainingBound | None = None  # of the most certain guesses, with half of the row's own error
+    """What else was measured: cosine, copies, attainable success."""
+    unfit: str = ""
+    """Why nothing may be concluded from its guesses; empty if it may."""
+    row: Row | None = field(default=None, repr=False)
+    """The counts as its test sees them, to judge it again."""
+    confident: AbstainingBound | None = None
+    """The bound of its most certain guesses alone, with half of the row's own error."""
 
     @property
     def leaks(self) -> bool:

@@ -18,7 +18,8 @@ from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
 
-__all__ = ["AuditResult", "Finding", "post_processing"]
+__all__ = ["SCHEMA", "AuditResult", "Finding", "post_processing"]
+SCHEMA = "urn:tedaudit:summary:1"  # the shape of `AuditResult.to_dict`, published in reports/export/schemas
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,15 @@ class AuditResult:
     """All findings of a run, in order of plan, mechanism, epsilon and attack."""
 
     name: str
+    """Name of the run."""
     run: RunDirectory
+    """Its run directory, with all tables."""
     findings: tuple[Finding, ...]
+    """One for each plan, mechanism, epsilon and attack."""
     notes: tuple[str, ...]
+    """What a reader of the results should know."""
     family: Family
+    """All rows of the run at this look: they share one error."""
     models: tuple[Mapping[str, str], ...] = ()
     """The checkpoints behind the results: who uses which, with its checksum."""
     pairs: tuple[TriedPair, ...] = ()
@@ -41,6 +47,9 @@ class AuditResult:
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
+
+    def __len__(self) -> int:
+        return len(self.findings)
 
     @property
     def folder(self) -> Path:
@@ -109,6 +118,7 @@ class AuditResult:
     def to_dict(self) -> dict[str, Any]:
         """Return the result safe for JSON."""
         return {
+            "schema": SCHEMA,
             "name": self.name,
             "alpha": self.alpha,
             "violated": self.violated,

@@ -31,10 +31,14 @@ _QUANTILES = (0.5, 0.9, 0.99)
 class LossRow:
     """The losses of one plan, mechanism and epsilon."""
 
-    finding: Finding  # of the attack that knows the mechanism
+    finding: Finding
+    """Of the attack that knows the mechanism."""
     sample: LossSample
-    rows: npt.NDArray[np.int64]  # of the plan, those whose loss is known
-    supremum: Supremum | None = None  # the most that any output can lose; None if it is not known
+    """The losses of its trials."""
+    rows: npt.NDArray[np.int64]
+    """The rows of the plan whose loss is known."""
+    supremum: Supremum | None = None
+    """The most that any output can lose; None if it is not known."""
 
     @property
     def impossible(self) -> int:

@@ -69,6 +69,7 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
         for table, verdict in zip(tables, family.judge(), strict=True)
     )
     notes = [*manifest["corpus"]["notes"], *_plan_notes(manifest), *manifest.get("format_notes", [])]
+    notes += manifest.get("script_notes", [])
     notes += [*note_repeats(manifest), *note_latents(manifest)]
     notes += [*note_practice(table.about for table in tables)]
     notes += note_resampling((table.about, table.own_rewrites) for table in tables)
@@ -94,7 +95,7 @@ def _count_tables(
         if plan is None:
             continue
         table, estimator = GuessTable(folder, info.key), find_estimator(plan_info["estimator"])
-        start, unfit = _find_fresh(info.about, table.complete())
+        start, unfit = find_fresh(info.about, table.complete())
         fresh = plan.rows(start, len(plan))
         columns = table.read(["choice", "usable", "failed", "margin"])
         margin = columns.pop("margin")[start:]
@@ -120,7 +121,7 @@ def _count_own(run: RunDirectory, about: Mapping[str, Any]) -> int:
     return int(about.get("own_rewrites", 0))
 
 
-def _find_fresh(about: Mapping[str, Any], rows: int) -> tuple[int, str]:
+def find_fresh(about: Mapping[str, Any], rows: int) -> tuple[int, str]:
     """Return from which row on an attack is judged, and why it cannot be if there is none.
 
     An attack of one's own that was added after a look may have been made from what was seen.

@@ -35,11 +35,17 @@ class Verdict:
     """A decision with its reason, and the figures behind it as far as there are any."""
 
     decision: Decision
+    """What was decided."""
     reason: str = ""
-    p_value: float | None = None  # of this test alone, at the claim
-    adjusted_p: float | None = None  # for all tests and looks of the run: to be compared with its error
-    trials_needed: int | None = None  # in a new run, if the claim is out of reach and any number is enough
-    detectable: float | None = None  # the success rate that is told from the claim with probability 0.8
+    """Why, in words."""
+    p_value: float | None = None
+    """Of this test alone, at the claim."""
+    adjusted_p: float | None = None
+    """For all tests and looks of the run: to be compared with its error."""
+    trials_needed: int | None = None
+    """In a new run, if the claim is out of reach and any number is enough."""
+    detectable: float | None = None
+    """The success rate that is told from the claim with probability 0.8."""
 
     def __str__(self) -> str:
         return self.name

@@ -1,10 +1,12 @@
-"""Which settings run somebody's Python code: whoever did not write them should know before they do."""
+"""Which settings run somebody's code or programs: whoever did not write them should know before they do."""
 
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 _PREFIX = "py:"
 _FUNCTION = "function"  # the mechanism, and its field, which names code with and without the prefix
+_PROGRAMS = {"command": "program", "mldp": "python", "dpmlm-release": "python"}  # fields that name programs
 
 
 def list_code(settings: Mapping[str, Any], *groups: str) -> list[str]:
@@ -16,7 +18,18 @@ def list_code(settings: Mapping[str, Any], *groups: str) -> list[str]:
             found += _walk(plugin)
             if isinstance(plugin, Mapping) and plugin.get("name") == _FUNCTION:
                 found.append(str(plugin.get(_FUNCTION)))
+            found += _list_programs(plugin)
     return list(dict.fromkeys(found))
+
+
+def _list_programs(plugin: Any) -> Iterator[str]:
+    """Yield the command line that a plug-in runs."""
+    name = plugin.get("name") if isinstance(plugin, Mapping) else None
+    program = plugin.get(_PROGRAMS[name]) if isinstance(name, str) and name in _PROGRAMS else None
+    if isinstance(program, list | tuple):
+        yield shlex.join(map(str, program))
+    elif program:
+        yield str(program)
 
 
 def _walk(value: Any) -> Iterator[str]:

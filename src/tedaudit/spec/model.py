@@ -41,7 +41,9 @@ class PluginSpec(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    name: str
+    name: str = Field(
+        description="As `tedaudit ls` lists it, or py:package.module:name, which runs that code."
+    )
     label: str = Field(default="", description="How results call it; the name by default.")
     live: Any = Field(default=None, exclude=True, description="An object of this process, from Python only.")
 
@@ -95,14 +97,16 @@ class PlanSpec(BaseModel):
     temperature: float = Field(
         default=-1e4, alias="lambda", description="< 0 more diverse, > 0 more similar."
     )
-    strategy: Literal["transition", "nearest", "furthest", "given"] = "transition"
+    strategy: Literal["transition", "nearest", "furthest", "given"] = Field(
+        default="transition", description="transition: by distance and lambda; given: the sets below."
+    )
     top: int = Field(
         default=1, ge=1, le=LARGEST, description="nearest and furthest: uniform among this many."
     )
     sets: tuple[tuple[NonNegativeInt, ...], ...] = Field(
         default=(), description="given: the positions of the candidates in the corpus, a set for each trial."
     )
-    estimator: str = DEFAULT_ESTIMATOR
+    estimator: str = Field(default=DEFAULT_ESTIMATOR, description="What turns guesses into a bound.")
 
     @field_validator("k", mode="before")
     @classmethod
@@ -182,19 +186,27 @@ class AuditSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: FolderName = Field(default="audit", description="Names the run directory.")
-    mechanisms: OneOrMany[MechanismSpec] = Field(min_length=1)
+    mechanisms: OneOrMany[MechanismSpec] = Field(min_length=1, description="What is audited; one or many.")
     corpus: PluginSpec | None = Field(default=None, description="'demo' if nothing is said.")
-    epsilons: Epsilons = Field(default_factory=list)
-    attacks: OneOrMany[PluginSpec] = Field(default_factory=lambda: [PluginSpec(name="lexical")])
-    plans: OneOrMany[PlanSpec] = Field(default_factory=lambda: [PlanSpec()], min_length=1)
-    trials: int = Field(default=1000, ge=1, le=100_000_000)
+    epsilons: Epsilons = Field(default_factory=list, description="At which every mechanism is audited.")
+    attacks: OneOrMany[PluginSpec] = Field(
+        default_factory=lambda: [PluginSpec(name="lexical")], description="Who guesses; one or many."
+    )
+    plans: OneOrMany[PlanSpec] = Field(
+        default_factory=lambda: [PlanSpec()], min_length=1, description="How candidates are drawn."
+    )
+    trials: int = Field(default=1000, ge=1, le=100_000_000, description="For each mechanism and epsilon.")
     encoder: str = Field(
         default_factory=lambda: default_checkpoint("encoder", "lexical"),
         description="Whose distances the candidate sampling uses; zoo:encoder if the zoo is installed.",
     )
-    alpha: float = Field(default=0.01, gt=0, lt=1)
+    alpha: float = Field(
+        default=0.01, gt=0, lt=1, description="A bound is wrong with half of this probability."
+    )
     delta: float | None = Field(default=None, ge=0, lt=1, description="Instead of the claim's delta.")
-    seed: Seed = 0
+    seed: Seed = Field(
+        default=0, description="Of candidates, secrets and noise; the same seed repeats a run."
+    )
     batch_size: int = Field(
         default=4096, ge=1, le=LARGEST, description="Draws or trials per call of a plug-in."
     )

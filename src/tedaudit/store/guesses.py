@@ -114,7 +114,8 @@ class GuessTable:
 
     def _tells_losses(self) -> bool:
         """Return whether parts have these columns: all of them or, in a table from before them, none."""
-        return not set(_LOSSES) - set(pl.read_parquet_schema(self._parts[0][0]))
+        with self._parts[0][0].open("rb") as part:  # a path is a pattern; labels may have [brackets]
+            return not set(_LOSSES) - set(pl.read_parquet_schema(part))
 
     def fetch(self, rows: npt.NDArray[Any]) -> list[dict[str, Any]]:
         """Return everything of a few rows, in order of row, one part in memory at a time."""

@@ -111,6 +111,7 @@ class _Manifest(_Part):
     looks: list[str] = []
     models: list[_Model] = []
     format_notes: list[str] = []
+    script_notes: list[str] = []
     repeats: dict[str, _Repeats] = {}
     latents: dict[str, _Latents] = {}
     machine: _Machine = _Machine()

@@ -4,13 +4,17 @@ A classifier is a dataclass whose fields are its whole configuration. Every trai
 same state, and all randomness comes from the seed.
 """
 
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
+from tedaudit.inference.lexical_reading import choose_reading
 from tedaudit.inference.tuning import Tuning, body_checksum, train_and_predict
 from tedaudit.seeding import derive
+from tedaudit.words import is_unspaced, split_words
 
 TFIDF = "tfidf"
 
@@ -39,7 +43,11 @@ class Classifier(Protocol):
 
 @dataclass(frozen=True)
 class Tfidf:
-    """TF-IDF over words and logistic regression: deterministic, so the seed changes nothing."""
+    """TF-IDF over words and logistic regression: deterministic, so the seed changes nothing.
+
+    If the texts to classify are plainly not Latin, words are those of `tedaudit.words`, and in scripts
+    without spaces letters and pairs of them: scikit-learn's pattern takes a whole sentence for a word.
+    """
 
     iterations: int = 1000
 
@@ -48,7 +56,7 @@ class Tfidf:
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.linear_model import LogisticRegression
 
-        words = TfidfVectorizer(sublinear_tf=True)
+        words = TfidfVectorizer(sublinear_tf=True, analyzer=_analyse if read_by(lesson.unseen) else "word")
         analyse = words.build_analyzer()
         if not any(analyse(text) for text in lesson.texts):
             return [majority(lesson.labels)] * len(lesson.unseen)
@@ -59,6 +67,20 @@ class Tfidf:
     def determinants(self) -> dict[str, Any]:
         """Return name, version and fields."""
         return {"name": TFIDF, "version": 1, **asdict(self)}
+
+
+def read_by(texts: Sequence[str]) -> dict[str, str]:
+    """Return how TF-IDF reads texts that are plainly not Latin, as it determines results; else nothing."""
+    reading = choose_reading(texts)
+    return {"reading": reading} if reading else {}
+
+
+def _analyse(text: str) -> list[str]:
+    """Return the words of a text of any script; of scripts without spaces also pairs of neighbours."""
+    words = split_words(unicodedata.normalize("NFC", text).lower())
+    return words + [
+        f"{one} {other}" for one, other in pairwise(words) if is_unspaced(one) and is_unspaced(other)
+    ]
 
 
 @dataclass(frozen=True)

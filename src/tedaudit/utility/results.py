@@ -130,6 +130,7 @@ class UtilityResult:
     measured: tuple[Measurement, ...]
     notes: tuple[str, ...]
     note: str = ""
+    held_out_by: str = ""  # what chose the test texts, if the corpus has no split for them
 
     def __iter__(self) -> Iterator[Measurement]:
         return iter(self.measured)
@@ -148,7 +149,7 @@ class UtilityResult:
         return {
             "name": self.name, "corpus": self.corpus, "classifier": self.classifier, "seeds": self.seeds,
             "train": self.sizes[0], "test": self.sizes[1], "note": self.note, "caption": caption(self),
-            "notes": list(self.notes),
+            "notes": list(self.notes), "held_out_by": self.held_out_by or None,
             "tasks": [
                 {
                     "column": task.name, "task": task.title, "role": task.role, "classes": task.classes,
@@ -209,10 +210,11 @@ def caption(result: UtilityResult) -> str:
     """Return in words what the numbers are."""
     train, test = result.sizes
     times = "once" if result.seeds == 1 else f"{result.seeds} times, each on other rewrites"
+    held = f" that {result.held_out_by} held out" if result.held_out_by else ""
     text = (
         f"Corpus {result.corpus}: {result.classifier}, trained {times}, on {train:,} rewritten texts, tested "
-        f"on {test:,} clean ones. Macro F1; std is the standard deviation over the seeds, test error the "
-        "standard error of the mean that comes from the test texts (bootstrap)."
+        f"on {test:,} clean ones{held}. Macro F1; std is the standard deviation over the seeds, test error "
+        "the standard error of the mean that comes from the test texts (bootstrap)."
     )
     if any(task.role == "private" for task in result.tasks):
         text += " For a private attribute, lower is more private."

@@ -38,6 +38,10 @@ class UtilitySpec(BaseModel):
     seeds: int = Field(default=3, ge=1, le=100, description="How often each classifier is trained.")
     limit: int = Field(default=0, ge=0, le=LARGEST, description="At most this many training texts; 0: all.")
     test_split: str = Field(default="test", description="Which split the classifiers are tested on.")
+    hold_out: float = Field(
+        default=0.2, gt=0, lt=1, description="Share of texts to test on if the corpus has one split only."
+    )
+    key: str = Field(default="", description="Column whose hash chooses them; the text by default.")
     seed: Seed = 0
     batch_size: int = Field(default=4096, ge=1, le=LARGEST, description="Draws per call of a mechanism.")
     note: str = Field(default="", description="Printed below the table and the figure.")

@@ -26,7 +26,15 @@ from tedaudit.seeding import derive
 from tedaudit.store.files import key_of
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Corpus
-from tedaudit.utility.classifiers import Classifier, Lesson, choose_classifier, macro_f1, majority
+from tedaudit.utility.classifiers import (
+    Classifier,
+    Lesson,
+    Tfidf,
+    choose_classifier,
+    macro_f1,
+    majority,
+    read_by,
+)
 from tedaudit.utility.labels import LabelledTexts, take_labels
 from tedaudit.utility.resampling import redraw_tests, resample_f1
 from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult
@@ -96,7 +104,8 @@ class _Study:
     ) -> None:
         self._spec, self._corpus, self._data = spec, corpus, data
         self._classifier, self._folder = classifier, folder
-        self._classifier_key = classifier.determinants()
+        own = read_by(data.test) if isinstance(classifier, Tfidf) else {}
+        self._classifier_key = {**classifier.determinants(), **own}
         self._done = self._total = 0
         self._progress: Progress = lambda *_: None
 
@@ -133,6 +142,7 @@ class _Study:
         return UtilityResult(
             spec.name, spec.folder, self._corpus.name, spec.classifier, (len(data.train), len(data.test)),
             tasks, tuple(measured), (*self._corpus.notes, *data.notes), spec.note,
+            data.held_out_by,
         )  # fmt: skip
 
     def _measure_task(self, task: str) -> Task:

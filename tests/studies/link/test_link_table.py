@@ -70,3 +70,11 @@ def test_what_cannot_be_linked_is_refused_with_the_way_out(names, columns, told)
     with pytest.raises(CorpusError) as caught:
         read(names, **{"original": ["a b", "c d"], "rewrite": ["x", "y"], **columns})
     assert told in str(caught.value)
+
+
+@pytest.mark.parametrize("column", ["original", "rewrite"])
+def test_half_a_surrogate_is_refused_with_its_row(column):
+    table = {"original": ["a", "b", "c"], "rewrite": ["x", "y", "z"]}
+    table[column][1] = "\ud800"
+    with pytest.raises(CorpusError, match=rf"data row 2: '{column}' holds half a surrogate pair"):
+        read_release(table, ColumnNames())

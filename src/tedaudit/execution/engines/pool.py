@@ -72,8 +72,8 @@ class PoolEngine(ABC, Generic[W]):
         for plugin in plugins.values():
             if isinstance(plugin, CallsUserCode) and self._size > 1:
                 self._tell(
-                    f"Your function runs in up to {self._size} processes: what it remembers between calls, "
-                    "it remembers in each of them apart."
+                    f"{_name_code(plugin)} runs in up to {self._size} processes: what it remembers between "
+                    "calls, it remembers in each of them apart."
                 )
 
     def submit(self, ticket: int, chunk: Chunk) -> None:
@@ -236,6 +236,12 @@ class PoolEngine(ABC, Generic[W]):
         if self._announce is not None and line not in self._told:
             self._told.add(line)
             self._announce(line)
+
+
+def _name_code(plugin: Any) -> str:
+    """Return what is called, as the start of a sentence."""
+    callee = plugin.callee(2) if isinstance(plugin, CallsOut) else None
+    return "Your code" if callee is None else f"{callee.name[0].upper()}{callee.name[1:]}"
 
 
 def _calls_out(plugin: Any) -> bool:

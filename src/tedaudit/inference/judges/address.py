@@ -1,4 +1,4 @@
-"""The address of a judge's server and the key for it: what is allowed, and what never appears anywhere.
+"""The address of a model's server and the key for it: what is allowed, and what never appears anywhere.
 
 A run stores its settings, and messages are copied into issues. So an address holds no key: the key
 comes from the environment, and texts go to another machine only if the user allows it.
@@ -6,6 +6,7 @@ comes from the environment, and texts go to another machine only if the user all
 
 import os
 import re
+from typing import NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from tedaudit.errors import ModelError, SpecError
@@ -14,20 +15,38 @@ from tedaudit.inference.loopback import is_loopback, may_hold_key
 KEYS = ("TEDAUDIT_API_KEY", "OPENAI_API_KEY")
 
 
-def split_backend(backend: str) -> tuple[str, str]:
+class Role(NamedTuple):
+    """What a model behind a server is for: how it is called, what it is sent, whose setting it is."""
+
+    name: str
+    sent: str
+    setting_of: str
+    advice: str
+
+
+JUDGE = Role(
+    "judge",
+    "the candidates and rewrites of every trial",
+    "attack",
+    "judge, reading or length of texts (`longest`)",
+)
+ANONYMISER = Role("anonymiser", "every text that is rewritten", "mechanism", "model, prompt or `max_tokens`")
+
+
+def split_backend(backend: str, role: Role = JUDGE) -> tuple[str, str]:
     """Return the model and address of openai:MODEL@URL; an address with a key in it is refused."""
     match = re.fullmatch(r"(.+?)@(\w+://\S*)", backend.removeprefix("openai:"))
     name, url = match.groups() if match else ("", "")
     parts = _split_url(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise SpecError(
-            f"The judge is '{hide_address(backend)}'; it must be openai:MODEL@URL, such as "
+            f"The {role.name} is '{hide_address(backend)}'; it must be openai:MODEL@URL, such as "
             "openai:qwen3-8b@http://127.0.0.1:8000/v1."
         )
     if may_hold_key(url):
         raise SpecError(
-            f"The judge's address at {parts.hostname} contains a user or password, or something after '?' or "
-            "'#', and runs store their settings. Name the path and nothing after it, as in "
+            f"The {role.name}'s address at {parts.hostname} contains a user or password, or something after "
+            "'?' or '#', and runs store their settings. Name the path and nothing after it, as in "
             f"http://{parts.hostname}/v1, and set the key in the environment, as {KEYS[0]}."
         )
     return name, url.rstrip("/")
@@ -49,14 +68,14 @@ def hide_address(backend: str) -> str:
     return f"{model}{at}{'...' * bool(at)}"
 
 
-def check_address(backend: str, *, allow_remote: bool) -> None:
+def check_address(backend: str, *, allow_remote: bool, role: Role = JUDGE) -> None:
     """Refuse a server on another machine unless the user allows it."""
-    _, url = split_backend(backend)
+    _, url = split_backend(backend, role)
     if not allow_remote and not is_loopback(url):
         raise SpecError(
-            f"The judge is at {urlsplit(url).hostname}, another machine: it would be sent the candidates and "
-            "rewrites of every trial, which are private texts. If that is allowed, set "
-            "`allow_remote: true` in the attack's settings; otherwise serve one here with `tedaudit judge`."
+            f"The {role.name} is at {urlsplit(url).hostname}, another machine: it would be sent {role.sent}, "
+            "which are private texts. If that is allowed, set `allow_remote: true` in the "
+            f"{role.setting_of}'s settings; otherwise serve one here with `tedaudit judge`."
         )
 
 

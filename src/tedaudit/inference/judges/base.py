@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from tedaudit.inference.judges.address import JUDGE, Role
 from tedaudit.types import Floats
 
 _THOUGHT = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
@@ -60,6 +61,7 @@ class Service:
     concurrency: int = 8
     timeout: float = 60.0
     attempts: int = 6
+    role: Role = JUDGE
 
 
 def strip_thoughts(text: str) -> str:

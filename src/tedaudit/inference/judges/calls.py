@@ -65,8 +65,8 @@ class Caller:
         require(f"'{hide_address(backend)}'", "httpx")
         import httpx
 
-        self.model, self.url = split_backend(backend)
-        self._service = service
+        self.model, self.url = split_backend(backend, service.role)
+        self._service, self._role = service, service.role
         self._key = read_key()
         limits = httpx.Limits(max_connections=service.concurrency)
         self._client = httpx.Client(
@@ -96,7 +96,7 @@ class Caller:
                 if self._failed_in_a_row >= _IN_A_ROW:
                     raise ModelError(
                         f"{failure} So it went with {_IN_A_ROW} questions in a row: the run ends here. "
-                        f"Try another judge, reading or length of texts (`longest`). {_RESUME}"
+                        f"Try another {self._role.advice}. {_RESUME}"
                     ) from failure
             return None
         with self._lock:
@@ -118,7 +118,9 @@ class Caller:
                     return self._try(url, body, read)
                 except _AttemptError as last:
                     reason = last.reason
-        raise FailedQuestionError(f"The judge at {self.url} does not answer a question: {reason}.")
+        raise FailedQuestionError(
+            f"The {self._role.name} at {self.url} does not answer a question: {reason}."
+        )
 
     def _check_presence(self) -> None:
         """End the run if the server does not answer a trivial question; what it answers does not matter."""
@@ -130,7 +132,7 @@ class Caller:
             return
         except _AttemptError as failure:
             raise ModelError(
-                f"The judge at {self.url} cannot be used: {failure.reason}, {attempts} "
+                f"The {self._role.name} at {self.url} cannot be used: {failure.reason}, {attempts} "
                 f"time{'s' * (attempts != 1)} in a row. {_RESUME}"
             ) from None
 
@@ -170,7 +172,9 @@ class Caller:
             hint = f" Set its key in the environment, as {KEYS[0]}."
         elif response.status_code == 404:
             hint = " The address usually ends with /v1, and the server must have the model."
-        return f"The judge refused {url} with {response.status_code}: {self._quote(response)}{hint}"
+        return (
+            f"The {self._role.name} refused {url} with {response.status_code}: {self._quote(response)}{hint}"
+        )
 
     def _quote(self, response: Any) -> str:
         """Return the beginning of what a server said; some repeat the key that they were sent."""

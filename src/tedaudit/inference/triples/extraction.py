@@ -10,14 +10,13 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
 from tedaudit.errors import ModelError, SpecError
-from tedaudit.extras import require
 from tedaudit.inference.loading import resolve
 from tedaudit.inference.loopback import is_loopback, may_hold_key
+from tedaudit.inference.spacy_pipelines import checksum_pipeline, load_pipeline
 from tedaudit.inference.triples.clauses import extract_triples
 from tedaudit.inference.triples.triple import Triple, as_triple
 from tedaudit.types import Callee
@@ -90,11 +89,7 @@ class SpacyExtractor:
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the pipeline's files."""
-        digest = hashlib.sha256()
-        folder = Path(self._nlp.path)
-        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-            digest.update(str(file.relative_to(folder)).encode() + file.read_bytes())
-        return {"extractor": digest.hexdigest()[:16]}
+        return {"extractor": checksum_pipeline(self._nlp)}
 
 
 class OpenIEExtractor:
@@ -166,17 +161,7 @@ class OpenIEExtractor:
 
 def _load_pipeline(name: str) -> Any:
     server = "or use a CoreNLP server: openie:http://localhost:9000"
-    require(f"The extractor 'spacy:{name}'", "spacy", instead=server)
-    import spacy
-
-    try:
-        nlp = spacy.load(Path(name).expanduser() if Path(name).expanduser().is_dir() else name)
-    except (OSError, ValueError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise ModelError(
-            f"The spaCy pipeline '{name}' could not be loaded: {reason} Name a folder that contains one, or "
-            f"install the package: python -m spacy download {name}."
-        ) from error
+    nlp = load_pipeline(name, f"The extractor 'spacy:{name}'", instead=server)
     if not nlp("They read books.").has_annotation("DEP"):
         raise ModelError(
             f"The spaCy pipeline '{name}' has no dependency parser (it has: {', '.join(nlp.pipe_names)}). "

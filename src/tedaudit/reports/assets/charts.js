@@ -14,14 +14,15 @@ const variable = (name) => getComputedStyle(document.documentElement).getPropert
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const narrow = matchMedia("(max-width: 600px)");
 
-// What a reader should look at first: a violated claim, then a mechanism that takes an epsilon, then the largest bound.
+// What a reader should look at first: a violated claim, then an attack on the text, then a mechanism that takes an epsilon,
+// then the largest bound.
 function worstFinding() {
-  const weight = (one) => [one.is_violation ? 1 : 0, one.epsilon === null ? 0 : 1, one.lower];
+  const weight = (one) => [one.is_violation ? 1 : 0, one.sees_draw ? 0 : 1, one.epsilon === null ? 0 : 1, one.lower];
   const worse = (a, b) => weight(a).map((value, at) => value - weight(b)[at]).find((difference) => difference !== 0) ?? 0;
   return data.findings.reduce((best, one) => (best === null || worse(one, best) > 0 ? one : best), null);
 }
 
-function layout(more) {
+function layout({ printed = 340, ...more }) {
   const ink = variable("--ink");
   const axis = { color: ink, gridcolor: variable("--line"), zerolinecolor: variable("--line"), fixedrange: true };
   const made = {
@@ -33,14 +34,37 @@ function layout(more) {
     height: narrow.matches ? 340 : 460, ...more,
   };
   // the size of a printed page without its margins
-  if (document.documentElement.classList.contains("printing")) Object.assign(made, { width: 680, height: 340 });
+  if (isPrinting()) Object.assign(made, { width: 680, height: printed });
   for (const name of ["xaxis", "yaxis", "yaxis2"]) if (made[name]) made[name] = { ...axis, ...made[name] };
   return made;
 }
 
 function draw(id, traces, more) {
-  const config = { responsive: true, displaylogo: false, modeBarButtons: [["toImage"]] };
-  return Plotly.react(byId(id), traces, layout(more), config);
+  // the width of its place, said outright: without it Plotly keeps the one that a printed page had
+  const config = { displaylogo: false, modeBarButtons: [["toImage"]] };
+  const place = byId(id);
+  return Plotly.react(place, traces, { width: place.clientWidth || undefined, ...layout(more) }, config);
+}
+
+const isPrinting = () => document.documentElement.classList.contains("printing");
+
+// Charts follow the colours and the width of the page; on paper they are light, as wide as the paper, and nothing is folded away.
+function followPage(redraws) {
+  const again = () => redraws.forEach((redraw) => redraw());
+  for (const change of [dark, narrow]) change.addEventListener("change", again);
+  addEventListener("resize", () => requestAnimationFrame(() => {
+    const charts = isPrinting() ? [] : document.querySelectorAll(".js-plotly-plot");
+    for (const chart of charts) if (chart.clientWidth && chart.clientWidth !== chart.layout.width) Plotly.relayout(chart, { width: chart.clientWidth });
+  }));
+  let closed = []; // what is opened for paper alone
+  const printing = (now) => {
+    document.documentElement.classList.toggle("printing", now);
+    if (now) closed = [...document.querySelectorAll("details:not([open])")];
+    closed.forEach((part) => { part.open = now; });
+    again();
+  };
+  addEventListener("beforeprint", () => printing(true));
+  addEventListener("afterprint", () => printing(false));
 }
 
 function hover(finding) {
@@ -55,9 +79,14 @@ function hover(finding) {
   return lines.map(forPlotly).join("<br>");
 }
 
-function line(findings, epsilons, dash) {
-  const points = findings.flatMap((finding) =>
-    (finding.epsilon === null ? epsilons : [finding.epsilon]).map((x) => ({ x, finding })));
+// Where a finding stands on the axis: at every epsilon if it takes none; nowhere on the axis of totals if none is claimed.
+function places(finding, axis, epsilons) {
+  if (axis === "total") return finding.total === null ? [] : [finding.total];
+  return finding.epsilon === null ? epsilons : [finding.epsilon];
+}
+
+function line(findings, where, dash) {
+  const points = findings.flatMap((finding) => where(finding).map((x) => ({ x, finding })));
   points.sort((a, b) => a.x - b.x);
   const n = series(findings[0].mechanism);
   const beside = 1.02 ** (mechanisms.indexOf(findings[0].mechanism) - (mechanisms.length - 1) / 2);
@@ -84,25 +113,50 @@ function line(findings, epsilons, dash) {
   };
 }
 
-function calibration({ plan: name, attack, visible }) {
+// A curve along which a bound is as large as the claimed total, as far as the chart reaches.
+function claimCurve(from, to, top) {
+  const end = Math.min(to, Math.log10(top));
+  const x = Array.from({ length: 60 }, (_, at) => 10 ** (from + ((end - from) * at) / 59));
+  return end <= from ? [] : [{ type: "scatter", mode: "lines", x, y: x, hoverinfo: "skip", line: { color: variable("--quiet"), dash: "dot", width: 1.5 } }];
+}
+
+// The ticks of an axis, those labelled for which there is room.
+function ticks(plan, axis) {
+  const name = axis === "total" ? "totals" : "epsilons";
+  const labels = axis === "total" ? "totals_labelled" : "labelled";
+  const labelled = plan[narrow.matches ? `${labels}_narrow` : labels];
+  const written = (value) => (value < 1e6 ? counted(value) : value.toExponential(0));
+  return { values: plan[name], texts: plan[name].map((value) => (!labelled.includes(value) ? "" : axis === "total" ? written(value) : String(value))) };
+}
+
+const AXES = {
+  nominal: { wide: "nominal epsilon, per the mechanism's own unit", narrow: "nominal epsilon, own unit", label: "nominal epsilon" },
+  total: { wide: "claimed epsilon of a whole text (total over its units)", narrow: "claimed epsilon, whole text", label: "total epsilon" },
+};
+
+function calibration({ plan: name, attack, axis, visible }) {
   const plan = data.plans.find((one) => one.name === name);
   const used = attack === "" ? attacks : [attack];
   const findings = data.findings.filter((finding) => finding.plan === name && used.includes(finding.attack));
-  const { epsilons, ceiling, top } = plan;
-  const labelled = narrow.matches ? plan.labelled_narrow : plan.labelled;
+  const { ceiling, top } = plan;
+  const along = axis === "total" && plan.totals.length ? "total" : "nominal"; // a plan may have no totals
+  const { values, texts } = ticks(plan, along);
+  const where = (finding) => places(finding, along, values);
   const traces = used.flatMap((by, number) => visible.flatMap((mechanism) => {
-    const mine = findings.filter((finding) => finding.attack === by && finding.mechanism === mechanism);
-    return mine.length ? [line(mine, epsilons, DASHES[number % DASHES.length])] : [];
+    const mine = findings.filter((finding) => finding.attack === by && finding.mechanism === mechanism && where(finding).length);
+    return mine.length ? [line(mine, where, DASHES[number % DASHES.length])] : [];
   }));
-  traces.push({ type: "scatter", mode: "lines", x: [epsilons[0]], y: [0], yaxis: "y2", opacity: 0, hoverinfo: "skip" });
+  const absent = along === "total" ? visible.filter((mechanism) => findings.some((one) => one.mechanism === mechanism)
+    && !findings.some((one) => one.mechanism === mechanism && where(one).length)) : [];
+  traces.push({ type: "scatter", mode: "lines", x: [values[0]], y: [0], yaxis: "y2", opacity: 0, hoverinfo: "skip" });
   const range = [-0.04 * top, top];
-  const [from, to] = [Math.log10(epsilons[0]), Math.log10(epsilons[epsilons.length - 1])];
-  draw("calibration-chart", traces, {
+  const [from, to] = [Math.log10(values[0]), Math.log10(values[values.length - 1])];
+  const [start, end] = [from - Math.max(0.12, (narrow.matches ? 0.25 : 0.1) * (to - from)), to + 0.12];
+  const curve = along === "total" ? claimCurve(start, end, top) : [];
+  draw("calibration-chart", [...curve, ...traces], {
     xaxis: {
-      type: "log", title: { text: narrow.matches ? "nominal epsilon, own unit" : "nominal epsilon, per the mechanism's own unit" },
-      tickvals: epsilons, ticktext: epsilons.map((epsilon) => (labelled.includes(epsilon) ? String(epsilon) : "")),
-      showticklabels: plan.takes_epsilon, showgrid: false, tickangle: 0,
-      range: [from - Math.max(0.12, (narrow.matches ? 0.25 : 0.1) * (to - from)), to + 0.12],
+      type: "log", title: { text: AXES[along][narrow.matches ? "narrow" : "wide"] }, tickvals: values, ticktext: texts,
+      showticklabels: along === "total" || plan.takes_epsilon, showgrid: false, tickangle: 0, range: [start, end],
     },
     yaxis: { title: { text: "eps_emp (lower bound)" }, range },
     yaxis2: { title: { text: "success rate" }, overlaying: "y", side: "right", range, showgrid: false, zeroline: false,
@@ -110,10 +164,12 @@ function calibration({ plan: name, attack, visible }) {
     ...lines([[`ceiling ${shown(ceiling)}`, ceiling, "bottom"]]),
   });
   const dashes = used.length > 1 ? ` Lines: ${used.map((name, n) => `${name} ${DASH_WORDS[n % DASHES.length]}`).join(", ")}.` : "";
+  const above = curve.length ? " Above the dotted curve a bound is larger than the claim of its mechanism." : "";
+  const without = absent.length ? ` Not on this axis, because no total above 0 is claimed for a whole text: ${absent.join(", ")}.` : "";
   byId("calibration-caption").textContent = "A marker shows the proven lower bound; the thin bar above it ends "
-    + `at the upper end of this attack's success, which is not a bound on the mechanism. A ring marks a violated claim.${dashes}`;
+    + `at the upper end of this attack's success, which is not a bound on the mechanism. A ring marks a violated claim.${dashes}${above}${without}`;
   byId("calibration-chart").setAttribute("aria-label",
-    `eps_emp against nominal epsilon, ${used.join(" and ")} attack, ceiling ${shown(ceiling)}. The table of findings has the same numbers.`);
+    `eps_emp against ${AXES[along].label}, ${used.join(" and ")} attack, ceiling ${shown(ceiling)}. The table of findings has the same numbers.`);
 }
 
 function scored(score) {
@@ -126,7 +182,7 @@ function lines(marks) {
   return {
     shapes: marks.map(([, y]) => ({ type: "line", xref: "paper", x0: 0, x1: 1, y0: y, y1: y, line: { color: quiet, dash: "dash", width: 1.5 } })),
     annotations: marks.map(([name, y, side]) => ({ xref: "paper", x: 0, y, yanchor: side, xanchor: "left", showarrow: false,
-      text: name, font: { color: quiet, size: 12 } })),
+      text: name, font: { color: quiet, size: 12 }, bgcolor: variable("--card") })), // a marker may lie below its name
   };
 }
 
@@ -170,13 +226,17 @@ function planChoice(state, redraw) {
 function calibrationControls() {
   const { attack } = worstFinding();
   const first = data.plans.find((plan) => data.findings.some((finding) => finding.plan === plan.name && finding.attack === attack));
-  const state = { plan: first.name, attack, visible: mechanisms };
+  const state = { plan: first.name, attack, axis: "nominal", visible: mechanisms };
   const redraw = () => calibration(state);
   const controls = byId("calibration-controls");
   if (data.plans.length > 1) controls.append(planChoice(state, redraw));
   if (attacks.length > 1) {
     const options = [...attacks.map((value) => ({ value, label: value })), { value: "", label: "all attacks" }];
     controls.append(choices("Attack", options, { chosen: state.attack, changed: (value) => { state.attack = value; redraw(); } }));
+  }
+  if (data.plans.some((plan) => plan.totals.length)) {
+    const axes = Object.entries(AXES).map(([value, { label }]) => ({ value, label }));
+    controls.append(choices("Axis", axes, { chosen: state.axis, changed: (value) => { state.axis = value; redraw(); } }));
   }
   const options = mechanisms.map((value) => ({ value, label: value, mark: MARKS[series(value)], series: series(value) }));
   controls.append(choices("Mechanisms", options, { many: true, changed: (values) => { state.visible = values; redraw(); } }));

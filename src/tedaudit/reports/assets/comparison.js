@@ -19,11 +19,17 @@ function forest(scale) {
       arrayminus: spans.map((span) => (span.low === null ? beyond : span.value - span.low)),
     },
   };
-  const cut = (text) => (text.length > (narrow.matches ? 22 : 60) ? `${text.slice(0, narrow.matches ? 21 : 59)}…` : text);
+  const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+  // on a narrow page in two lines, so that rows that differ in attack or epsilon alone can be told apart
+  const label = ({ name }) => {
+    const [versus, ...where] = name.split(", ");
+    return narrow.matches ? [versus, where.join(", ")].map((part) => forPlotly(cut(part, 25))).join("<br>") : forPlotly(cut(name, 60));
+  };
+  const height = 110 + 30 * Math.max(rows.length, 3);
   return draw("difference-chart", [trace], {
-    height: 110 + 30 * Math.max(rows.length, 3), margin: { l: narrow.matches ? 150 : 380, r: 30, t: 16, b: 56 },
+    height, printed: Math.min(height, 900), margin: { l: narrow.matches ? 150 : 380, r: 30, t: 16, b: 56 },
     xaxis: { title: { text: scale === "success" ? "difference of success rates" : "difference of epsilon" }, range: [-most, most], zeroline: true },
-    yaxis: { tickvals: rows.map((row, at) => at), ticktext: rows.map((row) => forPlotly(cut(row.name))),
+    yaxis: { tickvals: rows.map((row, at) => at), ticktext: rows.map(label), tickfont: { size: narrow.matches ? 11 : 13 },
       range: [rows.length - 0.5, -0.5], showgrid: false, zeroline: false },
   });
 }
@@ -36,7 +42,7 @@ function charted() {
     return;
   }
   const scales = data.rows.some((row) => row.success !== null) ? ["success", "eps_emp_difference"] : ["eps_emp_difference"];
-  let scale = scales[0];
+  let scale = data.scale === "success" ? scales[0] : "eps_emp_difference";
   const words = { success: "success rates", eps_emp_difference: "epsilon" };
   const again = calibrationControls();
   const redraw = () => forest(scale);
@@ -45,8 +51,8 @@ function charted() {
       { chosen: scale, changed: (value) => { scale = value; redraw(); } }));
   }
   byId("difference-chart").setAttribute("aria-label", "Differences with their intervals. The table below has the same numbers.");
-  for (const change of [dark, narrow]) change.addEventListener("change", () => [again, redraw].forEach((draws) => draws()));
   redraw();
+  followPage([again, redraw]);
 }
 
 byId("made").textContent = `tedaudit ${data.version}`;

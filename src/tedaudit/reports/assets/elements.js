@@ -5,14 +5,57 @@ const data = JSON.parse(document.getElementById("data").textContent);
 
 const byId = (id) => document.getElementById(id);
 
+// Texts may be in any script. A text of the corpus (class "text") is laid out in its own direction, in a language that is not
+// known. In a sentence of ours, what is written from right to left is isolated, so that it cannot move the numbers beside it.
+// A character that cannot be seen is shown by its number; joiners inside emoji and words of other scripts are left alone.
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}](?:[\s\p{M}\p{P}]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}])*/gu;
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+const PLAIN = /^[\t\n -~]*$/;
+const beyondLatin = (character) => character !== undefined && character > "\u024f" && !/[\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/.test(character);
+
+function isSpelling(text, at, character) { // a joiner between letters or emoji, or a tag of a flag
+  if (character >= "\u{e0020}" && character <= "\u{e007f}") return /\u{1f3f4}[\u{e0020}-\u{e007f}]*$/u.test(text.slice(Math.max(0, at - 40), at));
+  return (character === "\u200c" || character === "\u200d") && beyondLatin(text[at - 1]) && beyondLatin(text[at + 1]);
+}
+
+const numberOf = (character) => `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+
+function splitAt(text, pattern, wrap) { // what a pattern finds is wrapped, if `wrap` returns something for it
+  const nodes = [];
+  let from = 0;
+  for (const found of text.matchAll(pattern)) {
+    const wrapped = wrap(found[0], found.index);
+    if (wrapped === null) continue;
+    nodes.push(document.createTextNode(text.slice(from, found.index)), wrapped);
+    from = found.index + found[0].length;
+  }
+  return [...nodes, document.createTextNode(text.slice(from))].filter((node) => node.textContent !== "");
+}
+
+const reveal = (text) => splitAt(text, UNSEEN, (character, at) => (isSpelling(text, at, character) ? null : make("span", { class: "unseen" }, numberOf(character))));
+
+function written(text, isWhole = false) {
+  if (PLAIN.test(text)) return [document.createTextNode(text)];
+  if (isWhole) return reveal(text);
+  const parts = splitAt(text, RIGHT_TO_LEFT, (run) => { const part = document.createElement("bdi"); part.append(...reveal(run)); return part; });
+  return parts.flatMap((part) => (part instanceof Text ? reveal(part.data) : [part]));
+}
+
+const named = (text) => text.replace(UNSEEN, (character, at) => (isSpelling(text, at, character) ? character : `[${numberOf(character)}]`)); // where no element may stand
+
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
+  const isText = (attributes.class ?? "").split(" ").includes("text");
+  if (isText || tag === "option") element.dir = "auto";
+  if (isText) element.lang = "";
   for (const [name, value] of Object.entries(attributes)) {
     if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
   }
   for (const child of children.flat()) {
-    element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+    if (child instanceof Node) element.append(child);
+    else if (tag === "option") element.append(named(String(child)));
+    else element.append(...written(String(child), isText));
   }
   return element;
 }
@@ -43,11 +86,11 @@ function choices(legend, options, { many = false, chosen = null, changed }) {
 }
 choices.count = 0;
 
-function table(caption, headings, rows, { right = [], marked = () => "", wraps = false } = {}) {
+function table(caption, headings, rows, { right = [], texts = [], marked = () => "", wraps = false } = {}) {
   const head = headings.map((heading) =>
     make("th", { scope: "col", class: right.includes(heading) ? "number" : null }, heading));
   const body = rows.map((cells, at) => make("tr", { class: marked(at) || null }, cells.map((cell, i) =>
-    make(i === 0 ? "th" : "td", { scope: i === 0 ? "row" : null, class: right.includes(headings[i]) ? "number" : null }, cell))));
+    make(i === 0 ? "th" : "td", { scope: i === 0 ? "row" : null, class: texts.includes(headings[i]) ? "text" : right.includes(headings[i]) ? "number" : null }, cell))));
   const made = make("table", { "aria-label": caption, class: wraps ? "wraps" : null }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body));
   return make("div", {}, make("h3", {}, caption), // outside, so that it does not scroll away
     make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made));

@@ -33,7 +33,7 @@ function explorer() {
   );
   if (!data.redacted) {
     const search = make("input", { type: "search", id: "words", autocomplete: "off" });
-    search.addEventListener("input", () => set("words")(search.value.toLowerCase()));
+    search.addEventListener("input", () => set("words")(search.value.normalize("NFC").toLowerCase()));
     form.append(make("label", {}, make("span", {}, "Containing"), search));
   }
   form.addEventListener("submit", (event) => event.preventDefault());
@@ -71,7 +71,7 @@ function wanted(state, trial, finding) {
     && (!state.attack || finding.attack === state.attack)
     && (!state.outcome || outcome(trial) === state.outcome)
     && (!state.words || [trial.output, ...trial.candidates.map((one) => one.text)]
-      .some((place) => (textAt(place) ?? "").toLowerCase().includes(state.words)));
+      .some((place) => (textAt(place) ?? "").normalize("NFC").toLowerCase().includes(state.words)));
 }
 
 function show(state, findings) {
@@ -107,13 +107,30 @@ function article(trial, finding) {
   return made;
 }
 
-function candidate(one) {
-  const text = textAt(one.text);
+const candidate = (one) => listed(one, textAt(one.text));
+
+function listed(one, text) {
   const tags = [one.source ? "source" : "", one.guess ? "guess" : ""].filter(Boolean);
   return make("li", { class: tags.join(" ") || null },
     make("span", { class: "score" }, one.score === null ? "–" : one.score.toFixed(4)),
     make("span", { class: "text" }, text === null ? `text ${one.at} of the corpus` : text),
     make("span", { class: "tags" }, tags.map((tag) => make("span", { class: `tag ${tag}` }, tag))));
+}
+
+// The example at the top of the page: its texts are its own, since the sample below may not hold it.
+function example() {
+  const one = data.example;
+  byId("example").hidden = one === null;
+  if (one === null) return;
+  byId("story").replaceChildren(...written(one.story));
+  byId("chosen").replaceChildren(...written(one.choice));
+  const source = one.candidates.filter((candidate) => candidate.source);
+  byId("example-texts").append(
+    make("p", { class: "label" }, "Source"), ...source.map(({ text }) => make("blockquote", { class: "text" }, text)),
+    make("p", { class: "label" }, "Rewrite"),
+    one.output ? make("blockquote", { class: "text" }, one.output) : make("p", { class: "quiet" }, "(empty)"),
+    make("p", { class: "label" }, one.left_out > 0 ? `Candidates, with the score of each (${one.candidates.length} of ${counted(one.candidates.length + one.left_out)})` : "Candidates, with the score of each"),
+    make("ol", { class: "candidates" }, one.candidates.map((candidate) => listed(candidate, candidate.text))));
 }
 
 function replay(number, finding) {

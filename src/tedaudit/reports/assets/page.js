@@ -1,12 +1,12 @@
 "use strict";
 // Fills the page and wires its controls.
 
-const SECTIONS = [["summary", "Summary"], ["loss", "Loss"], ["calibration", "Chart"], ["utility", "Utility"], ["findings", "Findings"],
+const SECTIONS = [["example", "One trial"], ["summary", "Summary"], ["loss", "Loss"], ["calibration", "Chart"], ["utility", "Utility"], ["findings", "Findings"],
   ["worst", "Losses, worst cases, leaks"], ["trials", "Trials"], ["cards", "Cards"], ["how", "How to read"], ["manifest", "Settings"]];
 
 function opening() {
   document.title = `Audit ${data.name}`;
-  byId("title").textContent = data.name;
+  byId("title").replaceChildren(...written(data.name));
   byId("made").textContent = `Run last written ${data.written.replace("T", " ").replace("Z", " UTC")}, tedaudit ${data.version}`;
   const notice = byId("private");
   notice.hidden = false;
@@ -38,9 +38,9 @@ function tables() {
 }
 
 function worstCases() {
-  for (const { title, remarks, headings, rows } of data.sections) {
+  for (const { title, remarks, headings, rows, private: texts } of data.sections) {
     byId("worst").hidden = false;
-    byId("worst-tables").append(table(title, headings, rows, { right: ["epsilon", "right / trials", "eps_emp", "ceiling", "risk", "adjusted p", "claim / loss", "median loss", "largest loss"], wraps: true }),
+    byId("worst-tables").append(table(title, headings, rows, { texts, right: ["epsilon", "right / trials", "eps_emp", "ceiling", "risk", "adjusted p", "claim / loss", "median loss", "largest loss"], wraps: true }),
       ...remarks.map((remark) => make("p", { class: "prose quiet" }, remark)));
   }
 }
@@ -62,16 +62,7 @@ function charts() {
     byId("utility-table").append(make("details", {}, make("summary", {}, "All scores"), table("Scores by task", ["mechanism", "epsilon", "task", "score", "spread"],
       data.utility.rows.map((row) => [row.mechanism, epsilonName(row.epsilon), row.task, scored(row.score), scored(row.spread ?? 0)]), { right: ["epsilon", "score", "spread"] })));
   }
-  const again = () => redraws.forEach((redraw) => redraw());
-  dark.addEventListener("change", again);
-  narrow.addEventListener("change", again);
-  const printing = (now) => {
-    document.documentElement.classList.toggle("printing", now);
-    document.querySelectorAll("details").forEach((part) => { part.open = now; });
-    again();
-  };
-  addEventListener("beforeprint", () => printing(true));
-  addEventListener("afterprint", () => printing(false));
+  followPage(redraws);
 }
 
 function utilityControls() {
@@ -116,6 +107,7 @@ function manifest() {
 
 charts();
 worstCases();
+example();
 opening();
 tables();
 explorer();

@@ -25,7 +25,18 @@ from tedaudit.utility.settings import UtilitySpec, parse_utility
 from tedaudit.utility.study import run_study
 
 NAME = "frontier"  # of the run directory, and of the section in its report
-_SCORING = ("tasks", "private", "classifier", "learning_rate", "device", "seeds", "limit", "test_split")
+_SCORING = (
+    "tasks",
+    "private",
+    "classifier",
+    "learning_rate",
+    "device",
+    "seeds",
+    "limit",
+    "test_split",
+    "hold_out",
+    "key",
+)
 
 
 def frontier(
@@ -40,7 +51,8 @@ def frontier(
     """Compare what classifiers learn from rewrites at equal measured privacy.
 
     Mechanisms are calibrated to each target as by `calibrate`, whose settings are taken. Then `tasks` and
-    `private` (label columns), `classifier`, `seeds`, `limit` and `test_split` are as for `tedaudit utility`.
+    `private` (label columns), `classifier`, `seeds`, `limit`, `test_split`, `hold_out` and `key` are as for
+    `tedaudit utility`.
     """
     scoring = {name: settings.pop(name) for name in _SCORING if name in settings}
     asked = prepare_question(mechanism, corpus, by, attack, {"name": NAME, **settings})

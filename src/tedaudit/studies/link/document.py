@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tedaudit.errors import escape_control, shorten
+from tedaudit.reports.figure_labels import fit_labels
 from tedaudit.reports.figures import GREY, STYLES
 from tedaudit.reports.redaction import rename_labels
 from tedaudit.reports.sections import Section
@@ -56,6 +57,7 @@ def write_document(result: LinkResult, path: Path, *, ids: int = 0) -> None:
     fonts = {"pdf.fonttype": 42, "font.size": 9}
     with rc_context(fonts), PdfPages(buffer, metadata=metadata) as pdf:
         for page in draw_pages(whole, ids):
+            fit_labels(page.figure)
             pdf.savefig(page.figure)
     write_atomically(path, buffer.getvalue())
 

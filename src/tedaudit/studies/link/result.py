@@ -66,12 +66,19 @@ class LinkResult:
     """Everything that was found out about a release; `folder` is where it was written, if it was."""
 
     release: Release = field(repr=False)
+    """The table that was linked."""
     attacks: tuple[LinkedAttack, ...]
+    """What each attack found."""
     inferences: tuple[Inference, ...]
+    """What classifiers inferred of private columns."""
     alpha: float
+    """Twice the one-sided error of each interval and of all bounds together."""
     seed: int
+    """Of coins, pairs and held-out records."""
     notes: tuple[str, ...] = ()
+    """What a reader should know."""
     folder: Path | None = None
+    """Where files were written; None if they were not."""
 
     def __iter__(self) -> Iterator[LinkedAttack]:
         return iter(self.attacks)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.corpora._assemble import has_surrogate
 from tedaudit.errors import CorpusError, did_you_mean, join_names, quote
 from tedaudit.readers import read_table
 from tedaudit.types import fold_text
@@ -85,6 +86,8 @@ def _list_wanted(names: ColumnNames) -> list[tuple[str, str]]:
 
 def _collect(columns: Columns, names: ColumnNames, title: str) -> Release:
     """Return the records that have an original, and notes on what was found."""
+    for name in (names.original_column, names.rewrite_column):
+        _refuse_surrogates(columns[name], name, title)
     every = [_read_text(value) for value in columns[names.original_column]]
     folded = [fold_text(text) for text in every]
     rows = [row for row, text in enumerate(folded) if text]
@@ -104,6 +107,15 @@ def _collect(columns: Columns, names: ColumnNames, title: str) -> Release:
     _, first = np.unique(position, return_index=True)
     pool = tuple(originals[row] for row in first.tolist())
     return Release(ids, originals, rewrites, private, pool, position, (*notes, *_notice(position, rewrites)))
+
+
+def _refuse_surrogates(values: Sequence[Any], name: str, title: str) -> None:
+    for row, value in enumerate(values, 1):
+        if isinstance(value, str) and has_surrogate(value):
+            raise CorpusError(
+                f"{title}, data row {row:,}: '{name}' holds half a surrogate pair, which is no text. "
+                "Repair it where it was written (it was probably decoded with the wrong encoding)."
+            )
 
 
 def _read_ids(

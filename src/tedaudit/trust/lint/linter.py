@@ -7,7 +7,7 @@ and which logits there are.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tedaudit.abilities import HasOwnEpsilons, WritesOnce
+from tedaudit.abilities import CallsUserCode, HasOwnEpsilons, WritesOnce
 from tedaudit.api import AnyMechanism, load_corpus
 from tedaudit.errors import SpecError
 from tedaudit.extras import name_needs
@@ -50,7 +50,9 @@ def _look(plugin: Any, epsilons: Sequence[float], texts: Sequence[str]) -> Itera
     if isinstance(plugin, WritesOnce):
         yield Note("info", "recorded", "a table of rewrites has no settings that could be looked at")
         return
-    if is_foreign(plugin):
+    if isinstance(plugin, CallsUserCode) and _is_own(plugin) and not hasattr(plugin, "function"):
+        yield Note("info", "source", "it runs a program, whose code is not read: try it with a sample")
+    elif is_foreign(plugin):
         yield from lint_source(_find_code(plugin))
     else:
         yield from lint_fields(plugin)
@@ -59,6 +61,10 @@ def _look(plugin: Any, epsilons: Sequence[float], texts: Sequence[str]) -> Itera
         yield from lint_budget(plugin, epsilons)
         if texts and not is_foreign(plugin):
             yield from lint_units(plugin, texts, epsilons[0])
+
+
+def _is_own(plugin: Any) -> bool:
+    return type(plugin).__module__.startswith("tedaudit.")
 
 
 def _find_code(plugin: Any) -> Any:

@@ -1,0 +1,78 @@
+"""The list of the paper's experiments: what each costs, and, if they were timed, how long it takes here."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.text import Text
+
+from tedaudit.cli.console import console
+from tedaudit.experiments.cost import Minutes, count_guesses, count_rewrites
+from tedaudit.experiments.definition import Experiment
+from tedaudit.forecast.text import format_minutes
+
+
+def describe_cost(
+    scales: Sequence[Experiment], minutes: Mapping[str, Minutes], timed: str | None
+) -> dict[str, Any]:
+    """Return an experiment with its cost at every scale, safe for JSON; null for what is not known."""
+    first = scales[0]
+    found = minutes.get(first.id)
+    told = {} if found is None else {timed: {"minutes": found.value, "untimed": list(found.untimed)}}
+    return {
+        **first.model_dump(mode="json"),
+        "rewrites": {one.scale: count_rewrites(one) for one in scales},
+        "guesses": {one.scale: count_guesses(one) for one in scales},
+        "timed_here": told,
+    }
+
+
+def show_experiments(
+    experiments: Sequence[Sequence[Experiment]], minutes: Mapping[str, Minutes], timed: str | None
+) -> None:
+    """Print experiments with their cost at every scale."""
+    from rich.table import Table
+
+    table = Table(header_style="bold")
+    costs = ("rewrites (guesses) at full", "zoo", "smoke")
+    for heading in ("id", "what", "paper", *costs, *([f"minutes at {timed}"] if timed else [])):
+        table.add_column(heading, overflow="fold")
+    for scales in experiments:
+        first = scales[0]
+        row = [first.id, first.title, first.paper, *map(_format_cost, scales)]
+        if timed:
+            row.append(_format_minutes(minutes.get(first.id)))
+        table.add_row(*map(Text, row))
+    console().print(table)
+    for remark in _explain(minutes, timed):
+        console().print(remark, style="dim")
+
+
+def _format_cost(experiment: Experiment) -> str:
+    rewrites, guesses = count_rewrites(experiment), count_guesses(experiment)
+    return "no audit" if rewrites is None else f"{rewrites:,} ({guesses:,})"
+
+
+def _format_minutes(found: Minutes | None) -> str:
+    if found is None:
+        return "not timed"
+    return format_minutes(found.value) + (" and more" if found.untimed else "")
+
+
+_COSTS = (
+    "Rewrites and guesses at most, if nothing is stored yet; experiments of a scale share them, so that the "
+    "next one takes less. No audit: a few texts are looked at, or (fig-downstream) classifiers are trained."
+)
+_MINUTES = (
+    "Minutes: rows times the seconds of a few rewrites and guesses that were timed just now, on this machine "
+    "and on texts of the demo corpus, by one process. They are rough: longer texts take longer, larger "
+    "batches less, and candidate sets are not in them."
+)
+
+
+def _explain(minutes: Mapping[str, Minutes], timed: str | None) -> list[str]:
+    """Return what the numbers are, and where the minutes come from."""
+    if timed is None:
+        return [_COSTS, "Minutes depend on the machine: --minutes zoo times a few of each kind here."]
+    untimed = sorted({name for found in minutes.values() for name in found.untimed})
+    more = [f"And more: without {', '.join(untimed)}, which could not be timed."] if untimed else []
+    return [_COSTS, _MINUTES, *more]

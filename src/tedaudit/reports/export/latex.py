@@ -1,0 +1,107 @@
+r"""The bounds of a run as tables for a paper: LaTeX with booktabs, one table per plan.
+
+A row is a mechanism at an epsilon, with what it claims; a column is an attack. A bound at the ceiling is
+marked, because more trials could show a larger one; a claim that the run refutes is marked too. The notes
+below a table say what the numbers are, so that it does not lie when it is copied without its text.
+"""
+
+import re
+from collections.abc import Iterable
+
+from tedaudit.estimators import Bound
+from tedaudit.reports.export.pivot import Line, Pivot, is_at_ceiling, make_pivot
+from tedaudit.reports.table import plans
+from tedaudit.results.findings import AuditResult
+
+_MARKS = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#",
+    "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
+    ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\textquotedbl{}", "'": r"\textquotesingle{}",
+    "`": r"\textasciigrave{}",
+    "[": "{[}", "]": "{]}", "*": "{*}",  # after a line's end they would be read as its argument
+}  # fmt: skip
+_LIGATURE = re.compile(r"(?<=-)-|(?<=,),")  # two would become one other mark
+_CEILING, _REFUTED = r"\textsuperscript{\dag}", r"\textsuperscript{*}"
+_NONE = "-{-}"
+
+
+def escape_latex(text: str) -> str:
+    """Return a text that LaTeX prints as it is, in any cell of a table: no command, no comment, no ligature.
+
+    Control characters become spaces. Letters other than Latin ones need LuaLaTeX or XeLaTeX, and a font that
+    has them.
+    """
+    plain = text.encode("utf-8", "replace").decode("utf-8")
+    escaped = "".join(_MARKS.get(c, c if c.isprintable() else " ") for c in plain)
+    return _LIGATURE.sub(r"{\g<0>}", escaped)
+
+
+def make_latex(result: AuditResult) -> str:
+    r"""Return one table per plan; the document needs \usepackage{booktabs}."""
+    tables = [_make_table(result, make_pivot(result, plan)) for plan in plans(result)]
+    head = "% Made by tedaudit. In the preamble: \\usepackage[T1]{fontenc} \\usepackage{booktabs}\n"
+    return head + "\n".join(tables or ["% No attack has finished a block yet: there is no bound.\n"])
+
+
+def _make_table(result: AuditResult, pivot: Pivot) -> str:
+    names = ["" if i and pivot.lines[i - 1].label == line.label else line.label
+             for i, line in enumerate(pivot.lines)]  # fmt: skip
+    lines = [_format_line(name, line) for name, line in zip(names, pivot.lines, strict=True)]
+    headings = ["Mechanism", r"$\varepsilon$", "Claim", *map(escape_latex, pivot.attacks)]
+    caption = f"Lower bounds on epsilon by attack (eps_emp), {result.name}, plan {pivot.plan}."
+    return "\n".join(
+        [
+            r"\begin{table}", r"\centering", rf"\caption{{{escape_latex(caption)}}}",
+            rf"\label{{tab:{_make_key(result.name)}-{_make_key(pivot.plan)}}}",
+            rf"\begin{{tabular}}{{lrl{'r' * len(pivot.attacks)}}}", r"\toprule",
+            " & ".join(headings) + r" \\", r"\midrule", *lines, r"\bottomrule", r"\end{tabular}", "",
+            r"\par\smallskip\footnotesize", " ".join(_explain(result, pivot)), r"\end{table}", "",
+        ]
+    )  # fmt: skip
+
+
+def _format_line(name: str, line: Line) -> str:
+    epsilon = escape_latex(line.epsilon.label) if line.epsilon.is_given else _NONE
+    claim = escape_latex(line.claim) + (_REFUTED if line.refuted else "")
+    return " & ".join([escape_latex(name), epsilon, claim, *map(_format_bound, line.bounds)]) + r" \\"
+
+
+def _format_bound(bound: Bound | None) -> str:
+    if bound is None:
+        return _NONE
+    return f"{bound.lower:.2f}{_CEILING if is_at_ceiling(bound) else ''}"
+
+
+def _explain(result: AuditResult, pivot: Pivot) -> list[str]:
+    """Return what has to be known to read the numbers, in sentences of LaTeX."""
+    bounds = [bound for line in pivot.lines for bound in line.bounds if bound is not None]
+    told = []
+    if bounds:
+        error, trials = _join(bound.error for bound in bounds), _join((b.trials for b in bounds), ",")
+        told.append(
+            f"Each bound is wrong with probability at most {error}; a low one does not prove privacy."
+        )
+        told.append(f"{trials} trials with {_join((b.candidates for b in bounds), ',')} candidates.")
+        told.append(f"Ceiling: {_join((b.ceiling for b in bounds), '.2f')}.")
+    if any(bound.delta for bound in bounds):
+        told.append(f"Delta: {_join(bound.delta for bound in bounds)}.")
+    if any(bound.any_time for bound in bounds):
+        told.append("Bounds hold at every look: the number of trials was not fixed beforehand.")
+    notes = [escape_latex(sentence) for sentence in told]
+    if any(map(is_at_ceiling, bounds)):
+        notes.append(_CEILING + escape_latex("At the ceiling: the most that so many trials can show."))
+    if any(line.refuted for line in pivot.lines):
+        error = f"Refuted by this run, with an error of {result.alpha / 2:g} for all rows and looks together."
+        notes.append(_REFUTED + escape_latex(error))
+    return notes
+
+
+def _join(numbers: Iterable[float], mark: str = "g") -> str:
+    """Return the distinct numbers in order: all of a few, otherwise the range."""
+    shown = list(dict.fromkeys(f"{number:{mark}}" for number in sorted(set(numbers))))
+    return " or ".join(shown) if len(shown) <= 3 else f"{shown[0]} to {shown[-1]}"
+
+
+def _make_key(name: str) -> str:
+    """Return a name for cross-references: letters, digits and hyphens."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower() or "run"

@@ -1,0 +1,131 @@
+"""A run as one file: which formats there are, what each can hold, and how it is written."""
+
+import io
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from tedaudit.errors import SpecError, join_names
+from tedaudit.paths import describe_os_error
+from tedaudit.reports.export.documents import Document
+from tedaudit.reports.export.frames import frame_losses, frame_rows, frame_trials, list_documents
+from tedaudit.reports.export.junit import make_junit
+from tedaudit.reports.export.latex import make_latex
+from tedaudit.reports.export.schemas import DOCUMENTS, name_schema
+from tedaudit.reports.export.step_summary import make_step_summary
+from tedaudit.reports.redaction import redact_result
+from tedaudit.results.findings import AuditResult
+from tedaudit.results.gates import Gates
+from tedaudit.version import __version__
+
+Format = Literal["csv", "latex", "parquet", "json", "junit", "markdown"]
+What = Literal["rows", "trials", "losses"]
+SUFFIXES: dict[str, Format] = {
+    ".csv": "csv", ".tex": "latex", ".parquet": "parquet", ".json": "json", ".xml": "junit",
+    ".md": "markdown",
+}  # fmt: skip
+TABLES: tuple[Format, ...] = ("csv", "parquet", "json")  # formats of data, which hold any of the three
+GATED: tuple[Format, ...] = ("junit", "markdown")  # formats that tell how gates came out
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What is wanted: the format, what of the run, whether with texts, and under which gates."""
+
+    format: Format
+    what: What = "rows"
+    texts: bool = False
+    redact: bool = False
+    gates: Gates = field(default_factory=Gates)
+
+    def __post_init__(self) -> None:
+        if self.what != "rows" and self.format not in TABLES:
+            raise SpecError(
+                f"--what {self.what} is data: --format is one of {join_names(TABLES)}, not {self.format}."
+            )
+        if self.texts and self.what != "trials":
+            raise SpecError(f"--texts belongs to --what trials; --what {self.what} has no texts.")
+        if self.texts and self.redact:
+            raise SpecError("--texts and --redact cannot be combined: one asks for what the other omits.")
+        if self.format == "junit" and not self.gates:
+            raise SpecError(
+                "JUnit shows how gates came out: name one, as --fail-on violated or --fail-above 2.0."
+            )
+        if self.gates and self.format not in GATED:
+            raise SpecError(
+                f"--fail-on and --fail-above belong to --format {' or '.join(GATED)}; for other formats, "
+                "`tedaudit report RUN --fail-on violated` is the gate."
+            )
+
+
+def make_export(result: AuditResult, export: Export) -> bytes:
+    """Return the content of the file."""
+    shown = redact_result(result, result.run.manifest()) if export.redact else result
+    if export.format in TABLES:
+        return _write_table(shown, _make_frame(result, shown, export), export)
+    documents: dict[str, Callable[[], str]] = {
+        "latex": lambda: make_latex(shown),
+        "junit": lambda: make_junit(shown, export.gates),
+        "markdown": lambda: make_step_summary(shown, export.gates),
+    }
+    return documents[export.format]().encode("utf-8", "replace")
+
+
+def _make_frame(result: AuditResult, shown: AuditResult, export: Export) -> pl.DataFrame:
+    if export.what == "rows":
+        return frame_rows(shown)
+    read = frame_losses if export.what == "losses" else lambda run: frame_trials(run, texts=export.texts)
+    return _rename(read(result), result, shown)
+
+
+def _rename(frame: pl.DataFrame, result: AuditResult, shown: AuditResult) -> pl.DataFrame:
+    """Return the frame with names as they may be shown; tables are found by the names that they have."""
+    pairs = list(zip(result, shown, strict=True))
+    names: dict[str, dict[str, str]] = {
+        "mechanism": {old.label: new.label for old, new in pairs},
+        "attack": {old.attack: new.attack for old, new in pairs},
+        "plan": {old.plan: new.plan for old, new in pairs},
+    }
+    columns = [pl.col(name).replace(known) for name, known in names.items() if name in frame.columns]
+    return frame.with_columns(*columns)
+
+
+def _write_table(shown: AuditResult, frame: pl.DataFrame, export: Export) -> bytes:
+    document = DOCUMENTS[export.what]
+    if export.format == "csv":
+        return frame.write_csv().encode()
+    if export.format == "json":
+        return json.dumps(
+            _make_document(shown, frame, document, export.what), ensure_ascii=False, indent=1
+        ).encode()
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, metadata={"schema": name_schema(document), "tedaudit": __version__})
+    return buffer.getvalue()
+
+
+def _make_document(
+    shown: AuditResult, frame: pl.DataFrame, document: type[Document], what: What
+) -> dict[str, object]:
+    head = {"schema": name_schema(document), "run": shown.name, "tedaudit": __version__}
+    return {**head, what: list_documents(frame)}
+
+
+def write_export(path: Path, content: bytes, *, private: bool = False) -> None:
+    """Write a file; one that holds texts can be read by its owner alone."""
+    try:
+        if private:
+            path.unlink(missing_ok=True)  # an older file may be open to others
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+        else:
+            path.write_bytes(content)
+    except OSError as error:
+        raise SpecError(
+            f"'{path}' cannot be written ({describe_os_error(error)}); name another file."
+        ) from error

@@ -1,0 +1,198 @@
+"""Every command that the documentation shows is run here, or is marked as needing more than a test has.
+
+Those that are marked, and those in the text, are taken apart by the real command line: every flag and every
+setting that they name is there.
+"""
+
+import ast
+import csv
+import importlib.util
+import re
+import shutil
+import sys
+
+import pytest
+import typer
+import yaml
+
+import tedaudit
+from command_line import call
+from doc_pages import (
+    MARKS,
+    PROJECT,
+    Command,
+    list_pages,
+    name_page,
+    read_blocks,
+    read_commands,
+    read_inline_commands,
+)
+from tedaudit.cli import app
+from tedaudit.errors import did_you_mean
+from tedaudit.registry import find, names, parameters, variants
+from tedaudit.spec.example import EXAMPLE
+from tedaudit.spec.model import parse_spec
+
+PAGES = list_pages()
+COMMANDS = [command for page in PAGES for command in read_commands(page)]
+INLINE = [command for page in PAGES for command in read_inline_commands(page)]
+RUN = [command for command in COMMANDS if command.words[0] == "tedaudit" and not command.is_marked]
+PLUGINS = {name: find(kind, name) for kind in ("mechanism", "attack") for name in names(kind)}
+MODULES = {
+    "rewriter": 'import re\ndef mask_names(text):\n    return re.sub(r"[A-Z][a-z]+", "[...]", text)\n',
+    "rewriters": 'def hide(text):\n    return "A message was sent."\n',
+    "mine": "def f(text):\n    return text[::2]\n",
+    "package/module": 'def rewrite(text):\n    return "A message was sent."\n',
+    "money_flag": (PROJECT / "examples" / "money_flag.py").read_text("utf-8"),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What the pages take for granted: texts, pairs, rewriters and finished runs, all of them small."""
+    root = tmp_path_factory.mktemp("reader")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        patch.setattr(sys, "path", [str(root), *sys.path])
+        for name, code in MODULES.items():
+            path = root / f"{name}.py"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(code, encoding="utf-8")
+            patch.delitem(sys.modules, name.split("/")[0], raising=False)
+        demo = tedaudit.load_corpus("demo").splits["train"]
+        with (root / "pairs.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["id", "original", "rewrite", "gender"])
+            for number, text in enumerate(demo.texts[:1000]):
+                writer.writerow([f"r{number}", text, text.upper()[::3], demo.columns["gender"][number]])
+        (root / "texts.txt").write_text("\n".join(demo.texts[:200]))
+        for name in ("texts", "reviews"):
+            with (root / f"{name}.csv").open("w", newline="") as file:
+                csv.writer(file).writerows([["text"], *([text] for text in demo.texts[:200])])
+        for name in ("demo", "mine", "a", "b"):
+            small = ("-m", "word-rr", "-e", "8", "-t", "100", "--set", "corpus.size=200", "-a", "lexical")
+            assert call("run", *small, "-a", "likelihood", "--name", name, "-q") == 0
+        yield root
+
+
+@pytest.mark.parametrize("page", sorted({command.page for command in RUN}))
+def test_the_commands_of_a_page_work_in_their_order(page, folder, capfd):
+    for left in ("audit", "example", "pairs-link"):  # by the page before
+        shutil.rmtree(folder / "runs" / left, ignore_errors=True)
+    (folder / "audit.yaml").unlink(missing_ok=True)
+    if page == "docs/export.md":  # which begins with a finished run
+        shutil.copytree(folder / "runs" / "demo", folder / "runs" / "audit")
+    if page != "README.md":  # which writes it itself
+        (folder / "audit.yaml").write_text(EXAMPLE)
+    for command in [command for command in RUN if command.page == page]:
+        code = call(*command.words[1:])
+        allowed = (0, 1) if "--fail-" in command.text else (0,)
+        assert code in allowed, f"{command}\n{capfd.readouterr().err}"
+
+
+def explain(command: Command) -> str:
+    """Return what is wrong with the flags and settings of a command, or ""."""
+    group = typer.main.get_command(app)
+    words = [word for word in command.words[1:] if word != "..."]
+    while hasattr(group, "commands") and words and not words[0].startswith("-"):
+        if words[0] not in group.commands:
+            return "" if not words[0].islower() else f"no such command: {words[0]}"
+        group = group.commands[words[0]]
+        words.pop(0)
+    flags = {flag for option in group.params for flag in (*option.opts, *option.secondary_opts)}
+    unknown = [
+        word for word in words if re.fullmatch(r"--[a-z-]+(=.*)?|-[a-zA-Z]", word)
+        and word.partition("=")[0] not in flags | {"--help"}
+    ]  # fmt: skip
+    settings = [words[i + 1] for i, word in enumerate(words[:-1]) if word == "--set"]
+    return ", ".join([*unknown, *filter(None, map(explain_setting, settings))])
+
+
+def explain_setting(assignment: str) -> str:
+    """Return what is wrong with `--set LABEL.KEY=VALUE`, or ""; labels that are no names may be anything."""
+    label, _, key = assignment.strip("'\"").partition("=")[0].rpartition(".")
+    if label not in PLUGINS or not key:
+        return ""
+    plugin = PLUGINS[label]
+    allowed = [*parameters(plugin), *(["variant"] if variants(plugin) else [])]
+    return "" if key in allowed else f"'{label}' has no '{key}'.{did_you_mean(key, allowed)}"
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS + INLINE if c.words[:1] == ["tedaudit"]], ids=str)
+def test_every_flag_and_setting_that_is_shown_exists(command):
+    assert explain(command) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("tedaudit run audit.yaml --trails 5", "--trails"),
+        ("tedaudit rnu audit.yaml", "no such command: rnu"),
+        ("tedaudit run -m dp-mlm --set dp-mlm.slot=3", "'dp-mlm' has no 'slot'. Did you mean 'slots'?"),
+        ("tedaudit run -m dp-mlm --set dp-mlm.variant=sound", ""),
+    ],
+)
+def test_a_flag_or_setting_that_is_not_there_is_found(text, wrong):
+    assert explain(Command("page.md", text, is_marked=False)) == wrong
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c.words[0] in ("make", "python")], ids=str)
+def test_what_else_is_called_is_there(command):
+    first, *words = command.words
+    if first == "make":
+        assert re.search(rf"^{words[0]}:", (PROJECT / "Makefile").read_text("utf-8"), re.MULTILINE)
+    elif words[0] == "-m":
+        own = importlib.util.find_spec(words[1].partition(".")[0]) is not None
+        assert own or command.is_marked, "say with a mark that it needs a server"
+    elif not words[0].startswith("-"):
+        assert (PROJECT / words[0]).is_file()
+
+
+def test_the_marks_are_explained_to_readers():
+    text = (PROJECT / "docs" / "README.md").read_text("utf-8")
+    assert all(f"`{mark}`" in text for mark in MARKS)
+
+
+def test_most_guides_have_commands_that_are_run():
+    """Or the marks have spread so far that this file tests nothing."""
+    assert len(RUN) >= 20
+    assert {"README.md", "docs/link.md", "docs/leaks.md", "docs/data.md"} <= {c.page for c in RUN}
+
+
+PYTHON = [
+    (name_page(page), number, code)
+    for page in PAGES
+    for number, (language, code) in enumerate(read_blocks(page))
+    if language == "python"
+]
+
+
+@pytest.mark.parametrize(("page", "number", "code"), PYTHON, ids=[f"{p}-{n}" for p, n, _ in PYTHON])
+def test_python_that_is_shown_is_python(page, number, code):
+    ast.parse(code)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/link.md", "docs/leaks.md", "docs/selftest.md"])
+def test_python_that_begins_with_an_import_runs_as_it_is(page, folder):
+    """With what readers have: a rewriter, and texts."""
+    texts = tedaudit.load_corpus("demo").texts[:200]
+    own = {"my_texts": texts, "texts": texts, "rewrite": lambda text: "A message was sent."}
+    blocks = [code for name, _, code in PYTHON if name == page and code.startswith("import tedaudit")]
+    assert blocks
+    for code in blocks:
+        exec(compile(code, page, "exec"), own)
+
+
+SPECS = [
+    (name_page(page), code)
+    for page in PAGES
+    for language, code in read_blocks(page)
+    if language == "yaml" and "mechanisms:" in code
+]
+
+
+@pytest.mark.parametrize(("page", "code"), SPECS, ids=[page for page, _ in SPECS])
+def test_specs_that_are_shown_are_specs(page, code):
+    spec = parse_spec(yaml.safe_load(code))
+    for mechanism in spec.mechanisms:
+        assert set(mechanism.params) <= {*parameters(PLUGINS[mechanism.name]), "variant"}

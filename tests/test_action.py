@@ -1,0 +1,192 @@
+"""The GitHub Action and the hooks for pre-commit: their very scripts, offline, from the wheel."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+import yaml
+
+import tedaudit
+from command_line import TEXTS
+from fresh_environment import call, make_environment
+
+PROJECT = Path(tedaudit.__file__).parents[2]
+ACTION, HOOKS = PROJECT / "action.yml", PROJECT / ".pre-commit-hooks.yaml"
+SPEC = """
+corpus: {name: files, path: texts.txt}
+mechanisms: [%s]
+attacks: [lexical]
+epsilons: [0.5]
+trials: 60
+"""
+OFFLINE = {"PIP_INDEX_URL": "http://127.0.0.1:9", "PIP_RETRIES": "0", "PIP_CONFIG_FILE": os.devnull}
+pytest.importorskip("hatchling")
+pytestmark = pytest.mark.skipif(
+    not ACTION.is_file() or os.name != "posix" or shutil.which("bash") is None,
+    reason="needs a checkout and bash",
+)
+
+
+@pytest.fixture(scope="module")
+def action():
+    return yaml.safe_load(ACTION.read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory):
+    """A folder with the wheel."""
+    folder = tmp_path_factory.mktemp("wheels")
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    done = subprocess.run(build, cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    """A fresh environment with pip and the libraries of the core, as the wheel finds them in a folder."""
+    return make_environment(tmp_path_factory.mktemp("fresh") / "venv", with_pip=True)
+
+
+@pytest.fixture
+def job(tmp_path):
+    """A folder with texts and specs: one that keeps its claim and one that breaks it."""
+    (tmp_path / "texts.txt").write_text(TEXTS)
+    (tmp_path / "kept.yaml").write_text(SPEC % "constant")
+    (tmp_path / "broken.yaml").write_text(SPEC % "'py:shouting:shout'")
+    (tmp_path / "shouting.py").write_text("def shout(text):\n    return text.upper()\n")
+    return tmp_path
+
+
+def do_steps(action, job, **given):
+    """Run the steps of the action as a runner does, and return the code of the first that fails."""
+    inputs = {name: str(known.get("default", "")) for name, known in action["inputs"].items()}
+    inputs |= {name.replace("_", "-"): str(value) for name, value in given.items()}
+    told = []
+    for step in action["runs"]["steps"]:
+        values = {name: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda m: inputs[m[1]], value)
+                  for name, value in step["env"].items()}  # fmt: skip
+        script = job / "step.sh"
+        script.write_text(step["run"])
+        values |= {**OFFLINE, "GITHUB_STEP_SUMMARY": str(job / "summary.md")}
+        done = call("bash", "--noprofile", "--norc", "-eo", "pipefail", script, cwd=job, **values)
+        told.append(done.stdout + done.stderr)
+        if done.returncode:
+            return done.returncode, told
+    return 0, told
+
+
+def test_a_job_that_keeps_its_claim_passes_offline_from_the_wheel(action, job, wheels, python):
+    code, told = do_steps(action, job, spec="kept.yaml", wheels=wheels, python=python)
+    assert code == 0, told
+    assert f"tedaudit {tedaudit.__version__}" in told[0]
+    root = ET.parse(job / "tedaudit-junit.xml").getroot()
+    assert (root.get("failures"), root.get("skipped"), root.get("tests")) == ("0", "0", "2")
+    assert "**passed**" in (job / "summary.md").read_text()
+
+
+def test_a_job_that_breaks_its_claim_fails_and_says_why(action, job, wheels, python):
+    code, told = do_steps(action, job, spec="broken.yaml", wheels=wheels, python=python)
+    assert code == 1, told
+    assert ET.parse(job / "tedaudit-junit.xml").getroot().get("failures") == "2"
+    summary = (job / "summary.md").read_text()
+    assert "**failed** for 1 of 1" in summary
+    assert not [line for line in TEXTS.splitlines() if line in summary]
+
+
+def test_gates_may_be_several_or_a_limit(action, job, wheels, python):
+    settings = {"spec": "kept.yaml", "wheels": wheels, "python": python, "requirement": "tedaudit"}
+    assert do_steps(action, job, **settings, fail_on="violated not-tested", fail_above="30")[0] == 0
+    settings["requirement"] = ""  # it is installed by now
+    assert do_steps(action, job, **settings, fail_on="out-of-reach", fail_above="30")[0] == 1
+    assert do_steps(action, job, **settings, fail_on="", fail_above="")[0] == 2
+    assert do_steps(action, job, **settings, fail_on="nonsense")[0] == 2
+
+
+def test_a_wheel_that_is_not_there_is_not_fetched_from_elsewhere(action, job, tmp_path, python):
+    call(python, "-m", "pip", "uninstall", "-y", "tedaudit")
+    code, told = do_steps(action, job, spec="kept.yaml", wheels=tmp_path / "none", python=python)
+    assert code == 1
+    assert "No matching distribution found for tedaudit" in told[0]
+
+
+def test_the_value_of_an_input_never_becomes_a_command(action, job, python):
+    for step in action["runs"]["steps"]:
+        assert "${{" not in step["run"]
+    evil = "$(touch pwned); touch pwned"
+    for name in ("spec", "wheels", "requirement", "fail_above", "out", "junit"):
+        do_steps(action, job, **{"spec": "kept.yaml", "python": python, "requirement": "", name: evil})
+    assert not (job / "pwned").exists()
+
+
+def test_every_input_is_used_and_described(action):
+    text = ACTION.read_text("utf-8")
+    for name, known in action["inputs"].items():
+        assert f"inputs.{name} }}}}" in text
+        assert known["description"]
+
+
+@pytest.fixture(scope="module")
+def installed(wheels, tmp_path_factory):
+    """A fresh environment with the command."""
+    python = make_environment(tmp_path_factory.mktemp("hooks") / "venv", with_pip=True)
+    done = call(python, "-m", "pip", "install", "--no-index", "--find-links", wheels, "tedaudit", **OFFLINE)
+    assert done.returncode == 0, done.stderr
+    return python.parent
+
+
+def list_hooks():
+    return {hook["id"]: hook for hook in yaml.safe_load(HOOKS.read_text("utf-8"))}
+
+
+def do_hook(name, job, programs, *arguments):
+    """Run a hook's entry as pre-commit does: split as a shell does, arguments after it."""
+    hook = list_hooks()[name]
+    command = [*shlex.split(hook["entry"]), *(arguments or hook["args"])]
+    (job / "tmp").mkdir(exist_ok=True)
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    return call(*command, cwd=job, PATH=path, TMPDIR=str(job / "tmp"), **OFFLINE)
+
+
+@pytest.mark.parametrize(("spec", "code"), [("kept.yaml", 0), ("broken.yaml", 1), ("none.yaml", 2)])
+def test_the_hook_audits_and_leaves_nothing_behind(spec, code, job, installed):
+    done = do_hook("tedaudit-run", job, installed, spec, "--fail-on", "violated")
+    assert done.returncode == code, done.stderr
+    assert list((job / "tmp").iterdir()) == []
+    assert not (job / "runs").exists()
+
+
+def test_the_hook_runs_again_after_a_change_of_the_code(job, installed):
+    assert do_hook("tedaudit-run", job, installed, "broken.yaml", "--fail-on", "violated").returncode == 1
+    (job / "shouting.py").write_text("def shout(text):\n    return 'nothing'\n")
+    assert do_hook("tedaudit-run", job, installed, "broken.yaml", "--fail-on", "violated").returncode == 0
+
+
+def test_the_hook_that_lints_needs_no_texts(job, installed):
+    done = do_hook("tedaudit-lint", job, installed, "-m", "word-rr", "--fail-on", "error")
+    assert done.returncode == 0, done.stderr
+    assert "word-rr: 0 error" in done.stdout
+
+
+def test_pre_commit_itself_runs_them(job, installed):
+    pytest.importorskip("pre_commit")
+    hook = {**list_hooks()["tedaudit-run"], "language": "system", "always_run": True,
+            "args": ["broken.yaml", "--fail-on", "violated"]}  # fmt: skip
+    config = {"repos": [{"repo": "local", "hooks": [hook]}]}
+    (job / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config))
+    path = f"{installed}{os.pathsep}{os.environ['PATH']}"
+    settings = {"PATH": path, "PRE_COMMIT_HOME": str(job / "cache"), **OFFLINE}
+    call("git", "init", "-q", cwd=job)
+    call("git", "add", ".", cwd=job)
+    command = (sys.executable, "-m", "pre_commit", "run", "--all-files", "--verbose")
+    done = call(*command, cwd=job, **settings)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "violated" in done.stdout
+    (job / "shouting.py").write_text("def shout(text):\n    return 'nothing'\n")
+    assert call(*command, cwd=job, **settings).returncode == 0
