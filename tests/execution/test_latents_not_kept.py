@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -51,6 +52,22 @@ def small(monkeypatch):
     """Keep next to nothing; count from here what the mechanism is asked for."""
     monkeypatch.setattr(kept_latents, "KEPT_BYTES", 50 * BYTES)
     Encoding.asked.clear()
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """The bytes of latents in memory after every part, and whose they are."""
+    found = SimpleNamespace(sizes=[], by=set())
+    append = audited_rewrites.AuditedRewrites.append
+
+    def spy(self, *arguments):
+        differing = append(self, *arguments)
+        found.sizes.append(self.held_bytes)
+        found.by.add(self)
+        return differing
+
+    monkeypatch.setattr(audited_rewrites.AuditedRewrites, "append", spy)
+    return found
 
 
 def latents(root):
@@ -143,24 +160,14 @@ def test_a_real_model_gives_the_same_guesses_in_a_run_that_was_stopped(tmp_path,
 
 @pytest.mark.parametrize(("room", "limit", "pieces"), [(1, 10**9, 1), (3, 10**9, 9), (3, 0, 3)])
 def test_latents_are_held_until_attacks_have_seen_them_and_no_longer(
-    tmp_path, kept, small, monkeypatch, room, limit, pieces
+    tmp_path, kept, small, held, monkeypatch, room, limit, pieces
 ):
-    held, tracked = [], set()
-    append = audited_rewrites.AuditedRewrites.append
-
-    def spy(self, *arguments):
-        differing = append(self, *arguments)
-        held.append(self.held_bytes)
-        tracked.add(self)
-        return differing
-
-    monkeypatch.setattr(audited_rewrites.AuditedRewrites, "append", spy)
     monkeypatch.setattr(runner, "_HELD_BYTES", limit)
     run(make_latent_work(tmp_path, block=10), Backwards(room))  # the first one is done last
-    assert (pieces - 1) * 10 * BYTES < max(held) <= pieces * 10 * BYTES
+    assert (pieces - 1) * 10 * BYTES < max(held.sizes) <= pieces * 10 * BYTES
     if not limit:  # the size of a latent is known once the first ones are there
-        assert max(held[2 * room :]) <= 10 * BYTES
-    assert [one.held_bytes for one in tracked] == [0, 0]
+        assert max(held.sizes[2 * room :]) <= 10 * BYTES
+    assert [one.held_bytes for one in held.by] == [0, 0]
     assert without_latents(tmp_path) == without_latents(kept)
 
 
@@ -247,6 +254,19 @@ def test_an_attack_that_waits_for_own_rewrites_has_latents_kept_or_made_again(tm
     run(make_latent_work(tmp_path / "later", attacks=attacks))
     assert guesses(tmp_path / "later") == guesses(tmp_path / "both")
     assert without_latents(tmp_path / "later") == without_latents(tmp_path / "both")
+
+
+def test_it_is_given_them_on_the_spot_although_own_rewrites_of_new_trials_are_missing(
+    tmp_path, small, monkeypatch, held
+):
+    monkeypatch.setattr(Encoding, "__module__", "tedaudit.mechanisms.another")  # so that draws go by text
+    attacks = ["py:helpers:NearestLatent", RESAMPLED]
+    for name in ("not", "kept"):
+        for changes in ({"attacks": attacks[:1]}, {"attacks": attacks, "trials": 200}):
+            run(make_latent_work(tmp_path / name, mechanisms=[Encoding()], **changes))
+        monkeypatch.setattr(kept_latents, "KEPT_BYTES", 10**9)
+    assert guesses(tmp_path / "not") == guesses(tmp_path / "kept")
+    assert 20 * BYTES < max(held.sizes) <= 30 * BYTES
 
 
 def test_latents_of_own_rewrites_are_never_given_and_not_kept_if_they_are_large(tmp_path, monkeypatch):

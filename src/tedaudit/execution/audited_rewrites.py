@@ -86,7 +86,7 @@ class AuditedRewrites:
     def _hold(self, wanted: Wanted, rewrites: Rewrites) -> None:
         """Hold the latents that the table lacks and an attack has yet to see."""
         keys = (wanted.text.astype(np.int64) << 32) | wanted.replicate.astype(np.int64)
-        rows, latents = self._order[np.searchsorted(self._keys, keys)], _as_stored(rewrites.latents)
+        rows, latents = self._order[np.searchsorted(self._keys, keys)], rewrites.latents
         lacks = self.table.lacks_latent(wanted.text, wanted.replicate)
         chosen = np.flatnonzero(lacks & (self._unseen[rows] > 0))
         if not len(chosen):
@@ -94,6 +94,8 @@ class AuditedRewrites:
         if len(chosen) < len(rows):
             rows, latents = rows[chosen], latents.take(chosen)
         places = np.argsort(rows)
+        numbers = latents.values.astype(np.float32, copy=False)  # as a table would hold them
+        latents = Ragged(numbers, latents.offsets, latents.missing)
         self._held.append(_Held(rows[places], places, latents, int(self._unseen[rows].sum())))
 
     def _add_latents(self, rows: range, lacking: Rows, stored: Rewrites) -> Rewrites:
@@ -124,11 +126,5 @@ class AuditedRewrites:
 
 def add_latents_again(stored: Rewrites, again: Rewrites, lacking: npt.NDArray[np.bool_]) -> Rewrites:
     """Return stored rewrites with the latents, where they lack theirs, of the same draws made again."""
-    made = _as_stored(again.latents)
-    latents = [made.row(i) if lacks else stored.latents.row(i) for i, lacks in enumerate(lacking.tolist())]
+    latents = [(again if lacks else stored).latents.row(i) for i, lacks in enumerate(lacking.tolist())]
     return replace(stored, latents=Ragged.of(latents, np.float32))
-
-
-def _as_stored(latents: Ragged) -> Ragged:
-    """Return latents as a table would hold them."""
-    return Ragged(latents.values.astype(np.float32, copy=False), latents.offsets, latents.missing)
