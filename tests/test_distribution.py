@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -42,8 +43,7 @@ def sdist(tmp_path_factory):
 def wheel(tmp_path_factory, sdist):
     """The wheel, built from the source distribution: it must hold all that a build needs."""
     folder = tmp_path_factory.mktemp("unpacked")
-    with tarfile.open(sdist) as archive:
-        archive.extractall(folder, filter="data")
+    shutil.unpack_archive(sdist, folder)
     return build("wheel", tmp_path_factory.mktemp("wheel"), next(folder.iterdir()))
 
 
