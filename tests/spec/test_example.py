@@ -84,7 +84,7 @@ def test_a_commented_line_is_valid_once_it_is_none(option, tmp_path, monkeypatch
 
 def test_init_writes_a_spec_that_runs_as_it_is(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for arguments in (["init"], ["run", "audit.yaml", "--trials", "20", "--quiet"]):
+    for arguments in (["init"], ["run", "audit.yaml", "--trials", "20", "--table", "full", "--quiet"]):
         monkeypatch.setattr(sys, "argv", ["tedaudit", *arguments])
         with pytest.raises(SystemExit) as stopped:
             main()

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from tedaudit.estimators.bound import Method
 from tedaudit.types import Unit
 
-Decision = Literal["violated", "no violation found", "not tested", "out of reach", "no claim"]
+VerdictName = Literal["violated", "no violation found", "not tested", "out of reach", "no claim"]
 Epsilon = Annotated[float | None, Field(description="Nominal; null if the mechanism takes none.")]
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
@@ -76,7 +76,7 @@ class MeasureFigures(Document):
 class VerdictFigures(Document):
     """What was decided on the claim, and why."""
 
-    verdict: Decision = tell("The decision; none of them says that a mechanism is private.")
+    verdict: VerdictName = tell("The decision; none of them says that a mechanism is private.")
     reason: str = tell("Why, in words.")
     p_value: float | None = tell("Of this test alone, at the claim.")
     adjusted_p: float | None = tell("For all tests and looks of the run.")
