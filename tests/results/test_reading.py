@@ -6,7 +6,7 @@ import math
 import pytest
 
 from helpers import Failing, Promising, SharedWords, audited, make_spec
-from tedaudit.api import run
+from tedaudit.api import load_run, run
 from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators import baseline, reduced_form
 from tedaudit.results.reading import read_result
@@ -29,7 +29,7 @@ def test_a_finding_is_the_bound_of_its_counts_with_everything_that_belongs_to_it
 
 def test_findings_come_from_the_files_alone_and_again_with_another_alpha(tmp_path):
     result = audited(tmp_path, Promising(), epsilons=[2, 10, 1], attacks=["lexical", SharedWords()])
-    again = read_result(RunDirectory(tmp_path))
+    again = load_run(tmp_path)
     assert again == result
     order = [(epsilon, attack) for epsilon in (1, 2, 10) for attack in ("lexical", "shared-words")]
     assert [(f.epsilon, f.attack) for f in again] == order
