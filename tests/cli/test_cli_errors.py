@@ -17,7 +17,7 @@ WRONG = {
         (
             "no mechanism named 'word-r'",
             "Did you mean 'word-rr'?",
-            "recorded, sampler, word-rr",
+            "recorded, sampler, scrubadub, translate, word-rr",
             "py:",
         ),
     ),
