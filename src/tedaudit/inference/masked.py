@@ -1,16 +1,21 @@
 """Logits at one masked position per row, in batches of one padded length; the head runs there only."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from tedaudit.inference.loading import Checkpoint
+from tedaudit.inference.loading import PADDING, Checkpoint
 from tedaudit.inference.transfer import send
 
+Integers = npt.NDArray[np.int64]
 _TOKENS = 262_144  # per forward pass on a GPU
 _KNOWN = 64  # rows that are looked up at a time
+_ROWS = 64  # of one length make a batch of their own on a GPU, which then needs no mask
+_FEW = 16  # the multiple to which fewer are padded
 
 
 class MaskedRow(NamedTuple):
@@ -50,17 +55,38 @@ def _run(
     """Yield some rows' numbers and their logits, in batches of one padded length."""
     import torch
 
-    step = min(16, checkpoint.padding_step)  # without a cache, larger batches gain little
-    widths = np.array([-(-len(rows[i].ids) // step) * step for i in numbers], dtype=np.int64)
+    widths = _choose_widths(checkpoint, np.array([len(rows[i].ids) for i in numbers], dtype=np.int64))
     for width in np.unique(widths):
         members = [numbers[i] for i in np.flatnonzero(widths == width).tolist()]
         size = checkpoint.fixed_rows or max(1, _TOKENS // int(width))
         for start in range(0, len(members), size):
             batch = members[start : start + size]
             missing = size - len(batch) if checkpoint.fixed_rows else 0
-            with torch.inference_mode():
+            with torch.inference_mode(), _plain_kernels(checkpoint.device):
                 logits = _forward(checkpoint, [rows[i] for i in batch + batch[-1:] * missing], int(width))
             yield batch, logits[: len(batch)]
+
+
+def _plain_kernels(device: Any) -> AbstractContextManager[Any]:
+    """Leave out attention by cuDNN on a GPU: it prepares itself for every new shape, for a tenth of a second."""
+    if device.type != "cuda":
+        return nullcontext()
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    kernels = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+    found: AbstractContextManager[Any] = sdpa_kernel(kernels)
+    return found
+
+
+def _choose_widths(checkpoint: Checkpoint, lengths: Integers) -> Integers:
+    """Return the lengths to which rows are padded; on a GPU many rows are not, and need no mask.
+
+    With a mask the library looks whether it hides anything, and waits for the GPU.
+    """
+    if not checkpoint.fixed_rows and len(lengths) >= _ROWS * len(np.unique(lengths)):
+        return lengths
+    step = PADDING if checkpoint.fixed_rows else _FEW
+    return -(-lengths // step) * step
 
 
 def _forward(checkpoint: Checkpoint, rows: Sequence[MaskedRow], width: int) -> Any:
@@ -71,7 +97,9 @@ def _forward(checkpoint: Checkpoint, rows: Sequence[MaskedRow], width: int) -> A
     is_read = np.arange(width) < lengths[:, None]
     table = np.full((len(rows), width), padding, dtype=np.int64)
     table[is_read] = np.fromiter(chain.from_iterable(row.ids for row in rows), np.int64, int(lengths.sum()))
-    ids, attention = send(table, checkpoint.device), send(is_read.astype(np.int64), checkpoint.device)
+    ids = send(table, checkpoint.device)
+    has_mask = bool(checkpoint.fixed_rows) or not is_read.all()
+    attention = send(is_read.astype(np.int64), checkpoint.device) if has_mask else None
     positions = send(np.array([row.position for row in rows], dtype=np.int64), checkpoint.device)
     numbers = torch.arange(len(rows), device=checkpoint.device)
     head = getattr(model, "lm_head", None) or getattr(model, "cls", None)
