@@ -60,7 +60,10 @@ class Decoder(ABC):
         width_of_heads = config.num_heads * config.d_kv if hasattr(config, "d_kv") else config.hidden_size
         per_token = 2 * layers * width_of_heads * self._model.dtype.itemsize
         per_row = _SPARE * per_token * (width + steps) + 16 * config.vocab_size
-        free, _ = torch.cuda.mem_get_info(self.device)
+        kept = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
+        free = (
+            torch.cuda.mem_get_info(self.device)[0] + kept
+        )  # what torch keeps of earlier batches is free too
         return int(max(64, min(_MOST_ROWS, _SHARE * free // per_row)))
 
     def _pad_prompts(self, prompts: Sequence[tuple[int, ...]], width: int, *, left: bool) -> tuple[Any, Any]:
