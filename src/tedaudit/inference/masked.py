@@ -11,11 +11,10 @@ import numpy.typing as npt
 from tedaudit.inference.loading import PADDING, Checkpoint
 from tedaudit.inference.transfer import send
 
-Integers = npt.NDArray[np.int64]
 _TOKENS = 262_144  # per forward pass on a GPU
 _KNOWN = 64  # rows that are looked up at a time
-_ROWS = 64  # of one length make a batch of their own on a GPU, which then needs no mask
-_FEW = 16  # the multiple to which fewer are padded
+_PADDING = 16  # the multiple that lengths are padded to on a GPU: fewer, larger batches
+_READS_WHOLE = frozenset({"bert", "camembert", "distilbert", "electra", "roberta", "xlm-roberta"})
 
 
 class MaskedRow(NamedTuple):
@@ -55,7 +54,8 @@ def _run(
     """Yield some rows' numbers and their logits, in batches of one padded length."""
     import torch
 
-    widths = _choose_widths(checkpoint, np.array([len(rows[i].ids) for i in numbers], dtype=np.int64))
+    step = PADDING if checkpoint.fixed_rows else _PADDING
+    widths = np.array([-(-len(rows[i].ids) // step) * step for i in numbers], dtype=np.int64)
     for width in np.unique(widths):
         members = [numbers[i] for i in np.flatnonzero(widths == width).tolist()]
         size = checkpoint.fixed_rows or max(1, _TOKENS // int(width))
@@ -78,15 +78,16 @@ def _plain_kernels(device: Any) -> AbstractContextManager[Any]:
     return found
 
 
-def _choose_widths(checkpoint: Checkpoint, lengths: Integers) -> Integers:
-    """Return the lengths to which rows are padded; on a GPU many rows are not, and need no mask.
+def _make_mask(checkpoint: Checkpoint, is_read: npt.NDArray[np.bool_]) -> Any:
+    """Return which tokens the model reads, as fused attention takes it if the library has chosen that.
 
-    With a mask the library looks whether it hides anything, and waits for the GPU.
+    From a plain table the library would find out whether it hides anything, and wait for a GPU to tell. A
+    model some of whose layers see a part of the text must make its own masks, so only known ones are given.
     """
-    if not checkpoint.fixed_rows and len(lengths) >= _ROWS * len(np.unique(lengths)):
-        return lengths
-    step = PADDING if checkpoint.fixed_rows else _FEW
-    return -(-lengths // step) * step
+    config = checkpoint.model.config
+    if config.model_type in _READS_WHOLE and getattr(config, "_attn_implementation", "") == "sdpa":
+        return send(is_read[:, None, None, :], checkpoint.device)
+    return send(is_read.astype(np.int64), checkpoint.device)
 
 
 def _forward(checkpoint: Checkpoint, rows: Sequence[MaskedRow], width: int) -> Any:
@@ -98,8 +99,7 @@ def _forward(checkpoint: Checkpoint, rows: Sequence[MaskedRow], width: int) -> A
     table = np.full((len(rows), width), padding, dtype=np.int64)
     table[is_read] = np.fromiter(chain.from_iterable(row.ids for row in rows), np.int64, int(lengths.sum()))
     ids = send(table, checkpoint.device)
-    has_mask = bool(checkpoint.fixed_rows) or not is_read.all()
-    attention = send(is_read.astype(np.int64), checkpoint.device) if has_mask else None
+    attention = _make_mask(checkpoint, is_read)
     positions = send(np.array([row.position for row in rows], dtype=np.int64), checkpoint.device)
     numbers = torch.arange(len(rows), device=checkpoint.device)
     head = getattr(model, "lm_head", None) or getattr(model, "cls", None)
