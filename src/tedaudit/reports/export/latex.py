@@ -8,6 +8,7 @@ below a table say what the numbers are, so that it does not lie when it is copie
 import re
 from collections.abc import Iterable
 
+from tedaudit.characters import replace_surrogates
 from tedaudit.estimators import Bound
 from tedaudit.reports.export.plan_table import Line, PlanTable, make_plan_table
 from tedaudit.reports.table import plans
@@ -31,7 +32,7 @@ def escape_latex(text: str) -> str:
     Control characters become spaces. Letters other than Latin ones need LuaLaTeX or XeLaTeX, and a font that
     has them.
     """
-    plain = text.encode("utf-8", "replace").decode("utf-8")
+    plain = replace_surrogates(text)
     escaped = "".join(_MARKS.get(c, c if c.isprintable() else " ") for c in plain)
     return _LIGATURE.sub(r"{\g<0>}", escaped)
 
