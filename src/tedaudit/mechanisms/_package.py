@@ -110,12 +110,6 @@ def _read_versions(python: str, names: tuple[str, ...]) -> Mapping[str, str]:
     return found
 
 
-def hash_file(path: Path) -> str:
-    """Return a checksum of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
-
-
 def find_path(name: str) -> str:
     """Return the path of a file or folder from anywhere; nothing if none is named."""
     return str(Path(name).expanduser().absolute()) if name else ""

@@ -15,10 +15,10 @@ from typing import ClassVar, Literal
 from tedaudit.batches import Rewrites
 from tedaudit.errors import PluginError, SpecError
 from tedaudit.mechanisms._json_lines import JsonLines
-from tedaudit.mechanisms._package import hash_file
 from tedaudit.mechanisms._plain_lines import rewrite_lines
 from tedaudit.mechanisms._programs import Patience, Programs
 from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.paths import checksum_file
 from tedaudit.types import Callee, Card, Claim, Draw, Rewrite, Unit
 
 _EPSILON = "{epsilon}"  # in an argument: a program for each epsilon
@@ -123,7 +123,7 @@ class Command:
             raise SpecError(f"'command': there is no file '{missing[0]}', named in `files`.")
         named += map(self._find_file, self.files)
         found = dict.fromkeys(path for path in named if path is not None)
-        return {f"file {number}: {path.name}": hash_file(path) for number, path in enumerate(found, 1)}
+        return {f"file {number}: {path.name}": checksum_file(path) for number, path in enumerate(found, 1)}
 
     @property
     def is_seeded(self) -> bool:

@@ -21,13 +21,15 @@ from tedaudit.inference.loading import load_checkpoint, read_clip, resolve, sile
 from tedaudit.inference.quantised import WEIGHTS
 from tedaudit.inference.sampling import choose_clip
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.mechanisms._package import Package, find_path, hash_file, make_programs, rewrite_by_script
+from tedaudit.mechanisms._package import Package, find_path, make_programs, rewrite_by_script
 from tedaudit.mechanisms._programs import Patience, Programs
+from tedaudit.paths import checksum_folder
 from tedaudit.types import Callee, Card, Claim, Draw, ModelUse
 
 _BESIDE = ("torch", "transformers", "tokenizers", "numpy", "nltk")
 _PACKAGE = Package("dpmlm-release", "dpmlm", "1.3.0", "run_dpmlm.py", _BESIDE)
 _ENDLESS = 10**9  # what libraries write for a tokenizer of unknown length is far above it
+_READ = (".json", ".txt", ".model", ".safetensors", ".bin")  # tokenizers and weights, no remarks on them
 _RELEASED_RANGE = (-3.2093127, 16.304797887802124)  # the package's own, for roberta-base
 
 
@@ -99,7 +101,7 @@ class DPMLMRelease:
         low, high = self._choose_range()
         return {
             **_PACKAGE.fingerprint(self.python),
-            "weights": _hash_folder(_find_folder(self.model)),
+            "weights": checksum_folder(_find_folder(self.model), _READ),
             "clip range": f"{low!r} to {high!r}",
         }
 
@@ -145,11 +147,6 @@ def _find_folder(model: str) -> Path:
             "the tokenizer of a masked language model, or a model of the zoo, such as zoo:mlm."
         )
     return folder
-
-
-def _hash_folder(folder: Path) -> str:
-    kept = [path for path in sorted(folder.iterdir()) if path.suffix in (".json", ".safetensors", ".bin")]
-    return "-".join(hash_file(path)[:8] for path in kept)
 
 
 @lru_cache(maxsize=4)

@@ -15,8 +15,9 @@ from typing import ClassVar, Literal
 
 from tedaudit.batches import Rewrites
 from tedaudit.errors import SpecError
-from tedaudit.mechanisms._package import Package, find_path, hash_file, make_programs, rewrite_by_script
+from tedaudit.mechanisms._package import Package, find_path, make_programs, rewrite_by_script
 from tedaudit.mechanisms._programs import Patience, Programs
+from tedaudit.paths import checksum_file
 from tedaudit.types import Callee, Card, Claim, Draw
 
 _BESIDE = ("numpy", "scipy", "faiss-cpu", "gensim", "scikit-learn", "nltk")
@@ -93,7 +94,7 @@ class MLDP:
     def fingerprint(self) -> Mapping[str, str]:
         """Return the versions of what is installed, and checksums of our script and the documents."""
         named = {"documents": self.documents, "embeddings": self.embeddings}
-        files = {key: hash_file(Path(name).expanduser()) for key, name in named.items() if name}
+        files = {key: checksum_file(Path(name).expanduser()) for key, name in named.items() if name}
         return {**_PACKAGE.fingerprint(self.python), **files}
 
     @property
