@@ -16,7 +16,7 @@ from typing import Any
 from tedaudit.batches import Rewrites
 from tedaudit.errors import PluginError, SpecError, shorten
 from tedaudit.mechanisms._json_lines import JsonLines
-from tedaudit.mechanisms._programs import Patience, Programs
+from tedaudit.mechanisms._programs import Programs
 from tedaudit.types import Draw
 
 SCRIPTS = Path(__file__).parent / "_scripts"
@@ -83,14 +83,6 @@ def rewrite_by_script(
     """Return what a script answers to each draw; all its noise comes from the draw's key."""
     talk = JsonLines(programs, seeded=True, is_adversary=is_adversary)
     return Rewrites.of([talk.rewrite(arguments, draw) for draw in draws])
-
-
-def make_programs(plugin: str, patience: Patience) -> Programs:
-    """Return what runs a script, its limits checked."""
-    wrong = patience.find_mistake()
-    if wrong:
-        raise SpecError(f"'{plugin}': {wrong}")
-    return Programs(patience=patience)
 
 
 @lru_cache(maxsize=8)
