@@ -44,7 +44,7 @@ class Package:
 
     def fingerprint(self, python: str) -> Mapping[str, str]:
         """Return the versions in an environment, and a checksum of our scripts; the package must be there."""
-        versions = _read_versions(self._check_python(python), (self.name, *self.beside))
+        versions = _read_versions(self.check_python(python), (self.name, *self.beside))
         if not versions[self.name]:
             raise PluginError(
                 f"'{self.plugin}': {self.name} is not installed for '{python}'. {self._explain_environment()}"
@@ -55,9 +55,10 @@ class Package:
     def start(self, python: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the command line of the script; the environment of ours is kept out of it."""
         script = str(SCRIPTS / self.script)
-        return self._check_python(python), "-E", "-s", script, json.dumps(settings, sort_keys=True)
+        return self.check_python(python), "-E", "-s", script, json.dumps(settings, sort_keys=True)
 
-    def _check_python(self, python: str) -> str:
+    def check_python(self, python: str) -> str:
+        """Return the path of an interpreter, or say how to make an environment that has one."""
         if not python:
             raise SpecError(
                 f"'{self.plugin}' needs `python`: the interpreter of an environment that has {self.name}. "

@@ -105,12 +105,12 @@ class DPMLMRelease(RunsPrograms):
         if not draws:
             return Rewrites.of([])
         low, high = self._choose_range()
+        _PACKAGE.check_python(self.python)  # before a model is unpacked, which takes its time
         settings = {
             "low": low, "high": high, "batch": self.batch, "rewrite_stop_words": self.rewrite_stop_words,
-            "nltk_data": find_path(self.nltk_data),
+            "nltk_data": find_path(self.nltk_data), "model": _unpack(self.model),
         }  # fmt: skip
-        _PACKAGE.start(self.python, settings)  # says what is missing before a model is unpacked
-        arguments = _PACKAGE.start(self.python, {**settings, "model": _unpack(self.model)})
+        arguments = _PACKAGE.start(self.python, settings)
         return rewrite_by_script(self._programs, arguments, draws, is_adversary=self._is_adversary)
 
     def _choose_range(self) -> tuple[float, float]:
