@@ -14,11 +14,11 @@ import polars as pl
 
 from tedaudit.batches import Ragged, Rewrites
 from tedaudit.batches.columns import compute_offsets
+from tedaudit.characters import replace_surrogates
 from tedaudit.errors import RunDirectoryError
 from tedaudit.store.files import read_frame, read_notes, write_frame
 from tedaudit.store.kept_latents import LeftOut, measure_latents, read_left_out
 from tedaudit.store.ragged_columns import from_lists, to_lists
-from tedaudit.store.splits import storable
 from tedaudit.store.table_folder import TableFolder
 
 _ALWAYS = ("output", "error", "units")
@@ -86,7 +86,7 @@ class RewriteTable:
         latents = rewrites.latents if keep_latents else Ragged.absent(len(rewrites), np.float32)
         number = max(self._paths, default=-1) + 1
         positions = np.asarray(text, dtype=np.int32)
-        outputs = list(map(storable, rewrites.texts))
+        outputs = list(map(replace_surrogates, rewrites.texts))
         units = pl.Series(rewrites.units).cast(pl.Int32)
         frame = pl.DataFrame(
             {
