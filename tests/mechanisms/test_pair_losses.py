@@ -59,14 +59,17 @@ def test_word_rr_loses_epsilon_in_every_slot_that_differs(slots, size):
     mechanism = WordRR(slots=slots, vocabulary=WORDS[:size])
     outputs = list(product(range(size + 1), repeat=slots))
     texts = [" ".join(words) for words in product(WORDS[:size], repeat=slots)] + [""]
-    for first, second in product(texts, texts):
-        losses = [
-            float(np.subtract(*mechanism.log_likelihood(drawn, (first, second), 1.7))) for drawn in outputs
-        ]
-        scores, told = mechanism.compare(outputs, [(first, second)] * len(outputs), 1.7)
-        assert told.largest == pytest.approx(np.full(len(outputs), max(map(abs, losses))))
-        assert np.subtract(*scores.T) == pytest.approx(losses)
-        assert [row.terms.sum() for row in told] == pytest.approx(losses)
+    likelihoods = np.array([mechanism.log_likelihood(drawn, texts, 1.7) for drawn in outputs])
+    for place, first in enumerate(texts):
+        losses = likelihoods[:, [place]] - likelihoods  # by output and second text
+        pairs = [(first, second) for _ in outputs for second in texts]
+        scores, told = mechanism.compare([drawn for drawn in outputs for _ in texts], pairs, 1.7)
+        worst = np.broadcast_to(np.abs(losses).max(axis=0), losses.shape)
+        assert np.allclose(told.largest, worst.ravel(), rtol=1e-6, atol=1e-12)
+        assert np.allclose(np.subtract(*scores.T), losses.ravel(), rtol=1e-6, atol=1e-12)
+        assert np.array_equal(np.diff(told.terms.offsets), np.full(losses.size, slots))
+        terms = told.terms.values.reshape(losses.size, slots)
+        assert np.allclose(terms.sum(axis=1), losses.ravel(), rtol=1e-6, atol=1e-12)
 
 
 @pytest.mark.parametrize("cells", [1 << 28, 1])
