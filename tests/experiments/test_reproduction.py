@@ -119,33 +119,29 @@ def test_minutes_are_for_experiments_alone():
     assert isinstance(done.exception, SpecError) or "--minutes is for experiments" in done.output
 
 
-def test_the_command_prints_tables_and_files(tmp_path):
-    arguments = [
-        "reproduce",
-        "cross-convention",
-        "--scale",
-        "smoke",
-        "--out",
-        str(tmp_path),
-        "-q",
-        "-t",
-        "10",
-    ]
-    done = CliRunner().invoke(app, arguments)
+def reproduce_by_command(folder, *more):
+    """Reproduce the cheapest experiment by the command; return what it printed and the results."""
+    arguments = ["reproduce", "cross-convention", "--scale", "smoke", "-q", "-t", "10", "--out", str(folder)]
+    done = CliRunner().invoke(app, [*arguments, *more], env={"TEDAUDIT_ZOO": "on"})
     assert done.exit_code == 0, done.output
-    assert "tokens a text on average" in done.output
-    assert (tmp_path / "results" / "cross-convention.md").exists()
+    return done.output, (folder / "results" / "cross-convention.json").read_text()
 
 
-def test_another_engine_reproduces_the_same(tmp_path):
-    found = []
-    for engine in ("serial", "processes"):
-        arguments = ["reproduce", "cross-convention", "--scale", "smoke", "-q", "-t", "10"]
-        arguments += ["--out", str(tmp_path / engine), "--engine", engine]
-        done = CliRunner().invoke(app, arguments)
-        assert done.exit_code == 0, done.output
-        found.append((tmp_path / engine / "results" / "cross-convention.json").read_text())
-    assert found[0] == found[1]
+@pytest.fixture(scope="module")
+def by_command(tmp_path_factory):
+    """The cheapest experiment, reproduced by the command in one process: folder, output, results."""
+    folder = tmp_path_factory.mktemp("by_command")
+    return folder, *reproduce_by_command(folder)
+
+
+def test_the_command_prints_tables_and_files(by_command):
+    folder, printed, _ = by_command
+    assert "tokens a text on average" in printed
+    assert (folder / "results" / "cross-convention.md").exists()
+
+
+def test_another_engine_reproduces_the_same(by_command, tmp_path):
+    assert reproduce_by_command(tmp_path, "--engine", "processes")[1] == by_command[2]
 
 
 def test_an_engine_and_a_folder_of_rewrites_are_not_given_together(tmp_path):
