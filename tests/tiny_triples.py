@@ -6,6 +6,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,14 @@ def minilm() -> str:
 
 
 def save_parser(folder: Path) -> Path:
-    """Train a dependency parser on the sentences above and save it as a spaCy pipeline."""
+    """Save a dependency parser for the sentences above as a spaCy pipeline."""
+    _train_parser().to_disk(folder)
+    return folder
+
+
+@cache
+def _train_parser() -> Any:
+    """Train the parser, once for all test files of a process."""
     spacy = pytest.importorskip("spacy")
     from spacy.training import Example
 
@@ -64,8 +72,7 @@ def save_parser(folder: Path) -> Path:
     optimiser = nlp.initialize(lambda: examples)
     for _ in range(30):
         nlp.update(examples, sgd=optimiser)
-    nlp.to_disk(folder)
-    return folder
+    return nlp
 
 
 def save_public_table(folder: Path, dimensions: int = 32) -> Path:
