@@ -201,7 +201,7 @@ def main() -> None:
     start.say(len(rows), "texts")
     steps = train_on(MaskedLoss(model), Batches(table, starts, size), PLAN, chosen)
     save_model(chosen.out, model, tokenizer)
-    some = sample_of(held_out, chosen.seed, 8 if chosen.dry_run else 1000)
+    some = sample_of(held_out, chosen.seed, 3 if chosen.dry_run else 1000)
     commands = [text for text in sentences(chosen.data, "snips") if is_held_out(text)][: len(some)]
     figures = clip_range(chosen.out, some)
     hidden = many_masked(chosen.out, Batches(kept, starts, size), 2 if chosen.dry_run else 20)

@@ -16,7 +16,7 @@ import torch
 from common.options import Options, options
 from common.text import mix
 
-DRY_STEPS, DRY_SENTENCES = 8, 500  # of a dry run: steps, and sentences read of each source
+DRY_STEPS, DRY_SENTENCES = 4, 500  # of a dry run: steps, and sentences read of each source
 Loss = Callable[[float], Any]  # from the share of the training that is done; it picks its own batch
 
 

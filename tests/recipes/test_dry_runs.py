@@ -20,7 +20,7 @@ RECIPES = {
     "encoder": "model.int8.safetensors",
 }  # fmt: skip
 LINES = {
-    "text/gutenberg.txt.xz": 300, "text/tatoeba.txt.xz": 300, "text/wikitext2.txt.xz": 300,
+    "text/gutenberg.txt.xz": 150, "text/tatoeba.txt.xz": 150, "text/wikitext2.txt.xz": 150,
     "text/paraphrases.tsv.xz": 300, "snli/entailment.tsv": 300, "snips/snips_2017_train.csv": 300,
     "ud-ewt/train.conllu.xz": 3000, "ud-ewt/dev.conllu.xz": 1500, "ud-ewt/test.conllu.xz": 1500,
 }  # fmt: skip
