@@ -34,13 +34,14 @@ def find_environment(name, folder, *, shared=False):
     place = Path(kept or folder) / name
     python = place / "bin" / "python"
     if not python.exists():
-        _run("venv", sys.executable, "-m", "venv", place)
+        _run("venv", sys.executable, "-m", "venv", "--without-pip", place)  # ours can install there
         packages = read_commands(name)
         if shared:
             own = next(place.glob("lib/python*/site-packages"))
             (own / "shared.pth").write_text(sysconfig.get_path("purelib") + "\n")
         quiet = ("-q", "--disable-pip-version-check", "--retries", "1")
-        _run("pip", python, "-m", "pip", "install", *quiet, *packages)
+        pip = (sys.executable, "-m", "pip", "--python", python)
+        _run("pip", *pip, "install", "--no-compile", *quiet, *packages)  # what is imported is compiled then
     return str(python)
 
 
