@@ -22,8 +22,8 @@ from tedaudit.nominal import NO_EPSILON
 from tedaudit.seeding import derive
 from tiny_models import one_thread
 
-SIZE, END, LONGEST = 7, 1, 4
-PROMPTS = [(2, 3, 4), (5,), (6, 2, 3, 4, 5, 6, 6, 2, 3, 5, 4), (3, 5, 5)]
+SIZE, END, LONGEST = 6, 1, 4  # 781 sequences
+PROMPTS = [(2, 3, 4), (5,), (5, 2, 3, 4, 3, 5, 5, 2, 3, 5, 4), (3, 5, 5)]
 SETTINGS = {
     "plain": {},
     "temperature": {"temperature": 1.7},
@@ -50,12 +50,12 @@ SETTINGS = {
     },
 }  # fmt: skip
 PUBLIC = {
-    "bad words": {"bad_words_ids": ((4,), (2, 3), (5, 6))},
+    "bad words": {"bad_words_ids": ((4,), (2, 3), (5, 2))},
     "forced end": {"forced_eos_token_id": (END,)},
-    "forced begin": {"forced_bos_token_id": 6},
+    "forced begin": {"forced_bos_token_id": 4},
     "suppressed": {"suppress_tokens": (3, 5)},
     "suppressed begin": {"begin_suppress_tokens": (END, 2)},
-    "suppressed after a forced begin": {"begin_suppress_tokens": (2,), "forced_bos_token_id": 6},
+    "suppressed after a forced begin": {"begin_suppress_tokens": (2,), "forced_bos_token_id": 4},
 }
 
 
