@@ -1,6 +1,8 @@
 """run and init as their users meet them: what they print, where, their exit codes, and what they leave."""
 
+import contextlib
 import importlib.util
+import io
 import os
 import shutil
 import signal
@@ -11,7 +13,7 @@ import time
 import pytest
 
 import tedaudit
-from command_line import IDENTITY, PLUGIN, SMALL, TEXTS, contents, process
+from command_line import IDENTITY, PLUGIN, SMALL, TEXTS, call, contents, process
 from helpers import strict, summary
 from tedaudit.spec.model import AuditSpec, parse_spec
 
@@ -156,37 +158,25 @@ def damaged_model(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def encoders_refused(damaged_model, tmp_path_factory):
-    """What is said of wrong encoders, and what is then there: one process, for loading torch takes long."""
-    if importlib.util.find_spec("sentence_transformers") is None:
-        pytest.skip("needs sentence-transformers")
+    """What is said of wrong encoders, and what is then there; nobody asks the model hub."""
+    pytest.importorskip("sentence_transformers")
     ways = {
         "missing": ["--encoder", "nobody/has-this-model"],
         "missing attack": ["-a", "embedding", "--set", "embedding.encoder=nobody/has-this-model"],
         "damaged": ["--encoder", str(damaged_model)],
         "damaged attack": ["-a", "embedding", "--set", f"embedding.encoder={damaged_model}"],
     }
-    folder = tmp_path_factory.mktemp("encoders")
+    folder, said = tmp_path_factory.mktemp("encoders"), {}
     (folder / "texts.txt").write_text(TEXTS)
-    script = (
-        "import contextlib, io, json, os, sys\n"
-        "from tedaudit.cli import main\n"
-        "said = {}\n"
-        f"for name, flags in {ways!r}.items():\n"
-        f"    sys.argv = ['tedaudit', *{IDENTITY!r}, *flags]\n"
-        "    out, err = io.StringIO(), io.StringIO()\n"
-        "    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):\n"
-        "        try:\n"
-        "            main()\n"
-        "        except SystemExit as stop:\n"
-        "            said[name] = stop.code, out.getvalue(), err.getvalue(), os.listdir()\n"
-        "print(json.dumps(said))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=folder, env={**os.environ, "HF_HUB_OFFLINE": "1"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return strict(done.stdout.splitlines()[-1])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)  # read from the environment at import
+        for name, flags in ways.items():
+            out, err = io.StringIO(), io.StringIO()
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                code = call(*IDENTITY, *flags)
+            said[name] = code, out.getvalue(), err.getvalue(), [path.name for path in folder.iterdir()]
+    return said
 
 
 @pytest.mark.parametrize("way", ["missing", "missing attack"])
