@@ -48,10 +48,12 @@ def given(texts: Sequence[str]) -> dict[str, object]:
 
 
 def make_spec(out: Path, **changes: object) -> AuditSpec:
-    """Return a small audit; every setting can be changed."""
+    """Return a small audit; every setting can be changed. Tables have four parts, however many trials."""
+    trials = changes.get("trials", 100)
     settings: dict[str, object] = {
         "corpus": given(sentences(40)), "mechanisms": [{"name": "word-rr", "slots": 4}], "epsilons": [3],
-        "plans": [{"k": 2, "lambda": 0}], "trials": 100, "block": 30, "out": str(out),
+        "plans": [{"k": 2, "lambda": 0}], "trials": 100, "out": str(out),
+        "block": max(30, trials * 3 // 10) if isinstance(trials, int) else 30,
     }  # fmt: skip
     return parse_spec(settings | changes)
 
