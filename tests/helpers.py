@@ -1,4 +1,7 @@
-"""Small things that several test files need: texts, specs, tiny plug-ins, and ways to look at a run."""
+"""Small things that several test files need: texts, specs, tiny plug-ins, and ways to look at a run.
+
+Workers import the plug-ins from here, one process for each chunk: what only tests need is imported late.
+"""
 
 import hashlib
 import json
@@ -8,25 +11,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import polars as pl
-import pytest
 
-from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.errors import SpecError
 from tedaudit.execution.chunks import read_result as read_chunk_result
 from tedaudit.execution.chunks import write_chunk
 from tedaudit.registry import Reference
-from tedaudit.results.findings import AuditResult
 from tedaudit.seeding import normals, uniforms
 from tedaudit.spec.model import AuditSpec, parse_spec
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.files import read_frame
-from tedaudit.store.table_folder import TableFolder
 from tedaudit.types import Card, Claim, Draw, Guess, Observation, Rewrite
+
+if TYPE_CHECKING:
+    from tedaudit.results.findings import AuditResult
 
 HERE = Path(__file__).parent
 TABLES = "[rgo]*es/**/*"  # of a run: rewrites, own rewrites and guesses
@@ -87,6 +86,11 @@ def tables(root: Path) -> dict[str, list[tuple[object, ...]]]:
 
     What older runs do not say of pairs is left out.
     """
+    import polars as pl
+
+    from tedaudit.store.files import read_frame
+    from tedaudit.store.table_folder import TableFolder
+
     found: dict[str, list[tuple[object, ...]]] = {}
     for info in sorted(root.glob("*/**/table.json")):
         folder = info.parent
@@ -270,8 +274,10 @@ class Promising:
         return [Rewrite(draw.text) for draw in draws]
 
 
-def audited(root: Path, mechanism: object, **changes: object) -> AuditResult:
+def audited(root: Path, mechanism: object, **changes: object) -> "AuditResult":
     """Run a small audit of one mechanism with a cheap attack."""
+    from tedaudit.api import run
+
     return run(make_spec(root, **{"mechanisms": [mechanism], "attacks": [SharedWords()]} | changes))
 
 
@@ -281,6 +287,11 @@ class Stop(Exception):
 
 def stopped(spec, parts):
     """Run until so many parts of guesses have been made, and return the run directory."""
+    import pytest
+
+    from tedaudit.api import run
+    from tedaudit.store.directory import RunDirectory
+
     left = parts
 
     def progress(what, _done, _total):
