@@ -20,11 +20,12 @@ KeyWords = npt.NDArray[np.uint32]  # 128-bit keys, four words each
 Keys = Sequence[int] | KeyWords
 
 ROUNDS = 10  # of Philox, and its constants
+_SPREADING = 3  # rounds until each of the four words depends on all of counter and key
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 WEYL = (0x9E3779B9, 0xBB67AE85)
 _LOW = np.uint64(0xFFFFFFFF)
 _5, _6, _26, _32 = (np.uint64(bits) for bits in (5, 6, 26, 32))
-_CACHED = 1 << 14  # blocks of four words that are computed at a time
+_CACHED = 1 << 13  # blocks of four words that are computed at a time
 
 
 def derive(key: int, *purpose: str | int | bytes) -> int:
@@ -122,12 +123,16 @@ def key_numbers(words: KeyWords) -> list[int]:
 def philox(counter: tuple[Words, Words, Words, Words], key: tuple[Words, Words]) -> list[Words]:
     """Return the four output words of Philox4x32-10 for arrays of counters and keys."""
     shape = np.broadcast_shapes(*(part.shape for part in (*counter, *key)))
-    c0, c1, c2, c3 = (np.array(np.broadcast_to(part, shape), dtype=np.uint64) for part in counter)
-    spare = np.empty(shape, dtype=np.uint64)
-    k0, k1 = key
+    (c0, c1, c2, c3), (k0, k1) = counter, key
     first, second = map(np.uint64, MULTIPLIERS)
     weyl0, weyl1 = map(np.uint64, WEYL)
-    for _ in range(ROUNDS):  # all in place: making arrays would cost more than filling them
+    for _ in range(_SPREADING):  # what depends on the key alone, or on the position alone, is computed once
+        low, high = c0 * first, c2 * second
+        c0, c1, c2, c3 = (high >> _32) ^ (c1 ^ k0), high & _LOW, (low >> _32) ^ (c3 ^ k1), low & _LOW
+        k0, k1 = (k0 + weyl0) & _LOW, (k1 + weyl1) & _LOW
+    c0, c1, c2, c3 = (np.array(np.broadcast_to(part, shape), dtype=np.uint64) for part in (c0, c1, c2, c3))
+    spare = np.empty(shape, dtype=np.uint64)
+    for _ in range(ROUNDS - _SPREADING):  # all in place: making arrays would cost more than filling them
         np.multiply(c0, first, out=c0)
         np.multiply(c2, second, out=c2)
         np.right_shift(c2, _32, out=spare)
@@ -162,8 +167,11 @@ def uniforms(keys: Keys, n: int, start: int = 0) -> Floats:
     table = np.empty((len(parts), max(0, last - first), 2))
     for rows, blocks, (c0, c1, c2, c3) in _run_philox(parts, first, last):
         for place, (high, low) in enumerate(((c0, c1), (c2, c3))):
-            mantissa = ((high >> _5) << _26) | (low >> _6)
-            np.multiply(mantissa.T, 2.0**-53, out=table[rows, blocks, place])
+            high >>= _5
+            high <<= _26
+            low >>= _6
+            high |= low
+            np.multiply(high.T, 2.0**-53, out=table[rows, blocks, place])
     flat, skipped = table.reshape(len(parts), 2 * table.shape[1]), start - 2 * first
     return flat[:, skipped : skipped + n]
 
@@ -207,8 +215,9 @@ def rare(keys: Keys, n: int, probability: float) -> npt.NDArray[np.bool_]:
     cell = np.floor(scaled)
     at = uniforms(parts, n) * 2.0**53
     found = np.asarray(at < cell, dtype=np.bool_)
-    rows = np.flatnonzero((at == cell).any(axis=1))  # hardly ever one, unless the probability is that small
-    if len(rows):
+    is_there = at == cell  # hardly ever, unless the probability is that small
+    if is_there.any():
+        rows = np.flatnonzero(is_there.any(axis=1))
         fine = uniforms(parts[rows], n, n)
-        found[rows] |= (at[rows] == cell) & (fine < scaled - cell)
+        found[rows] |= is_there[rows] & (fine < scaled - cell)
     return found

@@ -73,12 +73,14 @@ class WordRR:
         distinct, which = np.unique(batch.text, return_inverse=True)
         released = self._look_up_slots([batch.pool[i] for i in distinct.tolist()])[which]
         for epsilon in np.unique(batch.epsilons):
-            rows = np.flatnonzero(batch.epsilons == epsilon)
+            has_epsilon = batch.epsilons == epsilon
+            rows = slice(None) if has_epsilon.all() else np.flatnonzero(has_epsilon)
             keys = batch.keys[rows]
             noise = rare(keys, self.slots, self.noise_probability(float(epsilon)))
             drawn = uniforms(keys, self.slots, start=2 * self.slots) * len(self._items)
             released[rows] = np.where(noise, drawn.astype(np.int64), released[rows])
-        texts = ["".join(row)[1:] for row in self._spaced.take(released).tolist()]
+        words = iter(self._spaced.take(released.ravel()).tolist())
+        texts = [text[1:] for text in map("".join, zip(*[words] * self.slots, strict=True))]
         return Rewrites.from_texts(texts, tokens=released, units=self.slots)
 
     def noise_probability(self, epsilon: float) -> float:
