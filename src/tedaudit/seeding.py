@@ -75,17 +75,29 @@ def _frame(part: str | int | bytes) -> bytes:
 
 def _frame_numbers(numbers: range | npt.NDArray[Any]) -> list[bytes]:
     """Return what `_frame` returns for each of these whole numbers, none of them below 0."""
-    values = np.asarray(numbers, dtype="<i8")
+    if isinstance(numbers, range):
+        numbers = np.arange(numbers.start, numbers.stop, numbers.step)
+    values = np.ascontiguousarray(numbers, dtype="<i8")
+    if not len(values):
+        return []
+    narrowest, widest = ((int(end).bit_length() + 8) // 8 for end in (values.min(), values.max()))
+    if narrowest == widest:
+        return _frame_alike(values, widest)
     widths = 1 + sum((values >= 1 << bits).astype(np.int64) for bits in range(7, 63, 8))
-    raw = values.view(np.uint8).reshape(-1, 8)
     framed = np.empty(len(values), dtype=object)
-    for width in np.unique(widths).tolist():
+    for width in range(narrowest, widest + 1):
         rows = np.flatnonzero(widths == width)
-        table = np.empty((len(rows), 9 + width), dtype=np.uint8)
-        table[:, :9] = np.frombuffer(b"i" + width.to_bytes(8, "little"), dtype=np.uint8)
-        table[:, 9:] = raw[rows, :width]
-        framed[rows] = table.view(f"V{9 + width}")[:, 0].tolist()
+        framed[rows] = _frame_alike(values[rows], width)
     return list(framed)
+
+
+def _frame_alike(values: npt.NDArray[np.int64], width: int) -> list[bytes]:
+    """Return the same for numbers of as many bytes each."""
+    table = np.empty((len(values), 9 + width), dtype=np.uint8)
+    table[:, :9] = np.frombuffer(b"i" + width.to_bytes(8, "little"), dtype=np.uint8)
+    table[:, 9:] = values.view(np.uint8).reshape(-1, 8)[:, :width]
+    framed: list[bytes] = table.view(f"V{9 + width}")[:, 0].tolist()
+    return framed
 
 
 def _finish_each(state: Any, last: Iterable[bytes]) -> Iterator[bytes]:
