@@ -14,7 +14,7 @@ def to_lists(column: Ragged, dtype: Any) -> pl.Series:
     if matrix is not None and matrix.size:
         return pl.Series(matrix).cast(pl.List(dtype))
     if len(column) and column.missing is not None and column.missing.all():
-        return pl.repeat(None, len(column), dtype=pl.List(dtype), eager=True)
+        return pl.Series([None], dtype=pl.List(dtype)).new_from_index(0, len(column))
     of_value = np.repeat(np.arange(len(column)), column.lengths)
     values = pl.DataFrame({"row": of_value, "value": pl.Series(column.values).cast(dtype)})
     lists = values.group_by("row", maintain_order=True).agg("value")
