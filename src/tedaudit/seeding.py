@@ -179,11 +179,10 @@ def uniforms(keys: Keys, n: int, start: int = 0) -> Floats:
     table = np.empty((len(parts), max(0, last - first), 2))
     for rows, blocks, (c0, c1, c2, c3) in _run_philox(parts, first, last):
         for place, (high, low) in enumerate(((c0, c1), (c2, c3))):
-            high >>= _5
-            high <<= _26
-            low >>= _6
-            high |= low
-            np.multiply(high.T, 2.0**-53, out=table[rows, blocks, place])
+            mantissa = np.right_shift(high, _5, out=high)
+            mantissa <<= _26
+            mantissa |= np.right_shift(low, _6, out=low)
+            np.multiply(mantissa.T, 2.0**-53, out=table[rows, blocks, place])
     flat, skipped = table.reshape(len(parts), 2 * table.shape[1]), start - 2 * first
     return flat[:, skipped : skipped + n]
 

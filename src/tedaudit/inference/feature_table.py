@@ -3,7 +3,7 @@
 A column is cut into a bucket (its upper bits) and a rest. Every row has a byte for each bucket: the rest of
 the one feature that lies there and whether it occurs twice, or the number of a crowded bucket, whose
 features are listed apart. So a look-up reads one byte, nearly always, and is exact. What is multiplied, and
-in which order products are summed, is what a product of sparse rows does: scores are the same to the last bit.
+in which order products are summed, is as in a product of sparse rows: scores are the same to the last bit.
 """
 
 from typing import Any
@@ -39,7 +39,7 @@ def build_table(counts: Any, weights: Floats, norms: Floats) -> "FeatureTable | 
 
 
 def _find_crowded(place: Ints, counts: npt.NDArray[Any]) -> Ints:
-    """Return which of sorted places are those of another, too, or of a feature that occurs more than twice."""
+    """Return which of sorted places are shared, or are those of a feature that occurs more than twice."""
     same = place[1:] == place[:-1]
     is_apart = counts > 2
     is_apart[1:] |= same

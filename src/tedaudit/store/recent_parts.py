@@ -77,7 +77,7 @@ class RecentParts:
 
 
 def pick(parts: Sequence[Part], which: Ints, rows: Ints, lists: Sequence[str]) -> Rewrites:
-    """Return rewrites: row i is row `rows[i]` of part number `which[i]`; of tokens and latents those named."""
+    """Return rewrites: row i is row `rows[i]` of part number `which[i]`; of its lists those named."""
     texts, units = np.empty(len(rows), dtype=object), np.empty(len(rows), dtype=np.int64)
     errors = np.full(len(rows), "", dtype=object)
     by_part = np.argsort(which, kind="stable")
