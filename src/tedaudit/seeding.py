@@ -38,6 +38,22 @@ def derive_numbered(key: int, numbers: range | npt.NDArray[Any]) -> KeyWords:
     return _as_words(_finish_each(_absorb((key,)), _frame_numbers(numbers)))
 
 
+class LateKeys:
+    """The words of `derive(key, number)` for each number, derived when they are read."""
+
+    def __init__(self, key: int, numbers: npt.NDArray[np.int64]) -> None:
+        self._key, self._numbers = key, numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, rows: slice | npt.NDArray[Any]) -> "LateKeys":
+        return LateKeys(self._key, self._numbers[rows])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> KeyWords:
+        return derive_numbered(self._key, self._numbers).astype(dtype or np.uint32, copy=False)
+
+
 def derive_replicates(
     key: int, purpose: str, texts: Sequence[str], which: npt.NDArray[Any], numbers: npt.NDArray[Any]
 ) -> KeyWords:
@@ -113,8 +129,10 @@ def _as_words(digests: Iterable[bytes]) -> KeyWords:
     return np.frombuffer(b"".join(digests), dtype="<u4").reshape(-1, 4).astype(np.uint32)
 
 
-def key_words(keys: Keys) -> KeyWords:
+def key_words(keys: Keys | LateKeys) -> KeyWords:
     """Return the four 32-bit words of each 128-bit key, the lowest first; an array of them as it is."""
+    if isinstance(keys, LateKeys):
+        return np.asarray(keys)
     if isinstance(keys, np.ndarray) and keys.ndim > 1:
         if keys.dtype != np.uint32 or keys.shape[1:] != (4,):
             raise ValueError(

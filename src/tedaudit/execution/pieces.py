@@ -19,7 +19,7 @@ from tedaudit.execution.own_rewrites import PURPOSE, MissingOwn
 from tedaudit.execution.preparation import PreparedAudit
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, make_draws
-from tedaudit.seeding import KeyWords, derive, uniforms
+from tedaudit.seeding import KeyWords, LateKeys, derive, uniforms
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Floats
 
@@ -187,7 +187,7 @@ def cut_guessing(
     job: Job,
     guessing: Guessing,
     outputs: Rewrites,
-    keys: KeyWords,
+    keys: KeyWords | LateKeys,
     audit: PreparedAudit,
     own: OwnRewrites | None = None,
 ) -> GuessChunk:
