@@ -78,8 +78,8 @@ class Bench:
         attack, name = self.plugin(chunk.plugin), chunk.plugin.name
         self._ready(attack, chunk)
         if getattr(attack, "tosses_coins", True):
-            seen = chunk.observations
-            chunk = replace(chunk, observations=replace(seen, tie_keys=key_words(seen.tie_keys)))
+            whole = chunk.observations
+            chunk = replace(chunk, observations=replace(whole, tie_keys=key_words(whole.tie_keys)))
         batches, counts = [], chunk.observations.counts
         for start in range(0, len(chunk), self._batch_size):
             seen = chunk.batch(start, start + self._batch_size)
