@@ -16,6 +16,7 @@ Rows = npt.NDArray[np.int64]
 
 _ROWS = 64  # outputs per product with the pool
 _PAIRS = 4096  # outputs and candidates compared at a time
+_SAMPLE = 256  # outputs of a batch that are looked at to see whether most of them differ
 _LETTERS = 1 << 16  # of an output that is compared without its vector
 _LARGE = 1 << 17  # sparse vectors of more texts than this are never all in memory for sets of candidates
 
@@ -72,7 +73,7 @@ class Similarity:
             and seen.pool is self._pool
             and isinstance(candidates, np.ndarray)
             and candidates.size
-            and 2 * len(set(texts)) > len(texts)
+            and 2 * len(set(texts[:_SAMPLE])) > len(texts[:_SAMPLE])
             and max(map(len, texts)) <= _LETTERS
         ):
             return None
