@@ -112,6 +112,8 @@ class Rewrites(Batch[Rewrite]):
     @property
     def failed(self) -> Mask:
         """Which rows have an error code."""
+        if not any(self.errors):
+            return np.zeros(len(self.errors), dtype=np.bool_)
         return np.array([error != "" for error in self.errors], dtype=np.bool_)
 
     def reveal(self, sees: Sequence[str]) -> "Rewrites":

@@ -101,7 +101,7 @@ def _cut_span(
         epsilon: table.missing(source, replicate) | again[epsilon][span.start : span.stop]
         for epsilon, table in tables.items()
     }
-    by_text = np.lexsort((replicate, source))
+    by_text = np.argsort((source.astype(np.int64) << 32) | replicate, kind="stable")
     order = by_text[np.logical_or.reduce(list(missing.values()))[by_text]]
     for start in range(0, max(1, len(order)), size):
         rows = order[start : start + size]
