@@ -8,6 +8,7 @@ import tedaudit.store.recent_parts
 from tedaudit.batches import Ragged, Rewrites
 from tedaudit.errors import RunDirectoryError
 from tedaudit.plans.trials import Judged
+from tedaudit.store import guesses as guesses_module
 from tedaudit.store import kept_latents
 from tedaudit.store import rewrites as rewrites_module
 from tedaudit.store.files import read_notes, write_frame
@@ -356,3 +357,17 @@ def test_many_parts_are_found_however_they_were_added(tmp_path):
         assert len(table) == sum(map(len, np.split(order, [1, 2, 3, 20, 21, 60, 61, 62, 100])[: number + 1]))
     assert _fetched(table, pairs) == [f"{text}/{replicate}" for text, replicate in pairs]
     assert table.missing(np.array([0, 9, 8]), np.array([12, 0, 11])).tolist() == [True, True, False]
+
+
+def test_columns_that_were_read_ahead_are_those_of_the_table_and_not_read_twice(tmp_path, monkeypatch):
+    table = _guess_table(tmp_path)
+    table.append(range(5), _judged(range(5)))
+    expected = _guess_table(tmp_path).read(["scores", "usable"])
+    assert set(table.read(["choice", "usable"], ahead=["scores"])) == {"choice", "usable"}
+    with monkeypatch.context() as patch:
+        patch.setattr(guesses_module, "read_frame", None)  # reading again would fail
+        found = table.read(["scores", "usable"])
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
+    assert len(table.read(["scores"], 3)["scores"]) == 3
+    table.append(range(5, 8), _judged(range(5, 8)))
+    assert len(table.read(["scores"])["scores"]) == 8
