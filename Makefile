@@ -24,6 +24,7 @@ lint: $(VENV)/.lint
 docs: $(VENV)/.docs
 	$(BIN)/python docs/site/assemble.py build/docs
 	$(BIN)/zensical build --strict
+	$(BIN)/python docs/site/finish.py build/site
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -18,8 +18,8 @@ ROOM = 2 * 2**30  # bytes, several times of what lies there at any moment
 
 LONGEST = (
     "test_dry_runs", "test_browser", "test_reproduction", "test_serving", "test_selftest",
-    "test_dp_bart_port", "test_dp_st", "test_leaks", "test_zoo_mechanisms", "test_runner_resuming",
-    "test_leaks_zoo", "test_commands",
+    "test_browser_layout", "test_dp_bart_port", "test_dp_st", "test_dp_st_published", "test_leaks",
+    "test_zoo_mechanisms", "test_runner_resuming", "test_leaks_zoo", "test_commands",
 )  # fmt: skip
 
 os.environ["TEDAUDIT_ZOO"] = "off"

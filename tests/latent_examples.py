@@ -1,15 +1,18 @@
-"""A mechanism with latents that says so, attacks on them, and an audit that is small enough to do often."""
+"""A mechanism with latents that says so, attacks on them, a small audit, and what its tables hold."""
 
+import json
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import polars as pl
 
-from helpers import Latents, NearestLatent, make_spec, vector
+from helpers import Latents, NearestLatent, make_spec, snapshot, tables, vector
 from tedaudit.seeding import normals, uniforms
 from tedaudit.types import Card, Guess, Rewrite
 
 BYTES = 16  # of a latent in a table
+RESAMPLED = "py:latent_examples:ResampledLatent"
 
 
 @dataclass(frozen=True)
@@ -70,3 +73,25 @@ def make_latent_work(out, **changes):
         "block": 30,
     }
     return make_spec(out, **settings | changes)
+
+
+def latents(root):
+    """Return the latents in all tables of audited rewrites, those that are there."""
+    parts = sorted(root.glob("rewrites/**/*.parquet"))
+    return [one for path in parts for one in pl.read_parquet(path)["latent"].to_list() if one is not None]
+
+
+def without_latents(root):
+    """Return all tables of a run, latents left out."""
+    found = tables(root)
+    return {name: [r[:-1] for r in rows] if "rewrites/" in name else rows for name, rows in found.items()}
+
+
+def guesses(root):
+    """Return the contents of all tables of guesses."""
+    return {name: content for name, (content, _) in snapshot(root, "guesses/**/*.parquet").items()}
+
+
+def told(root):
+    """Return what a manifest tells of latents."""
+    return json.loads((root / "manifest.json").read_text()).get("latents")

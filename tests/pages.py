@@ -7,6 +7,8 @@ NASTY = "</script><script>alert(1)</script> \"quoted\" 'too' & <!-- \u2028"
 TEXTS = [f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")
          for did in ("lost", "sold") for what in ("ring", "boat", "lamp")]  # fmt: skip
 LABEL = "my sister called about the rent"
+MARKUP = "<script>alert(1)</script> <img src=x onerror=alert(2)> \"quoted\" & 'so' &lt;b&gt;"
+ODD_LABEL = '<b>odd "label"'
 
 
 class Elements(HTMLParser):

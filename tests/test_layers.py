@@ -18,6 +18,7 @@ LEVELS = (
         "types",
         "nominal",
         "pair_loss",
+        "characters",
         "scripts",
         "seeding",
         "collecting",

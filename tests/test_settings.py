@@ -68,6 +68,31 @@ def test_a_meaning_is_inherited_until_it_is_told_anew():
     ]
 
 
+@dataclass(kw_only=True)
+class ByName:
+    """Fields that several plug-ins share; in their calls they come last."""
+
+    limit: float = 1.0
+    """How long."""
+
+
+@dataclass
+class Shares(ByName):
+    """A field of its own."""
+
+    limit: float = field(default=5.0, kw_only=True)
+    path: str = ""
+    """Where."""
+
+
+def test_settings_that_are_given_by_name_alone_come_last_as_in_a_call():
+    assert Shares("here") == Shares(path="here", limit=5.0)
+    assert list_settings(Shares) == [
+        Setting("path", "str", '""', "Where."),
+        Setting("limit", "float", "5", "How long."),
+    ]
+
+
 def test_a_setting_without_a_default_has_none():
     [path, *_] = list_settings(find("mechanism", "recorded"))
     assert (path.name, path.default) == ("path", "")

@@ -1,8 +1,8 @@
 """Puts the pages of the documentation together, for any builder that reads mkdocs.yml.
 
 The pages of the repository are copied with their folders, so that their links hold on a code host and on the
-site. The reference is written from the code. What comes out is plain Markdown: no builder's plug-ins are
-needed, and one builder can be exchanged for another.
+site. The reference is written from the code. What comes out is plain Markdown, so that one builder can be
+exchanged for another.
 
     python docs/site/assemble.py build/docs
 """

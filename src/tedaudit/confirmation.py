@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tedaudit.abilities import HasLatent, HasLikelihood, forbids_by_rule
+from tedaudit.characters import replace_surrogates
 from tedaudit.estimators.likelihood_check import ERROR, calibration_p
 from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.registry import Reference, build
@@ -21,7 +22,6 @@ from tedaudit.results.certain_losses import CertainLoss, is_certain, write_certa
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow, read_losses
 from tedaudit.seeding import derive
-from tedaudit.store.splits import storable
 from tedaudit.types import Rewrite
 
 _EXACT = {"dtype": "float64", "device": "cpu"}
@@ -110,8 +110,10 @@ def _fetch_output(result: AuditResult, row: LossRow, mechanism: Any) -> Rewrite:
     wanted = Wanted(source, replicate, np.array([float(row.finding.epsilon)]))
     seed = int(result.run.manifest()["spec"]["seed"])
     [again] = mechanism.rewrite(make_draws(result.run.corpus().texts, wanted, seed))
-    is_same = (storable(again.text), again.error) == (stored.text, stored.error) and again.latent is not None
-    return replace(stored, latent=np.asarray(again.latent, dtype=np.float32)) if is_same else stored
+    is_same = (replace_surrogates(again.text), again.error) == (stored.text, stored.error)
+    if not is_same or again.latent is None:
+        return stored
+    return replace(stored, latent=np.asarray(again.latent, dtype=np.float32))
 
 
 def _compute_loss(mechanism: Any, output: Rewrite, pair: tuple[str, str], epsilon: float) -> float | None:

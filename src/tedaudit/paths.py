@@ -2,11 +2,14 @@
 
 import hashlib
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 from tedaudit.errors import PathError, shorten
 
 _LONGEST_NAME, _LONGEST_PATH = 255, 4095  # bytes, on the file systems in use
+_DIGITS = 16  # of a checksum
+_TOGETHER = 1 << 20  # bytes read at a time
 
 
 def parse_path(written: str | Path) -> Path:
@@ -44,9 +47,19 @@ def describe_os_error(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
 
 
-def checksum_folder(folder: Path) -> str:
-    """Return a hash of all files in a folder."""
+def checksum_file(path: Path) -> str:
+    """Return a hash of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:_DIGITS]
+
+
+def checksum_folder(folder: Path, endings: Collection[str] = ()) -> str:
+    """Return a hash of all files in a folder and their names, or of those with one of some endings."""
     digest = hashlib.sha256()
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(str(file.relative_to(folder)).encode() + file.read_bytes())
-    return digest.hexdigest()[:16]
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if not endings or path.suffix in endings:
+            digest.update(str(path.relative_to(folder)).encode())
+            with path.open("rb") as file:  # weights may not fit into memory
+                while part := file.read(_TOGETHER):
+                    digest.update(part)
+    return digest.hexdigest()[:_DIGITS]

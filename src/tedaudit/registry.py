@@ -143,14 +143,15 @@ def cards(kind: Kind) -> list[Card]:
 
 
 def parameters(plugin: type) -> dict[str, Any]:
-    """Return the fields of a plug-in with their types."""
+    """Return the fields of a plug-in with their types; those that are given by name alone come last."""
     if not is_dataclass(plugin):
         return {}
     try:
         hints = typing.get_type_hints(plugin)
     except NameError:  # types that were imported for type checkers only
         hints = {}
-    return {f.name: hints.get(f.name, Any) for f in fields(plugin) if f.init}
+    parts = sorted(fields(plugin), key=lambda part: bool(part.kw_only))  # inherited ones would come first
+    return {part.name: hints.get(part.name, Any) for part in parts if part.init}
 
 
 def variants(plugin: type) -> Mapping[str, Mapping[str, Any]]:

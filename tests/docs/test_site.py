@@ -45,7 +45,9 @@ def site(root):
     pytest.importorskip("zensical")
     code, said = build(root)
     assert code == 0, said
-    return root / "build" / "site"
+    made = root / "build" / "site"
+    subprocess.run([sys.executable, str(PROJECT / "docs" / "site" / "finish.py"), str(made)], check=True)
+    return made
 
 
 def test_every_page_asks_for_files_of_the_site_and_for_nothing_else(site):
@@ -67,15 +69,17 @@ def test_every_page_asks_for_files_of_the_site_and_for_nothing_else(site):
         assert not re.search(r"(url\(|@import )[\"']?(https?:)?//", style.read_text("utf-8")), style.name
 
 
-def test_a_link_that_leads_nowhere_stops_the_build(site, root):
-    page = root / "build" / "docs" / "CONTRIBUTING.md"
+def test_a_link_that_leads_nowhere_stops_the_build(root, tmp_path):
+    pytest.importorskip("zensical")
+    shutil.copytree(root / "build" / "docs", tmp_path / "build" / "docs")
+    shutil.copy(root / "mkdocs.yml", tmp_path)
+    page = tmp_path / "build" / "docs" / "CONTRIBUTING.md"
     text = page.read_text("utf-8")
     for wrong in ("[x](nowhere.md)", "[x](docs/scale.md#no-such-heading)"):
         page.write_text(f"{text}\n{wrong}\n")
-        code, said = build(root)
+        code, said = build(tmp_path)
         assert code != 0, wrong
         assert "does not exist" in said
-    page.write_text(text)
 
 
 def test_every_public_name_is_in_the_reference_with_what_it_is(root):
@@ -116,3 +120,29 @@ def test_the_guides_and_the_reference_are_all_in_the_menu(root):
     wanted = [*pages.glob("*.md"), *(pages / "docs").glob("*.md"), *(pages / "reference").glob("*.md")]
     wanted += (pages / "docs" / "notebooks").glob("*.md")
     assert [p.name for p in wanted if f'"{p.relative_to(pages).as_posix()}"' not in menu] == []
+
+
+def test_no_page_is_in_the_menu_twice(root):
+    menu = json.dumps(yaml.safe_load((root / "mkdocs.yml").read_text("utf-8"))["nav"])
+    pages = re.findall(r'"([^"]+[.]md)"', menu)
+    assert len(pages) == len(set(pages))
+
+
+def test_the_search_finds_pages_in_a_folder_without_a_network(site):
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        pytest.skip("chromium is not installed")
+    from playwright.sync_api import expect, sync_playwright
+
+    flags = ["--no-sandbox", "--disable-background-networking"]
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=program, args=flags)
+        page = browser.new_page()
+        asked = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((site / "docs" / "reading-a-bound.html").as_uri())
+        page.locator(".md-search__button").first.click()
+        page.keyboard.type("eps_emp")
+        expect(page.get_by_text(re.compile(r"^\d+ results$"))).to_be_visible(timeout=60_000)
+        assert [url for url in asked if not url.startswith("file:")] == []
+        browser.close()

@@ -118,6 +118,24 @@ def test_a_bound_cannot_be_changed():
         reduced_form(7, 9).lower = 3.0
 
 
+@pytest.mark.parametrize("alpha", [0.01, 1e-30, 1e-200])
+@pytest.mark.parametrize("trials", [1000, 10**6, 10**9])
+def test_only_a_bound_of_guesses_that_are_all_right_is_at_the_ceiling(trials, alpha):
+    for estimate in (reduced_form, sequential):
+        assert estimate(trials, trials, alpha=alpha).is_at_ceiling
+        assert not estimate(trials - 1, trials, alpha=alpha).is_at_ceiling
+    assert baseline(trials, 0, trials, alpha=alpha).is_at_ceiling
+    assert not baseline(trials, 1, trials, alpha=alpha).is_at_ceiling
+
+
+def test_a_bound_that_is_only_printed_like_its_ceiling_is_not_at_it_and_rounding_does_not_matter():
+    nearly = reduced_form(999, 1000, alpha=1e-300)
+    assert nearly.ceiling - nearly.lower < 0.005
+    assert not nearly.is_at_ceiling
+    bound = reduced_form(10**9, 10**9)
+    assert dataclasses.replace(bound, lower=bound.lower - 1e-7).is_at_ceiling
+
+
 def test_leakage_counts_how_many_times_better_than_blind_guessing():
     bound = reduced_form(60, 100, candidates=4)
     assert bound.leakage == pytest.approx(2.4)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tedaudit.inference import generation
+from tedaudit.inference import rows as caches
 from tedaudit.inference.generation import Request, generate, log_likelihoods
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.sampling import Clip
@@ -197,3 +198,57 @@ def test_many_tokens_are_read_in_groups_that_fit_in_memory(kind, monkeypatch):
     whole = log_likelihoods(tiny(kind), CLIP, pairs, 3.0)
     monkeypatch.setattr(generation, "_CELLS", {"cpu": 3 * SIZE * LONGEST})
     assert log_likelihoods(tiny(kind), CLIP, pairs, 3.0) == pytest.approx(whole, abs=1e-6)
+
+
+@pytest.fixture
+def free_rows(monkeypatch):
+    """Rows as on a GPU: all of a batch in one pass, whatever their number."""
+    monkeypatch.setattr(Checkpoint, "fixed_rows", 0)
+
+
+def make_requests(count=60):
+    return [Request(PROMPTS[i % 5], (2.0, 200.0)[i % 2], derive(3, i), 1 + i % 12) for i in range(count)]
+
+
+def test_rows_of_any_number_draw_the_same_tokens(kind, monkeypatch):
+    checkpoint, requests = tiny(kind, torch.float64), make_requests()
+    fixed = generate(checkpoint, CLIP, requests, [END])
+    monkeypatch.setattr(Checkpoint, "fixed_rows", 0)
+    assert generate(checkpoint, CLIP, requests, [END]) == fixed
+
+
+def test_rows_that_ended_are_carried_along_until_they_are_many(kind, free_rows, monkeypatch):
+    checkpoint, copied = tiny(kind, torch.float64), []
+    gather = caches.Decoder._gather
+
+    def count(decoder, some):
+        copied.append(len(some))
+        return gather(decoder, some)
+
+    monkeypatch.setattr(caches.Decoder, "_gather", count)
+    prompts = [(2 + i % 6, 2 + i // 6) for i in range(32)]  # a row each, which none shares
+    requests = [Request(prompt, 5.0, derive(4, i), 3 + i // 2) for i, prompt in enumerate(prompts)]
+    lazy = generate(checkpoint, CLIP, requests, [])
+    assert 0 < len(copied) < 12  # one or two rows end at each of 16 steps
+    monkeypatch.setattr(caches, "_LIVE", 2.0)  # copied at every step
+    assert generate(checkpoint, CLIP, requests, []) == lazy
+    assert [len(tokens) for tokens in lazy] == [request.limit for request in requests]
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ({8: 3, 16: 2, 40: 1}, {16: 5, 40: 1}),
+        ({8: 5000, 16: 2, 24: 1}, {8: 5000, 24: 3}),
+        ({8: 1, 24: 4096, 32: 1}, {24: 4097, 32: 1}),
+        ({32: 1, 40: 1}, {32: 1, 40: 1}),
+    ],
+)
+def test_small_groups_join_the_next_wider_one(counts, expected):
+    numbers = iter(range(10**6))
+    groups = {width: [next(numbers) for _ in range(count)] for width, count in counts.items()}
+    joined = generation._join_small(groups)
+    assert {width: len(members) for width, members in joined.items()} == expected
+    assert sorted(i for members in joined.values() for i in members) == sorted(
+        i for members in groups.values() for i in members
+    )

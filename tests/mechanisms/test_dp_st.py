@@ -1,3 +1,5 @@
+"""DP-ST with a proof: its likelihoods are those of the exponential mechanism, whatever the text."""
+
 from collections import Counter
 from dataclasses import replace
 from itertools import product
@@ -6,70 +8,33 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import tedaudit
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.triples.table import load_table
 from tedaudit.inference.triples.writing import fit_prompt, load_writer
 from tedaudit.mechanisms.dp_st import DPST
-from tedaudit.registry import Reference, build, determinants
+from tedaudit.registry import determinants
 from tedaudit.testing import check_mechanism
 from tedaudit.types import Draw
-from tiny_models import CHAT_TEMPLATE, save_llama, save_t5
-from tiny_triples import PUBLIC, minilm, openie_server, row, save_parser, save_public_table
+from tiny_dp_st import BICYCLE, BREAD, HELLO, KEYS, MOTHER, ODD, RENT, make_dp_st, save_parts
+from tiny_triples import PUBLIC, minilm, openie_server, row
 
-BICYCLE = "my sister bought a red bicycle"
-KEYS = "she lost the keys in the park"
-BREAD = "the old baker sold bread"
-MOTHER = "the doctor called my mother"
-RENT = "he paid the rent and bought a car"
-HELLO = "hello there"
 TEXTS = (BICYCLE, KEYS, BREAD, MOTHER, RENT, HELLO, "")
-ODD = (
-    "",
-    " ",
-    "?!...",
-    "\ud800 lost",
-    "\x00\x07\n\t",
-    "😀👩‍👩‍👧",
-    "she lost the keys . " * 2500,
-    "x" * 30_000,
-)
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    top = tmp_path_factory.mktemp("dp-st")
-    return {
-        "model": str(save_llama(top / "llama", CHAT_TEMPLATE)),
-        "seq2seq": str(save_t5(top / "t5")),
-        "extractor": f"spacy:{save_parser(top / 'parser')}",
-        "table": str(save_public_table(top / "table")),
-    }
+    return save_parts(tmp_path_factory.mktemp("dp-st"))
 
 
 @pytest.fixture(scope="module")
 def sound(folders: dict[str, str]) -> DPST:
-    return made(folders, "sound")
+    return make_dp_st(folders, "sound")
 
 
 @pytest.fixture(scope="module")
 def both(sound: DPST) -> dict[str, DPST]:
     """Return the sound ways to choose a cluster; they remember texts, so each is made once."""
     return {"private": sound, "whole": replace(sound, cluster_choice="whole")}
-
-
-@pytest.fixture(scope="module")
-def published(folders: dict[str, str]) -> DPST:
-    return made(folders, "published")
-
-
-def made(folders: dict[str, str], variant: str) -> DPST:
-    where = {name: folders[name] for name in ("model", "extractor", "table")}
-    short = {"max_tokens": 6, "triples": 2, "template": "Say {triples}"}
-    fields = {"variant": variant, "device": "cpu", **short, **where}
-    found = build(Reference("mechanism", "dp-st", fields))
-    assert isinstance(found, DPST)
-    return found
 
 
 def outputs(mechanism: DPST) -> list[tuple[int, ...]]:
@@ -165,99 +130,9 @@ def test_single_triples_dropped_alone_tell_nothing(sound: DPST) -> None:
     assert np.ptp(found, axis=1).max() < 1e-8
 
 
-def test_published_returns_a_text_without_grouped_triples_unchanged(published: DPST) -> None:
-    for text in (HELLO, BREAD, "", "\ud800"):  # the baker has one triple, and it has no near-duplicate
-        assert published.rewrite([Draw(text, 1.0, 5)])[0].text == text
-    keeping = replace(published, single_triples="keep")
-    assert keeping.rewrite([Draw(BREAD, 1.0, 5)])[0].text != BREAD
-    assert published.share_without_triples([HELLO, BREAD, KEYS, KEYS]) == 0.5
-    assert keeping.share_without_triples([HELLO, BREAD, KEYS, KEYS]) == 0.25
-    assert published.share_without_triples([]) == 0.0
-
-
-def test_published_clusters_have_disjoint_supports(published: DPST) -> None:
-    supports = []
-    published = replace(published, length="fixed")
-    for text in (BICYCLE, MOTHER):
-        masses = [published.log_likelihood((number,), [text], 1.0)[0] for number in range(len(PUBLIC))]
-        supports.append(set(np.flatnonzero(np.isfinite(masses))))
-        assert abs(np.exp(masses).sum() - 1) < 1e-12
-        done = published.rewrite([Draw(text, 1.0, key) for key in range(40)])
-        assert {one.tokens[0] for one in done if one.tokens} == supports[-1]
-    assert not supports[0] & supports[1]
-
-
-def test_published_splits_the_budget_over_the_texts_own_triples(published: DPST) -> None:
-    published = replace(published, length="fixed")
-    one, two = published.rewrite([Draw(BICYCLE, 3.0, 1), Draw(KEYS, 3.0, 1)])
-    assert (len(one.tokens), len(two.tokens)) == (1, 2)
-    assert one.units == two.units == 1
-    assert published.log_likelihood((0,), [BICYCLE, KEYS], 3.0)[1] == -np.inf
-    shared = replace(published, triple_count="fixed", triples=2)
-    assert published.log_likelihood(two.tokens or (), [KEYS], 3.0) == shared.log_likelihood(
-        two.tokens or (), [KEYS], 3.0
-    )
-    assert published.claim(3.0).total == 3.0
-
-
-def test_published_fails_if_exp_overflows_and_sound_does_not(sound: DPST, published: DPST) -> None:
-    draws = [Draw(BICYCLE, 5000.0, 3), Draw(HELLO, 5000.0, 3), Draw(BICYCLE, 500.0, 3)]
-    failed, copied, fine = published.rewrite(draws)
-    assert (failed.error, failed.text, failed.tokens) == ("overflow", "", None)
-    assert copied.text == HELLO
-    assert not fine.error
-    assert all(not one.error for one in replace(published, overflow="stable").rewrite(draws))
-    assert all(not one.error for one in sound.rewrite(draws))
-
-
-def test_published_copies_are_part_of_the_release(published: DPST) -> None:
-    texts = (HELLO, BREAD, "", "hello there ", BICYCLE)
-    for text in texts[:4]:
-        copied = published.rewrite([Draw(text, 1.0, 5)])[0]
-        assert copied.text == text
-        scores = published.log_likelihood(copied.tokens or (), texts, 1.0)
-        assert [t for t, score in zip(texts, scores, strict=True) if score == 0.0] == [text]
-        assert np.isneginf(scores).sum() == len(texts) - 1
-
-
-def test_published_lengths_are_part_of_the_release(published: DPST) -> None:
-    """The writer goes on for as long as the text: of two texts with the same triple, one can be ruled out."""
-    long = BICYCLE + " today" * 30
-    limits = published._load_writing()._compute_limits([BICYCLE, long])
-    told = 0
-    for key in range(10):
-        for text, other in ((BICYCLE, long), (long, BICYCLE)):
-            release = published.rewrite([Draw(text, 1.0, key)])[0]
-            drawn, written = published._load_writing().split(release.tokens or ())
-            own, others = published.log_likelihood(release.tokens or (), [text, other], 1.0)
-            assert np.isfinite(own)
-            assert len(drawn) == 1
-            assert len(written) <= limits[text]
-            cut = len(written) == limits[text]
-            assert not cut or np.isneginf(others)
-            told += np.isneginf(others)
-    assert told
-
-
-def test_published_failures_are_part_of_the_release(published: DPST) -> None:
-    """At this epsilon the draw of a text near a public triple overflows, and a farther one's does not."""
-    release = published.rewrite([Draw(BICYCLE, 500.0, 3)])[0]
-    tokens = release.tokens or ()
-    assert np.isfinite(published.log_likelihood(tokens, [BICYCLE], 500.0)).all()
-    assert np.isneginf(published.log_likelihood(tokens, [BICYCLE], 5000.0)).all()
-    assert np.isfinite(replace(published, overflow="stable").log_likelihood(tokens, [BICYCLE], 5000.0)).all()
-
-
-def test_if_copies_name_the_source_always_the_whole_release_says_so(published: DPST) -> None:
-    texts = [f"hello there number {i}" for i in range(8)]
-    found = next(iter(tedaudit.audit(published, texts, epsilon=1.0, attack="likelihood", trials=200)))
-    assert found.counts.correct == 200
-    assert found.measures.attainable == pytest.approx(1.0)
-
-
-def test_the_contract_is_kept_by_both_variants(sound: DPST, published: DPST) -> None:
+def test_the_contract_is_kept_by_both_variants(sound: DPST, folders: dict[str, str]) -> None:
     check_mechanism(sound)
-    check_mechanism(published)
+    check_mechanism(make_dp_st(folders, "published"))
 
 
 @pytest.mark.parametrize("text", ODD)
@@ -266,12 +141,6 @@ def test_every_string_is_an_ordinary_draw_for_sound(both: dict[str, DPST], text:
         (done,) = mechanism.rewrite([Draw(text, 40.0, 9)])
         assert (done.error, done.units, len(done.tokens or ())) == ("", 1, 2)
         assert np.isfinite(mechanism.log_likelihood(done.tokens or (), [text], 40.0)).all()
-
-
-def test_odd_texts_do_not_break_a_published_batch(published: DPST) -> None:
-    done = published.rewrite([Draw(text, 10.0, i) for i, text in enumerate((*ODD, KEYS))])
-    assert len(done) == len(ODD) + 1
-    assert not any(one.error for one in done)
 
 
 def test_longer_texts_are_cut_to_the_public_number_of_triples(sound: DPST) -> None:
@@ -291,7 +160,7 @@ def test_shorter_texts_are_padded_with_a_null_triple(sound: DPST) -> None:
 def test_a_draw_gives_the_same_output_alone_and_in_any_batch(
     folders: dict[str, str], writer: str, variant: str
 ) -> None:
-    mechanism = replace(made(folders, variant), model=folders[writer])
+    mechanism = replace(make_dp_st(folders, variant), model=folders[writer])
     texts = (BICYCLE, KEYS, RENT, HELLO, "", "?!", f"{BICYCLE} . {MOTHER}")
     draws = [Draw(text, epsilon, key) for text in texts for epsilon in (0.1, 30.0) for key in (1, 2)]
     together = mechanism.rewrite(draws)

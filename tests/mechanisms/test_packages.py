@@ -175,6 +175,13 @@ def test_an_environment_that_is_missing_is_explained(kind, package, tmp_path):
         kind(python=str(script), **fields).fingerprint()
 
 
+def test_an_environment_that_is_missing_is_told_before_a_model_is_unpacked(tmp_path):
+    with pytest.raises(SpecError, match="needs `python`"):
+        DPMLMRelease(model=str(tmp_path)).rewrite([Draw("a", 1.0, 1)])
+    with pytest.raises(ModelError, match="tokenizer_config"):
+        DPMLMRelease(python=sys.executable, model=str(tmp_path)).rewrite([Draw("a", 1.0, 1)])
+
+
 def test_settings_that_cannot_be_are_refused(tmp_path):
     with pytest.raises(SpecError, match="syntf needs `documents`"):
         MLDP(mechanism="syntf")

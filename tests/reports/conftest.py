@@ -1,17 +1,31 @@
-"""A run to report on, and the same redacted."""
+"""A run to report on, the same redacted, runs for a page in a browser, and the browser."""
 
 import shutil
 
 import pytest
 
 import tiny_models
-from pages import LABEL, NASTY, TEXTS
+from pages import LABEL, MARKUP, NASTY, ODD_LABEL, TEXTS
 from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.reports.files import write_reports
+from tedaudit.reports.utility import Utility
 from tedaudit.results.reading import read_result
+from tedaudit.spec.flags import SMALL
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
+
+_FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update",
+]  # fmt: skip
+_UTILITY = Utility(
+    [{"mechanism": "word-rr", "epsilon": float(e), "task": task, "score": 0.5 + e / 50, "spread": 0.01}
+     for task in ("intent F1", "sentiment F1") for e in (1, 4, 8, 12)],
+    {"intent F1": {"upper": 0.9, "lower": 0.1, "private": False},
+     "sentiment F1": {"upper": 0.8, "lower": 0.3, "private": True}},
+    "Made up for a test.",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -58,3 +72,69 @@ def modelled(tmp_path_factory):
             "plans": [{"k": 2, "lambda": -100}], "trials": 20, "out": str(folder / "run"),
         })
     )  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory):
+    """The embedded audit that needs no model, with fewer trials."""
+    out = tmp_path_factory.mktemp("runs") / "demo"
+    run(parse_spec({**SMALL, "trials": 400, "out": str(out)}))
+    return out / "report.html"
+
+
+@pytest.fixture(scope="session")
+def odd(tmp_path_factory):
+    """A run with violated claims, several plans and attacks, a nasty text and label, and utility."""
+    out = tmp_path_factory.mktemp("runs") / "odd"
+    run(
+        parse_spec({
+            "corpus": {"name": "given", "live": Given([MARKUP, *TEXTS])},
+            "mechanisms": [{"name": "function", "function": str.strip, "label": ODD_LABEL}, "word-rr",
+                           "constant"],
+            "attacks": ["lexical", {"name": "lexical", "label": "again"}], "epsilons": [1, 4, 8, 12],
+            "trials": 300, "out": str(out),
+            "plans": [{"k": 2, "lambda": 0}, {"k": 4, "lambda": 0},
+                      {"k": 2, "lambda": 0, "estimator": "baseline"}],
+        })
+    )  # fmt: skip
+    write_reports(read_result(RunDirectory(out)), utility=_UTILITY)
+    return out / "report.html"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A real browser without a window; tests are skipped where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None:
+        pytest.skip("chromium is not installed")
+    with playwright.sync_playwright() as started:
+        found = started.chromium.launch(executable_path=program, args=_FLAGS)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open a page; in the end there was no complaint, no dialog and no request but for the file."""
+    opened, trouble = [], []
+
+    def go(path, width=1440, **more):
+        tab = browser.new_page(viewport={"width": width, "height": 900}, **more)
+        tab.on("console", lambda message: trouble.append(f"console: {message.text}"))
+        tab.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+        tab.on("dialog", lambda dialog: (trouble.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        asked = []
+        tab.on("request", lambda request: asked.append(request.url))
+        tab.goto(path.as_uri())
+        tab.set_default_timeout(10_000)
+        tab.wait_for_selector("#calibration-chart .main-svg")
+        opened.append((tab, asked, path.as_uri()))
+        return tab
+
+    yield go
+    for tab, asked, uri in opened:
+        assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [uri]
+        tab.close()
+    assert trouble == []

@@ -3,95 +3,10 @@
 import re
 import shutil
 
-import pytest
-
-from pages import embedded
-from tedaudit.api import run
-from tedaudit.corpora._given import Given
+from pages import MARKUP, ODD_LABEL, TEXTS, embedded
 from tedaudit.reports.files import write_reports
-from tedaudit.reports.utility import Utility
 from tedaudit.results.reading import read_result
-from tedaudit.spec.flags import SMALL
-from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
-
-playwright = pytest.importorskip("playwright.sync_api")
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-if BROWSER is None:
-    pytest.skip("chromium is not installed", allow_module_level=True)
-
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-         "--disable-background-networking", "--disable-component-update"]  # fmt: skip
-NASTY = "<script>alert(1)</script> <img src=x onerror=alert(2)> \"quoted\" & 'so' &lt;b&gt;"
-TEXTS = [NASTY, *(f"{who} {did} the {what}" for who in ("ann", "bob", "cat", "dan", "eve")
-                  for did in ("lost", "sold") for what in ("ring", "boat", "lamp"))]  # fmt: skip
-UTILITY = Utility(
-    [{"mechanism": "word-rr", "epsilon": float(e), "task": task, "score": 0.5 + e / 50, "spread": 0.01}
-     for task in ("intent F1", "sentiment F1") for e in (1, 4, 8, 12)],
-    {"intent F1": {"upper": 0.9, "lower": 0.1, "private": False},
-     "sentiment F1": {"upper": 0.8, "lower": 0.3, "private": True}},
-    "Made up for a test.",
-)  # fmt: skip
-ODD = '<b>odd "label"'
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    """The embedded audit that needs no model, with fewer trials."""
-    out = tmp_path_factory.mktemp("runs") / "demo"
-    run(parse_spec({**SMALL, "trials": 400, "out": str(out)}))
-    return out / "report.html"
-
-
-@pytest.fixture(scope="module")
-def odd(tmp_path_factory):
-    """A run with violated claims, several plans and attacks, a nasty text and label, and utility."""
-    out = tmp_path_factory.mktemp("runs") / "odd"
-    run(
-        parse_spec({
-            "corpus": {"name": "given", "live": Given(TEXTS)},
-            "mechanisms": [{"name": "function", "function": str.strip, "label": ODD}, "word-rr", "constant"],
-            "attacks": ["lexical", {"name": "lexical", "label": "again"}], "epsilons": [1, 4, 8, 12],
-            "trials": 300, "out": str(out),
-            "plans": [{"k": 2, "lambda": 0}, {"k": 4, "lambda": 0},
-                      {"k": 2, "lambda": 0, "estimator": "baseline"}],
-        })
-    )  # fmt: skip
-    write_reports(read_result(RunDirectory(out)), utility=UTILITY)
-    return out / "report.html"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as started:
-        found = started.chromium.launch(executable_path=BROWSER, args=FLAGS)
-        yield found
-        found.close()
-
-
-@pytest.fixture
-def visit(browser):
-    """Open a page; in the end there was no complaint, no dialog and no request but for the file."""
-    opened, trouble = [], []
-
-    def go(path, width=1440, **more):
-        tab = browser.new_page(viewport={"width": width, "height": 900}, **more)
-        tab.on("console", lambda message: trouble.append(f"console: {message.text}"))
-        tab.on("pageerror", lambda error: trouble.append(f"error: {error}"))
-        tab.on("dialog", lambda dialog: (trouble.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        asked = []
-        tab.on("request", lambda request: asked.append(request.url))
-        tab.goto(path.as_uri())
-        tab.set_default_timeout(10_000)
-        tab.wait_for_selector("#calibration-chart .main-svg")
-        opened.append((tab, asked, path.as_uri()))
-        return tab
-
-    yield go
-    for tab, asked, uri in opened:
-        assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [uri]
-        tab.close()
-    assert trouble == []
 
 
 def chosen(tab, name, value):
@@ -210,15 +125,15 @@ def test_the_worst_leaks_come_first_and_more_can_be_shown(demo, visit):
 
 def test_a_text_and_a_label_with_markup_show_as_text(odd, visit):
     tab = visit(odd)
-    assert tab.locator(".choices").get_by_text(ODD).count() == 1
+    assert tab.locator(".choices").get_by_text(ODD_LABEL).count() == 1
     everything(tab)
     chosen(tab, "plan", "")
-    chosen(tab, "mechanism", ODD)
+    chosen(tab, "mechanism", ODD_LABEL)
     tab.fill("#words", "alert(1)")
     shown = tab.locator(".trial .text").all_text_contents()
-    assert NASTY in shown
+    assert MARKUP in shown
     assert tab.locator(".trial img, .trial script, .trial b").count() == 0
-    assert f"'{ODD}'" in tab.locator(".trial code").first.text_content()
+    assert f"'{ODD_LABEL}'" in tab.locator(".trial code").first.text_content()
 
 
 def test_trials_with_several_rewrites_are_numbered_as_replay_counts_them(odd, visit):
@@ -254,118 +169,6 @@ def test_utility_is_drawn_if_given_and_hidden_otherwise(odd, demo, visit):
     assert visit(demo).locator("#utility").is_hidden()
 
 
-@pytest.mark.parametrize("width", [390, 1440])
-def test_nothing_scrolls_sideways_but_the_tables(odd, demo, visit, width):
-    for path in (odd, demo):
-        tab = visit(path, width)
-        tab.locator("details").evaluate_all("parts => parts.forEach((part) => { part.open = true; })")
-        assert tab.evaluate("document.documentElement.scrollWidth") == width
-        assert tab.evaluate("document.body.scrollWidth") <= width
-
-
-def luminance(colour):
-    """Return the relative luminance of an rgb(...) colour, as contrast is defined."""
-    parts = [float(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
-    linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_has_contrast_in_light_and_dark(odd, visit, scheme):
-    tab = visit(odd, color_scheme=scheme)
-    colours = tab.evaluate("""() => {
-      const style = (selector) => getComputedStyle(document.querySelector(selector));
-      const within = (selector) => { for (let e = document.querySelector(selector); e; e = e.parentElement) {
-        const colour = getComputedStyle(e).backgroundColor;
-        if (colour !== 'rgba(0, 0, 0, 0)') return colour; } };
-      return ['body', '.quiet', '#headlines p', 'a[href="#trials"]', '.badge.right', '.tag.source',
-              '.tag.guess', '#tables td', 'tr.violated td:last-child', '#private', '.card .label', 'select']
-        .map((selector) => [selector, style(selector).color, within(selector)]);
-    }""")
-    for selector, ink, paper in colours:
-        light, dark = sorted((luminance(ink), luminance(paper)), reverse=True)
-        assert (light + 0.05) / (dark + 0.05) >= 4.5, (selector, ink, paper)
-    assert (luminance(colours[0][2]) < 0.1) == (scheme == "dark")
-    axis = tab.locator("#calibration-chart .xtick text").first.evaluate("tick => getComputedStyle(tick).fill")
-    assert (luminance(axis) > 0.5) == (scheme == "dark")
-
-
-def test_charts_follow_when_the_scheme_changes_and_print_in_light(demo, visit, tmp_path):
-    tab = visit(demo)
-    tick = tab.locator("#calibration-chart .xtick text").first
-    light = tick.evaluate("tick => getComputedStyle(tick).fill")
-    tab.emulate_media(color_scheme="dark")
-    tab.wait_for_function(
-        "old => getComputedStyle(document.querySelector('#calibration-chart .xtick text')).fill !== old",
-        arg=light,
-    )
-    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert tick.evaluate("tick => getComputedStyle(tick).fill") == light
-    assert tab.locator("#calibration-chart .main-svg").first.bounding_box()["width"] == 680
-    assert tab.locator("details[open]").count() == tab.locator("details").count()
-    tab.evaluate("dispatchEvent(new Event('afterprint'))")
-    tab.pdf(path=tmp_path / "report.pdf", format="A4")
-    assert (tmp_path / "report.pdf").stat().st_size > 10_000
-
-
-def width_of(tab, chart="calibration-chart"):
-    """Return how wide a chart is drawn, and how wide its place is."""
-    place = tab.locator(f"#{chart}")
-    return place.locator(".main-svg").first.bounding_box()["width"], place.evaluate("e => e.clientWidth")
-
-
-def test_charts_have_their_width_again_after_printing_and_follow_the_window(odd, visit, tmp_path):
-    tab = visit(odd)
-    opened = tab.locator("#manifest-parts details").first
-    opened.locator("summary").click()
-    before = width_of(tab)
-    assert before[0] == before[1]
-    tab.pdf(path=tmp_path / "report.pdf", format="A4")
-    for chart in ("calibration-chart", "utility-chart"):
-        drawn_width, place = width_of(tab, chart)
-        assert drawn_width == place == before[0]
-    assert opened.get_attribute("open") is not None  # it was open, so it stays so
-    assert tab.locator("#manifest-parts details[open]").count() == 1
-    for width in (700, 390, 1300):
-        tab.set_viewport_size({"width": width, "height": 900})
-        tab.wait_for_function("""() => { const place = document.querySelector('#calibration-chart');
-          return place.querySelector('.main-svg').getBoundingClientRect().width === place.clientWidth; }""")
-
-
-def test_a_printed_page_is_not_made_smaller_by_a_wide_table(odd, demo, visit):
-    for path in (odd, demo):
-        tab = visit(path, 688)  # of A4 without its margins; what is wider makes the browser shrink the page
-        tab.evaluate("dispatchEvent(new Event('beforeprint'))")
-        tab.emulate_media(media="print")
-        assert tab.evaluate("document.documentElement.scrollWidth") <= 688
-
-
-COVERED = """() => { const covered = [];
-  for (const region of document.querySelectorAll('.scroll')) {
-    const within = region.getBoundingClientRect();
-    for (const cell of region.querySelectorAll('td, th')) {
-      if (!cell.textContent.trim() || !cell.checkVisibility({ contentVisibilityAuto: true })) continue;
-      cell.scrollIntoView({ block: 'center' });
-      for (const at of [0, region.scrollWidth]) {
-        region.scrollLeft = at;
-        const box = cell.getBoundingClientRect();
-        const [x, y] = [(box.left + box.right) / 2, (box.top + box.bottom) / 2];
-        if (x < within.left + 2 || x > within.right - 2) continue; // scrolled away, not covered
-        const top = document.elementFromPoint(x, y);
-        if (top !== cell && !cell.contains(top)) covered.push(cell.textContent);
-      }
-    }
-  }
-  return covered; }"""
-
-
-@pytest.mark.parametrize("width", [390, 800, 1440])
-def test_no_number_of_a_table_is_covered_wherever_it_is_scrolled_to(odd, visit, width):
-    tab = visit(odd, width)
-    tab.add_style_tag(content="html { scroll-behavior: auto !important; }")
-    assert tab.evaluate(COVERED) == []
-
-
 def test_the_axis_is_switched_to_totals_by_keyboard_and_says_what_it_leaves_out(demo, visit):
     tab = visit(demo)
     words = lambda: " ".join(tab.locator("#calibration-chart svg text").all_text_contents())  # noqa: E731
@@ -397,36 +200,6 @@ def test_the_page_leads_with_an_example_that_is_shown_as_text(odd, visit):
     assert tab.locator("#sections a").first.text_content() == "One trial"
 
 
-def test_every_control_is_reached_by_keyboard_and_shows_it(demo, visit):
-    tab = visit(demo)
-    reached = set()
-    for _ in range(60):
-        tab.keyboard.press("Tab")
-        reached.add(
-            tab.evaluate("""() => { const e = document.activeElement;
-          return e.dataset.filter || e.id || e.className || e.value || e.tagName; }""")
-        )
-        unseen = tab.evaluate("""() => document.activeElement !== document.body
-          && getComputedStyle(document.activeElement).outlineStyle === 'none'""")
-        assert not unseen
-    assert {"skip", "mechanism", "epsilon", "attack", "guess", "order", "words", "more", "scroll"} <= reached
-    assert {"word-rr", "constant", "identity"} <= reached
-
-
-def test_every_control_has_a_name(odd, visit):
-    tab = visit(odd)
-    unnamed = tab.evaluate("""() => [...document.querySelectorAll('input, select, button')]
-      .filter((e) => !e.labels?.[0]?.textContent.trim() && !(e.ariaLabel || e.textContent).trim()).length""")
-    assert unnamed == 0
-    assert tab.locator("#calibration-chart").get_attribute("aria-label").startswith("eps_emp against nominal")
-
-
-def test_the_page_is_light_enough_to_open_quickly(demo, visit):
-    """By its size and by what a browser has to build, which do not depend on how busy the machine is."""
-    assert demo.stat().st_size < 8_000_000  # of which Plotly's library takes most
-    assert visit(demo).evaluate("document.querySelectorAll('*').length") < 3_000
-
-
 def test_a_redacted_page_works_and_shows_no_text(odd, visit, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(odd.parent, copy)
@@ -438,7 +211,7 @@ def test_a_redacted_page_works_and_shows_no_text(odd, visit, tmp_path):
     assert "of the corpus" in tab.locator(".trial .candidates").first.text_content()
     assert tab.locator("#words").count() == 0
     told = tab.locator("body").inner_text()
-    assert not any(text in told for text in TEXTS)
+    assert not any(text in told for text in (MARKUP, *TEXTS))
 
 
 def test_the_models_behind_the_results_are_listed_with_their_checksums(modelled, demo, visit):

@@ -1,8 +1,6 @@
 # ruff: noqa: RUF001 - letters of other scripts look like Latin ones
 """The page in a real browser with texts of the world: direction, isolation, and what cannot be seen."""
 
-import shutil
-
 import pytest
 
 from tedaudit.api import run
@@ -12,19 +10,12 @@ from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
 from world_texts import BIDI, write_texts
 
-playwright = pytest.importorskip("playwright.sync_api")
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-if BROWSER is None:
-    pytest.skip("chromium is not installed", allow_module_level=True)
-
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-         "--disable-background-networking", "--disable-component-update"]  # fmt: skip
 LABEL = "إعادة كتابة"
 FAMILY, FLAG, PERSIAN, LEAK = "👨‍👩‍👧", "🏴󠁧󠁢󠁳󠁣󠁴󠁿", "می\u200cخواهم", "a\u200db zero"
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
+def page(tmp_path_factory, browser):
     """A run on Arabic, emoji, texts without spaces and characters that cannot be seen, as a page."""
     from tedaudit.api import report
 
@@ -42,16 +33,14 @@ def page(tmp_path_factory):
         RunDirectory(out), "pairs", Section("Pairs", ("How.",), ("mechanism", "text", "n"), rows, ("text",))
     )
     report(out)
-    with playwright.sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=BROWSER, args=FLAGS)
-        trouble = []
-        tab = browser.new_page(viewport={"width": 390, "height": 900})
-        tab.on("pageerror", lambda error: trouble.append(str(error)))
-        tab.goto((out / "report.html").as_uri())
-        while tab.locator("#more").is_visible():
-            tab.locator("#more").click()
-        yield tab
-        browser.close()
+    trouble = []
+    tab = browser.new_page(viewport={"width": 390, "height": 900})
+    tab.on("pageerror", lambda error: trouble.append(str(error)))
+    tab.goto((out / "report.html").as_uri())
+    while tab.locator("#more").is_visible():
+        tab.locator("#more").click()
+    yield tab
+    tab.close()
     assert trouble == []
 
 

@@ -3,7 +3,6 @@
 import json
 import math
 import re
-import shutil
 from dataclasses import replace
 
 import pytest
@@ -154,28 +153,22 @@ def test_every_plan_of_every_run_can_be_chosen_for_the_chart(compared):
     assert len(data["findings"]) == sum(len(run.result.findings) for run in compared.opened)
 
 
-def test_the_page_draws_itself_in_a_browser(page, compared):
-    playwright = pytest.importorskip("playwright.sync_api")
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("chromium is not installed")
+def test_the_page_draws_itself_in_a_browser(page, compared, browser):
     trouble, asked = [], []
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])
-        tab = opened.new_page()
-        tab.on("console", lambda message: trouble.append(message.text))
-        tab.on("pageerror", lambda error: trouble.append(str(error)))
-        tab.on("request", lambda request: asked.append(request.url))
-        tab.goto(page.as_uri())
-        tab.wait_for_selector("#difference-chart .main-svg", timeout=20_000)
-        assert tab.locator("#table tbody tr").count() == 3
-        assert tab.locator("#agreement").is_visible()
-        shown = tab.locator("#calibration-chart .scatterlayer .point")
-        assert shown.count() == len([f for f in page_data(compared)["findings"] if f["plan"][0] == "0"])
-        tab.get_by_label("new, given").first.check()
-        assert tab.locator("#calibration-chart").inner_text().count("ceiling") == 1
-        tab.get_by_label("epsilon", exact=True).check()
-        assert "difference of epsilon" in tab.locator("#difference-chart").inner_text()
-        opened.close()
+    tab = browser.new_page()
+    tab.on("console", lambda message: trouble.append(message.text))
+    tab.on("pageerror", lambda error: trouble.append(str(error)))
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto(page.as_uri())
+    tab.wait_for_selector("#difference-chart .main-svg", timeout=20_000)
+    assert tab.locator("#table tbody tr").count() == 3
+    assert tab.locator("#agreement").is_visible()
+    shown = tab.locator("#calibration-chart .scatterlayer .point")
+    assert shown.count() == len([f for f in page_data(compared)["findings"] if f["plan"][0] == "0"])
+    tab.get_by_label("new, given").first.check()
+    assert tab.locator("#calibration-chart").inner_text().count("ceiling") == 1
+    tab.get_by_label("epsilon", exact=True).check()
+    assert "difference of epsilon" in tab.locator("#difference-chart").inner_text()
+    tab.close()
     assert trouble == []
     assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [page.as_uri()]

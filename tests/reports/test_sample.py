@@ -9,7 +9,7 @@ from pages import TEXTS, embedded
 from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.reports.redaction import safe_json
-from tedaudit.reports.sample import BYTES, PER_TABLE, choose, rank_right
+from tedaudit.reports.sample import BYTES, LONGEST, PER_TABLE, choose, rank_right, shorten_text
 from tedaudit.spec.model import parse_spec
 from tedaudit.types import Card, Guess
 
@@ -46,6 +46,14 @@ def test_the_worst_leak_is_the_one_that_says_most_and_not_the_shortest(tmp_path)
     assert min(words) == 1 < words[0]
     assert all(count > 1 for count in words[: len(words) // 3])
     assert ranked[0]["margin"] <= max(trial["margin"] for trial in ranked)
+
+
+def test_a_long_text_is_cut_and_no_emoji_in_two():
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    before = "x" * (LONGEST - 3)
+    assert shorten_text(f"{before}{family} and more") == f"{before} …"
+    assert shorten_text("x" * LONGEST) == "x" * LONGEST
+    assert shorten_text("x" * LONGEST + "y") == "x" * LONGEST + " …"
 
 
 def test_many_candidates_are_cut_to_those_that_matter(tmp_path):

@@ -24,6 +24,7 @@ from tedaudit.reports.table import (
 )
 from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.measures import Measures
 from tedaudit.results.verdict import Decision, Verdict
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.looks import Look
@@ -120,6 +121,14 @@ def test_the_reading_states_the_error_that_the_bounds_really_have():
     both = [finding(), finding(bound=baseline(9, 1, 10))]
     assert "at most 0.005 or 0.01 per row" in explain_table(both)
     assert "no attack proves privacy" in explain_table(both)
+
+
+def test_a_column_is_explained_only_if_it_is_shown():
+    known = finding(measures=Measures(attainable=0.95))
+    assert "attainable" in {HEADINGS[i] for i in shown_columns([finding(), known])}
+    assert "Attainable: the mean posterior" in explain_table([finding(), known])
+    assert "posterior" not in explain_table([finding(), known], all_columns=False)
+    assert "posterior" not in explain_table([finding()])
 
 
 def test_every_plan_has_a_table_of_its_own_in_the_order_found():

@@ -1,13 +1,11 @@
 """Shared by all loaders: turns rows into splits of distinct texts and counts every row left out."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tedaudit.characters import has_surrogate
 from tedaudit.errors import CorpusError
 from tedaudit.types import Corpus, Split, fold_text
-
-_HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair
 
 
 def assemble(
@@ -78,8 +76,3 @@ def refuse_surrogates(name: str, split: Split) -> None:
                 f"Text {position + 1} of corpus '{name}' holds half a surrogate pair, which is not Unicode "
                 "text. Repair it where it was read (it was probably decoded with the wrong encoding)."
             )
-
-
-def has_surrogate(text: str) -> bool:
-    """Return whether a text holds half a surrogate pair, as JSON can."""
-    return not text.isascii() and _HALF.search(text) is not None

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.corpora._assemble import find_distinct, has_surrogate
+from tedaudit.characters import has_surrogate
+from tedaudit.corpora._assemble import find_distinct
 from tedaudit.scripts import ScriptShares, count_characters, kind_of_hidden, sum_scripts
 from tedaudit.types import fold_text
 from tedaudit.words import count_words

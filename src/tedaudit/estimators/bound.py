@@ -19,6 +19,7 @@ Interval = Callable[[int, int, float], tuple[float, float]]
 # Far beyond any audit, and still so small that doubles tell 1 - p from 0 and logarithms of
 # likelihoods keep six decimals.
 MOST_TRIALS = 10**9
+_ROUNDING = 5e-7  # of an epsilon, at so many trials
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,11 @@ class Bound:
     """The estimator's formula."""
     any_time: bool = False
     """Whether the bound holds at every look, so that the number of trials need not be fixed beforehand."""
+
+    @property
+    def is_at_ceiling(self) -> bool:
+        """Whether `lower` is as large as these trials could show, so that more of them could show more."""
+        return self.lower >= self.ceiling - _ROUNDING
 
     @property
     def leakage(self) -> float:

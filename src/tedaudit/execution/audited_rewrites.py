@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import Ragged, Rewrites
+from tedaudit.characters import replace_surrogates
 from tedaudit.errors import RunDirectoryError
 from tedaudit.execution.jobs import Job
 from tedaudit.execution.missing import count_unseen
@@ -19,7 +20,6 @@ from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted
 from tedaudit.store.kept_latents import is_too_large
 from tedaudit.store.rewrites import RewriteTable
-from tedaudit.store.splits import storable
 
 Rows = npt.NDArray[np.int64]
 
@@ -120,7 +120,7 @@ class AuditedRewrites:
     def _count_differing(self, wanted: Wanted, again: Rewrites) -> int:
         stored = self.table.fetch(wanted.text, wanted.replicate, ())
         old = zip(stored.texts, stored.errors, strict=True)
-        new = zip(map(storable, again.texts), again.errors, strict=True)
+        new = zip(map(replace_surrogates, again.texts), again.errors, strict=True)
         return sum(one != other for one, other in zip(old, new, strict=True))
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.characters import replace_surrogates
 from tedaudit.errors import ModelError, join_names
 from tedaudit.extras import require
 from tedaudit.inference.bart import iterate_batches
@@ -150,7 +151,7 @@ def read_tokens(
     tokenizer = checkpoint.tokenizer
     if padded is None:
         padded = checkpoint.model.config.padded
-    plain = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+    plain = list(map(replace_surrogates, texts))
     sequences = []
     for ids in tokenizer(plain, add_special_tokens=False)["input_ids"]:
         tokens = [tokenizer.bos_token_id, *ids[: window - 2], tokenizer.eos_token_id]

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.characters import replace_surrogates
 from tedaudit.errors import ModelError
 from tedaudit.inference.beam_rules import read_rules
 from tedaudit.inference.beams import search_beams
@@ -141,7 +142,7 @@ def cut_windows(checkpoint: Checkpoint, texts: Sequence[str], width: int) -> Win
     """Return texts truncated and padded to a width; an unpaired surrogate is read as a question mark."""
     import torch
 
-    plain = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+    plain = list(map(replace_surrogates, texts))
     tokens = checkpoint.tokenizer(plain, truncation=True, max_length=width, padding="max_length")
     mask = torch.tensor(tokens["attention_mask"])
     mask[:, 0] = 1  # the encoder needs something to attend to even in a text without tokens

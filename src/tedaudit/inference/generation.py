@@ -8,16 +8,19 @@ forward pass has a fixed number of rows, so that a draw gives the same tokens in
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
-from tedaudit.inference.loading import Checkpoint
+from tedaudit.inference.loading import PADDING, Checkpoint
 from tedaudit.inference.prefixes import Prefixes
 from tedaudit.inference.rows import Decoder, decoder_for
 from tedaudit.inference.sampling import TokenRule, log_probabilities, noise_on, sample
 from tedaudit.types import Floats
 
+_MANY = 4096  # requests of one length, which a GPU is not faster with if they are more
+_WIDER = 32  # fewer join those of other lengths up to the same multiple of this
 _CELLS = {"cpu": 1 << 24, "cuda": 1 << 28}  # logits of all steps in memory at a time
 
 
@@ -37,25 +40,47 @@ def generate(
     """Return the tokens drawn for each request, including the end token if one was drawn."""
     drawn: list[tuple[int, ...]] = [()] * len(requests)
     decoder = decoder_for(checkpoint)
-    for width, members in _group_by_width(requests, checkpoint.padding_step).items():
+    for width, members in _group_by_width(requests, checkpoint).items():
         budget = decoder.row_budget(width, max(requests[i].limit for i in members))
-        for start in range(0, len(members), budget):
-            group = members[start : start + budget]
+        size = -(-len(members) // -(-len(members) // budget))  # batches of about the same size
+        for start in range(0, len(members), size):
+            group = members[start : start + size]
             found = _draw_group(decoder, rule, requests, group, width, ends)
             for i, tokens in zip(group, found, strict=True):
                 drawn[i] = tokens
     return drawn
 
 
-def _group_by_width(requests: Sequence[Request], step: int) -> dict[int, list[int]]:
-    """Group the requests by padded length of their prompt, equal prompts together."""
+def _group_by_width(requests: Sequence[Request], checkpoint: Checkpoint) -> dict[int, list[int]]:
+    """Group the requests by padded length of their prompt, equal prompts together.
+
+    On a GPU, a group that is too small for it joins the next wider one.
+    """
     groups: dict[int, list[int]] = {}
     for i, request in enumerate(requests):
         if request.limit > 0:
-            groups.setdefault(-(-max(1, len(request.prompt)) // step) * step, []).append(i)
+            groups.setdefault(_round_up(max(1, len(request.prompt)), PADDING), []).append(i)
+    if not checkpoint.fixed_rows:
+        groups = _join_small(groups)
     for members in groups.values():
         members.sort(key=lambda i: (requests[i].prompt, i))
     return dict(sorted(groups.items()))
+
+
+def _join_small(groups: dict[int, list[int]]) -> dict[int, list[int]]:
+    """Return the groups, each with enough members or without another one that is little wider."""
+    joined: dict[int, list[int]] = {}
+    waiting: list[int] = []
+    widths = sorted(groups)
+    for width, wider in zip_longest(widths, widths[1:], fillvalue=0):
+        waiting = waiting + groups[width]
+        if len(waiting) >= _MANY or _round_up(wider, _WIDER) != _round_up(width, _WIDER):
+            joined[width], waiting = waiting, []
+    return joined
+
+
+def _round_up(length: int, step: int) -> int:
+    return -(-length // step) * step
 
 
 def _draw_group(
@@ -113,7 +138,7 @@ def first_log_probabilities(
     table = np.full((len(prompts), int(checkpoint.model.config.vocab_size)), -np.inf)
     decoder = decoder_for(checkpoint)
     requests = [Request(prompt, epsilon, 0, 1) for prompt in prompts]
-    for width, members in _group_by_width(requests, checkpoint.padding_step).items():
+    for width, members in _group_by_width(requests, checkpoint).items():
         budget = decoder.row_budget(width, 1)
         for start in range(0, len(members), budget):
             group = members[start : start + budget]
@@ -146,7 +171,7 @@ def log_likelihood_terms(
     terms: list[Floats] = [np.zeros(0)] * len(pairs)
     decoder = decoder_for(checkpoint)
     requests = [Request(prompt, epsilon, 0, len(tokens)) for prompt, tokens in pairs]
-    for width, members in _group_by_width(requests, checkpoint.padding_step).items():
+    for width, members in _group_by_width(requests, checkpoint).items():
         longest = max(requests[i].limit for i in members)
         score, budget = _score_group, decoder.row_budget(width, longest)
         if rule.reads_logits_alone:

@@ -32,6 +32,7 @@ _CLASSES: dict[Task, str] = {
 }
 _OFFSET = ("roberta", "xlm-roberta", "camembert")  # positions start after the padding token's number
 CLIP = "clip.json"
+PADDING = 8  # the multiple that lengths are padded to, so that rows make batches
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +57,6 @@ class Checkpoint:
     def fixed_rows(self) -> int:
         """Rows per forward pass: fixed on a CPU, so that no row depends on the others; 0 if not fixed."""
         return 8 if self.device.type == "cpu" else 0
-
-    @property
-    def padding_step(self) -> int:
-        """The multiple that lengths are padded to: coarser on a GPU, as fewer, larger batches are faster."""
-        return 8 if self.device.type == "cpu" else 32
 
     @property
     def positions(self) -> int | None:
@@ -151,12 +147,12 @@ def load_checkpoint(
     revision: str = "",
     device: str = "auto",
     dtype: str = "auto",
-    attention: str = "eager",
+    attention: str = "",
 ) -> Checkpoint:
     """Return a model for a task; the most recent ones stay loaded.
 
-    Attention is eager by default: mechanisms step one token at a time over padded caches, and fused
-    kernels are slow there.
+    Attention is eager unless named: mechanisms step one token at a time over padded caches, and fused
+    kernels are slow there. A masked model reads whole texts: on a GPU the library chooses for it.
     """
     require(f"'{name}'", "torch", "transformers")
     import transformers
@@ -168,7 +164,8 @@ def load_checkpoint(
     with silence_loading(), explain_failure(name):
         tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
         kind = getattr(transformers, _CLASSES[task])
-        options["attn_implementation"] = attention
+        is_chosen = attention or not (task == "masked" and target.startswith("cuda"))
+        options["attn_implementation"] = (attention or "eager") if is_chosen else None
         options["dtype"] = choose_dtype(dtype, target)
         if (Path(source) / WEIGHTS).is_file():
             model = _load_integers(kind, source, options)

@@ -1,16 +1,20 @@
 """Logits at one masked position per row, in batches of one padded length; the head runs there only."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from tedaudit.inference.loading import Checkpoint
+from tedaudit.inference.loading import PADDING, Checkpoint
 from tedaudit.inference.transfer import send
 
 _TOKENS = 262_144  # per forward pass on a GPU
 _KNOWN = 64  # rows that are looked up at a time
+_PADDING = 16  # the multiple that lengths are padded to on a GPU: fewer, larger batches
+_READS_WHOLE = frozenset({"bert", "camembert", "distilbert", "electra", "roberta", "xlm-roberta"})
 
 
 class MaskedRow(NamedTuple):
@@ -50,7 +54,7 @@ def _run(
     """Yield some rows' numbers and their logits, in batches of one padded length."""
     import torch
 
-    step = min(16, checkpoint.padding_step)  # without a cache, larger batches gain little
+    step = PADDING if checkpoint.fixed_rows else _PADDING
     widths = np.array([-(-len(rows[i].ids) // step) * step for i in numbers], dtype=np.int64)
     for width in np.unique(widths):
         members = [numbers[i] for i in np.flatnonzero(widths == width).tolist()]
@@ -58,9 +62,32 @@ def _run(
         for start in range(0, len(members), size):
             batch = members[start : start + size]
             missing = size - len(batch) if checkpoint.fixed_rows else 0
-            with torch.inference_mode():
+            with torch.inference_mode(), _plain_kernels(checkpoint.device):
                 logits = _forward(checkpoint, [rows[i] for i in batch + batch[-1:] * missing], int(width))
             yield batch, logits[: len(batch)]
+
+
+def _plain_kernels(device: Any) -> AbstractContextManager[Any]:
+    """Leave out cuDNN's attention on a GPU: it prepares itself for every new shape, a tenth of a second."""
+    if device.type != "cuda":
+        return nullcontext()
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    kernels = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+    found: AbstractContextManager[Any] = sdpa_kernel(kernels)
+    return found
+
+
+def _make_mask(checkpoint: Checkpoint, is_read: npt.NDArray[np.bool_]) -> Any:
+    """Return which tokens the model reads, as fused attention takes it if the library has chosen that.
+
+    From a plain table the library would find out whether it hides anything, and wait for a GPU to tell. A
+    model some of whose layers see a part of the text must make its own masks, so only known ones are given.
+    """
+    config = checkpoint.model.config
+    if config.model_type in _READS_WHOLE and getattr(config, "_attn_implementation", "") == "sdpa":
+        return send(is_read[:, None, None, :], checkpoint.device)
+    return send(is_read.astype(np.int64), checkpoint.device)
 
 
 def _forward(checkpoint: Checkpoint, rows: Sequence[MaskedRow], width: int) -> Any:
@@ -71,7 +98,8 @@ def _forward(checkpoint: Checkpoint, rows: Sequence[MaskedRow], width: int) -> A
     is_read = np.arange(width) < lengths[:, None]
     table = np.full((len(rows), width), padding, dtype=np.int64)
     table[is_read] = np.fromiter(chain.from_iterable(row.ids for row in rows), np.int64, int(lengths.sum()))
-    ids, attention = send(table, checkpoint.device), send(is_read.astype(np.int64), checkpoint.device)
+    ids = send(table, checkpoint.device)
+    attention = _make_mask(checkpoint, is_read)
     positions = send(np.array([row.position for row in rows], dtype=np.int64), checkpoint.device)
     numbers = torch.arange(len(rows), device=checkpoint.device)
     head = getattr(model, "lm_head", None) or getattr(model, "cls", None)

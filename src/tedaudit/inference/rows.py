@@ -9,7 +9,10 @@ import numpy as np
 from tedaudit.inference.loading import Checkpoint
 
 _CPU_ROWS = 512
+_MOST_ROWS = 24_576  # on a GPU, which is not faster with more
 _SHARE = 0.5  # of a GPU's free memory that caches may use
+_SPARE = 1.25  # times the size of a cache, for a layer that is being copied
+_LIVE = 0.875  # of a cache's rows that must continue, or else it is copied without those that ended
 
 
 def decoder_for(checkpoint: Checkpoint) -> "Decoder":
@@ -27,8 +30,8 @@ class Decoder(ABC):
         self.device = checkpoint.device
         self._pad = checkpoint.tokenizer.pad_token_id or 0
         self._blocks: list[Any] = []  # caches, one per block of rows
-        self._count = 0
-        self._length = 0
+        self._mask: Any = None  # what of the prompt is not padding, for every row of the caches
+        self._places: Any = None  # where in the caches the current rows lie
 
     @abstractmethod
     def start(self, prompts: Sequence[tuple[int, ...]], width: int) -> Any:
@@ -54,10 +57,14 @@ class Decoder(ABC):
         config = self._model.config
         layers = getattr(config, "num_decoder_layers", None) or getattr(config, "decoder_layers", None)
         layers = layers or config.num_hidden_layers
-        per_token = 2 * layers * config.hidden_size * self._model.dtype.itemsize
-        per_row = 2 * per_token * (width + steps) + 16 * config.vocab_size
-        free, _ = torch.cuda.mem_get_info(self.device)
-        return int(max(64, min(16_384, _SHARE * free // per_row)))
+        width_of_heads = config.num_heads * config.d_kv if hasattr(config, "d_kv") else config.hidden_size
+        per_token = 2 * layers * width_of_heads * self._model.dtype.itemsize
+        per_row = _SPARE * per_token * (width + steps) + 16 * config.vocab_size
+        kept = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
+        free = (
+            torch.cuda.mem_get_info(self.device)[0] + kept
+        )  # what torch keeps of earlier batches is free too
+        return int(max(64, min(_MOST_ROWS, _SHARE * free // per_row)))
 
     def _pad_prompts(self, prompts: Sequence[tuple[int, ...]], width: int, *, left: bool) -> tuple[Any, Any]:
         """Return the prompts as one padded table, and the mask of what is not padding."""
@@ -82,21 +89,54 @@ class Decoder(ABC):
         size = self._fixed or count
         return [(start, start + size) for start in range(0, count, size)]
 
+    def _begin(self, mask: Any) -> Any:
+        """Forget what was read before, note the masks of the prompts, and return a prompt for every row."""
+        import torch
+
+        self._blocks, self._places = [], torch.arange(len(mask), device=self.device)
+        rows = self._fill_blocks(self._places)
+        self._mask = mask[rows]
+        return rows
+
+    def _follow(self, parents: Any, tokens: Any) -> Any:
+        """Make the caches fit the rows that continue, and return a token for every row in them.
+
+        On a GPU some rows that have ended stay: to carry them along costs less than to copy all others.
+        """
+        import torch
+
+        places = self._places[parents]
+        if self._may_stay(parents):
+            self._places = places
+        else:
+            rows = self._fill_blocks(places)
+            self._blocks, self._mask = self._gather(rows), self._mask[rows]
+            self._places = torch.arange(len(parents), device=self.device)
+        carried = torch.full((len(self._mask),), self._pad, dtype=torch.long, device=self.device)
+        carried[self._places] = tokens
+        return carried
+
+    def _may_stay(self, parents: Any) -> bool:
+        """Return whether the caches need no copy: no row has split, and few have ended."""
+        if self._fixed or len(parents) < _LIVE * len(self._mask):
+            return False
+        return bool((parents[1:] > parents[:-1]).all())
+
+    def _pick(self, logits: Sequence[Any]) -> Any:
+        """Return the last logits of the current rows, in float32 or wider."""
+        import torch
+
+        last = torch.cat([block[:, -1] for block in logits]) if len(logits) > 1 else logits[0][:, -1]
+        last = last[: len(self._places)] if self._fixed else last[self._places]
+        return last if last.dtype == torch.float64 else last.float()
+
     def _gather(self, rows: Any) -> list[Any]:
         """Return the caches of these rows, cut into blocks."""
-        if not self._fixed and self._is_all(rows):
-            return self._blocks  # no row ended or split: nothing to copy
         if len(self._blocks) == 1 and len(self._split_ranges(len(rows))) == 1:
             self._blocks[0].reorder_cache(rows)
             return self._blocks
         whole = self._join(self._blocks)
         return [self._select(whole, rows[start:stop]) for start, stop in self._split_ranges(len(rows))]
-
-    def _is_all(self, rows: Any) -> bool:
-        import torch
-
-        all_rows = torch.arange(self._count, device=rows.device)
-        return len(rows) == self._count and bool(torch.equal(rows, all_rows))
 
     def _join(self, blocks: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Return the tensors of all layers, with the blocks concatenated."""
@@ -123,52 +163,33 @@ def _read_layers(cache: Any) -> list[tuple[Any, ...]]:
     return [(layer.keys, layer.values) for layer in cache.layers]
 
 
-def _take_last(logits: Any) -> Any:
-    """Return the logits of the last position, in float32 or wider."""
-    import torch
-
-    last = logits[:, -1]
-    return last if last.dtype == torch.float64 else last.float()
-
-
 class DecoderOnly(Decoder):
     """Prompts are padded on the left, so that all rows draw their next token at the same position."""
 
     def start(self, prompts: Sequence[tuple[int, ...]], width: int) -> Any:
         """Run the prompts."""
-        import torch
-
-        ids, self._mask = self._pad_prompts(prompts, width, left=True)
-        self._count, self._blocks = len(prompts), []
-        rows = self._fill_blocks(torch.arange(len(prompts), device=self.device))
+        ids, mask = self._pad_prompts(prompts, width, left=True)
+        rows = self._begin(mask)
         positions = (self._mask.cumsum(1) - 1).clamp(min=0)
-        logits = []
-        for start, stop in self._split_ranges(len(rows)):
-            part = rows[start:stop]
-            out = self._forward(ids[part], self._mask[part], positions[part], None)
-            logits.append(_take_last(out.logits))
-            self._blocks.append(out.past_key_values)
-        return torch.cat(logits)[: self._count]
+        return self._run(ids[rows], positions, [None] * len(self._split_ranges(len(rows))))
 
     def step(self, parents: Any, tokens: Any) -> Any:
         """Run one more token of the rows that continue."""
         import torch
 
-        new = torch.ones((len(parents), 1), dtype=torch.long, device=self.device)
-        self._mask = torch.cat([self._mask[parents], new], dim=1)
-        padded = self._fill_blocks(parents)
-        self._blocks = self._gather(padded)
-        self._count = len(parents)
-        rows = self._fill_blocks(torch.arange(len(parents), device=self.device))
-        positions = self._mask.sum(1, keepdim=True) - 1
-        logits, blocks = [], []
-        for (start, stop), cache in zip(self._split_ranges(len(rows)), self._blocks, strict=True):
-            part = rows[start:stop]
-            out = self._forward(tokens[part][:, None], self._mask[part], positions[part], cache)
-            logits.append(_take_last(out.logits))
-            blocks.append(out.past_key_values)
-        self._blocks = blocks
-        return torch.cat(logits)[: self._count]
+        tokens = self._follow(parents, tokens)
+        self._mask = torch.cat([self._mask, torch.ones_like(tokens[:, None])], dim=1)
+        return self._run(tokens[:, None], self._mask.sum(1, keepdim=True) - 1, self._blocks)
+
+    def _run(self, ids: Any, positions: Any, caches: Sequence[Any]) -> Any:
+        """Run the model block by block, keep its caches and return the logits of the current rows."""
+        ranges = [slice(start, stop) for start, stop in self._split_ranges(len(ids))]
+        found = [
+            self._forward(ids[part], self._mask[part], positions[part], cache)
+            for part, cache in zip(ranges, caches, strict=True)
+        ]
+        self._blocks = [out.past_key_values for out in found]
+        return self._pick([out.logits for out in found])
 
     def read(self, prompts: Sequence[tuple[int, ...]], width: int, tokens: Any) -> Any:
         """Run every distinct prompt, and all tokens but the last together after it."""
@@ -205,41 +226,34 @@ class EncoderDecoder(Decoder):
         """Encode the prompts and run the decoder's start token."""
         import torch
 
-        ids, self._mask = self._pad_prompts(prompts, width, left=False)
-        self._count, self._blocks = len(prompts), []
-        rows = self._fill_blocks(torch.arange(len(prompts), device=self.device))
+        ids, mask = self._pad_prompts(prompts, width, left=False)
+        rows = self._begin(mask)
         first = torch.full((len(rows), 1), self._model.config.decoder_start_token_id, device=self.device)
-        logits = []
+        found = []
         for start, stop in self._split_ranges(len(rows)):
             part = rows[start:stop]
             with torch.inference_mode():
-                encoded = self._model.get_encoder()(input_ids=ids[part], attention_mask=self._mask[part])
-            out = self._forward(encoded, self._mask[part], first[start:stop], None)
-            logits.append(_take_last(out.logits))
-            self._blocks.append(out.past_key_values)
-        return torch.cat(logits)[: self._count]
+                encoded = self._model.get_encoder()(input_ids=ids[part], attention_mask=mask[part])
+            found.append(self._forward(encoded, mask[part], first[start:stop], None))
+        self._blocks = [out.past_key_values for out in found]
+        return self._pick([out.logits for out in found])
 
     def step(self, parents: Any, tokens: Any) -> Any:
         """Run one more token of the rows that continue."""
         import torch
         from transformers.modeling_outputs import BaseModelOutput
 
-        self._mask = self._mask[parents]
-        self._blocks = self._gather(self._fill_blocks(parents))
-        self._count = len(parents)
-        rows = self._fill_blocks(torch.arange(len(parents), device=self.device))
-        logits, blocks = [], []
-        for (start, stop), cache in zip(self._split_ranges(len(rows)), self._blocks, strict=True):
-            part = rows[start:stop]
-            # Cross-attention reads its cache; only the shape of the encoder's output is used.
-            width = self._model.config.hidden_size
-            shape = torch.empty((1, 1, 1), dtype=self._model.dtype, device=self.device)
-            hidden = BaseModelOutput(last_hidden_state=shape.expand(len(part), self._mask.shape[1], width))
-            out = self._forward(hidden, self._mask[part], tokens[part][:, None], cache)
-            logits.append(_take_last(out.logits))
-            blocks.append(out.past_key_values)
-        self._blocks = blocks
-        return torch.cat(logits)[: self._count]
+        tokens = self._follow(parents, tokens)
+        # Cross-attention reads its cache; only the shape of the encoder's output is used.
+        width = self._model.config.hidden_size
+        shape = torch.empty((1, 1, 1), dtype=self._model.dtype, device=self.device)
+        found = []
+        for (start, stop), cache in zip(self._split_ranges(len(tokens)), self._blocks, strict=True):
+            mask = self._mask[start:stop]
+            hidden = BaseModelOutput(last_hidden_state=shape.expand(*mask.shape, width))
+            found.append(self._forward(hidden, mask, tokens[start:stop, None], cache))
+        self._blocks = [out.past_key_values for out in found]
+        return self._pick([out.logits for out in found])
 
     def read(self, prompts: Sequence[tuple[int, ...]], width: int, tokens: Any) -> Any:
         """Encode every distinct prompt, and run the start token and all tokens but the last together."""

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import groupby
 from typing import Any
 
 from tedaudit.extras import require
@@ -41,12 +40,24 @@ def join_words(words: Sequence[str]) -> str:
     joined = " ".join(words)
     if _MARKED.search(joined) is None:
         return joined.strip()
-    runs = [(has_no_rule, tuple(run)) for has_no_rule, run in groupby(words, is_inert)]
-    last = len(runs) - 1
-    parts = [
-        " ".join(run) if has_no_rule else _join_run(run, place > 0, place < last)
-        for place, (has_no_rule, run) in enumerate(runs)
-    ]
+    return join_around(words, [place for place, word in enumerate(words) if not is_inert(word)])
+
+
+def join_around(words: Sequence[str], places: Sequence[int]) -> str:
+    """Join words, given the places of those that a rule is about."""
+    parts, end, at = [], 0, 0
+    while at < len(places):
+        start = places[at]
+        if start > end:
+            parts.append(" ".join(words[end:start]))
+        end = start + 1
+        at += 1
+        while at < len(places) and places[at] == end:
+            end += 1
+            at += 1
+        parts.append(_join_run(tuple(words[start:end]), start > 0, end < len(words)))
+    if end < len(words):
+        parts.append(" ".join(words[end:]))
     return "".join(parts)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from tedaudit.batches import Rewrites
 from tedaudit.errors import PluginError, SpecError, shorten
 from tedaudit.mechanisms._json_lines import JsonLines
-from tedaudit.mechanisms._programs import Patience, Programs
+from tedaudit.mechanisms._programs import Programs
 from tedaudit.types import Draw
 
 SCRIPTS = Path(__file__).parent / "_scripts"
@@ -44,7 +44,7 @@ class Package:
 
     def fingerprint(self, python: str) -> Mapping[str, str]:
         """Return the versions in an environment, and a checksum of our scripts; the package must be there."""
-        versions = _read_versions(self._check_python(python), (self.name, *self.beside))
+        versions = _read_versions(self.check_python(python), (self.name, *self.beside))
         if not versions[self.name]:
             raise PluginError(
                 f"'{self.plugin}': {self.name} is not installed for '{python}'. {self._explain_environment()}"
@@ -55,9 +55,10 @@ class Package:
     def start(self, python: str, settings: Mapping[str, Any]) -> tuple[str, ...]:
         """Return the command line of the script; the environment of ours is kept out of it."""
         script = str(SCRIPTS / self.script)
-        return self._check_python(python), "-E", "-s", script, json.dumps(settings, sort_keys=True)
+        return self.check_python(python), "-E", "-s", script, json.dumps(settings, sort_keys=True)
 
-    def _check_python(self, python: str) -> str:
+    def check_python(self, python: str) -> str:
+        """Return the path of an interpreter, or say how to make an environment that has one."""
         if not python:
             raise SpecError(
                 f"'{self.plugin}' needs `python`: the interpreter of an environment that has {self.name}. "
@@ -85,14 +86,6 @@ def rewrite_by_script(
     return Rewrites.of([talk.rewrite(arguments, draw) for draw in draws])
 
 
-def make_programs(plugin: str, patience: Patience) -> Programs:
-    """Return what runs a script, its limits checked."""
-    wrong = patience.find_mistake()
-    if wrong:
-        raise SpecError(f"'{plugin}': {wrong}")
-    return Programs(patience=patience)
-
-
 @lru_cache(maxsize=8)
 def _read_versions(python: str, names: tuple[str, ...]) -> Mapping[str, str]:
     try:
@@ -108,12 +101,6 @@ def _read_versions(python: str, names: tuple[str, ...]) -> Mapping[str, str]:
             f"{shorten(str(said), 500)}"
         ) from error
     return found
-
-
-def hash_file(path: Path) -> str:
-    """Return a checksum of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def find_path(name: str) -> str:

@@ -10,11 +10,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
-from tedaudit.errors import InfrastructureError, PluginError, shorten
+from tedaudit.errors import InfrastructureError, PluginError, SpecError, shorten
 from tedaudit.mechanisms._program import Program, ProgramDiedError, ProgramError
+from tedaudit.types import Card
 
 Answer = TypeVar("Answer")
 _MOST_KEPT = 4  # programs that run at the same time, one for each command line
@@ -185,6 +187,41 @@ class Programs:
 
     def _stop(self, arguments: tuple[str, ...]) -> None:
         self._running.pop(arguments).close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsPrograms:
+    """What mechanisms share that have programs rewrite: limits, and processes of its own for an adversary."""
+
+    timeout: float = field(default=60.0, metadata={"incidental": True})
+    """Seconds that one text may take before the program is started again."""
+    start_timeout: float = field(default=600.0, metadata={"incidental": True})
+    """Seconds that the program may take to start, before its first answer."""
+    restarts: int = field(default=1000, metadata={"incidental": True})
+    """How often the program may fail in all before the run stops."""
+    card: ClassVar[Card]
+    _programs: Programs = field(init=False, repr=False, compare=False)
+    _is_adversary: bool = field(default=False, init=False, repr=False, compare=False)
+
+    @property
+    def is_seeded(self) -> bool:
+        """Whether a repeated call should repeat its output: it should."""
+        return True
+
+    def for_adversary(self) -> Self:
+        """Return the same with processes of its own, and with seeds that no audited draw has."""
+        own = copy(self)
+        object.__setattr__(own, "_programs", copy(self._programs))
+        object.__setattr__(own, "_is_adversary", True)
+        return own
+
+    def _set_up_programs(self, folder: str = "") -> None:
+        """Check the limits; no program is started before there is a text."""
+        patience = Patience(self.timeout, self.start_timeout, self.restarts)
+        wrong = patience.find_mistake()
+        if wrong:
+            raise SpecError(f"'{self.card.name}': {wrong}")
+        object.__setattr__(self, "_programs", Programs(folder, patience=patience))
 
 
 def _name(arguments: Sequence[str]) -> str:

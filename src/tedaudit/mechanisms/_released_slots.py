@@ -10,11 +10,6 @@ import string
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
-
-from tedaudit.inference.treebank import is_inert, join_words
-
 Slot = int | str  # a number, or the word that was copied
 _MARKS = string.punctuation
 
@@ -116,31 +111,6 @@ class SlotNumbers:
     def _has_case(self, item: int) -> bool:
         spelling = self.spell(item)
         return spelling.capitalize() != spelling.lower()
-
-
-def join_items(items: npt.NDArray[np.int64], numbers: SlotNumbers) -> list[str]:
-    """Join drawn items, a row each, into texts; for mechanisms that release items alone."""
-    size = int(items.max(initial=-1)) + 1
-    is_used = np.zeros(size, dtype=np.bool_)
-    is_used[items] = True
-    spellings = np.full(size, "", dtype=object)
-    takes_rules = np.zeros(size, dtype=np.bool_)
-    for item in np.flatnonzero(is_used).tolist():
-        spelling = numbers.write(item)
-        spellings[item] = f" {spelling}" if spelling else ""
-        takes_rules[item] = bool(spelling) and not is_inert(spelling)
-    known: dict[tuple[str, ...], str] = {}  # with little noise few of them differ
-    texts = []
-    has_rules = np.asarray(takes_rules[items].any(axis=1), dtype=np.bool_).tolist()
-    for row, is_ruled in zip(spellings[items].tolist(), has_rules, strict=True):
-        if not is_ruled:
-            texts.append("".join(row)[1:])
-            continue
-        written = tuple(filter(None, row))
-        if written not in known:
-            known[written] = join_words([spelling[1:] for spelling in written])
-        texts.append(known[written])
-    return texts
 
 
 def to_tokens(slots: Sequence[Slot]) -> tuple[int, ...]:

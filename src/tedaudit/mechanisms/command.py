@@ -7,25 +7,24 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from tedaudit.batches import Rewrites
 from tedaudit.errors import PluginError, SpecError
 from tedaudit.mechanisms._json_lines import JsonLines
-from tedaudit.mechanisms._package import hash_file
 from tedaudit.mechanisms._plain_lines import rewrite_lines
-from tedaudit.mechanisms._programs import Patience, Programs
+from tedaudit.mechanisms._programs import RunsPrograms
 from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.paths import checksum_file
 from tedaudit.types import Callee, Card, Claim, Draw, Rewrite, Unit
 
 _EPSILON = "{epsilon}"  # in an argument: a program for each epsilon
 
 
 @dataclass(frozen=True)
-class Command:
+class Command(RunsPrograms):
     """Runs `program`, a command line that no shell reads; `{epsilon}` in an argument is the epsilon.
 
     With `lines` "json" it stays, reads a JSON object per line and answers each with one:
@@ -71,12 +70,6 @@ class Command:
     """How many units a text has at most."""
     delta: float = 0.0
     """The delta of the claim."""
-    timeout: float = field(default=60.0, metadata={"incidental": True})
-    """Seconds that one text may take before the program is started again."""
-    start_timeout: float = field(default=600.0, metadata={"incidental": True})
-    """Seconds that the program may take to start, before its first answer."""
-    restarts: int = field(default=1000, metadata={"incidental": True})
-    """How often the program may fail in all before the run stops."""
     card: ClassVar[Card] = Card(
         name="command",
         summary="Any program from text to text, by JSON lines or plain lines.",
@@ -87,15 +80,12 @@ class Command:
             "plain lines: a line break within a text becomes a space",
         ),
     )
-    _programs: Programs = field(init=False, repr=False, compare=False)
-    _is_adversary: bool = field(default=False, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "program", _split(self.program))
         object.__setattr__(self, "files", tuple(self.files))
-        patience = Patience(self.timeout, self.start_timeout, self.restarts)
-        object.__setattr__(self, "_programs", Programs(self.folder, {}, patience))
-        wrong = patience.find_mistake() or self._find_mistake()
+        self._set_up_programs(self.folder)
+        wrong = self._find_mistake()
         if wrong:
             raise SpecError(f"'command': {wrong}")
 
@@ -123,19 +113,12 @@ class Command:
             raise SpecError(f"'command': there is no file '{missing[0]}', named in `files`.")
         named += map(self._find_file, self.files)
         found = dict.fromkeys(path for path in named if path is not None)
-        return {f"file {number}: {path.name}": hash_file(path) for number, path in enumerate(found, 1)}
+        return {f"file {number}: {path.name}": checksum_file(path) for number, path in enumerate(found, 1)}
 
     @property
     def is_seeded(self) -> bool:
         """Whether the program is told a seed."""
         return self.seeded
-
-    def for_adversary(self) -> "Command":
-        """Return the command with processes of its own and seeds that no audited draw has."""
-        own = copy(self)
-        object.__setattr__(own, "_programs", copy(self._programs))
-        object.__setattr__(own, "_is_adversary", True)
-        return own
 
     def callee(self, candidates: int) -> Callee:  # noqa: ARG002 - the same for any number of candidates
         """Name the program, which is given a text per rewrite."""

@@ -10,7 +10,6 @@ Departs: "sound" rewrites stop words and punctuation too, over a public number o
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -26,8 +25,9 @@ from tedaudit.inference.transfer import send
 from tedaudit.inference.treebank import join_words, split_words
 from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._draw_shelf import DrawShelf
+from tedaudit.mechanisms._item_spellings import ItemSpellings, load_spellings
 from tedaudit.mechanisms._masked_rows import Places, Words, lay_out, slot_logits
-from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, join_items, to_tokens
+from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, to_tokens
 from tedaudit.mechanisms._slot_likelihood import Memory, SlotLikelihood
 from tedaudit.types import Card, Claim, Draw, Floats, ModelUse, Rewrite
 
@@ -144,7 +144,7 @@ class DPMLM:
             words = self._split_all(batch.texts)
             drawn = self._draw(batch, words, numbers)
         if self.length == "fixed" and numbers.releases_items:
-            return self._join_items(drawn, numbers)
+            return self._join_items(drawn)
         known: dict[tuple[str, tuple[int, ...]], Rewrite] = {}  # with little noise few of them differ
         rewrites = []
         for number, text in enumerate(batch.texts):
@@ -256,21 +256,22 @@ class DPMLM:
         units = sum(item != _NONE for item in items)
         return Rewrite(join_words(written), tokens=to_tokens(slots), units=units)
 
-    def _join_items(self, drawn: Ragged, numbers: SlotNumbers) -> Rewrites:
+    def _join_items(self, drawn: Ragged) -> Rewrites:
         """Join drawn words into texts if every slot is drawn and the items are all that is released."""
         items = drawn.values.reshape(len(drawn), self.slots)
-        return Rewrites.from_texts(join_items(items, numbers), tokens=items, units=self.slots)
+        return Rewrites.from_texts(self._load_spellings().join(items), tokens=items, units=self.slots)
 
     def _number_slots(self) -> SlotNumbers:
-        checkpoint = self._load_checkpoint()
-        skip = self.special_tokens == "skip"
         return SlotNumbers(
-            int(checkpoint.model.config.vocab_size) + (self.length == "fixed"),
+            int(self._load_checkpoint().model.config.vocab_size) + (self.length == "fixed"),
             self._load_stop_words().words,
             self.keep_punctuation,
             self.copy_case,
-            partial(_spell, checkpoint.tokenizer, skip),
+            self._load_spellings().spell,
         )
+
+    def _load_spellings(self) -> ItemSpellings:
+        return load_spellings(self._load_checkpoint().tokenizer, self.special_tokens == "skip")
 
     def _load_stop_words(self) -> StopWords:
         if not self.keep_stop_words:
@@ -290,11 +291,3 @@ class DPMLM:
         if checkpoint.tokenizer.mask_token_id is None:
             raise ModelError(f"'{self.model}' has no mask token; dp-mlm needs a masked language model.")
         return checkpoint
-
-
-@lru_cache(maxsize=1 << 18)
-def _spell(tokenizer: Any, skip_special: bool, item: int) -> str:
-    """Return the string of a vocabulary item; "" for the empty item."""
-    if not 0 <= item < len(tokenizer):
-        return ""
-    return str(tokenizer.decode([item], skip_special_tokens=skip_special)).strip()

@@ -9,7 +9,6 @@ Departs: in nothing: the package runs in an environment of its own, because it s
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -21,18 +20,20 @@ from tedaudit.inference.loading import load_checkpoint, read_clip, resolve, sile
 from tedaudit.inference.quantised import WEIGHTS
 from tedaudit.inference.sampling import choose_clip
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.mechanisms._package import Package, find_path, hash_file, make_programs, rewrite_by_script
-from tedaudit.mechanisms._programs import Patience, Programs
+from tedaudit.mechanisms._package import Package, find_path, rewrite_by_script
+from tedaudit.mechanisms._programs import RunsPrograms
+from tedaudit.paths import checksum_folder
 from tedaudit.types import Callee, Card, Claim, Draw, ModelUse
 
 _BESIDE = ("torch", "transformers", "tokenizers", "numpy", "nltk")
 _PACKAGE = Package("dpmlm-release", "dpmlm", "1.3.0", "run_dpmlm.py", _BESIDE)
 _ENDLESS = 10**9  # what libraries write for a tokenizer of unknown length is far above it
+_READ = (".json", ".txt", ".model", ".safetensors", ".bin")  # tokenizers and weights, no remarks on them
 _RELEASED_RANGE = (-3.2093127, 16.304797887802124)  # the package's own, for roberta-base
 
 
 @dataclass(frozen=True)
-class DPMLMRelease:
+class DPMLMRelease(RunsPrograms):
     """Runs dpmlm under `python`, the interpreter of an environment in which it is installed.
 
     `model` is a folder or a model of the zoo. `low` and `high` clip the logits; if not given, the range
@@ -54,12 +55,7 @@ class DPMLMRelease:
     """Whether stop words are rewritten too; by default they are released as they are."""
     nltk_data: str = ""
     """A folder with nltk's punkt_tab and stopwords; by default wherever nltk looks."""
-    timeout: float = field(default=300.0, metadata={"incidental": True})
-    """Seconds that one text may take before the program is started again."""
-    start_timeout: float = field(default=600.0, metadata={"incidental": True})
-    """Seconds that the program may take to start, before its first answer."""
-    restarts: int = field(default=1000, metadata={"incidental": True})
-    """How often the program may fail in all before the run stops."""
+    timeout: float = field(default=300.0, kw_only=True, metadata={"incidental": True})
     card: ClassVar[Card] = Card(
         name="dpmlm-release",
         english=("model: the default model",),
@@ -78,12 +74,9 @@ class DPMLMRelease:
             "ours: noise from numpy's global generator, seeded with the key of each draw",
         ),
     )
-    _programs: Programs = field(init=False, repr=False, compare=False)
-    _is_adversary: bool = field(default=False, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        patience = Patience(self.timeout, self.start_timeout, self.restarts)
-        object.__setattr__(self, "_programs", make_programs("dpmlm-release", patience))
+        self._set_up_programs()
         choose_clip(self.low, self.high, _RELEASED_RANGE)
 
     def claim(self, epsilon: float) -> Claim | None:
@@ -99,21 +92,9 @@ class DPMLMRelease:
         low, high = self._choose_range()
         return {
             **_PACKAGE.fingerprint(self.python),
-            "weights": _hash_folder(_find_folder(self.model)),
+            "weights": checksum_folder(_find_folder(self.model), _READ),
             "clip range": f"{low!r} to {high!r}",
         }
-
-    @property
-    def is_seeded(self) -> bool:
-        """Whether a repeated call should repeat its output: it should."""
-        return True
-
-    def for_adversary(self) -> "DPMLMRelease":
-        """Return the same with a process of its own."""
-        own = copy(self)
-        object.__setattr__(own, "_programs", copy(self._programs))
-        object.__setattr__(own, "_is_adversary", True)
-        return own
 
     def callee(self, candidates: int) -> Callee:  # noqa: ARG002 - the same for any number of candidates
         """Name the package, which is given a text per rewrite."""
@@ -124,12 +105,12 @@ class DPMLMRelease:
         if not draws:
             return Rewrites.of([])
         low, high = self._choose_range()
+        _PACKAGE.check_python(self.python)  # before a model is unpacked, which takes its time
         settings = {
             "low": low, "high": high, "batch": self.batch, "rewrite_stop_words": self.rewrite_stop_words,
-            "nltk_data": find_path(self.nltk_data),
+            "nltk_data": find_path(self.nltk_data), "model": _unpack(self.model),
         }  # fmt: skip
-        _PACKAGE.start(self.python, settings)  # says what is missing before a model is unpacked
-        arguments = _PACKAGE.start(self.python, {**settings, "model": _unpack(self.model)})
+        arguments = _PACKAGE.start(self.python, settings)
         return rewrite_by_script(self._programs, arguments, draws, is_adversary=self._is_adversary)
 
     def _choose_range(self) -> tuple[float, float]:
@@ -145,11 +126,6 @@ def _find_folder(model: str) -> Path:
             "the tokenizer of a masked language model, or a model of the zoo, such as zoo:mlm."
         )
     return folder
-
-
-def _hash_folder(folder: Path) -> str:
-    kept = [path for path in sorted(folder.iterdir()) if path.suffix in (".json", ".safetensors", ".bin")]
-    return "-".join(hash_file(path)[:8] for path in kept)
 
 
 @lru_cache(maxsize=4)

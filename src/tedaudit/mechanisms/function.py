@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from tedaudit.batches import Rewrites
+from tedaudit.characters import replace_surrogates
 from tedaudit.errors import ContractError, InfrastructureError, PluginError, SpecError
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.registry import import_object
@@ -192,7 +193,7 @@ def _read_all(returned: Any) -> Any:
 def _check_output(output: Any) -> Rewrite:
     """Return an output as a rewrite; half a surrogate pair is a question mark, as it will be stored."""
     if isinstance(output, str):
-        return Rewrite(output if output.isascii() else output.encode("utf-8", "replace").decode("utf-8"))
+        return Rewrite(replace_surrogates(output))
     return Rewrite("", error=f"returned-{type(output).__name__}")
 
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from tedaudit.batches import Draws, Rewrites
+from tedaudit.characters import replace_surrogates
 from tedaudit.errors import SpecError
 from tedaudit.inference.judges.address import ANONYMISER, check_address, hide_address, split_backend
 from tedaudit.inference.judges.base import Service, strip_thoughts
@@ -122,7 +123,7 @@ class LLMAnonymiser(WithoutEpsilon):
 
     def _build(self, model: str, text: str, key: int) -> dict[str, Any]:
         """Return the request; what is no valid Unicode cannot be sent and is replaced."""
-        shown = text.encode("utf-8", "replace").decode("utf-8")
+        shown = replace_surrogates(text)
         body = {
             "model": model,
             "messages": [{"role": "user", "content": self.prompt.replace("{text}", shown)}],

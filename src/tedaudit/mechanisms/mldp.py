@@ -8,15 +8,15 @@ Departs: the package itself runs, in an environment of its own; it rewrites word
 """
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from tedaudit.batches import Rewrites
 from tedaudit.errors import SpecError
-from tedaudit.mechanisms._package import Package, find_path, hash_file, make_programs, rewrite_by_script
-from tedaudit.mechanisms._programs import Patience, Programs
+from tedaudit.mechanisms._package import Package, find_path, rewrite_by_script
+from tedaudit.mechanisms._programs import RunsPrograms
+from tedaudit.paths import checksum_file
 from tedaudit.types import Callee, Card, Claim, Draw
 
 _BESIDE = ("numpy", "scipy", "faiss-cpu", "gensim", "scikit-learn", "nltk")
@@ -24,7 +24,7 @@ _PACKAGE = Package("mldp", "mldp-text", "0.1.2", "run_mldp.py", _BESIDE)
 
 
 @dataclass(frozen=True)
-class MLDP:
+class MLDP(RunsPrograms):
     """Runs mldp-text under `python`, the interpreter of an environment in which it is installed.
 
     `mechanism` is one of its six. A text is lower-cased (the package's vocabulary is), split by nltk's
@@ -48,12 +48,7 @@ class MLDP:
     """A file with one public text per line, for syntf."""
     nltk_data: str = ""
     """A folder with nltk's WordNet, for syntf; by default wherever nltk looks."""
-    timeout: float = field(default=300.0, metadata={"incidental": True})
-    """Seconds that one text may take before the program is started again."""
-    start_timeout: float = field(default=600.0, metadata={"incidental": True})
-    """Seconds that the program may take to start, before its first answer."""
-    restarts: int = field(default=1000, metadata={"incidental": True})
-    """How often the program may fail in all before the run stops."""
+    timeout: float = field(default=300.0, kw_only=True, metadata={"incidental": True})
     card: ClassVar[Card] = Card(
         name="mldp",
         english=("embeddings: the default word vectors",),
@@ -74,12 +69,9 @@ class MLDP:
             "ours: noise from numpy's and random's global generators, seeded with the key of each draw",
         ),
     )
-    _programs: Programs = field(init=False, repr=False, compare=False)
-    _is_adversary: bool = field(default=False, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        patience = Patience(self.timeout, self.start_timeout, self.restarts)
-        object.__setattr__(self, "_programs", make_programs("mldp", patience))
+        self._set_up_programs()
         if self.mechanism == "syntf" and not self.documents:
             raise SpecError("'mldp': syntf needs `documents`, a file with one public text per line.")
         for name in (self.documents, self.embeddings):
@@ -93,20 +85,8 @@ class MLDP:
     def fingerprint(self) -> Mapping[str, str]:
         """Return the versions of what is installed, and checksums of our script and the documents."""
         named = {"documents": self.documents, "embeddings": self.embeddings}
-        files = {key: hash_file(Path(name).expanduser()) for key, name in named.items() if name}
+        files = {key: checksum_file(Path(name).expanduser()) for key, name in named.items() if name}
         return {**_PACKAGE.fingerprint(self.python), **files}
-
-    @property
-    def is_seeded(self) -> bool:
-        """Whether a repeated call should repeat its output: it should."""
-        return True
-
-    def for_adversary(self) -> "MLDP":
-        """Return the same with a process of its own."""
-        own = copy(self)
-        object.__setattr__(own, "_programs", copy(self._programs))
-        object.__setattr__(own, "_is_adversary", True)
-        return own
 
     def callee(self, candidates: int) -> Callee:  # noqa: ARG002 - the same for any number of candidates
         """Name the package, which is given a text per rewrite."""

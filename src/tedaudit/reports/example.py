@@ -14,7 +14,7 @@ import numpy as np
 
 from tedaudit.reports.evidence import WordWeigher, share_of_words
 from tedaudit.reports.headline import sees_draw
-from tedaudit.reports.sample import LONGEST, describe_trial, rank_evidence
+from tedaudit.reports.sample import describe_trial, rank_evidence, shorten_text
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.types import Plan
 
@@ -80,14 +80,14 @@ def _describe(result: AuditResult, finding: Finding, plan: Plan, row: int, rule:
     trial = describe_trial(0, row, plan, guess, output)
     shown = tuple(
         {
-            "text": _cut(texts[candidate["at"]]), "score": candidate["score"],
+            "text": shorten_text(texts[candidate["at"]]), "score": candidate["score"],
             "source": candidate["source"], "guess": candidate["guess"],
         }
         for candidate in trial["candidates"]
     )  # fmt: skip
     right, wrong = _ask_attacks(result, finding, plan, row)
     return Example(
-        _tell_story(finding, right, wrong), _explain_choice(finding, rule), _cut(output[0]), shown,
+        _tell_story(finding, right, wrong), _explain_choice(finding, rule), shorten_text(output[0]), shown,
         finding.bound.candidates - len(shown),
     )  # fmt: skip
 
@@ -128,7 +128,3 @@ def _explain_choice(finding: Finding, rule: str) -> str:
 
 def _join(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tedaudit.nominal import Nominal
 from tedaudit.reports.headline import sees_draw
-from tedaudit.reports.pivot import CEILING, NOTHING, ZERO, Cell, Pivot, is_at_ceiling
+from tedaudit.reports.pivot import CEILING, NOTHING, ZERO, Cell, Pivot
 from tedaudit.reports.summary import describe_claims
 from tedaudit.results.findings import AuditResult, Finding
 
@@ -99,7 +99,8 @@ def _describe_error(result: AuditResult) -> str:
 def _explain_marks(cells: Sequence[Cell], found: Sequence[Finding]) -> list[str]:
     """Return what the marks in the tables mean, of those that are there."""
     told = []
-    ceilings = sorted({round(finding.joint.ceiling, 2) for finding in found if is_at_ceiling(finding)})
+    joint = [finding.joint for finding in found if finding.leaks]
+    ceilings = sorted({round(bound.ceiling, 2) for bound in joint if bound.is_at_ceiling})
     if ceilings:
         ends = f"{ceilings[0]:.2f}" + (f" to {ceilings[-1]:.2f}" if len(ceilings) > 1 else "")
         told.append(

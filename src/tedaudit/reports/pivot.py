@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 CEILING, NOTHING, ZERO = "*", "?", "0.00"
-_NEAR = 0.005  # a bound this near to its ceiling is printed like it
+_SHOWN = 0.005  # a bound below this would be printed as 0.00
 _LABEL_SHARE = 3  # the names of rows take at most a third of the width
 
 
@@ -88,12 +88,6 @@ def make_loss_pivot(rows: Sequence[LossRow]) -> Pivot:
     return Pivot(title, cells, _find_units([row.finding for row in rows]))
 
 
-def is_at_ceiling(finding: Finding) -> bool:
-    """Return whether a bound, at the error that all rows share, is as large as its trials allow."""
-    bound = finding.joint
-    return bound.lower > 0 and bound.lower >= bound.ceiling - _NEAR
-
-
 def lay_out(pivot: Pivot, width: int) -> list["Table"]:
     """Return the tables that show a pivot in so many columns, as few as possible.
 
@@ -126,8 +120,8 @@ def _describe(best: Finding | None) -> Cell:
         return Cell(NOTHING)
     if not best.leaks:
         return Cell(ZERO, finding=best)
-    value = f"{best.joint.lower:.2f}" if best.joint.lower >= _NEAR else "<0.01"
-    return Cell(value + (CEILING if is_at_ceiling(best) else ""), best.attack, best)
+    value = f"{best.joint.lower:.2f}" if best.joint.lower >= _SHOWN else "<0.01"
+    return Cell(value + (CEILING if best.joint.is_at_ceiling else ""), best.attack, best)
 
 
 def _find_units(findings: Sequence[Finding]) -> dict[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tedaudit.characters import replace_surrogates
 from tedaudit.plans.candidates import SAMPLING
 from tedaudit.plans.plans import name_plan
 from tedaudit.results.findings import AuditResult, Finding
@@ -24,7 +25,7 @@ _ESCAPED = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 def safe_json(data: Any) -> str:
     """Return JSON in which no tag, comment or entity can begin, so that it can be put in a page."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace").decode("utf-8").translate(_ESCAPED)
+    return replace_surrogates(text).translate(_ESCAPED)
 
 
 def redact_result(result: AuditResult, manifest: Mapping[str, Any]) -> AuditResult:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.characters import cut_text
 from tedaudit.reports.evidence import BY_WORDS, WordWeigher
 from tedaudit.reports.redaction import safe_json
 from tedaudit.results.findings import AuditResult, Finding
@@ -167,6 +168,11 @@ def to_json_number(value: float | None) -> float | None:
     return round(float(value), 5) if value is not None and np.isfinite(value) else None
 
 
+def shorten_text(text: str) -> str:
+    """Return a text as a page shows it: a long one is cut, and no character of it in two."""
+    return text if len(text) <= LONGEST else f"{cut_text(text, LONGEST)} …"
+
+
 class _Keeper:
     """Keeps trials, each text once, until the page is full."""
 
@@ -192,8 +198,8 @@ class _Keeper:
         return True
 
     def _place(self, text: str) -> int:
-        if len(text) > LONGEST:
-            text, self.cut = f"{text[:LONGEST]} …", True
+        self.cut |= len(text) > LONGEST
+        text = shorten_text(text)
         if text not in self.places:
             self.places[text] = len(self.places)
             self._bytes += len(safe_json(text).encode()) + 4

@@ -80,7 +80,7 @@ def _describe_largest(result: AuditResult) -> list[str]:
         f"than from the other. Chosen among {len(result.findings):,} rows, this is wrong with probability at "
         f"most {result.alpha / 2:g} for all rows and looks together; the table gives each row's own bound."
     )
-    if math.isclose(bound.lower, bound.ceiling, abs_tol=_NONE):
+    if bound.is_at_ceiling:
         text += " This is the ceiling: more trials or more candidates could show a larger loss."
     return [text]
 

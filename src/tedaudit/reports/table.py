@@ -1,7 +1,7 @@
 """The table of findings: one row per plan, mechanism, epsilon and attack, as cells of text."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tedaudit.nominal import Nominal
@@ -88,21 +88,14 @@ def plans(result: AuditResult) -> list[str]:
     return list(dict.fromkeys(finding.plan for finding in result))
 
 
-def explain_table(findings: Sequence[Finding]) -> str:
-    """Return how to read the numbers, with the actual error of the bounds."""
+def explain_table(findings: Sequence[Finding], *, all_columns: bool = True) -> str:
+    """Return how to read the numbers, with the actual error of the bounds.
+
+    If a table does not show all columns, nothing is said of those that only some findings fill.
+    """
     errors = sorted({finding.bound.error for finding in findings})
     levels = " or ".join(f"{error:g}" for error in errors)
-    sure = (
-        "If sure: the same bound from the most certain guesses alone, with half of that error; shown if it "
-        "is larger. "
-    )
-    gaussian = (
-        "If Gaussian: the epsilon that the success stands for under the assumption of Gaussian noise (GDP); "
-        "no bound otherwise, and in no verdict. "
-    )
-    remarks = (sure if any(map(_format_sure, findings)) else "") + (
-        gaussian if any(map(_format_gaussian, findings)) else ""
-    )
+    remarks = "".join(f"{text} " for text in _explain_columns(findings)) if all_columns else ""
     return (
         "eps_emp is a lower bound on the true epsilon between two texts, wrong with probability at most "
         f"{levels} per row. The interval (point, upper end) is of this attack's success: no attack proves "
@@ -110,6 +103,26 @@ def explain_table(findings: Sequence[Finding]) -> str:
         f"{remarks}A claim is violated if an "
         "adjusted p, which counts all tests and looks of the run, is at most the run's error."
     )
+
+
+def _explain_columns(findings: Sequence[Finding]) -> Iterator[str]:
+    """Yield what columns mean that are shown only if some finding fills them."""
+    if any(map(_format_attainable, findings)):
+        yield (
+            "Attainable: the mean posterior of the likeliest source, the success that no attack can be "
+            "expected to exceed on these trials; in brackets, the share of its advantage over chance that "
+            "the attack took, its strength."
+        )
+    if any(map(_format_sure, findings)):
+        yield (
+            "If sure: the same bound from the most certain guesses alone, with half of that error; shown if "
+            "it is larger."
+        )
+    if any(map(_format_gaussian, findings)):
+        yield (
+            "If Gaussian: the epsilon that the success stands for under the assumption of Gaussian noise "
+            "(GDP); no bound otherwise, and in no verdict."
+        )
 
 
 def rich_tables(result: AuditResult) -> list["Table"]:

@@ -171,12 +171,6 @@ def _plan_notes(manifest: Mapping[str, Any]) -> list[str]:
 def _remarks(findings: Sequence[Finding], *, extended: bool) -> list[str]:
     """Return what a reader must know before believing a number."""
     remarks = []
-    if any(finding.measures.attainable is not None for finding in findings):
-        remarks.append(
-            "attainable is the mean posterior of the likeliest source: the success that no attack can be "
-            "expected to exceed on these trials; the share of its advantage over chance that an attack took "
-            "is its strength"
-        )
     if any(not finding.complete for finding in findings):
         remarks.append("the run is not finished: bounds come from complete blocks and hold at every look")
     elif extended:

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tedaudit.characters import replace_surrogates
 from tedaudit.errors import RunDirectoryError, join_names
 from tedaudit.paths import describe_os_error
 from tedaudit.store.checksums import FIELD, ChecksumError, check_json, parse_json, seal_json
 from tedaudit.store.files import write_atomically
 from tedaudit.store.formats import FORMAT, READABLE, SEALED_FORMAT, upgrade_manifest
 from tedaudit.store.shapes import misfit_of_manifest
-from tedaudit.store.splits import storable
 
 _PARTS = ("name", "spec", "corpus", "plans")  # without which nothing can be read
 
@@ -41,7 +41,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
 def write_manifest(path: Path, content: Mapping[str, Any]) -> dict[str, Any]:
     """Replace the manifest, and return it as it will be read."""
     text = json.dumps({**content, "format": FORMAT}, default=str, ensure_ascii=False)
-    plain: dict[str, Any] = json.loads(storable(text))
+    plain: dict[str, Any] = json.loads(replace_surrogates(text))
     write_atomically(path, json.dumps(seal_json(plain), indent=2, ensure_ascii=False).encode())
     return plain
 

@@ -12,12 +12,12 @@ import numpy.typing as npt
 import polars as pl
 
 from tedaudit.batches import Ragged, Rewrites
+from tedaudit.characters import replace_surrogates
 from tedaudit.errors import RunDirectoryError
 from tedaudit.store.files import read_frame, read_notes, write_frame
 from tedaudit.store.kept_latents import LeftOut, measure_latents, read_left_out
 from tedaudit.store.ragged_columns import to_lists
 from tedaudit.store.recent_parts import Part, RecentParts, pick
-from tedaudit.store.splits import storable
 from tedaudit.store.table_folder import TableFolder
 
 _LARGE = ("tokens", "latent")  # parts of a rewrite that are read if they are asked for
@@ -82,8 +82,9 @@ class RewriteTable:
         latents = rewrites.latents if keep_latents else Ragged.absent(len(rewrites), np.float32)
         number = max(self._paths, default=-1) + 1
         positions = np.asarray(text, dtype=np.int32)
-        is_plain = all(map(str.isascii, rewrites.texts))
-        stored = rewrites if is_plain else replace(rewrites, texts=list(map(storable, rewrites.texts)))
+        stored = rewrites
+        if not all(map(str.isascii, rewrites.texts)):
+            stored = replace(rewrites, texts=list(map(replace_surrogates, rewrites.texts)))
         frame = pl.DataFrame(
             {
                 "text": positions,

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from tedaudit.characters import replace_surrogates
 from tedaudit.errors import RunDirectoryError
 from tedaudit.types import Split
 
@@ -21,7 +22,7 @@ _PLAIN: dict[type, Any] = {str: pl.String, int: pl.Int64, float: pl.Float64, boo
 
 def frame_of_split(split: Split) -> tuple[pl.DataFrame, dict[str, str]]:
     """Return the table of a split, and the note that says which of its columns holds the texts."""
-    columns = {storable(name): _to_series(values) for name, values in split.columns.items()}
+    columns = {replace_surrogates(name): _to_series(values) for name, values in split.columns.items()}
     name = _USUAL
     while name in columns:
         name += "_"
@@ -39,11 +40,6 @@ def split_of_frame(frame: pl.DataFrame, notes: Mapping[str, str], path: Path) ->
     return Split(tuple(frame[name].to_list()), columns)
 
 
-def storable(text: str) -> str:
-    """Return the text with lone surrogates replaced: Parquet holds UTF-8 only."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
 def _to_series(values: Sequence[Any]) -> pl.Series:
     """Return a column of one plain type, missing values left out; or else every value as JSON."""
     kinds = {type(value) for value in values if value is not None}
@@ -51,11 +47,11 @@ def _to_series(values: Sequence[Any]) -> pl.Series:
         kind = kinds.pop() if kinds else str
         small = kind is not int or all(value is None or -(2**63) <= value < 2**63 for value in values)
         if kind in _PLAIN and small:
-            plain = [storable(value) if kind is str and value else value for value in values]
+            plain = [replace_surrogates(value) if kind is str and value else value for value in values]
             return pl.Series(plain, dtype=_PLAIN[kind])
     return pl.Series([None if value is None else _to_json(value) for value in values], dtype=pl.String)
 
 
 def _to_json(value: Any) -> str:
     """Return any value as JSON, which is escaped and so holds no lone surrogate."""
-    return json.dumps(value, default=lambda other: storable(str(other)))
+    return json.dumps(value, default=lambda other: replace_surrogates(str(other)))

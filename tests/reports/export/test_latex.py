@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tedaudit.reports.export.latex import escape_latex, make_latex
-from tedaudit.reports.export.pivot import make_pivot
+from tedaudit.reports.export.plan_table import make_plan_table
 
 EVERY = "".join(map(chr, range(32, 127)))
 NASTY = (
@@ -35,7 +35,7 @@ def test_a_line_has_the_setting_and_a_bound_per_attack(made):
     text = make_latex(made)
     assert text.count(r"\begin{table}") == 2  # plans
     assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 2
-    [line] = [line for line in make_pivot(made, made.findings[0].plan).lines if line.label == "identity"]
+    [line] = [line for line in make_plan_table(made, made.findings[0].plan).lines if line.label == "identity"]
     [bound] = line.bounds
     assert rf"identity & -{{-}} & none & {bound.lower:.2f}" in text
 
@@ -56,7 +56,7 @@ def test_a_bound_at_the_ceiling_is_marked_and_no_other(made):
 def test_a_claim_that_is_refuted_is_marked_and_no_other(made):
     refuted = {(c.witness.label, c.witness.epsilon.label): c.verdict.is_violation for c in made.claims}
     for plan in dict.fromkeys(finding.plan for finding in made):
-        for line in make_pivot(made, plan).lines:
+        for line in make_plan_table(made, plan).lines:
             assert line.refuted == refuted.get((line.label, line.epsilon.label), False)
     assert set(refuted.values()) == {True, False}
     starred = [line for line in make_latex(made).splitlines() if r"\textsuperscript{*} &" in line]

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 
+from tedaudit.characters import replace_surrogates
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.loading import resolve
 from tedaudit.inference.loopback import is_loopback, may_hold_key
@@ -71,7 +72,7 @@ def clean_text(text: str, limit: int = _MAX_CHARACTERS) -> str:
 
     A tokenizer may take quadratic time for a word: spaCy's takes a minute for 20,000 exclamation marks.
     """
-    return _ENDLESS.sub(r"\1 ", text[:limit].encode("utf-8", "replace").decode("utf-8"))
+    return _ENDLESS.sub(r"\1 ", replace_surrogates(text[:limit]))
 
 
 class SpacyExtractor:

@@ -29,12 +29,18 @@ class Document(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Setting(Document):
+class Outputs(Document):
+    """What was attacked: rewrites of one mechanism, at one epsilon, for one plan."""
+
+    plan: str = tell("The plan.")
+    mechanism: str = tell("The mechanism's label.")
+    epsilon: Epsilon
+
+
+class Setting(Outputs):
     """Who was audited, at which epsilon, by which attack."""
 
     plan: str = tell("Which candidates were drawn together, and how.")
-    mechanism: str = tell("The mechanism's label.")
-    epsilon: Epsilon
     attack: str = tell("The attack's label.")
 
 
@@ -187,12 +193,9 @@ class TextTrial(Trial):
     guess_text: str | None = tell("The text that was named.")
 
 
-class LossAt(Document):
+class LossAt(Outputs):
     """What an adversary that knows the mechanism learns: epsilon at one delta, and the losses behind it."""
 
-    plan: str = tell("The plan.")
-    mechanism: str = tell("The mechanism's label.")
-    epsilon: Epsilon
     claim_epsilon: float | None = tell("What is promised for one unit; null if nothing is.")
     claim_unit: str | None = tell("What epsilon is charged for.")
     claim_total: float | None = tell("Epsilon of a whole text; null if unbounded, or nothing is claimed.")

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args, get_origin
 import numpy as np
 import polars as pl
 
+from tedaudit.characters import replace_surrogates
 from tedaudit.errors import SpecError
 from tedaudit.reports.export.documents import Document, LossAt, Row, TextTrial, Trial
 from tedaudit.results.findings import AuditResult, Finding
@@ -134,15 +135,10 @@ def _read_texts(result: AuditResult, finding: Finding, plan: Plan, guess: Array)
     corpus = result.run.corpus().texts
     outputs = result.rewrites(finding).outputs(plan.source, plan.replicate)
     return {
-        "source_text": [_clean(corpus[position]) for position in plan.source],
-        "rewrite": [_clean(text) for text, _ in outputs],
-        "guess_text": [_clean(corpus[position]) for position in guess],
+        "source_text": [replace_surrogates(corpus[position]) for position in plan.source],
+        "rewrite": [replace_surrogates(text) for text, _ in outputs],
+        "guess_text": [replace_surrogates(corpus[position]) for position in guess],
     }
-
-
-def _clean(text: str) -> str:
-    """Return a text that files can hold: half of a character that is written with two becomes '?'."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def to_pandas(frame: pl.DataFrame) -> Any:

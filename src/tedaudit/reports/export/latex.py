@@ -8,8 +8,9 @@ below a table say what the numbers are, so that it does not lie when it is copie
 import re
 from collections.abc import Iterable
 
+from tedaudit.characters import replace_surrogates
 from tedaudit.estimators import Bound
-from tedaudit.reports.export.pivot import Line, Pivot, is_at_ceiling, make_pivot
+from tedaudit.reports.export.plan_table import Line, PlanTable, make_plan_table
 from tedaudit.reports.table import plans
 from tedaudit.results.findings import AuditResult
 
@@ -31,31 +32,31 @@ def escape_latex(text: str) -> str:
     Control characters become spaces. Letters other than Latin ones need LuaLaTeX or XeLaTeX, and a font that
     has them.
     """
-    plain = text.encode("utf-8", "replace").decode("utf-8")
+    plain = replace_surrogates(text)
     escaped = "".join(_MARKS.get(c, c if c.isprintable() else " ") for c in plain)
     return _LIGATURE.sub(r"{\g<0>}", escaped)
 
 
 def make_latex(result: AuditResult) -> str:
     r"""Return one table per plan; the document needs \usepackage{booktabs}."""
-    tables = [_make_table(result, make_pivot(result, plan)) for plan in plans(result)]
+    tables = [_make_table(result, make_plan_table(result, plan)) for plan in plans(result)]
     head = "% Made by tedaudit. In the preamble: \\usepackage[T1]{fontenc} \\usepackage{booktabs}\n"
     return head + "\n".join(tables or ["% No attack has finished a block yet: there is no bound.\n"])
 
 
-def _make_table(result: AuditResult, pivot: Pivot) -> str:
-    names = ["" if i and pivot.lines[i - 1].label == line.label else line.label
-             for i, line in enumerate(pivot.lines)]  # fmt: skip
-    lines = [_format_line(name, line) for name, line in zip(names, pivot.lines, strict=True)]
-    headings = ["Mechanism", r"$\varepsilon$", "Claim", *map(escape_latex, pivot.attacks)]
-    caption = f"Lower bounds on epsilon by attack (eps_emp), {result.name}, plan {pivot.plan}."
+def _make_table(result: AuditResult, table: PlanTable) -> str:
+    names = ["" if i and table.lines[i - 1].label == line.label else line.label
+             for i, line in enumerate(table.lines)]  # fmt: skip
+    lines = [_format_line(name, line) for name, line in zip(names, table.lines, strict=True)]
+    headings = ["Mechanism", r"$\varepsilon$", "Claim", *map(escape_latex, table.attacks)]
+    caption = f"Lower bounds on epsilon by attack (eps_emp), {result.name}, plan {table.plan}."
     return "\n".join(
         [
             r"\begin{table}", r"\centering", rf"\caption{{{escape_latex(caption)}}}",
-            rf"\label{{tab:{_make_key(result.name)}-{_make_key(pivot.plan)}}}",
-            rf"\begin{{tabular}}{{lrl{'r' * len(pivot.attacks)}}}", r"\toprule",
+            rf"\label{{tab:{_make_key(result.name)}-{_make_key(table.plan)}}}",
+            rf"\begin{{tabular}}{{lrl{'r' * len(table.attacks)}}}", r"\toprule",
             " & ".join(headings) + r" \\", r"\midrule", *lines, r"\bottomrule", r"\end{tabular}", "",
-            r"\par\smallskip\footnotesize", " ".join(_explain(result, pivot)), r"\end{table}", "",
+            r"\par\smallskip\footnotesize", " ".join(_explain(result, table)), r"\end{table}", "",
         ]
     )  # fmt: skip
 
@@ -69,12 +70,12 @@ def _format_line(name: str, line: Line) -> str:
 def _format_bound(bound: Bound | None) -> str:
     if bound is None:
         return _NONE
-    return f"{bound.lower:.2f}{_CEILING if is_at_ceiling(bound) else ''}"
+    return f"{bound.lower:.2f}{_CEILING if bound.is_at_ceiling else ''}"
 
 
-def _explain(result: AuditResult, pivot: Pivot) -> list[str]:
+def _explain(result: AuditResult, table: PlanTable) -> list[str]:
     """Return what has to be known to read the numbers, in sentences of LaTeX."""
-    bounds = [bound for line in pivot.lines for bound in line.bounds if bound is not None]
+    bounds = [bound for line in table.lines for bound in line.bounds if bound is not None]
     told = []
     if bounds:
         error, trials = _join(bound.error for bound in bounds), _join((b.trials for b in bounds), ",")
@@ -88,9 +89,9 @@ def _explain(result: AuditResult, pivot: Pivot) -> list[str]:
     if any(bound.any_time for bound in bounds):
         told.append("Bounds hold at every look: the number of trials was not fixed beforehand.")
     notes = [escape_latex(sentence) for sentence in told]
-    if any(map(is_at_ceiling, bounds)):
+    if any(bound.is_at_ceiling for bound in bounds):
         notes.append(_CEILING + escape_latex("At the ceiling: the most that so many trials can show."))
-    if any(line.refuted for line in pivot.lines):
+    if any(line.refuted for line in table.lines):
         error = f"Refuted by this run, with an error of {result.alpha / 2:g} for all rows and looks together."
         notes.append(_REFUTED + escape_latex(error))
     return notes

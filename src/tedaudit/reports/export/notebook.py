@@ -2,7 +2,6 @@
 
 from html import escape
 
-from tedaudit.reports.export.pivot import is_at_ceiling
 from tedaudit.reports.headline import headlines
 from tedaudit.reports.table import HEADINGS as ALL
 from tedaudit.reports.table import RIGHT, explain_table, format_cells, plans, shown_columns
@@ -32,7 +31,7 @@ def _make_table(result: AuditResult, plan: str) -> str:
 
 def _make_row(finding: Finding, columns: list[int]) -> str:
     cells = list(format_cells(finding))
-    if is_at_ceiling(finding.bound):
+    if finding.bound.is_at_ceiling:
         cells[_EPS] += " (ceiling)"
     shown = "".join(f"<td{_align(ALL[i])}>{escape(cells[i])}</td>" for i in columns)
     style = ' style="font-weight:bold"' if finding.verdict.is_violation else ""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tedaudit.estimators import Bound
-from tedaudit.reports.export.pivot import is_at_ceiling, make_pivot
+from tedaudit.reports.export.plan_table import make_plan_table
 from tedaudit.reports.headline import headlines
 from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.reports.table import claims_table, explain_table, plans
@@ -24,7 +24,7 @@ def make_step_summary(result: AuditResult, gates: Gates) -> str:
     for plan in plans(result):
         parts += [f"### eps_emp, plan {markdown_text(plan)}", _make_table(result, plan)]
     folded = {
-        "How to read it": explain_table(result.findings),
+        "How to read it": explain_table(result.findings, all_columns=False),
         "Claims": claims_table(result).strip().removeprefix("### Claims").strip(),
         "Notes": markdown_list(result.notes),
     }
@@ -57,17 +57,17 @@ def _describe_check(check: Check) -> str:
 
 
 def _make_table(result: AuditResult, plan: str) -> str:
-    pivot = make_pivot(result, plan)
-    headings = ("mechanism", "epsilon", "claim", *pivot.attacks)
+    table = make_plan_table(result, plan)
+    headings = ("mechanism", "epsilon", "claim", *table.attacks)
     rows = [
         (line.label, line.epsilon.label, line.claim + (": violated" if line.refuted else ""),
          *map(_format_bound, line.bounds))
-        for line in pivot.lines
+        for line in table.lines
     ]  # fmt: skip
-    return markdown_table(headings, rows, right=("epsilon", *pivot.attacks))
+    return markdown_table(headings, rows, right=("epsilon", *table.attacks))
 
 
 def _format_bound(bound: Bound | None) -> str:
     if bound is None:
         return ""
-    return f"{bound.lower:.2f}{' (ceiling)' if is_at_ceiling(bound) else ''}"
+    return f"{bound.lower:.2f}{' (ceiling)' if bound.is_at_ceiling else ''}"

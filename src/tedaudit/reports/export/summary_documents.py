@@ -12,6 +12,7 @@ from tedaudit.reports.export.documents import (
     Epsilon,
     Finding,
     LossAt,
+    Outputs,
     Row,
     TextTrial,
     Trial,
@@ -20,12 +21,10 @@ from tedaudit.reports.export.documents import (
 )
 
 
-class CertainLoss(Document):
+class CertainLoss(Outputs):
     """An output whose loss is above the claim for sure, computed twice."""
 
     plan: str = tell("The plan; empty in a redacted summary.")
-    mechanism: str = tell("The mechanism's label.")
-    epsilon: Epsilon
     attack: str = tell("The attack that knows the mechanism.")
     row: Count = tell("Row of the plan.")
     positions: list[int] = Field(min_length=2, max_length=2, description="Of source and other text.")
@@ -64,12 +63,9 @@ class Model(Document):
     checksum: str = tell("Of its weights.")
 
 
-class PostProcessing(Document):
+class PostProcessing(Outputs):
     """What a decoder hides: eps_emp on the latent less that on the text."""
 
-    plan: str = tell("The plan.")
-    mechanism: str = tell("The mechanism's label.")
-    epsilon: Epsilon
     internal: float = tell("eps_emp on the latent.")
     external: float = tell("eps_emp on the text.")
     effect: float = tell("The difference.")
@@ -94,12 +90,9 @@ class Supremum(Document):
     row: Count = tell("Which pair decides.")
 
 
-class Loss(Document):
+class Loss(Outputs):
     """What an adversary that knows the mechanism learns from what was drawn."""
 
-    plan: str = tell("The plan.")
-    mechanism: str = tell("The mechanism's label.")
-    epsilon: Epsilon
     claim: ClaimFigures | None = tell("What is promised.")
     trials: Count = tell("Trials.")
     unknown: Count = tell("Trials without a likelihood, taken for infinite.")

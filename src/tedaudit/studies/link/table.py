@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.corpora._assemble import has_surrogate
+from tedaudit.characters import has_surrogate
 from tedaudit.errors import CorpusError, did_you_mean, join_names, quote
 from tedaudit.readers import read_table
 from tedaudit.types import fold_text

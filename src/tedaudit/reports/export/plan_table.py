@@ -1,14 +1,11 @@
 """The bounds of one plan with a row per mechanism and epsilon and a column per attack."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tedaudit.estimators import Bound
 from tedaudit.nominal import Nominal
 from tedaudit.results.findings import AuditResult, Finding
-
-_NEAR = 5e-7
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +20,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Pivot:
+class PlanTable:
     """The table of one plan."""
 
     plan: str
@@ -31,12 +28,7 @@ class Pivot:
     lines: tuple[Line, ...]
 
 
-def is_at_ceiling(bound: Bound) -> bool:
-    """Return whether a bound is as large as these trials could show."""
-    return math.isclose(bound.lower, bound.ceiling, rel_tol=0, abs_tol=_NEAR)
-
-
-def make_pivot(result: AuditResult, plan: str) -> Pivot:
+def make_plan_table(result: AuditResult, plan: str) -> PlanTable:
     """Return the bounds of a plan; a claim is refuted if anything in the run refutes it."""
     findings = [finding for finding in result if finding.plan == plan]
     attacks = tuple(dict.fromkeys(finding.attack for finding in findings))
@@ -47,7 +39,7 @@ def make_pivot(result: AuditResult, plan: str) -> Pivot:
         found = [cells.get((*output, attack)) for attack in attacks]
         claim = next((str(f.claim) for f in found if f is not None and f.claim is not None), "none")
         lines.append(Line(*output, claim, output in refuted, [_find_bound(finding) for finding in found]))
-    return Pivot(plan, attacks, tuple(lines))
+    return PlanTable(plan, attacks, tuple(lines))
 
 
 def _find_bound(finding: Finding | None) -> Bound | None:
