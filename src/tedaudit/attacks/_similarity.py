@@ -17,7 +17,7 @@ Rows = npt.NDArray[np.int64]
 _ROWS = 64  # outputs per product with the pool
 _PAIRS = 4096  # outputs and candidates compared at a time
 _SAMPLE = 256  # outputs of a batch that are looked at to see whether most of them differ
-_LETTERS = 1 << 16  # of an output that is compared without its vector
+_LETTERS = 1 << 16  # of an output or a candidate, at most, that is compared without its vector
 _LARGE = 1 << 17  # sparse vectors of more texts than this are never all in memory for sets of candidates
 
 
@@ -78,7 +78,9 @@ class Similarity:
         ):
             return None
         if self._may_tabulate and 2 * len(np.unique(candidates)) >= len(self._pool):
-            self._compared, self._may_tabulate = self._encoder.tabulate(self._pool), False
+            self._may_tabulate = False
+            if max(map(len, self._pool)) <= _LETTERS:
+                self._compared = self._encoder.tabulate(self._pool)
         if self._compared is None:
             return None
         return self._encoder.compare(texts, self._compared, candidates)

@@ -20,6 +20,11 @@ _CELLS = 1 << 26  # bytes of a table
 Bytes = npt.NDArray[np.uint8]
 
 
+def is_too_large(rows: int, columns: int) -> bool:
+    """Return whether no table holds so many rows, whatever is in them."""
+    return rows << max(0, (columns - 1).bit_length() - _RESTS[0]) > _CELLS
+
+
 def build_table(counts: Any, weights: Floats, norms: Floats) -> "FeatureTable | None":
     """Return the table of sparse rows of counts in canonical order; None if it would be too large.
 

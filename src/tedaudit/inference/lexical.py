@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.inference.feature_rows import FeatureSorter
-from tedaudit.inference.feature_table import FeatureTable, build_table
+from tedaudit.inference.feature_table import FeatureTable, build_table, is_too_large
 from tedaudit.inference.lexical_reading import PLAIN, choose_reading
 from tedaudit.inference.word_features import Counted, WordFeatures
 
@@ -74,7 +74,7 @@ class LexicalEncoder:
 
     def tabulate(self, texts: Sequence[str]) -> FeatureTable | None:
         """Return the vectors of texts as a table to `compare` with; None if that cannot hold them."""
-        if not self._sorter.fits:
+        if not self._sorter.fits or is_too_large(len(texts), self.size):
             return None
         counts = self._features.count(texts)
         return build_table(counts, self.weights, self.measure(counts))
