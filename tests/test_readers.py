@@ -275,6 +275,18 @@ def test_two_columns_of_strings_with_unusual_names_are_not_guessed():
         choose_column({"column_1": ["a"], "column_2": ["b"]}, "", "table")
 
 
+def test_a_first_row_of_texts_is_not_printed_as_names(tmp_path):
+    text = "Mrs Zebu of ward 9 came back with a fever"
+    table = {text: ["a"], "P1": ["b"]}
+    for wanted in ("", "review"):
+        with pytest.raises(CorpusError, match="a name of 41 characters") as refused:
+            choose_column(table, wanted, "table")
+        assert "Zebu" not in str(refused.value)
+    for content in (f"{text},P1\n", f"{text},{text}\nb,c\n"):
+        (tmp_path / "a.csv").write_text(content)
+        assert "Zebu" not in _refusal(tmp_path / "a.csv")
+
+
 def test_texts_are_separated_from_labels_and_none_becomes_blank():
     assert take_text({"n": [1, 2], "text": ["a", None]}, "text", "table") == (["a", ""], {"n": [1, 2]})
 

@@ -14,6 +14,7 @@ from typing import Any
 from tedaudit import unpacking
 from tedaudit.errors import CorpusError, did_you_mean, join_names
 from tedaudit.paths import describe_os_error, parse_path
+from tedaudit.scripts import join_columns
 from tedaudit.unpacking import COMPRESSIONS
 
 Table = dict[str, list[Any]]
@@ -54,7 +55,7 @@ def read_table(path: str | Path, *, encoding: str = "utf-8", header: bool = True
             table = _build_from_rows(read_rows(text, file, kind), file, header=header)
     if not any(table.values()):
         raise CorpusError(
-            f"'{file}' has no rows, only the columns: {join_names(table)}. Is it the right file?"
+            f"'{file}' has no rows, only the columns: {join_columns(table)}. Is it the right file?"
         )
     return table
 
@@ -227,8 +228,8 @@ def _build_from_rows(rows: Iterable[tuple[int, list[str]]], file: Path, *, heade
         duplicates = {name for name in names if names.count(name) > 1}
         if duplicates:
             raise CorpusError(
-                f"'{file}' has duplicate columns: {join_names(duplicates)}. Rename one; or, if the first row "
-                "is already data, set 'header: false'."
+                f"'{file}' has duplicate columns: {join_columns(duplicates)}. Rename one; or, if the first "
+                "row is already data, set 'header: false'."
             )
     for line, row in remaining:
         refuse_width(row, width, line, file)
@@ -254,7 +255,7 @@ def choose_column(
         if wanted in table:
             return wanted, ""
         raise CorpusError(
-            f"{source} has no column '{wanted}'. It has: {join_names(table)}.{did_you_mean(wanted, table)} "
+            f"{source} has no column '{wanted}'. It has: {join_columns(table)}.{did_you_mean(wanted, table)} "
             f"Name one of them with 'column'.{advice}"
         )
     by_usual_name = {name.strip().lower(): name for name in reversed(list(table))}
@@ -263,12 +264,12 @@ def choose_column(
         of_strings = [name for name, values in table.items() if _holds_strings(values)]
         if len(of_strings) != 1:
             raise CorpusError(
-                f"{source}: which column is the text? It has: {join_names(table)}. "
+                f"{source}: which column is the text? It has: {join_columns(table)}. "
                 f"Name one of them with 'column'.{advice}"
             )
         chosen = of_strings[0]
     others = [name for name in table if name != chosen]
-    note = f"column '{chosen}' taken as the text (others: {join_names(others)}); name one with 'column'"
+    note = f"column '{chosen}' taken as the text (others: {join_columns(others)}); name one with 'column'"
     return chosen, note if others else ""
 
 
