@@ -54,6 +54,29 @@ def test_a_parquet_file_names_its_schema(made, command, here):
     assert pl.read_parquet_metadata(here / "t.parquet")["schema"] == "urn:tedaudit:trials:1"
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "summary.json", "report.md", "guesses/a.csv"])
+def test_a_file_of_the_run_itself_is_not_overwritten(made, command, here, name):
+    before = snapshot(here / "made")
+    code, _, told = command("export", "made", "--format", "csv", "--out", f"made/{name}")
+    assert code == 2
+    assert "belongs to the run itself" in told
+    assert snapshot(here / "made") == before
+    assert command("export", "made", "--format", "csv", "--out", "made/table.csv")[0] == 0
+
+
+def test_a_run_without_losses_says_why_there_are_no_rows(made, command):
+    code, out, told = command("export", "made", "--format", "csv", "--what", "losses")
+    assert code == 0
+    assert len(out.splitlines()) == 1
+    assert "no rows" in told
+    assert "--loss" in told
+    assert "no rows" not in command("export", "made", "--format", "csv")[2]
+
+
+def test_an_unknown_ending_is_named(made, command):
+    assert "'table.xlsx' does not end in one" in command("export", "made", "--out", "table.xlsx")[2]
+
+
 def test_no_text_leaves_unless_asked_and_then_into_a_closed_file(made, command, here):
     for what in ("rows", "trials", "losses"):
         assert TEXT not in command("export", "made", "-f", "json", "--what", what)[1]
