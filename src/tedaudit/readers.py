@@ -112,12 +112,13 @@ def decode(raw: bytes, file: Path, encoding: str) -> str:
         text = raw.decode(encoding)
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        wide = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
-        other = "utf-16" if wide else "utf-8" if "utf" not in encoding.lower() else "latin-1"
+        marked = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
+        wide = "utf-16" if marked else "utf-16-le" if b"\0" in raw[1:200:2] else ""
+        other = wide or ("utf-8" if "utf" not in encoding.lower() else "latin-1")
         raise CorpusError(
             f"'{file}' is not {encoding}: byte 0x{raw[error.start : error.start + 1].hex()} at offset "
-            f"{error.start:,}, line {line:,}. Set the encoding, such as 'encoding: {other}', or convert the "
-            "file to UTF-8."
+            f"{error.start:,}, line {line:,}. Convert the file to UTF-8, or set the encoding "
+            f"of a corpus, such as 'encoding: {other}'."
         ) from error
     except (LookupError, ValueError) as error:  # a few encodings raise no more than the latter
         known = "ascii, cp1252, latin-1, utf-8, utf-16 and Python's other text encodings"
@@ -221,6 +222,11 @@ def _build_from_rows(rows: Iterable[tuple[int, list[str]]], file: Path, *, heade
     if first is None:
         raise CorpusError(f"'{file}' has only blank lines. Is it the right file?")
     width = len(first)
+    if header and width == 1 and ";" in first[0] and table_format(file) == "csv":
+        raise CorpusError(
+            f"'{file}': the first row is one field with semicolons in it. Spreadsheets of many countries "
+            "write a .csv so: save it with commas, or as .jsonl; if the row is a text, set 'header: false'."
+        )
     names = [f"column_{position}" for position in range(1, width + 1)]
     table_rows: list[list[str]] = [] if header else [first]
     if header:
