@@ -74,7 +74,8 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
 def show_section(section: Section) -> None:
     """Print a section of a report, and how to read it."""
     out = console()
-    out.print(section.to_rich())
+    for table in section.to_rich(out.width):
+        out.print(table)
     for remark in section.remarks:
         out.print(escape_text(remark), soft_wrap=True, style="dim")
 
