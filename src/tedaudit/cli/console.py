@@ -91,7 +91,7 @@ def show_page(page: Path) -> None:
 def show_comparison(compared: Compared, page: Path | None) -> None:
     """Print what differs, how to read it, and where the page is."""
     out = console()
-    for table in comparison_table.rich_tables(compared):
+    for table in comparison_table.rich_tables(compared, out.width):
         out.print(table)
     out.print(comparison_table.explain_comparison(compared), style="dim")
     for note in compared.notes:
