@@ -155,6 +155,17 @@ def test_reading_is_no_look_and_a_gate_is_one(command, here):
     assert manifest.read_bytes() != before
 
 
+def test_a_table_of_an_unfinished_run_says_so_and_of_which_bounds(command, here):
+    spec = make_spec(here / "half", mechanisms=["identity"], attacks=["lexical"], trials=100, block=20,
+                     plans=[{"k": 2}, {"k": 3}])  # fmt: skip
+    stopped(spec, 7)
+    tables = command("export", "half", "-f", "latex")[1].split(r"\end{table}")
+    assert [("the run is not finished" in table) for table in tables] == [False, True, False]
+    assert "All bounds are of the kind that holds at every look" in tables[1]
+    notes = command("export", "half", "-f", "markdown")[1]
+    assert "bounds of what is not complete come from complete blocks" in notes
+
+
 def test_what_is_no_run_is_said(command):
     code, _, told = command("export", "nowhere", "-f", "csv")
     assert code == 2
