@@ -23,6 +23,8 @@ from tedaudit.store.guesses import GuessTable
 from tedaudit.store.looks import find_look
 from tedaudit.types import Claim, Plan
 
+_FEW = 8  # candidates whose scores are read together with the choices
+
 
 @dataclass(frozen=True, slots=True)
 class _CountedTable:
@@ -97,7 +99,8 @@ def _count_tables(
         table, estimator = GuessTable(folder, info.key), find_estimator(plan_info["estimator"])
         start, unfit = find_fresh(info.about, table.complete())
         fresh = plan.rows(start, len(plan))
-        columns = table.read(["choice", "usable", "failed", "margin"])
+        scores = ["scores"] if plan_info["k"] <= _FEW else []
+        columns = table.read(["choice", "usable", "failed", "margin"], ahead=scores)
         margin = columns.pop("margin")[start:]
         choices = Choices(**columns).after(start)
         counts = estimator.count(fresh, choices, plan_info["k"])
