@@ -172,7 +172,10 @@ def _remarks(findings: Sequence[Finding], *, extended: bool) -> list[str]:
     """Return what a reader must know before believing a number."""
     remarks = []
     if any(not finding.complete for finding in findings):
-        remarks.append("the run is not finished: bounds come from complete blocks and hold at every look")
+        remarks.append(
+            "the run is not finished: bounds of what is not complete come from complete blocks and hold at "
+            "every look"
+        )
     elif extended:
         remarks.append("trials were added after results had been seen: bounds are those valid at every look")
     unfit = dict.fromkeys(finding.unfit for finding in findings if finding.unfit)
