@@ -40,7 +40,13 @@ STAGES = {
     "attack, the rest": ["attacks._similarity:Similarity.guess"],
     "attack, the pool": ["attacks._similarity:Similarity.prepare"],
     "attack, vectors": ["inference.lexical:LexicalEncoder.encode"],
-    "attack, products": ["attacks._similarity:_multiply_rows"],
+    "attack, products": [
+        "attacks._similarity:_multiply_rows",
+        "inference.feature_table:FeatureTable.multiply",
+    ],
+    "attack, numbering words": ["inference.word_features:WordFeatures.number"],
+    "attack, sorting features": ["inference.feature_rows:FeatureSorter._sort_some"],
+    "attack, counting features": ["inference.feature_rows:FeatureSorter._count"],
     "judging": ["plans.trials:judge"],
     "tables of rewrites": ["store.rewrites:RewriteTable.append"],
     "reading rewrites": ["store.rewrites:RewriteTable.fetch"],
@@ -84,7 +90,10 @@ class Clock:
     def watch(self, stage: str, name: str) -> None:
         """Take the time of a function or method wherever it was imported to, if it is there."""
         module, _, attribute = name.partition(":")
-        owner: Any = importlib.import_module(f"tedaudit.{module}")
+        try:
+            owner: Any = importlib.import_module(f"tedaudit.{module}")
+        except ModuleNotFoundError:  # an older tree
+            return
         *classes, last = attribute.split(".")
         for part in classes:
             owner = getattr(owner, part, None)

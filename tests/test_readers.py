@@ -275,6 +275,35 @@ def test_two_columns_of_strings_with_unusual_names_are_not_guessed():
         choose_column({"column_1": ["a"], "column_2": ["b"]}, "", "table")
 
 
+@pytest.mark.parametrize("texts", ["good, and cheap", "good"])
+def test_a_csv_with_semicolons_is_told_apart_from_a_broken_one(tmp_path, texts):
+    file = tmp_path / "excel.csv"
+    file.write_text(f"id;note;rewrite\n1;{texts};x\n", encoding="utf-8-sig")
+    assert "one field with semicolons" in _refusal(file)
+    file.write_text("note\ngood; cheap\n")
+    assert read_table(file) == {"note": ["good; cheap"]}
+
+
+def test_wide_characters_without_a_mark_are_recognised(tmp_path):
+    file = tmp_path / "wide.csv"
+    file.write_bytes("note\ncafé\n".encode("utf-16-le"))
+    message = _refusal(file)
+    assert "'encoding: utf-16-le'" in message
+    assert "Convert the file to UTF-8" in message
+
+
+def test_a_first_row_of_texts_is_not_printed_as_names(tmp_path):
+    text = "Mrs Zebu of ward 9 came back with a fever"
+    table = {text: ["a"], "P1": ["b"]}
+    for wanted in ("", "review"):
+        with pytest.raises(CorpusError, match="a name of 41 characters") as refused:
+            choose_column(table, wanted, "table")
+        assert "Zebu" not in str(refused.value)
+    for content in (f"{text},P1\n", f"{text},{text}\nb,c\n"):
+        (tmp_path / "a.csv").write_text(content)
+        assert "Zebu" not in _refusal(tmp_path / "a.csv")
+
+
 def test_texts_are_separated_from_labels_and_none_becomes_blank():
     assert take_text({"n": [1, 2], "text": ["a", None]}, "text", "table") == (["a", ""], {"n": [1, 2]})
 

@@ -14,6 +14,7 @@ from typing import Any
 from tedaudit import unpacking
 from tedaudit.errors import CorpusError, did_you_mean, join_names
 from tedaudit.paths import describe_os_error, parse_path
+from tedaudit.scripts import join_columns
 from tedaudit.unpacking import COMPRESSIONS
 
 Table = dict[str, list[Any]]
@@ -54,7 +55,7 @@ def read_table(path: str | Path, *, encoding: str = "utf-8", header: bool = True
             table = _build_from_rows(read_rows(text, file, kind), file, header=header)
     if not any(table.values()):
         raise CorpusError(
-            f"'{file}' has no rows, only the columns: {join_names(table)}. Is it the right file?"
+            f"'{file}' has no rows, only the columns: {join_columns(table)}. Is it the right file?"
         )
     return table
 
@@ -111,12 +112,13 @@ def decode(raw: bytes, file: Path, encoding: str) -> str:
         text = raw.decode(encoding)
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        wide = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
-        other = "utf-16" if wide else "utf-8" if "utf" not in encoding.lower() else "latin-1"
+        marked = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
+        wide = "utf-16" if marked else "utf-16-le" if b"\0" in raw[1:200:2] else ""
+        other = wide or ("utf-8" if "utf" not in encoding.lower() else "latin-1")
         raise CorpusError(
             f"'{file}' is not {encoding}: byte 0x{raw[error.start : error.start + 1].hex()} at offset "
-            f"{error.start:,}, line {line:,}. Set the encoding, such as 'encoding: {other}', or convert the "
-            "file to UTF-8."
+            f"{error.start:,}, line {line:,}. Convert the file to UTF-8, or set the encoding "
+            f"of a corpus, such as 'encoding: {other}'."
         ) from error
     except (LookupError, ValueError) as error:  # a few encodings raise no more than the latter
         known = "ascii, cp1252, latin-1, utf-8, utf-16 and Python's other text encodings"
@@ -220,6 +222,11 @@ def _build_from_rows(rows: Iterable[tuple[int, list[str]]], file: Path, *, heade
     if first is None:
         raise CorpusError(f"'{file}' has only blank lines. Is it the right file?")
     width = len(first)
+    if header and width == 1 and ";" in first[0] and table_format(file) == "csv":
+        raise CorpusError(
+            f"'{file}': the first row is one field with semicolons in it. Spreadsheets of many countries "
+            "write a .csv so: save it with commas, or as .jsonl; if the row is a text, set 'header: false'."
+        )
     names = [f"column_{position}" for position in range(1, width + 1)]
     table_rows: list[list[str]] = [] if header else [first]
     if header:
@@ -227,8 +234,8 @@ def _build_from_rows(rows: Iterable[tuple[int, list[str]]], file: Path, *, heade
         duplicates = {name for name in names if names.count(name) > 1}
         if duplicates:
             raise CorpusError(
-                f"'{file}' has duplicate columns: {join_names(duplicates)}. Rename one; or, if the first row "
-                "is already data, set 'header: false'."
+                f"'{file}' has duplicate columns: {join_columns(duplicates)}. Rename one; or, if the first "
+                "row is already data, set 'header: false'."
             )
     for line, row in remaining:
         refuse_width(row, width, line, file)
@@ -254,7 +261,7 @@ def choose_column(
         if wanted in table:
             return wanted, ""
         raise CorpusError(
-            f"{source} has no column '{wanted}'. It has: {join_names(table)}.{did_you_mean(wanted, table)} "
+            f"{source} has no column '{wanted}'. It has: {join_columns(table)}.{did_you_mean(wanted, table)} "
             f"Name one of them with 'column'.{advice}"
         )
     by_usual_name = {name.strip().lower(): name for name in reversed(list(table))}
@@ -263,12 +270,12 @@ def choose_column(
         of_strings = [name for name, values in table.items() if _holds_strings(values)]
         if len(of_strings) != 1:
             raise CorpusError(
-                f"{source}: which column is the text? It has: {join_names(table)}. "
+                f"{source}: which column is the text? It has: {join_columns(table)}. "
                 f"Name one of them with 'column'.{advice}"
             )
         chosen = of_strings[0]
     others = [name for name in table if name != chosen]
-    note = f"column '{chosen}' taken as the text (others: {join_names(others)}); name one with 'column'"
+    note = f"column '{chosen}' taken as the text (others: {join_columns(others)}); name one with 'column'"
     return chosen, note if others else ""
 
 

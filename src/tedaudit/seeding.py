@@ -20,11 +20,12 @@ KeyWords = npt.NDArray[np.uint32]  # 128-bit keys, four words each
 Keys = Sequence[int] | KeyWords
 
 ROUNDS = 10  # of Philox, and its constants
+_SPREADING = 3  # rounds until each of the four words depends on all of counter and key
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 WEYL = (0x9E3779B9, 0xBB67AE85)
 _LOW = np.uint64(0xFFFFFFFF)
 _5, _6, _26, _32 = (np.uint64(bits) for bits in (5, 6, 26, 32))
-_CACHED = 1 << 14  # blocks of four words that are computed at a time
+_CACHED = 1 << 13  # blocks of four words that are computed at a time
 
 
 def derive(key: int, *purpose: str | int | bytes) -> int:
@@ -35,6 +36,22 @@ def derive(key: int, *purpose: str | int | bytes) -> int:
 def derive_numbered(key: int, numbers: range | npt.NDArray[Any]) -> KeyWords:
     """Return the words of `derive(key, number)` for each number; what they share is hashed once."""
     return _as_words(_finish_each(_absorb((key,)), _frame_numbers(numbers)))
+
+
+class LateKeys:
+    """The words of `derive(key, number)` for each number, derived when they are read."""
+
+    def __init__(self, key: int, numbers: npt.NDArray[np.int64]) -> None:
+        self._key, self._numbers = key, numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, rows: slice | npt.NDArray[Any]) -> "LateKeys":
+        return LateKeys(self._key, self._numbers[rows])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> KeyWords:
+        return derive_numbered(self._key, self._numbers).astype(dtype or np.uint32, copy=False)
 
 
 def derive_replicates(
@@ -74,17 +91,29 @@ def _frame(part: str | int | bytes) -> bytes:
 
 def _frame_numbers(numbers: range | npt.NDArray[Any]) -> list[bytes]:
     """Return what `_frame` returns for each of these whole numbers, none of them below 0."""
-    values = np.asarray(numbers, dtype="<i8")
+    if isinstance(numbers, range):
+        numbers = np.arange(numbers.start, numbers.stop, numbers.step)
+    values = np.ascontiguousarray(numbers, dtype="<i8")
+    if not len(values):
+        return []
+    narrowest, widest = ((int(end).bit_length() + 8) // 8 for end in (values.min(), values.max()))
+    if narrowest == widest:
+        return _frame_alike(values, widest)
     widths = 1 + sum((values >= 1 << bits).astype(np.int64) for bits in range(7, 63, 8))
-    raw = values.view(np.uint8).reshape(-1, 8)
     framed = np.empty(len(values), dtype=object)
-    for width in np.unique(widths).tolist():
+    for width in range(narrowest, widest + 1):
         rows = np.flatnonzero(widths == width)
-        table = np.empty((len(rows), 9 + width), dtype=np.uint8)
-        table[:, :9] = np.frombuffer(b"i" + width.to_bytes(8, "little"), dtype=np.uint8)
-        table[:, 9:] = raw[rows, :width]
-        framed[rows] = table.view(f"V{9 + width}")[:, 0].tolist()
+        framed[rows] = _frame_alike(values[rows], width)
     return list(framed)
+
+
+def _frame_alike(values: npt.NDArray[np.int64], width: int) -> list[bytes]:
+    """Return the same for numbers of as many bytes each."""
+    table = np.empty((len(values), 9 + width), dtype=np.uint8)
+    table[:, :9] = np.frombuffer(b"i" + width.to_bytes(8, "little"), dtype=np.uint8)
+    table[:, 9:] = values.view(np.uint8).reshape(-1, 8)[:, :width]
+    framed: list[bytes] = table.view(f"V{9 + width}")[:, 0].tolist()
+    return framed
 
 
 def _finish_each(state: Any, last: Iterable[bytes]) -> Iterator[bytes]:
@@ -100,8 +129,10 @@ def _as_words(digests: Iterable[bytes]) -> KeyWords:
     return np.frombuffer(b"".join(digests), dtype="<u4").reshape(-1, 4).astype(np.uint32)
 
 
-def key_words(keys: Keys) -> KeyWords:
+def key_words(keys: Keys | LateKeys) -> KeyWords:
     """Return the four 32-bit words of each 128-bit key, the lowest first; an array of them as it is."""
+    if isinstance(keys, LateKeys):
+        return np.asarray(keys)
     if isinstance(keys, np.ndarray) and keys.ndim > 1:
         if keys.dtype != np.uint32 or keys.shape[1:] != (4,):
             raise ValueError(
@@ -122,12 +153,16 @@ def key_numbers(words: KeyWords) -> list[int]:
 def philox(counter: tuple[Words, Words, Words, Words], key: tuple[Words, Words]) -> list[Words]:
     """Return the four output words of Philox4x32-10 for arrays of counters and keys."""
     shape = np.broadcast_shapes(*(part.shape for part in (*counter, *key)))
-    c0, c1, c2, c3 = (np.array(np.broadcast_to(part, shape), dtype=np.uint64) for part in counter)
-    spare = np.empty(shape, dtype=np.uint64)
-    k0, k1 = key
+    (c0, c1, c2, c3), (k0, k1) = counter, key
     first, second = map(np.uint64, MULTIPLIERS)
     weyl0, weyl1 = map(np.uint64, WEYL)
-    for _ in range(ROUNDS):  # all in place: making arrays would cost more than filling them
+    for _ in range(_SPREADING):  # what depends on the key alone, or on the position alone, is computed once
+        low, high = c0 * first, c2 * second
+        c0, c1, c2, c3 = (high >> _32) ^ (c1 ^ k0), high & _LOW, (low >> _32) ^ (c3 ^ k1), low & _LOW
+        k0, k1 = (k0 + weyl0) & _LOW, (k1 + weyl1) & _LOW
+    c0, c1, c2, c3 = (np.array(np.broadcast_to(part, shape), dtype=np.uint64) for part in (c0, c1, c2, c3))
+    spare = np.empty(shape, dtype=np.uint64)
+    for _ in range(ROUNDS - _SPREADING):  # all in place: making arrays would cost more than filling them
         np.multiply(c0, first, out=c0)
         np.multiply(c2, second, out=c2)
         np.right_shift(c2, _32, out=spare)
@@ -162,7 +197,9 @@ def uniforms(keys: Keys, n: int, start: int = 0) -> Floats:
     table = np.empty((len(parts), max(0, last - first), 2))
     for rows, blocks, (c0, c1, c2, c3) in _run_philox(parts, first, last):
         for place, (high, low) in enumerate(((c0, c1), (c2, c3))):
-            mantissa = ((high >> _5) << _26) | (low >> _6)
+            mantissa = np.right_shift(high, _5, out=high)
+            mantissa <<= _26
+            mantissa |= np.right_shift(low, _6, out=low)
             np.multiply(mantissa.T, 2.0**-53, out=table[rows, blocks, place])
     flat, skipped = table.reshape(len(parts), 2 * table.shape[1]), start - 2 * first
     return flat[:, skipped : skipped + n]
@@ -207,8 +244,9 @@ def rare(keys: Keys, n: int, probability: float) -> npt.NDArray[np.bool_]:
     cell = np.floor(scaled)
     at = uniforms(parts, n) * 2.0**53
     found = np.asarray(at < cell, dtype=np.bool_)
-    rows = np.flatnonzero((at == cell).any(axis=1))  # hardly ever one, unless the probability is that small
-    if len(rows):
+    is_there = at == cell  # hardly ever, unless the probability is that small
+    if is_there.any():
+        rows = np.flatnonzero(is_there.any(axis=1))
         fine = uniforms(parts[rows], n, n)
-        found[rows] |= (at[rows] == cell) & (fine < scaled - cell)
+        found[rows] |= is_there[rows] & (fine < scaled - cell)
     return found

@@ -54,6 +54,29 @@ def test_a_parquet_file_names_its_schema(made, command, here):
     assert pl.read_parquet_metadata(here / "t.parquet")["schema"] == "urn:tedaudit:trials:1"
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "summary.json", "report.md", "guesses/a.csv"])
+def test_a_file_of_the_run_itself_is_not_overwritten(made, command, here, name):
+    before = snapshot(here / "made")
+    code, _, told = command("export", "made", "--format", "csv", "--out", f"made/{name}")
+    assert code == 2
+    assert "belongs to the run itself" in told
+    assert snapshot(here / "made") == before
+    assert command("export", "made", "--format", "csv", "--out", "made/table.csv")[0] == 0
+
+
+def test_a_run_without_losses_says_why_there_are_no_rows(made, command):
+    code, out, told = command("export", "made", "--format", "csv", "--what", "losses")
+    assert code == 0
+    assert len(out.splitlines()) == 1
+    assert "no rows" in told
+    assert "--loss" in told
+    assert "no rows" not in command("export", "made", "--format", "csv")[2]
+
+
+def test_an_unknown_ending_is_named(made, command):
+    assert "'table.xlsx' does not end in one" in command("export", "made", "--out", "table.xlsx")[2]
+
+
 def test_no_text_leaves_unless_asked_and_then_into_a_closed_file(made, command, here):
     for what in ("rows", "trials", "losses"):
         assert TEXT not in command("export", "made", "-f", "json", "--what", what)[1]
@@ -130,6 +153,17 @@ def test_reading_is_no_look_and_a_gate_is_one(command, here):
     assert manifest.read_bytes() == before
     assert command("export", "half", "-f", "junit", "--fail-above", "0.1")[0] == 1
     assert manifest.read_bytes() != before
+
+
+def test_a_table_of_an_unfinished_run_says_so_and_of_which_bounds(command, here):
+    spec = make_spec(here / "half", mechanisms=["identity"], attacks=["lexical"], trials=100, block=20,
+                     plans=[{"k": 2}, {"k": 3}])  # fmt: skip
+    stopped(spec, 7)
+    tables = command("export", "half", "-f", "latex")[1].split(r"\end{table}")
+    assert [("the run is not finished" in table) for table in tables] == [False, True, False]
+    assert "All bounds are of the kind that holds at every look" in tables[1]
+    notes = command("export", "half", "-f", "markdown")[1]
+    assert "bounds of what is not complete come from complete blocks" in notes
 
 
 def test_what_is_no_run_is_said(command):

@@ -45,6 +45,24 @@ def test_a_strangers_table_is_linked_offline_with_worst_records_by_id(release, t
     assert (release / "runs" / "pairs-link" / "committee.pdf").is_file()
 
 
+def test_a_document_of_earlier_figures_does_not_stay_beside_others(release, typed):
+    pytest.importorskip("matplotlib")
+    document = release / "study" / "committee.pdf"
+    assert typed(*PAIRS, "-o", "study")[0] == 0
+    assert document.is_file()
+    assert typed(*PAIRS, "-o", "study", "--no-pdf", "--seed", "5")[0] == 0
+    assert not document.exists()
+
+
+def test_what_a_file_holds_is_told(release, typed):
+    out = " ".join(typed(*PAIRS, "--no-pdf", "-o", "study")[1].split())
+    assert "link.json: all figures, and ids; no text" in out
+    assert "with their texts" not in out
+    assert "records.csv: all records by id, with their texts" in " ".join(
+        typed(*PAIRS, "--no-pdf", "-o", "study", "--texts")[1].split()
+    )
+
+
 def test_json_has_the_figures_and_no_text(release, typed):
     code, out, _ = typed(*PAIRS, "--json", "--no-pdf", "-o", "study")
     told = strict(out)

@@ -31,10 +31,18 @@ def test_what_was_there_before_does_not_count_for_the_rate_and_hours_are_told():
     now[0] = 300.0
     tell("", 50_900, 100_000)
     assert told == [
-        "50,000 of 100,000",
+        "preparing: 50,000 of 100,000",
         "dp-st: rewriting: 50,200 of 100,000, 1 a second, 13 h 50 min left",
         "dp-st: rewriting: 50,900 of 100,000, 3 a second, 4 h 33 min left",
     ]
+
+
+def test_a_large_rate_is_told_in_digits():
+    now, told, tell = make_lines()
+    tell("word-rr: lexical", 0, 1_000_000)
+    now[0] = 100.0
+    tell("word-rr: lexical", 146_970, 1_000_000)
+    assert "1,470 a second" in told[0]
 
 
 def test_without_a_terminal_short_work_says_nothing(capsys):

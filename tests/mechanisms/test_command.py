@@ -147,6 +147,14 @@ def test_a_slow_start_has_a_limit_of_its_own(tmp_path):
         rewrite(late, "a", "b")
 
 
+def test_the_limit_is_told_as_it_was_set_and_not_as_what_was_left_of_it(tmp_path):
+    late = make_command(
+        tmp_path, SHOUT, "time.sleep(30)", timeout=0.25, start_timeout=0.25, lines="plain"
+    )  # fmt: skip
+    with pytest.raises(PluginError, match=r"gave no answer within 0\.5 seconds"):
+        rewrite(late, "a", "b")
+
+
 def test_a_program_that_never_answers_stops_the_run_and_its_last_words_are_shown(tmp_path):
     command = Command(
         save_script(tmp_path, "import sys\nprint('x' * 9000, 'no model', file=sys.stderr)\nsys.exit(9)")

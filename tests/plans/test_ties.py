@@ -5,7 +5,7 @@ import numpy as np
 from helpers import SharedWords, make_spec, sentences
 from tedaudit.api import run
 from tedaudit.attacks._questions import shuffle_candidates
-from tedaudit.plans.trials import judge, tie_keys
+from tedaudit.plans.trials import judge, late_tie_keys, tie_keys
 from tedaudit.seeding import key_numbers
 from tedaudit.types import Guess, Observation, Plan, Rewrite
 
@@ -55,3 +55,19 @@ def _given():
     from tedaudit.corpora._given import Given
 
     return Given(tuple(sentences(40)))
+
+
+def test_keys_that_are_derived_late_are_the_same_whole_in_part_and_in_judging():
+    late, keys = late_tie_keys(3, "a", "x", range(7, 407)), tie_keys(3, "a", "x", range(7, 407))
+    some = np.array([0, 5, 399])
+    assert len(late) == 400
+    assert np.array_equal(late, keys)
+    assert np.array_equal(late[some], keys[some])
+    assert np.array_equal(late[10:20], keys[10:20])
+    plan = Plan(None, np.zeros(400, dtype=np.int32), np.zeros(400, dtype=np.int32))
+    guesses = [
+        Guess(np.array([0.5, 0.5, 0.2]) if row % 3 else np.array([0.1, 0.5, 0.2])) for row in range(400)
+    ]
+    chosen = [judge(guesses, [False] * 400, plan, given).choice for given in (late, keys)]
+    assert np.array_equal(*chosen)
+    assert len(set(chosen[0].tolist())) == 2

@@ -1,18 +1,20 @@
 """The page of a comparison: one file that needs nothing and holds no text of the corpus."""
 
+import io
 import json
 import math
 import re
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 
 from helpers import make_spec
 from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.errors import RunDirectoryError
 from tedaudit.reports.comparison_page import page_data, redact_comparison, write_comparison
-from tedaudit.reports.comparison_table import explain_comparison, format_cells, headings
+from tedaudit.reports.comparison_table import explain_comparison, format_cells, headings, rich_tables
 from tedaudit.results.comparison import Span, compare_runs
 from tedaudit.store.directory import RunDirectory
 
@@ -172,3 +174,16 @@ def test_the_page_draws_itself_in_a_browser(page, compared, browser):
     tab.close()
     assert trouble == []
     assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [page.as_uri()]
+
+
+def test_a_terminal_of_80_columns_has_every_word_of_the_table_whole(compared):
+    stream = io.StringIO()
+    for table in rich_tables(compared, 80):
+        Console(file=stream, width=80).print(table)
+    printed = stream.getvalue()
+    assert max(map(len, printed.splitlines())) <= 80
+    words = {
+        word for one in compared.comparisons for cell in format_cells(one, compared) for word in cell.split()
+    }
+    assert {word for word in words if len(word) <= 20} <= set(printed.split())
+    assert set(" ".join(headings(compared)).split()) <= set(printed.split())

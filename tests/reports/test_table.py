@@ -140,6 +140,22 @@ def test_every_plan_has_a_table_of_its_own_in_the_order_found():
     assert text.count("| mine |") == 3
 
 
+def test_no_number_is_cut_in_a_terminal_of_80_columns():
+    found = result(finding(), finding(attack="embedding"))
+    out = Console(width=80, record=True, file=io.StringIO())
+    tables = rich_tables(found, 80)
+    for table in tables:
+        out.print(table)
+    printed = out.export_text()
+    assert max(map(len, printed.splitlines())) <= 80
+    assert len(tables) > 1
+    assert all(table.columns[0].header == "mechanism" for table in tables)
+    for word in {word for one in found for cell in format_cells(one) for word in cell.split()}:
+        assert word in printed.split()
+    headings = [column.header for table in tables for column in table.columns]
+    assert set(headings) == {HEADINGS[i] for i in shown_columns(found.findings)}
+
+
 @pytest.mark.parametrize("label", NASTY)
 def test_a_label_cannot_break_the_markdown_table(label):
     text = markdown_tables(

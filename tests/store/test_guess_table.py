@@ -6,6 +6,7 @@ import pytest
 
 from tedaudit.errors import RunDirectoryError
 from tedaudit.plans.trials import Judged
+from tedaudit.store import guesses as guesses_module
 from tedaudit.store.files import write_frame
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.table_folder import TableFolder
@@ -90,3 +91,17 @@ def test_a_part_with_another_number_of_rows_than_its_name_says_is_refused(tmp_pa
     path.unlink()
     again = _guess_table(tmp_path)
     assert _rows(again.gaps(10, 10)) == [(0, 10)]
+
+
+def test_columns_that_were_read_ahead_are_those_of_the_table_and_not_read_twice(tmp_path, monkeypatch):
+    table = _guess_table(tmp_path)
+    table.append(range(5), _judged(range(5)))
+    expected = _guess_table(tmp_path).read(["scores", "usable"])
+    assert set(table.read(["choice", "usable"], ahead=["scores"])) == {"choice", "usable"}
+    with monkeypatch.context() as patch:
+        patch.setattr(guesses_module, "read_frame", None)  # reading again would fail
+        found = table.read(["scores", "usable"])
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
+    assert len(table.read(["scores"], 3)["scores"]) == 3
+    table.append(range(5, 8), _judged(range(5, 8)))
+    assert len(table.read(["scores"])["scores"]) == 8

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tedaudit.store.rewrites
+import tedaudit.store.recent_parts
 from tedaudit.batches import Ragged, Rewrites
 from tedaudit.errors import RunDirectoryError
 from tedaudit.store import kept_latents
+from tedaudit.store import rewrites as rewrites_module
 from tedaudit.store.files import read_notes, write_frame
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.kept_latents import LeftOut
@@ -70,13 +71,13 @@ def test_many_parts_are_searched_as_well_as_few(tmp_path):
 
 
 def test_parts_that_no_longer_fit_into_memory_are_read_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(tedaudit.store.rewrites, "_CACHED_BYTES", 1)
+    monkeypatch.setattr(tedaudit.store.recent_parts, "_BYTES", 1)
     table = _table(tmp_path)
     for part in range(4):
         _append(table, [0, 1], [part] * 2)
     pairs = [(0, 3), (1, 0), (0, 1), (1, 2), (0, 0)]
     assert _fetched(table, pairs) == [f"{t}/{r}" for t, r in pairs]
-    assert len(table._cache) == 1
+    assert len(table._recent) == 1
 
 
 def test_every_part_of_a_rewrite_survives(tmp_path):
@@ -195,7 +196,7 @@ def test_counting_what_was_released_reads_neither_the_texts_nor_the_pool(tmp_pat
     def refuse(*_):
         raise AssertionError("it was read")
 
-    monkeypatch.setattr(tedaudit.store.rewrites, "read_frame", refuse)
+    monkeypatch.setattr(rewrites_module, "read_frame", refuse)
     assert table.count_released(refuse) == Released(2, 1, 1)
     assert _table(tmp_path).count_released(refuse) == Released(2, 1, 1)  # nor the index, when opened anew
 

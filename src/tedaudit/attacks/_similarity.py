@@ -9,12 +9,15 @@ import numpy.typing as npt
 from tedaudit.batches import Guesses, Observations, Ragged
 from tedaudit.batches.columns import Column
 from tedaudit.inference.encoders import Encoder
+from tedaudit.inference.lexical import LexicalEncoder
 from tedaudit.types import Floats, Observation
 
 Rows = npt.NDArray[np.int64]
 
 _ROWS = 64  # outputs per product with the pool
 _PAIRS = 4096  # outputs and candidates compared at a time
+_SAMPLE = 256  # outputs of a batch that are looked at to see whether most of them differ
+_LETTERS = 1 << 16  # of an output or a candidate, at most, that is compared without its vector
 _LARGE = 1 << 17  # sparse vectors of more texts than this are never all in memory for sets of candidates
 
 
@@ -31,6 +34,8 @@ class Similarity:
         self._is_prepared = False
         self._table: Any = None
         self._columns: Any = None  # the table, if sparse, by features
+        self._compared: Any = None  # the pool as a lexical encoder compares texts with it
+        self._may_tabulate = True
         self._encoded = 0  # texts of the pool that were encoded without being kept
         self._position: dict[str, int] | None = None
 
@@ -38,12 +43,16 @@ class Similarity:
         """Learn from the candidate pool."""
         self._encoder.fit(pool)
         self._pool, self._is_prepared = pool, True
-        self._table = self._columns = self._position = None
+        self._table = self._columns = self._position = self._compared = None
+        self._may_tabulate = True
         self._encoded = 0
 
     def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Return the cosine of each output with each of its candidates."""
         batch = Observations.of(seen)
+        compared = self._compare(batch)
+        if compared is not None:
+            return Guesses(compared, np.ones(len(batch), dtype=np.bool_))
         outputs, row_of = _deduplicate(batch.outputs.texts)
         vectors = self._encoder.encode(outputs)
         if self._is_prepared and batch.candidates is None and batch.pool is self._pool:
@@ -51,6 +60,30 @@ class Similarity:
         else:
             scores = self._score_own(vectors, np.asarray(row_of, dtype=np.int64), batch)
         return Guesses(scores, np.ones(len(batch), dtype=np.bool_))
+
+    def _compare(self, seen: Observations) -> Floats | None:
+        """Return the same scores without vectors of the outputs, if the encoder can and it pays.
+
+        It does for short texts, most of them different, with as many candidates each.
+        """
+        texts, candidates = seen.outputs.texts, seen.candidates
+        if not (
+            isinstance(self._encoder, LexicalEncoder)
+            and self._is_prepared
+            and seen.pool is self._pool
+            and isinstance(candidates, np.ndarray)
+            and candidates.size
+            and 2 * len(set(texts[:_SAMPLE])) > len(texts[:_SAMPLE])
+            and max(map(len, texts)) <= _LETTERS
+        ):
+            return None
+        if self._may_tabulate and 2 * len(np.unique(candidates)) >= len(self._pool):
+            self._may_tabulate = False
+            if max(map(len, self._pool)) <= _LETTERS:
+                self._compared = self._encoder.tabulate(self._pool)
+        if self._compared is None:
+            return None
+        return self._encoder.compare(texts, self._compared, candidates)
 
     def _score_pool(self, vectors: Any) -> Floats:
         """Score the whole pool for every output: one matrix product per block of outputs."""

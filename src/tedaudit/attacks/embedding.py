@@ -21,6 +21,7 @@ class Embedding:
 
     encoder: str = zoo_or("encoder", "sentence-transformers/all-mpnet-base-v2")
     """The sentence encoder: a folder, a hub id or zoo:NAME."""
+    tosses_coins: ClassVar[bool] = False  # it never reads the tie keys, which are not derived for it then
     card: ClassVar[Card] = Card(
         name="embedding",
         english=("encoder: the default model",),

@@ -18,6 +18,7 @@ from tedaudit.types import Card, Observation
 class Lexical:
     """Cosine of hashed TF-IDF vectors."""
 
+    tosses_coins: ClassVar[bool] = False  # it never reads the tie keys, which are not derived for it then
     card: ClassVar[Card] = Card(
         name="lexical",
         summary="Shared words, word pairs and character n-grams, weighted by rarity; no model.",

@@ -82,14 +82,21 @@ class Ragged:
         """Return the rows of a matrix."""
         if matrix.ndim != 2:
             raise ValueError(f"A matrix has 2 dimensions; this array has {matrix.ndim}.")
-        return cls(matrix.reshape(-1), np.arange(len(matrix) + 1, dtype=np.int64) * matrix.shape[1])
+        return cls._trust(matrix.reshape(-1), np.arange(len(matrix) + 1, dtype=np.int64) * matrix.shape[1])
 
     @classmethod
     def absent(cls, rows: int, dtype: npt.DTypeLike | None = None) -> "Ragged":
         """Return a column in which every row is missing."""
-        return cls(
-            np.zeros(0, dtype=dtype), np.zeros(rows + 1, dtype=np.int64), np.ones(rows, dtype=np.bool_)
-        )
+        missing = np.ones(rows, dtype=np.bool_) if rows else None
+        return cls._trust(np.zeros(0, dtype=dtype), np.zeros(rows + 1, dtype=np.int64), missing)
+
+    @classmethod
+    def _trust(cls, values: Array, offsets: Positions, missing: Mask | None = None) -> "Ragged":
+        """Return a column whose parts need not be checked."""
+        column = object.__new__(cls)
+        for name, part in (("values", values), ("offsets", offsets), ("missing", missing)):
+            object.__setattr__(column, name, part)
+        return column
 
     @classmethod
     def join(cls, parts: Sequence["Ragged"]) -> "Ragged":

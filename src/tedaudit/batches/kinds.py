@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tedaudit.batches import columns
 from tedaudit.batches.columns import Column, Mask, Positions, Ragged, as_ragged
 from tedaudit.batches.sequences import Batch, check_positions, join_pools, number_texts, same_texts
-from tedaudit.seeding import KeyWords, key_numbers, key_words
+from tedaudit.seeding import KeyWords, LateKeys, key_numbers, key_words
 from tedaudit.types import Array, Draw, Floats, Observation, Rewrite
 
 _PARTS = ("text", "tokens", "latent", "error")
@@ -112,6 +112,8 @@ class Rewrites(Batch[Rewrite]):
     @property
     def failed(self) -> Mask:
         """Which rows have an error code."""
+        if not any(self.errors):
+            return np.zeros(len(self.errors), dtype=np.bool_)
         return np.array([error != "" for error in self.errors], dtype=np.bool_)
 
     def reveal(self, sees: Sequence[str]) -> "Rewrites":
@@ -172,7 +174,7 @@ class Observations(Batch[Observation]):
     outputs: Rewrites
     pool: Sequence[str]
     candidates: Column | None
-    tie_keys: KeyWords
+    tie_keys: KeyWords | LateKeys
     _kind = Observation
 
     def __post_init__(self) -> None:
@@ -180,7 +182,8 @@ class Observations(Batch[Observation]):
         if candidates is not None:
             candidates = columns.compact("candidates", candidates, np.int32)
             check_positions(as_ragged(candidates).values, self.pool)
-        self._hold(outputs=self.outputs, candidates=candidates, tie_keys=key_words(self.tie_keys))
+        keys = self.tie_keys if isinstance(self.tie_keys, LateKeys) else key_words(self.tie_keys)
+        self._hold(outputs=self.outputs, candidates=candidates, tie_keys=keys)
 
     def __len__(self) -> int:
         return len(self.outputs)
@@ -220,7 +223,7 @@ class Observations(Batch[Observation]):
         candidates = self.pool
         if self.candidates is not None:
             candidates = tuple(self.pool[j] for j in columns.get_row(self.candidates, i).tolist())
-        return Observation(self.outputs[i], candidates, key_numbers(self.tie_keys[i])[0])
+        return Observation(self.outputs[i], candidates, key_numbers(key_words(self.tie_keys[i : i + 1]))[0])
 
     def _equals(self, other: Self) -> bool:
         if not (self.outputs == other.outputs and np.array_equal(self.tie_keys, other.tie_keys)):

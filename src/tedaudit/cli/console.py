@@ -74,7 +74,8 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
 def show_section(section: Section) -> None:
     """Print a section of a report, and how to read it."""
     out = console()
-    out.print(section.to_rich())
+    for table in section.to_rich(out.width):
+        out.print(table)
     for remark in section.remarks:
         out.print(escape_text(remark), soft_wrap=True, style="dim")
 
@@ -90,7 +91,7 @@ def show_page(page: Path) -> None:
 def show_comparison(compared: Compared, page: Path | None) -> None:
     """Print what differs, how to read it, and where the page is."""
     out = console()
-    for table in comparison_table.rich_tables(compared):
+    for table in comparison_table.rich_tables(compared, out.width):
         out.print(table)
     out.print(comparison_table.explain_comparison(compared), style="dim")
     for note in compared.notes:

@@ -11,6 +11,10 @@ from tedaudit.cli.options import print_json
 from tedaudit.errors import SpecError
 
 _FORMATS = "csv, latex, parquet, json; junit and markdown for CI"
+_NO_LOSSES = (
+    "There are no rows: a run has losses if an attack knows the mechanism's likelihoods, as with "
+    "`tedaudit run ... --loss`."
+)
 
 
 def export(
@@ -40,13 +44,17 @@ def export(
     junit and markdown tell how --fail-on and --fail-above came out, and end with 1 if one of them failed.
     """
     from tedaudit import api
+    from tedaudit.reports.export.frames import frame_losses
     from tedaudit.reports.export.writing import SUFFIXES, Export, make_export, write_export
     from tedaudit.results.gates import any_failed, judge_gates
 
     check_gates(fail_on, fail_above)
     chosen = format_ or (None if out is None else SUFFIXES.get(out.suffix.lower()))
     if chosen is None:
-        raise SpecError(f"Name a --format: {_FORMATS}.")
+        ending = f"'{out.name}' does not end in one. " if out is not None else ""
+        raise SpecError(f"{ending}Name a --format: {_FORMATS}.")
+    if out is not None:
+        _refuse_files_of_the_run(out, run_directory)
     gates = name_gates(fail_on, fail_above)
     wanted = Export(chosen, what, texts, redact, gates)
     if out is None and (texts or chosen == "parquet"):
@@ -54,6 +62,8 @@ def export(
         raise SpecError(f"{reason}: name a file with --out.")
     result = api.judge_run(run_directory) if gates else api.load_run(run_directory)
     content = make_export(result, wanted)
+    if what == "losses" and frame_losses(result).is_empty():
+        typer.echo(_NO_LOSSES, err=True)
     if out is None:
         sys.stdout.write(content.decode("utf-8"))
     else:
@@ -61,6 +71,22 @@ def export(
         typer.echo(f"Wrote {out}", err=True)
     if any_failed(judge_gates(result, gates)):
         raise typer.Exit(1)
+
+
+def _refuse_files_of_the_run(out: Path, run_directory: Path) -> None:
+    """Refuse to write over what the run needs, or into the folders of its tables."""
+    from tedaudit.store.directory import RunDirectory
+
+    run = RunDirectory(run_directory)
+    own = (
+        run.manifest_path, run.summary, run.page, run.report, run.estimates, run.utility, run.certain_losses,
+    )  # fmt: skip
+    place, root = out.resolve(), run.root.resolve()
+    in_a_folder = place.parent != root and place.is_relative_to(root)
+    if in_a_folder or place in [path.resolve() for path in own]:
+        raise SpecError(
+            f"'{out}' belongs to the run itself, which --out does not overwrite. Name another file."
+        )
 
 
 def schema(

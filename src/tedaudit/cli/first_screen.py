@@ -40,7 +40,7 @@ def show_result(result: AuditResult, table: TableKind = "pivot", *, losses: bool
 def _show_rows(result: AuditResult) -> None:
     """Print every row, a sentence for each mechanism, and what was decided."""
     out = console()
-    for table in rich_tables(result):
+    for table in rich_tables(result, out.width):
         out.print(table)
     for headline in headlines(result):
         out.print(escape_text(headline.text), soft_wrap=True)

@@ -103,8 +103,8 @@ def _write_more(result: "LinkResult", folder: Path, *, pdf: bool, ids: int, text
     if texts:
         write_atomically(folder / RECORDS, write_records(result, texts=True).encode("utf-8", "replace"))
     written = [
-        f"{folder / REPORT} and {FIGURES}: all figures; no text",
-        f"{folder / RECORDS}: all records by id",
+        f"{folder / REPORT} and {FIGURES}: all figures, and ids; no text",
+        f"{folder / RECORDS}: all records by id{', with their texts' if texts else ''}",
     ]
     if pdf and not figures_missing():
         write_document(result, folder / DOCUMENT, ids=ids)

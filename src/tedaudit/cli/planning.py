@@ -43,6 +43,7 @@ def show_plan(spec: "AuditSpec", wishes: Wishes, *, as_json: bool) -> None:
     if not out.is_terminal:
         out.width = _WIDTH
     for section in describe_forecast(forecast):
-        out.print(section.to_rich())
+        for table in section.to_rich(out.width):
+            out.print(table)
         for remark in section.remarks:
             out.print(escape_text(remark), style="dim")

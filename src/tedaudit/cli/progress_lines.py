@@ -13,7 +13,7 @@ class ProgressLines:
         self._write, self._clock = write, clock
         self._begun = self._told = clock()
         self._before: int | None = None  # what was there when it began: a resumed run
-        self._step = ""
+        self._step = "preparing"  # until a step has a name
 
     def __call__(self, step: str, completed: int, total: int) -> None:
         """Take what is done by now."""
@@ -24,9 +24,10 @@ class ProgressLines:
             return
         self._told = now
         rate = (completed - self._before) / (now - self._begun)
-        line = f"{self._step}: {completed:,} of {total:,}" if self._step else f"{completed:,} of {total:,}"
+        line = f"{self._step}: {completed:,} of {total:,}"
         if rate > 0:
-            line += f", {rate:,.3g} a second, {_format_time((total - completed) / rate)} left"
+            told = f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
+            line += f", {told} a second, {_format_time((total - completed) / rate)} left"
         self._write(line)
 
 

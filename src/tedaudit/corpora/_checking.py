@@ -4,7 +4,6 @@ A file is read as a run reads it. What is told beside that (lines that would be 
 better, texts that look garbled) is looked for in the same bytes. Nothing here keeps or shows a text.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,13 +22,12 @@ from tedaudit.corpora._text_facts import TextFacts, count_texts
 from tedaudit.corpora.files import Files
 from tedaudit.errors import CorpusError, TedauditError, escape_control, shorten
 from tedaudit.readers import TEXT_NAMES, Table, choose_column, read_table, take_text
-from tedaudit.scripts import UNSPACED_BLOCKS
+from tedaudit.scripts import show_name
 from tedaudit.types import Corpus
 
 _ID = "id"  # what `link` takes as the name of a record
 _FEW = 50  # values that a label may have
 _LONGEST = 4_000  # characters of a message
-_SENTENCE = re.compile(rf"[{UNSPACED_BLOCKS}]{{9}}")  # so many characters without a space may be one
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +199,3 @@ def _describe_column(name: str, place: int, values: Sequence[Any], reading: _Rea
         "label",
         f"{told}: kept, but nothing to learn" if distinct < 2 else f"{told}: kept, too many to be learnt",
     )
-
-
-def show_name(name: str, place: int) -> str:
-    """Return a column's name if it is one: without a header it may be a text, which is not shown."""
-    is_plain = len(name) <= 40 and len(name.split()) <= 3 and not _SENTENCE.search(name)
-    return name if is_plain else f"(column {place}, a name of {len(name):,} characters)"

@@ -109,12 +109,13 @@ class Grammar:
     def _pick(self, choice: Choice, draft: Draft) -> str:
         totals = choice.totals
         at = 0 if len(totals) == 1 else bisect_right(totals, next(draft.coins) * totals[-1])
-        return "".join([self._part(part, draft) for part in choice.options[at]])
-
-    def _part(self, part: Part, draft: Draft) -> str:
-        if isinstance(part, str):
-            return part
-        return self._fill(part, draft) if isinstance(part, Slot) else self._pick(part, draft)
+        words = []
+        for part in choice.options[at]:
+            if isinstance(part, str):
+                words.append(part)
+            else:
+                words.append(self._fill(part, draft) if isinstance(part, Slot) else self._pick(part, draft))
+        return "".join(words)
 
 
 def _divide(body: str) -> list[str]:

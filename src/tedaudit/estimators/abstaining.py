@@ -117,7 +117,8 @@ def count_parts(
     candidates: int,
 ) -> Parts:
     """Count right guesses among the most certain ones of a fixed number of trials."""
-    order = np.lexsort((-margin, ~usable))  # stable: ties stay in the order of trials
+    # stable: ties stay in the order of trials
+    order = np.argsort(-margin, kind="stable") if usable.all() else np.lexsort((-margin, ~usable))
     found = np.concatenate([[0], np.cumsum(right[order])])
     return Parts(len(right), candidates, tuple(Part(size, int(found[size])) for size in sizes))
 

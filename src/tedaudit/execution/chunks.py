@@ -78,7 +78,7 @@ def write_chunk(path: Path, chunk: Chunk) -> None:
         return
     seen = chunk.observations
     header: dict[str, Any] = {"work": "guess", "plugin": _pack(chunk.plugin), "pool": list(seen.pool)}
-    header |= {"tie_keys": key_numbers(seen.tie_keys), "candidates": _positions(seen.candidates)}
+    header |= {"tie_keys": key_numbers(key_words(seen.tie_keys)), "candidates": _positions(seen.candidates)}
     header["mechanism"] = None if chunk.mechanism is None else _pack(chunk.mechanism)
     header["epsilon"] = chunk.epsilon.json
     header["practice"] = list(chunk.practice)

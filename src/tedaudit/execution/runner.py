@@ -33,8 +33,8 @@ from tedaudit.execution.preparation import PreparedAudit, prepare
 from tedaudit.execution.repeats import repeat_calls
 from tedaudit.execution.work import Result
 from tedaudit.nominal import Nominal
-from tedaudit.plans.trials import Wanted, judge, tie_keys
-from tedaudit.seeding import KeyWords
+from tedaudit.plans.trials import Wanted, judge, late_tie_keys
+from tedaudit.seeding import LateKeys
 from tedaudit.spec.model import AuditSpec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
@@ -104,7 +104,7 @@ class _Flight:
 
     gap: Guessing
     failed: npt.NDArray[np.bool_]
-    keys: KeyWords
+    keys: LateKeys
 
 
 class _JobRun:
@@ -234,7 +234,7 @@ class _JobRun:
         job, rows = self._job, gap.rows
         outputs = self._rewrites[gap.epsilon].fetch(rows, job.attacks[gap.attack].card.sees)
         flight = _Flight(
-            gap, outputs.failed, tie_keys(self._audit.spec.seed, job.plan_name, gap.attack, rows)
+            gap, outputs.failed, late_tie_keys(self._audit.spec.seed, job.plan_name, gap.attack, rows)
         )
         return flight, cut_guessing(job, gap, outputs, flight.keys, self._audit, self._fetch_own(gap))
 

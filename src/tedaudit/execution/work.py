@@ -11,6 +11,7 @@ chunks through a pipe. A chunk names its plug-in, and
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from tedaudit.execution.chunks import Chunk, GuessChunk, RewriteChunk, read_chun
 from tedaudit.paths import parse_path
 from tedaudit.registry import Reference, build
 from tedaudit.retries import retry
+from tedaudit.seeding import key_words
 from tedaudit.types import Guess, Rewrite
 
 CHUNK, RESULT = ".chunk", ".result"
@@ -75,6 +77,9 @@ class Bench:
             return Guesses.of([])
         attack, name = self.plugin(chunk.plugin), chunk.plugin.name
         self._ready(attack, chunk)
+        if getattr(attack, "tosses_coins", True):
+            whole = chunk.observations
+            chunk = replace(chunk, observations=replace(whole, tie_keys=key_words(whole.tie_keys)))
         batches, counts = [], chunk.observations.counts
         for start in range(0, len(chunk), self._batch_size):
             seen = chunk.batch(start, start + self._batch_size)

@@ -14,6 +14,8 @@ import numpy.typing as npt
 from tedaudit.inference.lexical import LexicalEncoder
 
 _TOGETHER = 16  # for as many texts a product with the matrix of all features is cheaper than for each alone
+_DENSE = 8  # of a plain matrix are the features that more than one text in so many has,
+_CELLS = 1 << 22  # as far as they fill no more numbers
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,6 +32,7 @@ class LexicalIndex:
         self.longest = max((int(np.diff(part.indptr).max(initial=0)) for part in counted), default=0)
         self._norms = [encoder.measure(part) for part in counted]
         self._parts: list[Any] = []  # features as rows, texts as columns
+        self._divided: tuple[Any, npt.NDArray[np.int64], Floats] | None = None
         while counted:
             self._parts.append(counted.pop(0).T.tocsr())
 
@@ -55,10 +58,32 @@ class LexicalIndex:
         rows.data *= self._encoder.weights.take(rows.indices)
         if len(self._parts) != 1 or len(positions) < _TOGETHER:
             return np.stack([self._multiply(rows[[place]]) for place in range(len(positions))])
-        (part,), (norms,) = self._parts, self._norms
-        found: Floats = (rows @ part.astype(np.float64)).toarray()
+        (norms,) = self._norms
+        rare, common, dense = self._divide()
+        found: Floats = (rows @ rare).toarray()
+        found += rows[:, common].toarray() @ dense
         found /= norms
         return found
+
+    def _divide(self) -> tuple[Any, npt.NDArray[np.int64], Floats]:
+        """Return the features that few texts have, which the others are, and those as a plain matrix.
+
+        A feature costs a sparse product the square of how many texts have it, a plain one always the same.
+        """
+        if self._divided is None:
+            (part,) = self._parts
+            texts = np.diff(part.indptr)
+            most = max(1, _CELLS // self.shape[0])
+            common = np.sort(np.argsort(-texts, kind="stable")[:most])
+            common = common[texts[common] * _DENSE > self.shape[0]]
+            dense = part[common].toarray().astype(np.float64)
+            rare = part.astype(np.float64)
+            is_rare = np.ones(len(texts), dtype=np.bool_)
+            is_rare[common] = False
+            rare.data *= np.repeat(is_rare, texts)
+            rare.eliminate_zeros()
+            self._divided = rare, common, dense
+        return self._divided
 
     def _multiply(self, row: Any) -> Floats:
         """Return the product of one weighted row with every text."""

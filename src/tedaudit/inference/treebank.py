@@ -44,7 +44,7 @@ def join_words(words: Sequence[str]) -> str:
 
 
 def join_around(words: Sequence[str], places: Sequence[int]) -> str:
-    """Join words, given the places of those that a rule is about, of which one must hold a mark."""
+    """Join words, given the places of those that a rule is about."""
     parts, end, at = [], 0, 0
     while at < len(places):
         start = places[at]
@@ -59,11 +59,6 @@ def join_around(words: Sequence[str], places: Sequence[int]) -> str:
     if end < len(words):
         parts.append(" ".join(words[end:]))
     return "".join(parts)
-
-
-def has_mark(word: str) -> bool:
-    """Return whether a word holds a mark that rules of the detokenizer are about."""
-    return _MARKED.search(word) is not None
 
 
 @lru_cache(maxsize=_SPELLINGS)

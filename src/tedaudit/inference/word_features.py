@@ -59,13 +59,26 @@ class WordFeatures:
         shape = len(lengths), self._size
         return csr_array((numbers, columns.astype(index, copy=False), ends.astype(index)), shape=shape)
 
-    def _count_some(self, texts: Sequence[str]) -> Counted:
-        """Return the number of distinct features of each text, their columns, and how often each occurs."""
+    def number(self, texts: Sequence[str]) -> tuple[Columns, Columns]:
+        """Return how many pieces each text has, and their numbers: the features of each piece are known."""
+        return self._number(prepare_texts(texts, self._reading), singly=False)
+
+    def hash_pairs(self, pieces: Columns) -> Columns:
+        """Return the column of each pair of neighbours among these pieces."""
+        columns = self._hash_pairs(self._last.take(pieces[:-1]), self._first.take(pieces[1:]))
+        return np.asarray(columns.view(np.int64))
+
+    def _number(self, texts: Sequence[str], *, singly: bool) -> tuple[Columns, Columns]:
         if len(self._numbers) > _PIECES:
             self._forget()
-        is_long = len(texts) == 1 and len(texts[0]) > _LETTERS
-        lengths, pieces = self._numbers.number_singly(texts) if is_long else self._numbers.number(texts)
+        numbered = self._numbers.number_singly(texts) if singly else self._numbers.number(texts)
         self._hash_new()
+        return numbered
+
+    def _count_some(self, texts: Sequence[str]) -> Counted:
+        """Return the number of distinct features of each text, their columns, and how often each occurs."""
+        is_long = len(texts) == 1 and len(texts[0]) > _LETTERS
+        lengths, pieces = self._number(texts, singly=is_long)
         if is_long:
             counts = self._count_long(pieces)
             columns = np.flatnonzero(counts)
@@ -105,17 +118,17 @@ class WordFeatures:
 
     def _list_features(self, pieces: Columns) -> tuple[npt.NDArray[np.uint32], Columns]:
         """Return the features of each piece, one piece after the other, and how many each has."""
-        owners = self._counts.take(pieces)
-        moved = self._starts.take(pieces) - (np.cumsum(owners) - owners)
+        owners = self.counts.take(pieces)
+        moved = self.starts.take(pieces) - (np.cumsum(owners) - owners)
         places = np.repeat(moved, owners)
         places += np.arange(len(places))
-        return self._columns.take(places), owners
+        return self.columns.take(places), owners
 
     def _forget(self) -> None:
         self._numbers = PieceNumbers()
-        self._columns = np.zeros(0, dtype=np.uint32)  # of the features of every piece, one after the other
-        self._starts = np.zeros(0, dtype=np.int64)
-        self._counts = np.zeros(0, dtype=np.int64)
+        self.columns = np.zeros(0, dtype=np.uint32)  # of the features of every piece, one after the other
+        self.starts = np.zeros(0, dtype=np.int64)
+        self.counts = np.zeros(0, dtype=np.int64)
         self._first, self._last = np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint64)  # codes of words
 
     def _hash_new(self) -> None:
@@ -136,9 +149,9 @@ class WordFeatures:
             first.append(numbers[0])
             last.append(numbers[-1])
         counts = np.array([len(part) for part in parts], dtype=np.int64)
-        starts = len(self._columns) + np.cumsum(counts) - counts
-        self._columns = np.concatenate([self._columns, *parts])
-        self._starts, self._counts = np.append(self._starts, starts), np.append(self._counts, counts)
+        starts = len(self.columns) + np.cumsum(counts) - counts
+        self.columns = np.concatenate([self.columns, *parts])
+        self.starts, self.counts = np.append(self.starts, starts), np.append(self.counts, counts)
         self._first, self._last = np.append(self._first, codes[first]), np.append(self._last, codes[last])
 
     def _hash_words(self, words: Sequence[str]) -> list[npt.NDArray[np.uint32]]:

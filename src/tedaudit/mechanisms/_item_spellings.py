@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.inference.treebank import has_mark, is_inert, join_around, join_words
+from tedaudit.inference.treebank import is_inert, join_around
 
 
 @lru_cache(maxsize=8)
@@ -17,14 +17,14 @@ def load_spellings(tokenizer: Any, skip_special: bool) -> "ItemSpellings":
 
 
 class ItemSpellings:
-    """Spells items; which rules of joining may be about each is found out once."""
+    """Spells items; whether a rule of joining is about one is found out once."""
 
     def __init__(self, spell: Callable[[int], str]) -> None:
         self._spell = spell
         self._known: dict[int, str] = {}
         self._ruled: set[str] = set()  # words that a rule is about
         self._words = np.zeros(0, dtype=object)
-        self._is_known, self._is_ruled, self._is_marked = (np.zeros(0, dtype=np.bool_) for _ in range(3))
+        self._is_known, self._is_ruled = np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
 
     def spell(self, item: int) -> str:
         """Return the string of an item; "" for the empty item."""
@@ -38,22 +38,17 @@ class ItemSpellings:
         self._learn(items)
         known: dict[tuple[str, ...], str] = {}  # with little noise few of them differ
         texts = []
-        tables = self._is_ruled, self._is_marked
-        ruled, marked = (np.asarray(table[items].any(axis=1), dtype=np.bool_).tolist() for table in tables)
-        for row, has_rule, has_marks in zip(self._words[items].tolist(), ruled, marked, strict=True):
+        ruled = np.asarray(self._is_ruled[items].any(axis=1), dtype=np.bool_).tolist()
+        for row, has_rule in zip(self._words[items].tolist(), ruled, strict=True):
             words = tuple(filter(None, row))
             if not has_rule:
                 texts.append(" ".join(words))
                 continue
             if words not in known:
-                known[words] = self._join(words) if has_marks else join_words(words)
+                places = [place for place, word in enumerate(words) if word in self._ruled]
+                known[words] = join_around(words, places)
             texts.append(known[words])
         return texts
-
-    def _join(self, words: tuple[str, ...]) -> str:
-        """Join words of which some hold a mark."""
-        ruled = self._ruled
-        return join_around(words, [place for place, word in enumerate(words) if word in ruled])
 
     def _learn(self, items: npt.NDArray[np.int64]) -> None:
         """Spell items that are new."""
@@ -62,15 +57,15 @@ class ItemSpellings:
             missing = size - len(self._words)
             self._words = np.append(self._words, np.full(missing, "", dtype=object))
             nothing = np.zeros(missing, dtype=np.bool_)
-            self._is_known, self._is_ruled, self._is_marked = (
-                np.append(table, nothing) for table in (self._is_known, self._is_ruled, self._is_marked)
+            self._is_known, self._is_ruled = (
+                np.append(table, nothing) for table in (self._is_known, self._is_ruled)
             )
         is_used = np.zeros(len(self._words), dtype=np.bool_)
         is_used[items] = True
         for item in np.flatnonzero(is_used & ~self._is_known).tolist():
             word = self._words[item] = self.spell(item)
             if word and not is_inert(word):
-                self._is_ruled[item], self._is_marked[item] = True, has_mark(word)
+                self._is_ruled[item] = True
                 self._ruled.add(word)
         self._is_known |= is_used
 

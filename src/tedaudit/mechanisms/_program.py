@@ -119,7 +119,7 @@ class Program:
             if not self._is_open(self._out) or (self._process.poll() is not None and self._is_silent()):
                 raise ProgramDiedError(self._wait())
             if time.monotonic() >= deadline:
-                raise ProgramError("timed-out", f"gave no answer within {seconds:g} seconds")
+                raise ProgramError("timed-out", f"gave no answer within {round(seconds, 2):g} seconds")
 
     def _is_open(self, pipe: int) -> bool:
         return pipe in self._selector.get_map()

@@ -19,6 +19,7 @@ from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import CorpusError, SpecError, did_you_mean, join_names, quote
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.readers import read_table
+from tedaudit.scripts import join_columns
 from tedaudit.seeding import derive
 from tedaudit.types import Card, Claim, Draw, Unit, fold_text
 
@@ -142,7 +143,7 @@ class Recorded:
             if wanted not in columns:
                 raise CorpusError(
                     f"'{self.path}' has no column '{wanted}'.{did_you_mean(wanted, columns)} "
-                    f"It has: {join_names(columns)}. Name the right one with `{option}`."
+                    f"It has: {join_columns(columns)}. Name the right one with `{option}`."
                 )
         everything = range(len(columns[self.original_column]))
         if self.label_column not in columns:

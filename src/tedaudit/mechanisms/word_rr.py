@@ -22,6 +22,7 @@ from tedaudit.seeding import derive, rare, uniforms
 from tedaudit.types import Array, Card, Claim, Draw, Floats
 
 _WORD = re.compile(r"\w+(?:'\w+)*")
+_REMEMBERED = 1 << 14  # texts whose slots are remembered
 _PUBLIC_WORDS = Path(__file__).with_name("public_words.txt")
 
 
@@ -49,6 +50,7 @@ class WordRR:
     _items: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _index: Mapping[str, int] = field(init=False, repr=False, compare=False)
     _spaced: Array = field(init=False, repr=False, compare=False)  # with a space before all but the empty one
+    _known: dict[str, list[int]] = field(init=False, repr=False, compare=False)  # slots of texts
 
     def __post_init__(self) -> None:
         if self.slots < 1:
@@ -58,6 +60,7 @@ class WordRR:
         object.__setattr__(self, "_index", {word: i for i, word in enumerate(items)})
         spaced = np.array(["", *(f" {word}" for word in items[1:])], dtype=object)
         object.__setattr__(self, "_spaced", spaced)
+        object.__setattr__(self, "_known", {})
 
     def claim(self, epsilon: float) -> Claim | None:
         """Promise epsilon per slot."""
@@ -73,12 +76,14 @@ class WordRR:
         distinct, which = np.unique(batch.text, return_inverse=True)
         released = self._look_up_slots([batch.pool[i] for i in distinct.tolist()])[which]
         for epsilon in np.unique(batch.epsilons):
-            rows = np.flatnonzero(batch.epsilons == epsilon)
+            has_epsilon = batch.epsilons == epsilon
+            rows = slice(None) if has_epsilon.all() else np.flatnonzero(has_epsilon)
             keys = batch.keys[rows]
             noise = rare(keys, self.slots, self.noise_probability(float(epsilon)))
             drawn = uniforms(keys, self.slots, start=2 * self.slots) * len(self._items)
             released[rows] = np.where(noise, drawn.astype(np.int64), released[rows])
-        texts = ["".join(row)[1:] for row in self._spaced.take(released).tolist()]
+        words = iter(self._spaced.take(released.ravel()).tolist())
+        texts = [text[1:] for text in map("".join, zip(*[words] * self.slots, strict=True))]
         return Rewrites.from_texts(texts, tokens=released, units=self.slots)
 
     def noise_probability(self, epsilon: float) -> float:
@@ -112,13 +117,15 @@ class WordRR:
         return len(_find_words(text))
 
     def _look_up_slots(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:
-        """Return the items in the slots of each text; equal texts are looked up once."""
-        table: dict[str, list[int]] = {}
+        """Return the items in the slots of each text; a text is looked up once, within bounds of memory."""
+        known = self._known
+        if len(known) > _REMEMBERED:
+            known.clear()
         for text in texts:
-            if text not in table:
+            if text not in known:
                 words = _find_words(text)[: self.slots]
-                table[text] = [self._index.get(word, 0) for word in words] + [0] * (self.slots - len(words))
-        return np.asarray([table[text] for text in texts], dtype=np.int64).reshape(len(texts), self.slots)
+                known[text] = [self._index.get(word, 0) for word in words] + [0] * (self.slots - len(words))
+        return np.asarray([known[text] for text in texts], dtype=np.int64).reshape(len(texts), self.slots)
 
 
 def _find_words(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from tedaudit.plans.candidates import (
     concentration,
     disjoint_sets,
 )
-from tedaudit.plans.pool import Pool
+from tedaudit.plans.pool import Pool, sort_positions
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Floats, Plan
 
@@ -96,7 +96,7 @@ def _draw_secrets(sets: npt.NDArray[np.int32], coin: Floats, rows_per_trial: int
 def number_replicates(plan: Plan) -> Plan:
     """Return the plan with each row's replicate: how often its source was rewritten in earlier rows."""
     source = plan.source
-    order = np.argsort(source, kind="stable")
+    order = sort_positions(source)
     ordered = source[order]
     new = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if len(ordered) else np.zeros(0, dtype=bool)
     starts = np.maximum.accumulate(np.where(new, np.arange(len(ordered)), 0))

@@ -111,3 +111,10 @@ class Pool:
             shape=(1, len(total.indices)),
         ) @ self._index.columns(total.indices)
         return np.asarray(product.toarray(), dtype=np.float64)
+
+
+def sort_positions(positions: Ints) -> npt.NDArray[np.int64]:
+    """Return the order of positions in a pool, equal ones as they come; two bytes are sorted far faster."""
+    if positions.max(initial=0) < 1 << 16:
+        return np.argsort(positions.astype(np.uint16), kind="stable")
+    return np.argsort(positions, kind="stable")

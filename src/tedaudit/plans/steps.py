@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.plans.pool import CELLS, Ints, Pool
+from tedaudit.plans.pool import CELLS, Ints, Pool, sort_positions
 from tedaudit.types import Floats
 
 Redo = Callable[[Ints, Floats], Ints]  # sets and uniforms to what the definition chooses
@@ -38,9 +38,10 @@ class Steps:
 
         `keep` their similarities if sets go on growing.
         """
-        texts, which = np.unique(first, return_inverse=True)
-        by_text = np.argsort(which, kind="stable")
-        ends = np.searchsorted(which[by_text], np.arange(len(texts) + 1))
+        counts = np.bincount(first)
+        texts = np.flatnonzero(counts).astype(np.int32)
+        by_text = sort_positions(first)
+        ends = np.concatenate([[0], np.cumsum(counts[texts])])
         second = np.zeros(len(first), dtype=np.int32)
         rows = max(1, CELLS // self._pool.size)
         for start in range(0, len(texts), rows):

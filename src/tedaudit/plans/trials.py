@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import Draws, Guesses, PairLosses, Ragged
-from tedaudit.seeding import KeyWords, derive, derive_numbered, derive_replicates, key_words, uniforms
+from tedaudit.seeding import KeyWords, LateKeys, derive, derive_replicates, key_words, uniforms
 from tedaudit.types import Array, Floats, Guess, Plan
 
 TIE_PRECISION = 5  # decimals: scores closer than this count as tied
@@ -35,6 +35,9 @@ class Wanted:
 
     def sort(self) -> "Wanted":
         """Return them by text, then replicate, then epsilon, so that a text's draws stand together."""
+        keys = (self.text.astype(np.int64) << 32) | self.replicate
+        if (np.diff(keys) > 0).all():  # as with one epsilon, if rows come by text
+            return self
         return self.rows(np.lexsort((self.epsilon, self.replicate, self.text)))
 
 
@@ -51,7 +54,12 @@ def make_draws(texts: Sequence[str], wanted: Wanted, seed: int, purpose: str = "
 
 def tie_keys(seed: int, plan: str, attack: str, rows: range) -> npt.NDArray[np.uint32]:
     """Return a key per row for an attack's own coins: it tells nothing about the draw or the secret."""
-    return derive_numbered(derive(seed, "tie", plan, attack), rows)
+    return key_words(late_tie_keys(seed, plan, attack, rows))
+
+
+def late_tie_keys(seed: int, plan: str, attack: str, rows: range) -> LateKeys:
+    """Return the same keys, each derived if it is read: few rows are tied, and few attacks toss coins."""
+    return LateKeys(derive(seed, "tie", plan, attack), np.arange(rows.start, rows.stop))
 
 
 @dataclass(frozen=True)
@@ -73,7 +81,10 @@ class Judged:
 
 
 def judge(
-    guesses: Sequence[Guess], failed: npt.ArrayLike, plan: Plan, keys: Sequence[int] | npt.NDArray[np.uint32]
+    guesses: Sequence[Guess],
+    failed: npt.ArrayLike,
+    plan: Plan,
+    keys: Sequence[int] | npt.NDArray[np.uint32] | LateKeys,
 ) -> Judged:
     """Turn scores into choices: rounded, ties broken by the row's own key; an unusable guess names nobody."""
     batch, failures = Guesses.of(guesses), np.asarray(failed, dtype=np.bool_)
@@ -83,7 +94,8 @@ def judge(
     tied = scores == best
     choice = tied.argmax(axis=1)
     several = np.flatnonzero(tied.sum(axis=1) > 1)
-    choice[several] = _break_ties(tied[several], key_words(keys)[several])
+    own_keys = keys[several] if isinstance(keys, LateKeys) else key_words(keys)[several]
+    choice[several] = _break_ties(tied[several], key_words(own_keys))
     choice = np.where(usable, choice, -1).astype(np.int32)
     own = np.take_along_axis(scores, plan.secret[:, None], axis=1)
     rank = (scores > own).sum(axis=1) + 1

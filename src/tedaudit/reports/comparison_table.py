@@ -1,8 +1,10 @@
 """The table of differences as cells of text, and how to read it."""
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tedaudit.reports.fitting import fit_columns, set_widths
 from tedaudit.reports.table import format_number
 from tedaudit.results.comparison import Agreement, Compared, Comparison, Span
 
@@ -12,6 +14,17 @@ if TYPE_CHECKING:
 RIGHT = {"epsilon", "trials", "only first", "only second", "p", "tau", "mechanisms"}
 DIFFERENCES = {"success": "difference of success", "epsilon": "difference of eps"}
 AGREEMENT = ("plan", "epsilon", "within", "first", "second", "mechanisms", "tau")
+
+_KEYS = (
+    "plan",
+    "run",
+    "mechanism",
+    "attack",
+    "epsilon",
+    "within",
+    "first",
+    "second",
+)  # what tells rows apart
 
 
 def headings(compared: Compared) -> tuple[str, ...]:
@@ -128,22 +141,29 @@ def explain_comparison(compared: Compared, *, both: bool = False) -> str:
     )
 
 
-def rich_tables(compared: Compared) -> list["Table"]:
-    """Return the table of differences and, if mechanisms are ranked, the table of agreement."""
+def rich_tables(compared: Compared, width: int = 200) -> list["Table"]:
+    """Return the table of differences and, if mechanisms are ranked, that of agreement, as wide as this.
+
+    Columns that have no room are in further tables; all begin with what tells one row from another.
+    """
     from rich.table import Table
     from rich.text import Text
 
-    def build(title: str, names: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
-        table = Table(title=title, title_justify="left", header_style="bold")
-        for name in names:
-            table.add_column(name, justify="right" if name in RIGHT else "left", overflow="fold")
-        for row in rows:
-            table.add_row(*map(Text, row))  # Text: a label is not markup
-        return table
+    def build(title: str, names: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[Table]:
+        several = [place for place in range(len(names)) if len({row[place] for row in rows}) > 1]
+        keys = [place for place in several if names[place] in _KEYS] or [0]
+        for part in fit_columns(names, rows, width, keys):
+            table = Table(title=title, title_justify="left", header_style="bold")
+            for name in (names[i] for i in part):
+                table.add_column(name, justify="right" if name in RIGHT else "left", overflow="fold")
+            for row in rows:
+                table.add_row(*(Text(row[i]) for i in part))  # Text: a label is not markup
+            set_widths(table, list(part.values()))
+            yield table
 
     rows = [format_cells(comparison, compared) for comparison in compared.comparisons]
-    tables = [build(f"Side by side: {compared.by}s", headings(compared), rows)]
+    tables = [*build(f"Side by side: {compared.by}s", headings(compared), rows)]
     if compared.agreements:
         ranked = [agreement_cells(agreement) for agreement in compared.agreements]
-        tables.append(build("Do they rank mechanisms alike? Kendall's tau-b of eps_emp", AGREEMENT, ranked))
+        tables += build("Do they rank mechanisms alike? Kendall's tau-b of eps_emp", AGREEMENT, ranked)
     return tables

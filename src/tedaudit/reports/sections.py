@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from tedaudit.errors import RunDirectoryError, escape_control
+from tedaudit.reports.fitting import fit_columns, set_widths
 from tedaudit.reports.markdown import markdown_table, markdown_text
 from tedaudit.reports.redaction import LEFT_OUT, PLAIN_LABEL
 from tedaudit.store.directory import RunDirectory
@@ -62,17 +63,22 @@ class Section:
         table = markdown_table(self.headings, self.rows) if self.rows else "Nothing."
         return f"## {markdown_text(self.title)}\n\n{markdown_text(remarks)}\n\n{table}\n\n"
 
-    def to_rich(self) -> "Table":
-        """Return the section as a table for a terminal."""
+    def to_rich(self, width: int = 200) -> list["Table"]:
+        """Return the section as a table for a terminal, or several if one has no room in this width."""
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(title=Text(self.title), title_justify="left", header_style="bold")
-        for heading in self.headings:
-            table.add_column(heading, overflow="fold")
-        for row in self.rows:
-            table.add_row(*(Text(escape_control(cell)) for cell in row))
-        return table
+        rows = [[escape_control(cell) for cell in row] for row in self.rows]
+        tables = []
+        for widths in fit_columns(self.headings, rows, width, range(min(2, len(self.headings)))):
+            table = Table(title=Text(self.title), title_justify="left", header_style="bold")
+            for i in widths:
+                table.add_column(self.headings[i], overflow="fold")
+            for row in rows:
+                table.add_row(*(Text(row[i]) for i in widths))
+            set_widths(table, list(widths.values()))
+            tables.append(table)
+        return tables
 
 
 def write_section(run: RunDirectory, name: str, section: Section) -> None:

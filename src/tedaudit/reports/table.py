@@ -1,10 +1,11 @@
 """The table of findings: one row per plan, mechanism, epsilon and attack, as cells of text."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tedaudit.nominal import Nominal
+from tedaudit.reports.fitting import fit_columns, set_widths
 from tedaudit.reports.markdown import markdown_table, markdown_text
 from tedaudit.results.findings import AuditResult, Finding, post_processing
 
@@ -16,6 +17,7 @@ HEADINGS = (
     "interval", "ceiling", "if Gaussian", "cosine", "copied", "empty", "names first", "own rewrites",
     "unusable", "failed", "adjusted p", "verdict",
 )  # fmt: skip
+KEYS = ("mechanism", "epsilon", "attack")  # what tells one row from another
 RIGHT = set(HEADINGS) - {"mechanism", "claim", "attack", "interval", "verdict"}
 
 
@@ -125,24 +127,34 @@ def _explain_columns(findings: Sequence[Finding]) -> Iterator[str]:
         )
 
 
-def rich_tables(result: AuditResult) -> list["Table"]:
-    """Return one rich table per plan."""
+def rich_tables(result: AuditResult, width: int = 200) -> list["Table"]:
+    """Return one rich table per plan; columns that have no room in this width are in further ones."""
+    tables = []
+    for plan in plans(result):
+        findings = [finding for finding in result if finding.plan == plan]
+        columns = shown_columns(findings)
+        rows = [[format_cells(finding)[i] for i in columns] for finding in findings]
+        keys = [place for place, i in enumerate(columns) if HEADINGS[i] in KEYS]
+        for part in fit_columns([HEADINGS[i] for i in columns], rows, width, keys):
+            shown = {columns[place]: size for place, size in part.items()}
+            tables.append(_make_table(f"{result.name}: {plan}", findings, shown))
+    return tables
+
+
+def _make_table(title: str, findings: Sequence[Finding], widths: Mapping[int, int]) -> "Table":
+    """Return some columns of all findings."""
     from rich.table import Table
     from rich.text import Text
 
-    tables = []
-    for plan in plans(result):
-        table = Table(title=Text(f"{result.name}: {plan}"), title_justify="left", header_style="bold")
-        findings = [finding for finding in result if finding.plan == plan]
-        columns = shown_columns(findings)
-        for heading in (HEADINGS[i] for i in columns):
-            table.add_column(heading, justify="right" if heading in RIGHT else "left", overflow="fold")
-        for finding in findings:
-            style = "red" if finding.verdict.is_violation else ""
-            row = format_cells(finding)
-            table.add_row(*(Text(row[i]) for i in columns), style=style)  # Text: a label is not markup
-        tables.append(table)
-    return tables
+    table = Table(title=Text(title), title_justify="left", header_style="bold")
+    for heading in (HEADINGS[i] for i in widths):
+        table.add_column(heading, justify="right" if heading in RIGHT else "left", overflow="fold")
+    for finding in findings:
+        style = "red" if finding.verdict.is_violation else ""
+        row = format_cells(finding)
+        table.add_row(*(Text(row[i]) for i in widths), style=style)  # Text: a label is not markup
+    set_widths(table, list(widths.values()))
+    return table
 
 
 def post_processing_table(result: AuditResult) -> str:

@@ -23,6 +23,8 @@ from tedaudit.store.guesses import GuessTable
 from tedaudit.store.looks import find_look
 from tedaudit.types import Claim, Plan
 
+_FEW = 8  # candidates whose scores are read together with the choices
+
 
 @dataclass(frozen=True, slots=True)
 class _CountedTable:
@@ -97,7 +99,8 @@ def _count_tables(
         table, estimator = GuessTable(folder, info.key), find_estimator(plan_info["estimator"])
         start, unfit = find_fresh(info.about, table.complete())
         fresh = plan.rows(start, len(plan))
-        columns = table.read(["choice", "usable", "failed", "margin"])
+        scores = ["scores"] if plan_info["k"] <= _FEW else []
+        columns = table.read(["choice", "usable", "failed", "margin"], ahead=scores)
         margin = columns.pop("margin")[start:]
         choices = Choices(**columns).after(start)
         counts = estimator.count(fresh, choices, plan_info["k"])
@@ -169,7 +172,10 @@ def _remarks(findings: Sequence[Finding], *, extended: bool) -> list[str]:
     """Return what a reader must know before believing a number."""
     remarks = []
     if any(not finding.complete for finding in findings):
-        remarks.append("the run is not finished: bounds come from complete blocks and hold at every look")
+        remarks.append(
+            "the run is not finished: bounds of what is not complete come from complete blocks and hold at "
+            "every look"
+        )
     elif extended:
         remarks.append("trials were added after results had been seen: bounds are those valid at every look")
     unfit = dict.fromkeys(finding.unfit for finding in findings if finding.unfit)

@@ -25,6 +25,7 @@ class GuessTable:
     def __init__(self, folder: TableFolder, key: str) -> None:
         self._folder, self._key, self._sealed = folder, key, folder.is_sealed()
         self._parts = folder.parts(r"part-(\d{9})-(\d{9})\.parquet")
+        self._ahead: pl.DataFrame | None = None  # columns of the complete rows that were read ahead
         self._refuse_overlaps()
 
     def _refuse_overlaps(self) -> None:
@@ -66,6 +67,7 @@ class GuessTable:
         path = self._folder.path / f"part-{rows.start:09d}-{rows.stop:09d}.parquet"
         write_frame(path, pl.DataFrame(columns), self._key)
         self._parts = sorted([*self._parts, (path, (rows.start, rows.stop))], key=lambda part: part[1])
+        self._ahead = None
 
     def complete(self) -> int:
         """Return the number of rows before the first gap: estimates use no more than these."""
@@ -81,9 +83,17 @@ class GuessTable:
         columns = self.read(["choice", "usable", "failed"])
         return Choices(columns["choice"], columns["usable"], columns["failed"])
 
-    def read(self, columns: Sequence[str], rows: int | None = None) -> dict[str, npt.NDArray[Any]]:
-        """Return columns of the complete rows, or of the first few of them."""
-        whole = self._read_frame(columns, rows)
+    def read(
+        self, columns: Sequence[str], rows: int | None = None, ahead: Sequence[str] = ()
+    ) -> dict[str, npt.NDArray[Any]]:
+        """Return columns of the complete rows, or of the first few of them.
+
+        Columns that are read `ahead` are kept with these in memory: they will be asked for next.
+        """
+        whole = self._ahead
+        if whole is None or rows is not None or not set(columns) <= set(whole.columns):
+            whole = self._read_frame([*columns, *ahead], rows)
+            self._ahead = whole if ahead else None
         if whole is None:
             return {column: np.zeros(0, dtype=np.bool_) for column in columns}
         return {column: whole[column].to_numpy() for column in columns}

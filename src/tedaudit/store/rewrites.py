@@ -1,9 +1,8 @@
 """The table of rewrites: one mechanism at one epsilon, found by text position and replicate."""
 
 import operator
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -13,17 +12,15 @@ import numpy.typing as npt
 import polars as pl
 
 from tedaudit.batches import Ragged, Rewrites
-from tedaudit.batches.columns import compute_offsets
 from tedaudit.characters import replace_surrogates
 from tedaudit.errors import RunDirectoryError
 from tedaudit.store.files import read_frame, read_notes, write_frame
 from tedaudit.store.kept_latents import LeftOut, measure_latents, read_left_out
-from tedaudit.store.ragged_columns import from_lists, to_lists
+from tedaudit.store.ragged_columns import to_lists
+from tedaudit.store.recent_parts import Part, RecentParts, pick
 from tedaudit.store.table_folder import TableFolder
 
-_ALWAYS = ("output", "error", "units")
 _LARGE = ("tokens", "latent")  # parts of a rewrite that are read if they are asked for
-_CACHED_BYTES = 128 * 1024 * 1024
 
 Keys = npt.NDArray[np.int64]
 
@@ -46,8 +43,7 @@ class RewriteTable:
     def __init__(self, folder: TableFolder, key: str) -> None:
         self._folder, self._key, self._sealed = folder, key, folder.is_sealed()
         self._runs: list[tuple[Keys, Keys]] | None = None  # sorted keys, and where each row lies
-        self._cache: OrderedDict[int, pl.DataFrame] = OrderedDict()
-        self._cached = 0  # bytes
+        self._recent = RecentParts()
         self._paths: dict[int, Path] = {}
         self._left_out: dict[int, LeftOut] | None = None  # of parts without their latents
         for path, (number,) in folder.parts(r"part-(\d{6})\.parquet"):
@@ -86,27 +82,28 @@ class RewriteTable:
         latents = rewrites.latents if keep_latents else Ragged.absent(len(rewrites), np.float32)
         number = max(self._paths, default=-1) + 1
         positions = np.asarray(text, dtype=np.int32)
-        outputs = list(map(replace_surrogates, rewrites.texts))
-        units = pl.Series(rewrites.units).cast(pl.Int32)
+        stored = rewrites
+        if not all(map(str.isascii, rewrites.texts)):
+            stored = replace(rewrites, texts=list(map(replace_surrogates, rewrites.texts)))
         frame = pl.DataFrame(
             {
                 "text": positions,
                 "replicate": np.asarray(replicate, dtype=np.int32),
-                "output": pl.Series(outputs, dtype=pl.String),
-                "error": pl.Series(rewrites.errors, dtype=pl.String),
-                "units": pl.select(pl.when(units >= 0).then(units)).to_series(),
+                "output": pl.Series(stored.texts, dtype=pl.String),
+                "error": _to_errors(rewrites.errors),
+                "units": _to_units(rewrites.units),
                 "tokens": to_lists(rewrites.tokens, pl.Int32),
                 "latent": to_lists(latents, pl.Float32),
             }
         )
         path = self._folder.path / f"part-{number:06d}.parquet"
-        counts = _count_released(positions, outputs, rewrites.errors, pool)
+        counts = _count_released(positions, stored.texts, rewrites.errors, pool)
         write_frame(path, frame, self._key, _notes(counts) | left_out.notes)
         self._index(number, positions, np.asarray(replicate))
         self._paths[number] = path
         if left_out.rows and self._left_out is not None:
             self._left_out[number] = left_out
-        self._remember(number, frame)
+        self._recent.remember(number, Part.of(frame, stored))
 
     def fetch(
         self, text: npt.NDArray[Any], replicate: npt.NDArray[Any], parts: Sequence[str] = _LARGE
@@ -116,11 +113,8 @@ class RewriteTable:
         if not len(where):
             return Rewrites.of([])
         numbers, which = np.unique(where >> 32, return_inverse=True)
-        frames = [self._part(number) for number in numbers.tolist()]
-        starts = compute_offsets(np.array([len(frame) for frame in frames]))
-        rows = pl.Series(starts[which] + (where & 0xFFFFFFFF))
-        columns = [*_ALWAYS, *(part for part in _LARGE if part in parts)]
-        return _as_rewrites({name: _join([f[name] for f in frames]).gather(rows) for name in columns})
+        held = [self._part(number) for number in numbers.tolist()]
+        return pick(held, which, where & 0xFFFFFFFF, parts)
 
     def outputs(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> list[tuple[str, str]]:
         """Return released text and error code of a few rewrites."""
@@ -165,21 +159,11 @@ class RewriteTable:
             raise RunDirectoryError(f"'{self._folder.path}' lacks rewrites that it should hold; run again.")
         return where
 
-    def _part(self, number: int) -> pl.DataFrame:
-        if number not in self._cache:
-            self._remember(number, self._read(number))
-        self._cache.move_to_end(number)
-        return self._cache[number]
+    def _part(self, number: int) -> Part:
+        return self._recent.find(number) or self._recent.remember(number, Part.of(self._read(number)))
 
     def _read(self, number: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
         return read_frame(self._paths[number], self._key, columns, sealed=self._sealed)
-
-    def _remember(self, number: int, frame: pl.DataFrame) -> None:
-        self._cache[number] = frame
-        self._cached += int(frame.estimated_size())
-        while len(self._cache) > 1 and self._cached > _CACHED_BYTES:
-            _, forgotten = self._cache.popitem(last=False)
-            self._cached -= int(forgotten.estimated_size())
 
     def _find_left_out(self) -> dict[int, LeftOut]:
         """Return the parts that have left out their latents, looked for once."""
@@ -229,7 +213,22 @@ def _count_released(
         right = [not error for error in errors]
         positions, outputs = positions[right], list(compress(outputs, right))
     copied = sum(map(operator.eq, map(pool.__getitem__, positions.tolist()), outputs))
-    return Released(len(outputs), copied, len(outputs) - sum(map(bool, map(str.strip, outputs))))
+    return Released(len(outputs), copied, outputs.count("") + sum(map(str.isspace, outputs)))
+
+
+def _to_errors(errors: Sequence[str]) -> pl.Series:
+    """Return a column of error codes; most rewrites have none."""
+    if errors and not any(errors):
+        return pl.Series([""], dtype=pl.String).new_from_index(0, len(errors))
+    return pl.Series(errors, dtype=pl.String)
+
+
+def _to_units(units: npt.NDArray[np.int64]) -> pl.Series:
+    """Return a column of what rewrites cost, null if it is not known."""
+    if (units >= 0).all():
+        return pl.Series(units).cast(pl.Int32)
+    cost = pl.Series(units).cast(pl.Int32)
+    return pl.select(pl.when(cost >= 0).then(cost)).to_series()
 
 
 def _notes(counts: Released) -> dict[str, str]:
@@ -243,27 +242,3 @@ def _key(text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> Keys:
 def _sort(keys: Keys, where: Keys) -> tuple[Keys, Keys]:
     order = np.argsort(keys, kind="stable")
     return keys[order], where[order]
-
-
-def _join(parts: Sequence[pl.Series]) -> pl.Series:
-    """Return the rows of all parts; a part in which every list is missing has a type of its own."""
-    kinds = {part.dtype for part in parts}
-    if len(kinds) > 1:
-        return pl.concat([part.to_frame() for part in parts], how="vertical_relaxed").to_series()
-    return pl.concat(parts) if len(parts) > 1 else parts[0]
-
-
-def _as_rewrites(columns: Mapping[str, pl.Series]) -> Rewrites:
-    units = columns["units"].fill_null(-1).cast(pl.Int64).to_numpy()
-    return Rewrites(
-        texts=columns["output"].to_list(),
-        errors=columns["error"].to_list(),
-        units=units,
-        tokens=_read_lists(columns.get("tokens"), len(units), pl.Int64, np.int64),
-        latents=_read_lists(columns.get("latent"), len(units), pl.Float32, np.float32),
-    )
-
-
-def _read_lists(column: pl.Series | None, rows: int, dtype: Any, numbers: Any) -> Ragged:
-    """Return a column of lists; every row is missing if it was not asked for."""
-    return Ragged.absent(rows, numbers) if column is None else from_lists(column, dtype, numbers)

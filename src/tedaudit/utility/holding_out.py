@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tedaudit.errors import SpecError, did_you_mean, join_names
+from tedaudit.errors import SpecError, did_you_mean
+from tedaudit.scripts import join_columns
 from tedaudit.types import Corpus, Split, fold_text
 from tedaudit.utility.settings import UtilitySpec
 
@@ -71,7 +72,7 @@ def _read_keys(name: str, split: Split, column: str) -> tuple[list[str], int]:
     if column not in split.columns:
         raise SpecError(
             f"Corpus '{name}' has no column '{column}' to hold out by.{did_you_mean(column, split.columns)} "
-            f"It has: {join_names(split.columns)}. Without `key` (--key) the text decides."
+            f"It has: {join_columns(split.columns)}. Without `key` (--key) the text decides."
         )
     values: Sequence[Any] = split.columns[column]
     keys = [text if _is_empty(value) else str(value) for value, text in zip(values, texts, strict=True)]

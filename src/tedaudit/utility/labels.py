@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tedaudit.errors import CorpusError, SpecError, did_you_mean, join_names
+from tedaudit.scripts import join_columns
 from tedaudit.seeding import derive, uniforms
 from tedaudit.store.files import key_of
 from tedaudit.types import Corpus, Split
@@ -55,7 +56,7 @@ def take_labels(corpus: Corpus, spec: UtilitySpec) -> LabelledTexts:
         columns = corpus.splits["train"].columns
         raise SpecError(
             f"Name what to learn: label columns in `tasks` (--task) or `private` (--private). "
-            f"Corpus '{corpus.name}' has: {join_names(columns)}."
+            f"Corpus '{corpus.name}' has: {join_columns(columns)}."
         )
     training, testing, notes = _choose_sides(corpus, spec)
     chosen = _sample(training.labelled, spec)
@@ -136,7 +137,7 @@ def _keep_labelled(corpus: Corpus, name: str, rows: Sequence[int], tasks: Sequen
         if task not in split.columns:
             raise SpecError(
                 f"Split '{name}' of corpus '{corpus.name}' has no column '{task}'."
-                f"{did_you_mean(task, split.columns)} It has: {join_names(split.columns)}."
+                f"{did_you_mean(task, split.columns)} It has: {join_columns(split.columns)}."
             )
     return [row for row in rows if all(_is_label(split.columns[task][row]) for task in tasks)]
 

@@ -58,6 +58,26 @@ def test_it_has_two_pages_that_say_what_was_measured_and_what_not(document):
         assert word in text
 
 
+def test_the_most_certain_guesses_are_not_only_the_few_that_were_right():
+    [found] = make_result().attacks
+    parts = tuple(replace(found.sure[0], size=size, right=right) for size, right in zip(
+        (256, 128, 64, 32, 16), (40, 36, 30, 20, 16), strict=True))  # fmt: skip
+    weak = replace(make_result(), attacks=(replace(found, sure=parts),))
+    text = [one.get_text() for one in draw_pages(weak)[1].figure.texts]
+    shares = [f"{100 * part.right / part.size:.1f} %" for part in parts]
+    assert [share in text for share in shares] == [True, True, False, False, True]
+
+
+def test_sentences_say_what_part_of_the_guesses_and_under_which_condition():
+    [found] = make_result().attacks
+    everything = replace(found.sure[0], size=256, right=250)
+    assert "of all 256 guesses, 250 right" in tell_singling_out(replace(found, sure=(everything,)))
+    few = replace(everything, size=128, right=128)
+    weak = replace(everything, right=9)
+    assert "of the 128 guesses that it was surest of" in tell_singling_out(replace(found, sure=(weak, few)))
+    assert tell_bound(make_result()).startswith("If every record was rewritten on its own, ")
+
+
 def test_it_holds_no_text_no_id_and_no_class(document):
     _, text = extract(document)
     raw = document.read_bytes().decode("latin-1")

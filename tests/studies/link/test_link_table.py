@@ -78,3 +78,11 @@ def test_half_a_surrogate_is_refused_with_its_row(column):
     table[column][1] = "\ud800"
     with pytest.raises(CorpusError, match=rf"data row 2: '{column}' holds half a surrogate pair"):
         read_release(table, ColumnNames())
+
+
+def test_a_file_without_a_header_does_not_have_its_first_record_printed(tmp_path):
+    file = tmp_path / "pairs.csv"
+    file.write_text("P1,Mrs Zebu of ward 9 came back with a fever,somebody came back\n" * 2)
+    with pytest.raises(CorpusError, match="a name of 41 characters") as refused:
+        read_release(file, ColumnNames())
+    assert "Zebu" not in str(refused.value)

@@ -99,7 +99,7 @@ def test_the_page_and_report_have_the_section_and_redacted_ones_no_text(made, tm
 
 def test_a_terminal_is_shown_no_control_character(capsys):
     section = Section("Leaks", ("remark",), ("text",), (("a\x1b[31m b",),), ("text",))
-    Console().print(section.to_rich())
+    Console().print(*section.to_rich())
     assert "\x1b[31m" not in capsys.readouterr().out
 
 

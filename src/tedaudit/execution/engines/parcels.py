@@ -19,6 +19,7 @@ from tedaudit.errors import PluginError
 from tedaudit.execution.chunks import GuessChunk, RewriteChunk
 from tedaudit.nominal import Nominal
 from tedaudit.registry import Reference
+from tedaudit.seeding import LateKeys
 
 _SIZES = struct.Struct(">QQ")  # of the header, and of all columns
 _STEP = 16  # columns begin at multiples of it, as numpy likes them
@@ -69,6 +70,7 @@ class _Packing:
         return (
             (Nominal, lambda value: {"nominal": value.json}),
             (np.ndarray, self._pack_array),
+            (LateKeys, lambda keys: self._pack_array(np.asarray(keys))),
             (bytes, lambda value: {"bytes": self._add(value)}),
             (list | tuple, self._pack_list),
             (Mapping, lambda value: {"map": [[self.pack(key), self.pack(value[key])] for key in value]}),

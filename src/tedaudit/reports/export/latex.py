@@ -86,8 +86,12 @@ def _explain(result: AuditResult, table: PlanTable) -> list[str]:
         told.append(f"Ceiling: {_join((b.ceiling for b in bounds), '.2f')}.")
     if any(bound.delta for bound in bounds):
         told.append(f"Delta: {_join(bound.delta for bound in bounds)}.")
-    if any(bound.any_time for bound in bounds):
-        told.append("Bounds hold at every look: the number of trials was not fixed beforehand.")
+    looked = [bound.any_time for bound in bounds]
+    if any(looked):
+        told.append(
+            f"{'All' if all(looked) else 'Some'} bounds are of the kind that holds at every look: the run is "
+            "not finished, or was extended after its results had been seen."
+        )
     notes = [escape_latex(sentence) for sentence in told]
     if any(bound.is_at_ceiling for bound in bounds):
         notes.append(_CEILING + escape_latex("At the ceiling: the most that so many trials can show."))

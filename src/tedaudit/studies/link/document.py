@@ -42,7 +42,7 @@ _SIZE = (8.27, 11.69)  # A4, inches
 _LEFT, _RIGHT, _TOP, _BOTTOM = 0.09, 0.91, 0.945, 0.06
 _LETTERS = 108  # on a line of small print
 _LONGEST_ID = 40
-_MOST_ATTACKS, _MOST_COLUMNS, _MOST_PARTS, _MOST_IDS = 2, 3, 3, 5  # that have room
+_MOST_ATTACKS, _MOST_COLUMNS, _MOST_IDS = 2, 3, 5  # that have room
 
 
 def write_document(result: LinkResult, path: Path, *, ids: int = 0) -> None:
@@ -182,7 +182,10 @@ def _draw_second(result: LinkResult, bounds: Section, ids: int) -> _Page:
         page.head("Records with the most evidence (named on request)")
         page.tabulate(replace(records, rows=rows), (0.3, 0.15, 0.1, 0.1, 0.1, 0.25))
     page.head("What this does not say")
-    page.write(f"Up to {_MOST_ATTACKS} attacks and {_MOST_COLUMNS} columns are shown; the report has all.")
+    page.write(
+        f"Up to {_MOST_ATTACKS} attacks, {_MOST_COLUMNS} columns and 3 parts of the guesses are shown; the "
+        "report has all."
+    )
     for limit in LIMITS:
         page.write(limit)
     page.head("The words")
@@ -191,11 +194,10 @@ def _draw_second(result: LinkResult, bounds: Section, ids: int) -> _Page:
 
 
 def _shorten(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
-    """Return the rows of the surest parts of every attack, as many as have room."""
+    """Return the rows of all guesses, the surer half and the surest part of every attack: what has room."""
     attacks = dict.fromkeys(row[0] for row in rows)
-    return tuple(
-        row for attack in attacks for row in [row for row in rows if row[0] == attack][-_MOST_PARTS:]
-    )
+    parts = [[row for row in rows if row[0] == attack] for attack in attacks]
+    return tuple(row for own in parts for row in (own[:2] + own[2:][-1:]))
 
 
 def _draw_places(axes: Any, result: LinkResult) -> None:

@@ -43,6 +43,7 @@ def write_link(result: LinkResult, folder: Path) -> list[Path]:
     None of the files holds a text; report, figures and records name ids.
     """
     RunDirectory(folder).create()
+    (folder / DOCUMENT).unlink(missing_ok=True)  # it tells the figures of the earlier study
     content = {
         FIGURES: json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False),
         REPORT: write_report(result),

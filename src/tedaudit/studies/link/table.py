@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.characters import has_surrogate
-from tedaudit.errors import CorpusError, did_you_mean, join_names, quote
+from tedaudit.errors import CorpusError, did_you_mean, quote
 from tedaudit.readers import read_table
+from tedaudit.scripts import join_columns
 from tedaudit.types import fold_text
 
 Columns = Mapping[str, Sequence[Any]]
@@ -72,7 +73,7 @@ def read_release(source: str | Path | Columns, names: ColumnNames) -> Release:
         if name not in columns:
             raise CorpusError(
                 f"{title} has no column '{name}'.{did_you_mean(name, columns)} It has: "
-                f"{join_names(columns)}. Name the right one with {option}."
+                f"{join_columns(columns)}. Name the right one with {option}."
             )
     return _collect(columns, names, title)
 

@@ -61,7 +61,9 @@ def tell_singling_out(found: LinkedAttack) -> str:
     """
     nearly = [part for part in found.sure if part.right >= NEARLY_ALL * part.size]
     part = nearly[0] if nearly else found.sure[: _EIGHTH + 1][-1]
-    told = f"of the {part.size:,} guesses that it was surest of, {part.right:,} right"
+    is_all = part == found.sure[0]
+    which = f"all {part.size:,} guesses" if is_all else f"the {part.size:,} guesses that it was surest of"
+    told = f"of {which}, {part.right:,} right"
     whether = "" if nearly else f"; there is no such part with {NEARLY_ALL:.0%} right"
     return f"{found.attack}: {told} ({format_share(part.right / part.size)}){whether}."
 
@@ -89,8 +91,9 @@ def tell_bound(result: LinkResult) -> str:
             "these attacks named rightly may be chance."
         )
     return (
-        f"The privacy loss between some two of these originals is at least {result.eps_emp:.2f} (eps_emp); "
-        f"that this is too large has a probability of at most {result.error:g}, for all rows together."
+        f"If every record was rewritten on its own, the privacy loss between some two of these originals is "
+        f"at least {result.eps_emp:.2f} (eps_emp); that this is too large has a probability of at most "
+        f"{result.error:g}, for all rows together."
     )
 
 
