@@ -50,12 +50,12 @@ SETTINGS = {
     },
 }  # fmt: skip
 PUBLIC = {
-    "bad words": {"bad_words_ids": ((4,), (2, 3), (5, 2))},
+    "bad words": {"bad_words_ids": ((3,), (2, 5), (5, 5))},
     "forced end": {"forced_eos_token_id": (END,)},
-    "forced begin": {"forced_bos_token_id": 4},
+    "forced begin": {"forced_bos_token_id": 5},
     "suppressed": {"suppress_tokens": (3, 5)},
-    "suppressed begin": {"begin_suppress_tokens": (END, 2)},
-    "suppressed after a forced begin": {"begin_suppress_tokens": (2,), "forced_bos_token_id": 4},
+    "suppressed begin": {"begin_suppress_tokens": (END, 2, 3)},
+    "suppressed after a forced begin": {"begin_suppress_tokens": (2, 3), "forced_bos_token_id": 5},
 }
 
 
