@@ -116,6 +116,8 @@ def _write_more(result: "LinkResult", folder: Path, *, pdf: bool, ids: int, text
 
 def _show(result: "LinkResult", written: Sequence[str], count: int) -> None:
     """Print what was found, a sentence each, the tables, and where everything lies."""
+    from rich.text import Text
+
     from tedaudit.cli.console import console, escape_text, show_section
     from tedaudit.studies.link.sections import describe_link
     from tedaudit.studies.link.words import (
@@ -132,6 +134,8 @@ def _show(result: "LinkResult", written: Sequence[str], count: int) -> None:
     sentences = [*map(tell_linkability, result), *map(tell_singling_out, result)]
     sentences += [*map(tell_inference, result.inferences), tell_bound(result), LIMITS[0]]
     for sentence in sentences:
-        out.print(escape_text(sentence), soft_wrap=True)
-    for line in [*result.notes, *written]:
+        out.print(Text(escape_text(sentence)))
+    for line in result.notes:
+        out.print(Text(f"- {escape_text(line)}"))
+    for line in written:  # paths: a line each, so that they can be copied
         out.print(f"- {escape_text(line)}", soft_wrap=True)

@@ -62,3 +62,14 @@ def test_an_earlier_study_is_replaced_and_anything_else_is_refused(tmp_path):
         tedaudit.link(TABLE, out=tmp_path / "other")
     with pytest.raises(RunDirectoryError, match="is a file"):
         tedaudit.link(TABLE, out=tmp_path / "other" / "mine.txt")
+
+
+def test_the_study_of_another_table_is_not_replaced_and_that_of_the_same_is(tmp_path):
+    folder = tmp_path / "study"
+    tedaudit.link(TABLE, out=folder, attacks="lexical")
+    tedaudit.link(TABLE, out=folder, attacks="lexical", seed=5)
+    assert json.loads((folder / "link.json").read_text("utf-8"))["seed"] == 5
+    other = {**TABLE, "rewrite": [*TABLE["rewrite"][:-1], "another"]}
+    with pytest.raises(RunDirectoryError, match=r"another table \(60 records\)"):
+        tedaudit.link(other, out=folder, attacks="lexical")
+    assert json.loads((folder / "link.json").read_text("utf-8"))["seed"] == 5

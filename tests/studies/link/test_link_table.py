@@ -62,7 +62,7 @@ def test_the_same_original_twice_is_one_candidate_and_is_told():
         (ColumnNames(private=("gendr",)), {"gender": ["f", "m"]}, "Did you mean 'gender'"),
         (ColumnNames(), {"id": ["7", "7"]}, "the id '7' in data rows 1 and 2"),
         (ColumnNames(), {"id": ["7", " "]}, "data row 2: 'id' is empty"),
-        (ColumnNames(), {"original": ["a b", "a b"]}, "1 distinct originals"),
+        (ColumnNames(), {"original": ["a b", "a b"]}, "one distinct original"),
         (ColumnNames(), {"original": ["a b"]}, "different lengths"),
     ],
 )

@@ -13,6 +13,7 @@ from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import TEMPORARY, write_atomically
 from tedaudit.studies.link.result import LinkResult
 from tedaudit.studies.link.sections import describe_link
+from tedaudit.studies.link.table import Release
 from tedaudit.studies.link.words import (
     LIMITS,
     SOURCE,
@@ -34,6 +35,20 @@ def check_folder(folder: Path) -> None:
         raise RunDirectoryError(
             f"'{folder}' is not empty and holds no link study (no {FIGURES}; it has: "
             f"{join_names(entries[:5])}). Name a new or empty folder with `out` (--out)."
+        )
+
+
+def refuse_other_release(folder: Path, release: Release) -> None:
+    """Refuse a folder with the study of another table: it would be replaced."""
+    try:
+        known = json.loads((folder / FIGURES).read_text("utf-8"))
+        other, records = known.get("release"), known.get("records")
+    except (OSError, ValueError, AttributeError):  # nothing there, or nothing that could be read
+        return
+    if other is not None and other != release.checksum:
+        raise RunDirectoryError(
+            f"'{folder}' holds the study of another table ({records} records), which would be replaced. Name "
+            "another folder with `out` (--out), or delete that one."
         )
 
 

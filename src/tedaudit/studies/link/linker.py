@@ -11,7 +11,7 @@ from tedaudit.estimators.bound import check_alpha
 from tedaudit.inference.zoo import is_default
 from tedaudit.registry import Reference, build, determinants, model_uses
 from tedaudit.studies.link.disjoint import count_pairs, guess_pairs, pair_records
-from tedaudit.studies.link.files import check_folder, write_link
+from tedaudit.studies.link.files import check_folder, refuse_other_release, write_link
 from tedaudit.studies.link.inference import infer_column
 from tedaudit.studies.link.ranks import Progress, rank_records, refuse_unfit
 from tedaudit.studies.link.result import (
@@ -93,6 +93,8 @@ def link(
     if out is not None:
         check_folder(Path(out))
     release, attacks = read_release(pairs, asked.columns), asked.build_attacks()
+    if out is not None:
+        refuse_other_release(Path(out), release)
     plan = pair_records(release, asked.seed)
     linked = tuple(
         _attack(name, attack, release, plan, (asked, progress)) for name, attack in attacks.items()

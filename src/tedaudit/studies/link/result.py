@@ -141,8 +141,9 @@ class LinkResult:
     def to_dict(self, count: int = 10) -> dict[str, Any]:
         """Return everything safe for JSON, with the ids of so many records and no text."""
         return {
-            "tedaudit": __version__, "kind": "link", "records": len(self.release),
-            "originals": self.originals, "alpha": self.alpha, "seed": self.seed, "eps_emp": self.eps_emp,
+            "tedaudit": __version__, "kind": "link", "release": self.release.checksum,
+            "records": len(self.release), "originals": self.originals, "alpha": self.alpha,
+            "seed": self.seed, "eps_emp": self.eps_emp,
             "error": self.error, "attacks": [self._describe(found) for found in self],
             "inference": [inference.to_dict() for inference in self.inferences],
             "records_by_evidence": [record.to_dict() for record in self.rank_evidence(count)],

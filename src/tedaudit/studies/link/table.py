@@ -1,5 +1,7 @@
 """The table of a release: an id, an original and a rewrite for every record, and private columns."""
 
+import hashlib
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,6 +49,12 @@ class Release:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def checksum(self) -> str:
+        """A hash of ids, originals and rewrites: another table has another one."""
+        told = json.dumps([self.ids, self.originals, self.rewrites]).encode("ascii")
+        return hashlib.sha256(told).hexdigest()[:16]
 
     @property
     def first(self) -> npt.NDArray[np.bool_]:
@@ -99,8 +107,8 @@ def _collect(columns: Columns, names: ColumnNames, title: str) -> Release:
     position = np.array([numbers.setdefault(folded[row], len(numbers)) for row in rows], dtype=np.int64)
     if len(numbers) < 2:
         raise CorpusError(
-            f"{title} has {len(numbers)} distinct originals; linking needs 2 or more, and a few hundred to "
-            "show anything."
+            f"{title} has {'one' if numbers else 'no'} distinct original; linking needs 2 or more, and a few "
+            "hundred to show anything."
         )
     rewrites = tuple(_read_text(columns[names.rewrite_column][row]) for row in rows)
     private = {name: tuple(_read_label(columns[name][row]) for row in rows) for name in names.private}
