@@ -20,6 +20,7 @@ LEVELS = (
         "pair_loss",
         "characters",
         "scripts",
+        "column_names",
         "seeding",
         "collecting",
         "batches",

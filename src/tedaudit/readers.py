@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit import unpacking
+from tedaudit.column_names import join_columns
 from tedaudit.errors import CorpusError, did_you_mean, join_names
 from tedaudit.paths import describe_os_error, parse_path
-from tedaudit.scripts import join_columns
 from tedaudit.unpacking import COMPRESSIONS
 
 Table = dict[str, list[Any]]

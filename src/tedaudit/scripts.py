@@ -4,7 +4,6 @@ Nothing here guesses a language: a script is the first word of a letter's name i
 shares are counted. Combining marks belong to the letter before them and to no script.
 """
 
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,8 +11,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-
-from tedaudit.errors import join_names
 
 LATIN = "Latin"
 UNSPACED_BLOCKS = (
@@ -24,7 +21,6 @@ UNSPACED_BLOCKS = (
 """For a regular expression: Thai, Lao, Myanmar, Khmer, Javanese, kana, Bopomofo, Han: no spaces."""
 RIGHT_TO_LEFT = r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
 """For a regular expression: a character of a script that is written from right to left."""
-_SENTENCE = re.compile(rf"[{UNSPACED_BLOCKS}]{{9}}")  # so many characters without a space may be one
 _UNSPACED = ("Han", "Hiragana", "Katakana", "Bopomofo", "Thai", "Lao", "Khmer", "Myanmar", "Javanese")
 _TOGETHER = 1 << 22  # characters counted at a time
 _RENAMED = {
@@ -154,14 +150,3 @@ def sum_scripts(counts: Mapping[str, int]) -> ScriptShares:
         elif unicodedata.category(character).startswith("M") and character not in _OF_EMOJI:
             marks += count
     return ScriptShares(dict(letters.most_common()), marks)
-
-
-def show_name(name: str, place: int) -> str:
-    """Return a column's name if it is one: without a header it may be a text, which is not shown."""
-    is_plain = len(name) <= 40 and len(name.split()) <= 3 and not _SENTENCE.search(name)
-    return name if is_plain else f"(column {place}, a name of {len(name):,} characters)"
-
-
-def join_columns(names: Iterable[str]) -> str:
-    """Return the names of a table's columns as one sorted list, without those that may be texts."""
-    return join_names(show_name(name, place) for place, name in enumerate(names, 1))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tedaudit.column_names import show_name
 from tedaudit.corpora._assemble import assemble, refuse_surrogates
 from tedaudit.corpora._file_facts import (
     ByteFacts,
@@ -22,7 +23,6 @@ from tedaudit.corpora._text_facts import TextFacts, count_texts
 from tedaudit.corpora.files import Files
 from tedaudit.errors import CorpusError, TedauditError, escape_control, shorten
 from tedaudit.readers import TEXT_NAMES, Table, choose_column, read_table, take_text
-from tedaudit.scripts import show_name
 from tedaudit.types import Corpus
 
 _ID = "id"  # what `link` takes as the name of a record

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tedaudit.column_names import join_columns
 from tedaudit.errors import SpecError, did_you_mean
-from tedaudit.scripts import join_columns
 from tedaudit.types import Corpus, Split, fold_text
 from tedaudit.utility.settings import UtilitySpec
 

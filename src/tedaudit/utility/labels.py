@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tedaudit.column_names import join_columns
 from tedaudit.errors import CorpusError, SpecError, did_you_mean, join_names
-from tedaudit.scripts import join_columns
 from tedaudit.seeding import derive, uniforms
 from tedaudit.store.files import key_of
 from tedaudit.types import Corpus, Split

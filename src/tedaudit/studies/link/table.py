@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.characters import has_surrogate
+from tedaudit.column_names import join_columns
 from tedaudit.errors import CorpusError, did_you_mean, quote
 from tedaudit.readers import read_table
-from tedaudit.scripts import join_columns
 from tedaudit.types import fold_text
 
 Columns = Mapping[str, Sequence[Any]]
