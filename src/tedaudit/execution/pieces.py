@@ -18,7 +18,7 @@ from tedaudit.execution.missing import find_again
 from tedaudit.execution.own_rewrites import PURPOSE, MissingOwn
 from tedaudit.execution.preparation import PreparedAudit
 from tedaudit.nominal import Nominal
-from tedaudit.plans.trials import Wanted, make_draws
+from tedaudit.plans.trials import Wanted, make_draws, number_rows
 from tedaudit.seeding import KeyWords, LateKeys, derive, uniforms
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Floats
@@ -101,7 +101,7 @@ def _cut_span(
         epsilon: table.missing(source, replicate) | again[epsilon][span.start : span.stop]
         for epsilon, table in tables.items()
     }
-    by_text = np.argsort((source.astype(np.int64) << 32) | replicate, kind="stable")
+    by_text = np.argsort(number_rows(source, replicate), kind="stable")
     order = by_text[np.logical_or.reduce(list(missing.values()))[by_text]]
     for start in range(0, max(1, len(order)), size):
         rows = order[start : start + size]

@@ -35,10 +35,16 @@ class Wanted:
 
     def sort(self) -> "Wanted":
         """Return them by text, then replicate, then epsilon, so that a text's draws stand together."""
-        keys = (self.text.astype(np.int64) << 32) | self.replicate
-        if (np.diff(keys) > 0).all():  # as with one epsilon, if rows come by text
+        if (
+            np.diff(number_rows(self.text, self.replicate)) > 0
+        ).all():  # as with one epsilon, if rows come by text
             return self
         return self.rows(np.lexsort((self.epsilon, self.replicate, self.text)))
+
+
+def number_rows(text: npt.ArrayLike, replicate: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Return a number for each row, its own: in its order rows go by text, then by replicate."""
+    return (np.asarray(text, dtype=np.int64) << 32) | np.asarray(replicate, dtype=np.int64)
 
 
 def make_draws(texts: Sequence[str], wanted: Wanted, seed: int, purpose: str = "rewrite") -> Draws:

@@ -14,6 +14,7 @@ import polars as pl
 from tedaudit.batches import Ragged, Rewrites
 from tedaudit.characters import replace_surrogates
 from tedaudit.errors import RunDirectoryError
+from tedaudit.plans.trials import number_rows
 from tedaudit.store.files import read_frame, read_notes, write_frame
 from tedaudit.store.kept_latents import LeftOut, measure_latents, read_left_out
 from tedaudit.store.ragged_columns import to_lists
@@ -54,11 +55,11 @@ class RewriteTable:
 
     def missing(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Return which of these have not been rewritten yet."""
-        return self._find(_key(text, replicate)) < 0
+        return self._find(number_rows(text, replicate)) < 0
 
     def lacks_latent(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Return which of these were rewritten and lie in a part that has left out its latents."""
-        where = self._find(_key(text, replicate))
+        where = self._find(number_rows(text, replicate))
         return (where >= 0) & np.isin(where >> 32, list(self._find_left_out()))
 
     def count_left_out(self) -> LeftOut:
@@ -154,7 +155,7 @@ class RewriteTable:
 
     def _where(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> Keys:
         """Return where stored rewrites lie; all of them must be there."""
-        where = self._find(_key(text, replicate))
+        where = self._find(number_rows(text, replicate))
         if (where < 0).any():
             raise RunDirectoryError(f"'{self._folder.path}' lacks rewrites that it should hold; run again.")
         return where
@@ -184,7 +185,7 @@ class RewriteTable:
 
     def _index(self, number: int, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> None:
         """Add a part to the index."""
-        runs, keys = self._load_index(), _key(text, replicate)
+        runs, keys = self._load_index(), number_rows(text, replicate)
         where = (np.int64(number) << 32) | np.arange(len(keys), dtype=np.int64)
         runs.append(_sort(keys, where))
         while len(runs) > 1 and len(runs[-2][0]) < 2 * len(runs[-1][0]):  # few, and each row merged few times
@@ -225,18 +226,12 @@ def _to_errors(errors: Sequence[str]) -> pl.Series:
 
 def _to_units(units: npt.NDArray[np.int64]) -> pl.Series:
     """Return a column of what rewrites cost, null if it is not known."""
-    if (units >= 0).all():
-        return pl.Series(units).cast(pl.Int32)
     cost = pl.Series(units).cast(pl.Int32)
-    return pl.select(pl.when(cost >= 0).then(cost)).to_series()
+    return cost if (units >= 0).all() else pl.select(pl.when(cost >= 0).then(cost)).to_series()
 
 
 def _notes(counts: Released) -> dict[str, str]:
     return {"released": str(counts.rewrites), "copied": str(counts.copied), "empty": str(counts.empty)}
-
-
-def _key(text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> Keys:
-    return (np.asarray(text, dtype=np.int64) << 32) | np.asarray(replicate, dtype=np.int64)
 
 
 def _sort(keys: Keys, where: Keys) -> tuple[Keys, Keys]:
