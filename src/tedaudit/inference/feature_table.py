@@ -64,9 +64,8 @@ class FeatureTable:
         apart = _find_crowded(place, counts.data)
         buckets, first, which = np.unique(place[apart], return_index=True, return_inverse=True)
         owners = buckets >> self._bits
-        self._lists = (
-            np.searchsorted(owners, np.arange(rows)) - _CROWDED
-        )  # where a row's crowded buckets begin
+        # where the crowded buckets of a row begin
+        self._lists = np.searchsorted(owners, np.arange(rows)) - _CROWDED
         self._bytes[buckets] = np.arange(len(buckets)) - self._lists[owners]
         rank = np.arange(len(apart)) - first[which]
         shape = int(rank.max(initial=-1)) + 1, len(buckets)
@@ -89,10 +88,8 @@ class FeatureTable:
             is_shared[apart] = True
             found[apart] = 0  # their weights have their counts in them
             shared = np.flatnonzero(is_shared)
-            single = rows.single.take(apart)
-            rows.single[apart] = weighted
             other = rows.single.take(shared)
-            rows.single[apart] = single
+            other[np.searchsorted(shared, apart)] = weighted
             other[np.flatnonzero(found.take(shared) & np.uint8(_TWICE))] *= 2.0
             starts = np.searchsorted(shared, rows.starts)
             each = np.diff(starts, append=len(shared))
