@@ -19,7 +19,7 @@ from tedaudit.inference.rows import Decoder, decoder_for
 from tedaudit.inference.sampling import TokenRule, log_probabilities, noise_on, sample
 from tedaudit.types import Floats
 
-_MANY = 4096  # requests of one length, which a GPU is not faster with if they are more
+_MANY = 4096  # requests of one length have batches of their own on a GPU;
 _WIDER = 32  # fewer join those of other lengths up to the same multiple of this
 _CELLS = {"cpu": 1 << 24, "cuda": 1 << 28}  # logits of all steps in memory at a time
 

@@ -164,8 +164,7 @@ def load_checkpoint(
     with silence_loading(), explain_failure(name):
         tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
         kind = getattr(transformers, _CLASSES[task])
-        is_chosen = attention or not (task == "masked" and target.startswith("cuda"))
-        options["attn_implementation"] = (attention or "eager") if is_chosen else None
+        options["attn_implementation"] = attention or _choose_attention(task, target)
         options["dtype"] = choose_dtype(dtype, target)
         if (Path(source) / WEIGHTS).is_file():
             model = _load_integers(kind, source, options)
@@ -175,6 +174,11 @@ def load_checkpoint(
         model.pooler = None  # unused, and random in most checkpoints, which lack its weights
     model.eval().requires_grad_(requires_grad=False)
     return Checkpoint(name, model.to(target), tokenizer, read_clip(Path(source)))
+
+
+def _choose_attention(task: Task, device: str) -> str | None:
+    """Return how a model attends; None: as the library would."""
+    return None if task == "masked" and device.startswith("cuda") else "eager"
 
 
 def _load_integers(kind: Any, source: str, options: dict[str, Any]) -> Any:

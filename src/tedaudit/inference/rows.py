@@ -9,7 +9,7 @@ import numpy as np
 from tedaudit.inference.loading import Checkpoint
 
 _CPU_ROWS = 512
-_MOST_ROWS = 24_576  # on a GPU, which is not faster with more
+_MOST_ROWS = 24_576  # on a GPU; an H200 was no faster with them than with 16,384
 _SHARE = 0.5  # of a GPU's free memory that caches may use
 _SPARE = 1.25  # times the size of a cache, for a layer that is being copied
 _LIVE = 0.875  # of a cache's rows that must continue, or else it is copied without those that ended

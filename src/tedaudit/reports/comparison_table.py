@@ -15,16 +15,8 @@ RIGHT = {"epsilon", "trials", "only first", "only second", "p", "tau", "mechanis
 DIFFERENCES = {"success": "difference of success", "epsilon": "difference of eps"}
 AGREEMENT = ("plan", "epsilon", "within", "first", "second", "mechanisms", "tau")
 
-_KEYS = (
-    "plan",
-    "run",
-    "mechanism",
-    "attack",
-    "epsilon",
-    "within",
-    "first",
-    "second",
-)  # what tells rows apart
+# what tells rows apart
+_KEYS = frozenset({"plan", "run", "mechanism", "attack", "epsilon", "within", "first", "second"})
 
 
 def headings(compared: Compared) -> tuple[str, ...]:
