@@ -161,6 +161,21 @@ class ForbidsByRule(Protocol):
         ...
 
 
+@runtime_checkable
+class TossesCoins(Protocol):
+    """An attack that says whether it reads `tie_keys`, for coins of its own; if not, none are derived."""
+
+    @property
+    def tosses_coins(self) -> bool:
+        """Whether it does."""
+        ...
+
+
+def tosses_coins(attack: Any) -> bool:
+    """Return whether an attack may read its keys: one that says nothing may."""
+    return not isinstance(attack, TossesCoins) or attack.tosses_coins
+
+
 def can_compare(mechanism: Any) -> bool:
     """Return whether a mechanism compares pairs by its own likelihood."""
     return isinstance(mechanism, ComparesPairs) and _belongs_to_likelihood(mechanism, "compare")

@@ -185,14 +185,6 @@ BAD_ATTACKS = [
 ]
 
 
-@pytest.fixture
-def _young_heap():
-    """Hide what other tests have left from the collector: looking through all of it takes long."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
 @pytest.mark.usefixtures("_young_heap")
 @pytest.mark.parametrize(("attack", "message"), BAD_ATTACKS, ids=lambda value: getattr(value, "__name__", ""))
 def test_a_bad_attack_is_caught(attack, message):

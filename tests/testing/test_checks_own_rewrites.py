@@ -110,13 +110,6 @@ class FindsOneSecret(Overlap):
         return np.eye(len(observation.candidates))[int(plans[-1].secret[0])]
 
 
-@pytest.fixture
-def _young_heap():
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
 @pytest.mark.usefixtures("_young_heap")
 def test_the_secret_of_one_trial_in_memory_is_noticed():
     assert "what no adversary can see" in refusal(check_attack, FindsOneSecret())

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.abilities import CallsUserCode, KnowsMechanism, Practises, Prepares, Resamples
+from tedaudit.abilities import CallsUserCode, KnowsMechanism, Practises, Prepares, Resamples, tosses_coins
 from tedaudit.batches import Guesses, OwnRewrites, Rewrites
 from tedaudit.errors import ContractError, SpecError, TedauditError
 from tedaudit.execution.chunks import Chunk, GuessChunk, RewriteChunk, read_chunk, write_result
@@ -77,7 +77,7 @@ class Bench:
             return Guesses.of([])
         attack, name = self.plugin(chunk.plugin), chunk.plugin.name
         self._ready(attack, chunk)
-        if getattr(attack, "tosses_coins", True):
+        if tosses_coins(attack):
             whole = chunk.observations
             chunk = replace(chunk, observations=replace(whole, tie_keys=key_words(whole.tie_keys)))
         batches, counts = [], chunk.observations.counts
