@@ -1,7 +1,7 @@
 import math
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from tedaudit.errors import ContractError
 from tedaudit.execution.chunks import GuessChunk, RewriteChunk
 from tedaudit.execution.work import Bench
 from tedaudit.registry import Reference
-from tedaudit.seeding import derive, key_words
+from tedaudit.seeding import LateKeys, derive, key_words
 from tedaudit.types import Card, Draw, Guess, Rewrite
 
 POOL = tuple(sentences(12))
@@ -106,6 +106,24 @@ def test_an_attack_takes_in_the_pool_once_for_many_chunks_and_again_for_another_
     assert plugin.pools[0] is POOL
     bench.perform(_guess_chunk(plugin, pool=tuple(sentences(5))))
     assert len(plugin.pools) == 2
+
+
+@pytest.mark.parametrize("says_no", [False, True])
+def test_an_attack_is_given_its_keys_as_numbers_unless_it_says_that_it_tosses_no_coins(says_no):
+    given = []
+
+    class Reads(Watched):
+        def guess(self, seen):
+            given.append(seen.tie_keys)
+            return super().guess(seen)
+
+    if says_no:
+        Reads.tosses_coins = False
+    chunk = _guess_chunk(Reads())
+    late = LateKeys(derive(1, "tie"), np.arange(len(chunk)))
+    Bench(4).perform(replace(chunk, observations=replace(chunk.observations, tie_keys=late)))
+    assert {isinstance(keys, LateKeys) for keys in given} == {says_no}
+    assert np.array_equal(np.concatenate([np.asarray(keys) for keys in given]), np.asarray(late))
 
 
 def test_a_chunk_without_work_does_not_even_build_the_plug_in():
