@@ -151,6 +151,16 @@ def test_a_folder_without_weights_is_refused(tmp_path):
         load_adept(str(tmp_path), device="cpu")
 
 
+def test_a_folder_that_lacks_a_weight_is_refused_and_the_weight_is_named(tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(save_lstm(tmp_path) / "model.safetensors")
+    del weights["decoder.bias_hh_l0"]
+    save_file(weights, tmp_path / "model.safetensors")
+    with pytest.raises(ModelError, match=r"lacks 1 of the weights .*: decoder\.bias_hh_l0\."):
+        load_adept(str(tmp_path), device="cpu")
+
+
 def test_sizes_default_to_those_of_the_paper():
     assert AdeptConfig() == AdeptConfig(vocabulary=20_000, embedding=300, hidden=512, window=20)
 

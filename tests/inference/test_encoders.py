@@ -14,6 +14,7 @@ import pytest
 from encoder_examples import TEXTS, find_minilm, go_offline, refusal
 from tedaudit.inference.encoders import SentenceEncoder, load_encoder
 from tedaudit.inference.lexical import LexicalEncoder
+from tiny_models import save_mpnet
 
 
 @pytest.fixture(autouse=True)
@@ -124,6 +125,35 @@ def test_the_fingerprint_follows_the_weights(copy):
         SentenceEncoder(str(place)) for place in (copy("one"), copy("same"), copy("other", nudged))
     )
     assert one.fingerprint() == same.fingerprint() != other.fingerprint()
+
+
+def test_an_encoder_that_lacks_a_weight_is_refused_and_the_weight_is_named(copy):
+    name = "encoder.layer.0.output.dense.weight"
+    told = refusal(
+        SentenceEncoder, str(copy(weights=lambda found: {k: found[k] for k in found if k != name}))
+    )
+    assert f"lacks 1 of the weights that it needs here: {name}. They would be random" in told
+
+
+def test_loading_an_encoder_leaves_the_library_as_it_was(folder):
+    from transformers import PreTrainedModel
+
+    before = vars(PreTrainedModel)["from_pretrained"]
+    SentenceEncoder(str(folder))
+    assert vars(PreTrainedModel)["from_pretrained"] is before
+
+
+def test_an_encoder_without_a_pooler_has_one_fingerprint(copy):
+    def drop_pooler(weights):
+        return {name: weights[name] for name in weights if not name.startswith("pooler.")}
+
+    there = str(copy(weights=drop_pooler))
+    assert SentenceEncoder(there).fingerprint() == SentenceEncoder(there).fingerprint()
+
+
+def test_an_encoder_cuts_a_text_where_its_positions_end(tmp_path):
+    encoder = SentenceEncoder(str(save_mpnet(tmp_path)))
+    assert encoder.encode(["my sister bought a red bicycle " * 30]).shape == (1, 16)
 
 
 EMBEDDINGS = "embeddings.word_embeddings.weight"

@@ -260,3 +260,52 @@ def test_a_program_that_does_not_exist_is_named(tmp_path):
 
 def test_the_callee_is_the_program():
     assert Command((sys.executable, "x.py")).callee(2).name.startswith("the program 'python")
+
+
+class Listener:
+    """Takes what is written to standard error; the second line of it makes a file."""
+
+    def __init__(self, file):
+        self.file, self.lines = file, []
+
+    def write(self, line):
+        self.lines.append(line)
+        if len(self.lines) == 2:
+            self.file.touch()
+
+
+WAIT = """
+while text == "slow" and not os.path.exists({!r}):
+    time.sleep(0.01)
+"""
+
+
+def test_a_program_that_does_not_answer_is_told_of_until_it_does(tmp_path, monkeypatch):
+    """It answers once it was told of twice: no clock decides."""
+    heard = Listener(tmp_path / "go")
+    monkeypatch.setattr(sys, "stderr", heard)
+    command = make_command(tmp_path, WAIT.format(str(heard.file)) + SHOUT, timeout=60, start_timeout=100)
+    assert rewrite(command, "quick") == ["QUICK"]
+    assert heard.lines == []
+    monkeypatch.setattr(_program, "NOTICE", 0.01)
+    assert rewrite(command, "slow") == ["SLOW"]
+    assert len(heard.lines) >= 2
+    for line in heard.lines:
+        assert "program.py' has not answered text number 2 for " in line
+        assert "It has 60 in all (`timeout`, `start_timeout`)" in line
+
+
+def test_a_batch_that_is_not_answered_is_told_of_by_its_numbers(tmp_path, monkeypatch):
+    heard = Listener(tmp_path / "go")
+    monkeypatch.setattr(sys, "stderr", heard)
+    monkeypatch.setattr(_program, "NOTICE", 0.01)
+    waiting = f"while not os.path.exists({str(heard.file)!r}): time.sleep(0.01)"
+    script = f"import os, sys, time\n{waiting}\nfor line in sys.stdin:\n    print(line[:-1].upper())"
+    command = Command(save_script(tmp_path, script), lines="plain", timeout=10, start_timeout=30)
+    assert rewrite(command, "a", "b", "c") == ["A", "B", "C"]
+    assert "has not answered texts number 1 to 3 for " in heard.lines[0]
+    assert "It has 60 in all" in heard.lines[0]
+
+
+def test_people_are_told_of_a_silent_program_every_minute():
+    assert _program.NOTICE == 60.0

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tedaudit
+from release_rules import exponential, read_words
 from tedaudit.errors import SpecError
 from tedaudit.inference.nltk_words import load_splitter, load_stop_words
 from tedaudit.inference.treebank import join_words
@@ -15,7 +16,7 @@ from tedaudit.registry import Reference, build
 from tedaudit.testing import check_mechanism
 from tedaudit.types import Draw
 from tiny_models import one_thread, save_roberta
-from tiny_nltk_data import save_nltk_data
+from tiny_nltk_data import STOP_WORDS, save_nltk_data
 
 LOW, HIGH, EPSILON = -2.0, 2.0, 9.0
 
@@ -33,17 +34,15 @@ def build_published(model, data, **params):
 
 
 def write_down(mechanism, words, slot, epsilon=EPSILON):
-    """Return the distribution of the draw for a word: its formula, with the library's tokenizer and model."""
+    """Return the distribution of the draw for a word by the release's rule, with the library's model."""
     import torch
 
-    checkpoint = mechanism._load_checkpoint()
-    tokenizer, model = checkpoint.tokenizer, checkpoint.model
-    masked = [*words[:slot], tokenizer.mask_token, *words[slot + 1 :]]
-    ids = tokenizer.encode(" " + " ".join(words), " " + " ".join(masked))
+    checkpoint, split = mechanism._load_checkpoint(), load_splitter(mechanism.nltk_data).split
+    room = mechanism._compute_room()
+    word = read_words(" ".join(words), checkpoint.tokenizer, room, split, STOP_WORDS)[slot]
     with torch.no_grad():
-        logits = model(torch.tensor([ids])).logits[0, ids.index(tokenizer.mask_token_id)].numpy()
-    weights = np.exp(epsilon * np.clip(logits.astype(np.float64), LOW, HIGH) / (2 * (HIGH - LOW)))
-    return weights / weights.sum()
+        logits = checkpoint.model(torch.tensor([word.ids])).logits[0, word.place].numpy()
+    return exponential(logits, LOW, HIGH, epsilon)
 
 
 def score_all(mechanism, text, before, after=()):
@@ -131,18 +130,15 @@ def test_the_claim_has_no_maximum_because_the_number_of_words_has_none(made):
 
 def test_a_word_beyond_its_window_is_released_as_it_is(made):
     """200 positions: a window of 84 tokens around the token with the word's number; bread has two or more."""
-    text = " ".join(["Bread"] * 90)
-    tokenizer = made._load_checkpoint().tokenizer
-    lengths = [len(tokenizer.encode(f" {word}", add_special_tokens=False)) for word in ("Bread", "<mask>")]
+    text = " ".join(["Bread", "the"] * 45)
     out = made.rewrite([Draw(text, 1.0, 1)])[0]
+    split = load_splitter(made.nltk_data).split
+    words = read_words(text, made._load_checkpoint().tokenizer, 200, split, STOP_WORDS)
     slots = to_slots(out.tokens)
-    for count, slot in enumerate(slots):
-        begins = count * lengths[0]  # the first token of the mask, in the tokens of the masked text
-        window = max(0, count - 42), max(0, count - 42) + 84
-        assert isinstance(slot, str) == (not window[0] <= begins + lengths[1] - 1 < window[1]), count
-    copied = [slot for slot in slots if isinstance(slot, str)]
-    assert set(copied) == {"Bread"}
-    assert out.units == 90 - len(copied)
+    assert [isinstance(slot, str) for slot in slots] == [word.fate == "copied" for word in words]
+    assert 10 < sum(word.fate == "copied" for word in words) < 35
+    assert {slot for slot in slots if isinstance(slot, str)} == {"Bread"}
+    assert out.units == sum(word.fate == "drawn" for word in words)
     assert np.isfinite(made.log_likelihood(out.tokens, [text], 1.0)).all()
 
 

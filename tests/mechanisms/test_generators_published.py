@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from release_rules import exponential, next_logits, read_prompt
 from tedaudit.mechanisms.dp_paraphrase import DPParaphrase
 from tedaudit.registry import Reference, build
 from tedaudit.types import Draw
@@ -10,11 +11,7 @@ from tiny_models import one_thread, save_gpt2, save_t5
 
 EPSILON, LOW, HIGH = 40.0, -2.0, 2.0
 TEXT = "she lost her keys"
-PROMPTS = {
-    "dp-prompt": f"Document : {TEXT}\nParaphrase of the document :",
-    "dp-paraphrase": f"{TEXT} >>>>> ",
-}
-KEPT = {"dp-prompt": 0, "dp-paraphrase": 50}
+NAMES = ("dp-prompt", "dp-paraphrase")
 
 
 @pytest.fixture(scope="module")
@@ -36,28 +33,15 @@ def make(folders):
 
 
 def write_down(name, mechanism, drawn, high=HIGH):
-    """Return the distribution of the next token by its formula; the model runs without a cache."""
-    import torch
-
+    """Return the distribution of the next token by the release's rule; the model runs without a cache."""
     checkpoint = mechanism._load_checkpoint()
-    prompt = checkpoint.tokenizer(PROMPTS[name])["input_ids"]
-    with torch.no_grad():
-        if name == "dp-prompt":
-            start = checkpoint.model.config.decoder_start_token_id
-            out = checkpoint.model(
-                input_ids=torch.tensor([prompt]), decoder_input_ids=torch.tensor([[start, *drawn]])
-            )
-        else:
-            out = checkpoint.model(torch.tensor([[*prompt, *drawn]]))
-    clipped = np.clip(out.logits[0, -1].numpy(), np.float32(LOW), np.float32(high)).astype(np.float64)
-    weights = np.exp(EPSILON * clipped / (2 * (high - LOW)))
-    if KEPT[name]:
-        weights[clipped < np.sort(clipped)[-KEPT[name]]] = 0.0
-    return weights / weights.sum()
+    prompt = read_prompt(name, TEXT, checkpoint.tokenizer)
+    logits = next_logits(checkpoint.model, prompt, drawn)
+    return exponential(logits, LOW, high, EPSILON, 50 if name == "dp-paraphrase" else 0)
 
 
 @pytest.mark.parametrize("high", [HIGH, 0.5])  # 0.5 clips many tokens to one value: more than 50 are kept
-@pytest.mark.parametrize("name", ["dp-prompt", "dp-paraphrase"])
+@pytest.mark.parametrize("name", NAMES)
 def test_the_first_two_tokens_have_the_distribution_of_the_formula(make, name, high):
     mechanism = make(name, length="fixed", max_tokens=2, high=high)
     first = write_down(name, mechanism, [], high)
@@ -79,9 +63,9 @@ def test_more_than_fifty_tokens_are_kept_if_they_tie(make):
 
 
 def test_a_token_outside_the_support_and_one_more_than_the_prompt_has_are_impossible(make):
-    for name in PROMPTS:
+    for name in NAMES:
         mechanism = make(name)
-        limit = len(mechanism._load_checkpoint().tokenizer(PROMPTS[name])["input_ids"])
+        limit = len(read_prompt(name, TEXT, mechanism._load_checkpoint().tokenizer))
         drawn = mechanism.rewrite([Draw(TEXT, EPSILON, key) for key in range(40)])
         assert max(output.units for output in drawn) <= limit
         longest = max(drawn, key=lambda output: output.units).tokens

@@ -1,6 +1,7 @@
 """Properties that DP-Prompt, DP-Paraphrase and DP-MLM share, on tiny real models."""
 
 import itertools
+import shutil
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from tedaudit.errors import SpecError
 from tedaudit.registry import Reference, build, determinants
 from tedaudit.seeding import derive
 from tedaudit.types import Draw
-from tiny_models import one_thread, save_gpt2, save_roberta, save_t5
+from tiny_models import one_thread, save_gpt2, save_mpnet, save_roberta, save_t5
 
 NAMES = ("dp-prompt", "dp-paraphrase", "dp-mlm")
 ODD = (
@@ -51,6 +52,31 @@ def make(folders):
         return build(Reference("mechanism", name, settings))
 
     return made
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_clip_range_that_was_measured_on_another_model_is_told(make, folders, name, tmp_path):
+    assert make(name).cautions() == ()  # both ends are given
+    [caution] = make(name, low=None).cautions()
+    assert f"no clip range was measured on '{folders[name]}'" in caution
+    assert ", 2], as measured on" in caution
+    assert "recipes/clip_range.py" in caution
+    folder = tmp_path / "model"
+    shutil.copytree(folders[name], folder)
+    (folder / "clip.json").write_text('{"low": -1, "high": 1}')
+    assert make(name, model=str(folder), low=None, high=None).cautions() == ()
+
+
+def test_the_model_that_a_range_was_measured_on_is_known_by_its_name(make):
+    for name, model in (("dp-mlm", "FacebookAI/roberta-base"), ("dp-prompt", "google/flan-t5-base")):
+        assert make(name, model=model, low=None, high=None).cautions() == ()
+    assert make("dp-paraphrase", model="gpt2", low=None, high=None).cautions() != ()
+
+
+def test_a_context_beyond_the_positions_of_a_model_is_the_models_own(make, tmp_path):
+    mechanism = make("dp-mlm", model=str(save_mpnet(tmp_path)), length="input", context=600)
+    [rewrite] = mechanism.rewrite([Draw("red " * 255, 50.0, 3)])
+    assert rewrite.units == 255
 
 
 def draws_of(texts, epsilons=(2.0, 300.0), replicates=2):

@@ -1,8 +1,9 @@
 """Guess the candidate from which the mechanism was most likely to produce its output.
 
-Not in the paper. For a uniform secret no adversary is right more often, whatever the number of
-candidates: if this attack stays low, a low bound is a property of the mechanism and not of the
-attack. It needs a mechanism that can compute its own probabilities.
+Not in the paper. For a uniform secret no adversary that sees the same is right more often, whatever the
+number of candidates: if this attack stays low, a low bound is a property of the mechanism and not of the
+attack. One that sees more may do better: this attack is not shown which rewrites failed, and `resample` is.
+It needs a mechanism that can compute its own probabilities.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ class Likelihood:
 
     card: ClassVar[Card] = Card(
         name="likelihood",
-        summary="The most probable source under the mechanism itself: the strongest possible attack.",
+        summary="The likeliest source under the mechanism itself: no attack that sees the same is stronger.",
         departures=("not in the paper: the adversary knows the mechanism and computes its probabilities",),
         sees=("tokens", "latent"),
         score="log-likelihood",

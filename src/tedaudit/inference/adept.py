@@ -20,7 +20,14 @@ from tedaudit.errors import ModelError, join_names
 from tedaudit.extras import require
 from tedaudit.inference.bart import iterate_batches
 from tedaudit.inference.device_noise import Tensor
-from tedaudit.inference.loading import Checkpoint, choose_device, choose_dtype, explain_failure, resolve
+from tedaudit.inference.loading import (
+    Checkpoint,
+    choose_device,
+    choose_dtype,
+    explain_failure,
+    refuse_missing,
+    resolve,
+)
 from tedaudit.inference.quantised import WEIGHTS, load_quantised
 
 _ROWS = {"cpu": 64, "cuda": 2048}
@@ -136,6 +143,7 @@ def load_adept(name: str, device: str = "auto", dtype: str = "float32") -> Check
             model = AdeptModel(config)
         integers = folder / WEIGHTS
         weights = load_quantised(integers) if integers.is_file() else load_file(folder / "model.safetensors")
+        refuse_missing(name, model.state_dict().keys() - weights.keys(), "an ADePT model")
         model.module.load_state_dict(weights, assign=True)
         tokenizer = PreTrainedTokenizerFast.from_pretrained(str(folder))
     _check_tokenizer(name, tokenizer, config)

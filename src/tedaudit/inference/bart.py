@@ -191,7 +191,7 @@ def beam_decode(
     checkpoint: Checkpoint,
     hidden: npt.NDArray[np.float32] | Tensor,
     mask: Any,
-    beams: int,
+    beams: int | None,
     length: int,
     *,
     few: bool = False,
@@ -199,8 +199,8 @@ def beam_decode(
     """Return the best beam per row, without the start token, up to the end token if there is one.
 
     Latents may lie where the model is. Lengths count the start token, as the library does; other settings are
-    the checkpoint's own. Where they are all known the search is ours, which has the library's answers; `few`
-    suits it to a few latents.
+    the checkpoint's own, and so are beams and early stopping if no number is given. Where they are all known
+    the search is ours, which has the library's answers; `few` suits it to a few latents.
     """
     import torch
     from transformers.modeling_outputs import BaseModelOutput
@@ -209,13 +209,14 @@ def beam_decode(
     if rules is not None:
         return search_beams(checkpoint.model, rules, hidden, mask, few=few)
     device, dtype = checkpoint.device, checkpoint.model.dtype
+    search: dict[str, Any] = {} if beams is None else {"num_beams": beams, "early_stopping": True}
     outputs: list[tuple[int, ...]] = []
     for rows, count in iterate_batches(checkpoint, len(hidden), _ROWS):
         encoded = BaseModelOutput(last_hidden_state=torch.as_tensor(hidden)[rows].to(device, dtype))
         with torch.inference_mode():
             tokens = checkpoint.model.generate(
-                encoder_outputs=encoded, attention_mask=mask[rows].to(device), num_beams=beams,
-                max_length=length, early_stopping=True, do_sample=False, num_return_sequences=1,
+                encoder_outputs=encoded, attention_mask=mask[rows].to(device), **search,
+                max_length=length, do_sample=False, num_return_sequences=1,
             )  # fmt: skip
         outputs += [_trim(row, checkpoint.model.generation_config) for row in tokens[:count].tolist()]
     return outputs

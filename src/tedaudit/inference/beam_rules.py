@@ -42,9 +42,22 @@ class Rules:
         return max(2, 1 + len(self.ends)) * self.beams
 
 
-def read_rules(model: Any, beams: int, length: int) -> Rules | None:
-    """Return the rules of a checkpoint; None if it has a setting or a decoder that only the library knows."""
+def describe_search(model: Any) -> str:
+    """Return how a checkpoint's own settings search, for the key of a table."""
+    beams, early = model.generation_config.num_beams or 1, model.generation_config.early_stopping
+    return "greedy" if beams == 1 else f"{beams} beams, early stopping {early}"
+
+
+def read_rules(model: Any, beams: int | None, length: int) -> Rules | None:
+    """Return the rules of a checkpoint; None if it has a setting or a decoder that only the library knows.
+
+    Without a number of beams the checkpoint's own is taken, and whether it stops early.
+    """
     config = model.generation_config
+    if beams is None:
+        beams = config.num_beams or 1
+        if beams > 1 and config.early_stopping is not True:
+            return None
     changed = {name for name, value in config.to_diff_dict().items() if value is not None}
     if not has_known_decoder(model) or changed - _INERT - _KNOWN or config.decoder_start_token_id is None:
         return None

@@ -11,12 +11,21 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tedaudit.errors import EncoderError
+from tedaudit.errors import EncoderError, ModelError
 from tedaudit.extras import explain_missing
 from tedaudit.inference.encoder_tokens import find_tokenizing
 from tedaudit.inference.lexical import LexicalEncoder
 from tedaudit.inference.lexical_index import LexicalIndex
-from tedaudit.inference.loading import checksum, is_hub_reachable, resolve, silence_loading
+from tedaudit.inference.loading import (
+    checksum,
+    count_positions,
+    drop_pooler,
+    is_hub_reachable,
+    note_missing,
+    refuse_missing,
+    resolve,
+    silence_loading,
+)
 from tedaudit.inference.quantised import WEIGHTS, load_quantised
 
 TABLE = "embedding.weight"  # the name of a static encoder's vectors in its weights file
@@ -168,9 +177,19 @@ def _load_model(name: str) -> Any:
     try:
         with silence_loading():
             if (Path(source) / WEIGHTS).is_file():
-                model = _load_static(Path(source))
+                model = _load_static(name, Path(source))
             else:
-                model = SentenceTransformer(source, local_files_only=not is_hub_reachable(source))
+                with note_missing() as lacking:
+                    model = SentenceTransformer(source, local_files_only=not is_hub_reachable(source))
+                refuse_missing(name, lacking, "a sentence encoder")
+                for part in _list_transformers(model):
+                    if lacking:  # the pooler alone, on which no vector depends
+                        drop_pooler(part)
+                    limit = count_positions(part)
+                    if limit and (model.max_seq_length or limit) > limit:
+                        model.max_seq_length = limit
+    except ModelError as error:
+        raise EncoderError(str(error)) from error
     except Exception as error:  # a damaged file may raise any exception
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".") + "."
         raise EncoderError(
@@ -184,14 +203,22 @@ def _load_model(name: str) -> Any:
     return model
 
 
-def _load_static(folder: Path) -> Any:
+def _list_transformers(model: Any) -> list[Any]:
+    from transformers import PreTrainedModel
+
+    return [part for part in model.modules() if isinstance(part, PreTrainedModel)]
+
+
+def _load_static(name: str, folder: Path) -> Any:
     """Return a static encoder, on the CPU: adding up a few vectors is faster than moving them to a GPU."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    table = load_quantised(folder / WEIGHTS)[TABLE]
+    tensors = load_quantised(folder / WEIGHTS)
+    refuse_missing(name, {TABLE} - tensors.keys(), "a static encoder: a tokenizer and its vectors")
+    table = tensors[TABLE]
     if tokenizer.get_vocab_size() != len(table):
         raise ValueError(f"it has {tokenizer.get_vocab_size()} tokens and {len(table)} vectors.")
     return SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=table)], device="cpu")

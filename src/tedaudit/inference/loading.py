@@ -8,7 +8,8 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,7 +18,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from tedaudit.errors import ModelError
-from tedaudit.extras import require
+from tedaudit.extras import is_installed, require
 from tedaudit.inference.quantised import WEIGHTS, load_quantised
 from tedaudit.inference.row_memory import RowMemory
 from tedaudit.inference.zoo import PREFIX, find_folder
@@ -30,7 +31,14 @@ _CLASSES: dict[Task, str] = {
     "masked": "AutoModelForMaskedLM",
     "body": "AutoModel",
 }
-_OFFSET = ("roberta", "xlm-roberta", "camembert")  # positions start after the padding token's number
+_TRAINED: dict[Task, str] = {
+    "causal": "a causal language model",
+    "seq2seq": "an encoder-decoder that writes text",
+    "masked": "a masked language model, which a sentence encoder is not",
+    "body": "an encoder of texts",
+}
+_UNUSED = "pooler."  # reads what no task here uses, and is missing in most checkpoints
+_PATCHING = threading.Lock()
 CLIP = "clip.json"
 PADDING = 8  # the multiple that lengths are padded to, so that rows make batches
 
@@ -61,10 +69,7 @@ class Checkpoint:
     @property
     def positions(self) -> int | None:
         """How many tokens the model can read; None if unlimited."""
-        config = self.model.config
-        size: int | None = getattr(config, "max_position_embeddings", None)
-        reserved = config.pad_token_id + 1 if config.model_type in _OFFSET and size else 0
-        return size - reserved if size else None
+        return count_positions(self.model)
 
     def checksum(self) -> str:
         """Return a hash of the weights."""
@@ -73,6 +78,19 @@ class Checkpoint:
     def fingerprint(self) -> dict[str, str]:
         """Return what determines a model's results: its weights and their number format."""
         return {"weights": self.checksum(), "number format": str(self.model.dtype)}
+
+
+def count_positions(model: Any) -> int | None:
+    """Return how many tokens a model can read; None if unlimited.
+
+    RoBERTa and its kin count positions from after that of padding, which their table of positions names.
+    """
+    size: int | None = getattr(model.config, "max_position_embeddings", None)
+    if not size or size < 0:
+        return None
+    tables = (part for name, part in model.named_modules() if name.endswith("position_embeddings"))
+    paddings = (getattr(table, "padding_idx", None) for table in tables)
+    return size - max((number + 1 for number in paddings if number is not None), default=0)
 
 
 def choose_device(device: str = "auto") -> str:
@@ -167,11 +185,12 @@ def load_checkpoint(
         options["attn_implementation"] = attention or _choose_attention(task, target)
         options["dtype"] = choose_dtype(dtype, target)
         if (Path(source) / WEIGHTS).is_file():
-            model = _load_integers(kind, source, options)
+            model, report = _load_integers(kind, source, options)
         else:
-            model = kind.from_pretrained(source, **options)
-    if task == "body" and getattr(model, "pooler", None) is not None:
-        model.pooler = None  # unused, and random in most checkpoints, which lack its weights
+            model, report = kind.from_pretrained(source, output_loading_info=True, **options)
+    refuse_missing(name, report["missing_keys"], _TRAINED[task])
+    if task == "body":
+        drop_pooler(model)
     model.eval().requires_grad_(requires_grad=False)
     return Checkpoint(name, model.to(target), tokenizer, read_clip(Path(source)))
 
@@ -181,8 +200,8 @@ def _choose_attention(task: Task, device: str) -> str | None:
     return None if task == "masked" and device.startswith("cuda") else "eager"
 
 
-def _load_integers(kind: Any, source: str, options: dict[str, Any]) -> Any:
-    """Return a model whose weights are stored as integers; a missing weight is an error."""
+def _load_integers(kind: Any, source: str, options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return a model whose weights are stored as integers, and what the library says of its loading."""
     import torch
     from transformers import AutoConfig, GenerationConfig
 
@@ -193,12 +212,51 @@ def _load_integers(kind: Any, source: str, options: dict[str, Any]) -> Any:
         None, config=config, state_dict=load_quantised(Path(source) / WEIGHTS), output_loading_info=True,
         **options,
     )  # fmt: skip
-    missing = sorted(key for key in report["missing_keys"] if not key.startswith("pooler."))
-    if missing:
-        raise ValueError(f"{WEIGHTS} lacks weights, such as {missing[0]}.")
     if (Path(source) / "generation_config.json").is_file():
         model.generation_config = GenerationConfig.from_pretrained(source)
-    return model
+    return model, report
+
+
+def refuse_missing(name: str, missing: Iterable[str], trained_as: str) -> None:
+    """Refuse a checkpoint that lacks weights: the library would fill in random ones and say nothing."""
+    needed = sorted(key for key in missing if not key.startswith(_UNUSED))
+    if needed:
+        listed = ", ".join(needed[:4]) + (f" and {len(needed) - 4} more" if len(needed) > 4 else "")
+        raise ModelError(
+            f"Model '{name}' lacks {len(needed)} of the weights that it needs here: {listed}. They would be "
+            "random, and others in every process. Name a checkpoint that was trained and saved as "
+            f"{trained_as}."
+        )
+
+
+def drop_pooler(model: Any) -> None:
+    """Take out a layer that nothing here uses; in most checkpoints it is missing, and would be random."""
+    if getattr(model, "pooler", None) is not None:
+        model.pooler = None
+
+
+@contextmanager
+def note_missing() -> Iterator[set[str]]:
+    """Yield the names of weights that are missing in models which another library loads meanwhile.
+
+    That library returns the model alone, so its call of `from_pretrained` is told to report, too.
+    """
+    from transformers import PreTrainedModel
+
+    missing: set[str] = set()
+    load = vars(PreTrainedModel)["from_pretrained"]
+
+    def report(kind: Any, *args: Any, **options: Any) -> Any:
+        model, found = load.__func__(kind, *args, **{**options, "output_loading_info": True})
+        missing.update(found["missing_keys"])
+        return (model, found) if options.get("output_loading_info") else model
+
+    with _PATCHING:
+        PreTrainedModel.from_pretrained = classmethod(report)
+        try:
+            yield missing
+        finally:
+            PreTrainedModel.from_pretrained = load
 
 
 def read_clip(folder_path: Path) -> tuple[float, float] | None:
@@ -214,13 +272,39 @@ def read_clip(folder_path: Path) -> tuple[float, float] | None:
     return low, high
 
 
+def caution_range(
+    name: str, low: float | None, high: float | None, released: tuple[float, float], measured_on: str
+) -> tuple[str, ...]:
+    """Return what to know of a clip range if an end of it was measured on another model than this.
+
+    A folder or a hub id is taken for the model that its last part names.
+    """
+    source = Path(resolve(name))
+    is_given = low is not None and high is not None
+    if is_given or source.name.lower() == measured_on.lower() or read_clip(source) is not None:
+        return ()
+    ends = released[0] if low is None else low, released[1] if high is None else high
+    caution = (
+        f"no clip range was measured on '{name}': its logits are clipped to [{ends[0]:.4g}, {ends[1]:.4g}], "
+        f"as measured on {measured_on}. The claim holds, but an epsilon does not mean what it means there: "
+        "draws may be nearly random, or nearly without noise. Measure a range on public texts with "
+        "recipes/clip_range.py, which stores it in the model's folder, or set `low` and `high`"
+    )
+    return (caution,)
+
+
 @contextmanager
 def explain_failure(name: str) -> Iterator[None]:
     """Turn a failure to load into an error that says what to install or which path to give."""
     try:
         yield
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        if "sentencepiece" in reason.lower() and not is_installed("sentencepiece"):
+            reason = (
+                "its tokenizer needs sentencepiece, which is not installed. Install it with: pip install "
+                "sentencepiece."
+            )
         raise ModelError(
             f"Model '{name}' could not be loaded: {reason} Name a folder that contains it (weights, "
             "config and tokenizer), or a hub id that this machine can download or has in its cache; "

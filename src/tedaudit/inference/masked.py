@@ -55,7 +55,10 @@ def _run(
     import torch
 
     step = PADDING if checkpoint.fixed_rows else _PADDING
-    widths = np.array([-(-len(rows[i].ids) // step) * step for i in numbers], dtype=np.int64)
+    lengths = np.array([len(rows[i].ids) for i in numbers], dtype=np.int64)
+    most = checkpoint.positions
+    widths = -(-lengths // step) * step
+    widths = widths if most is None else np.maximum(lengths, np.minimum(widths, most))
     for width in np.unique(widths):
         members = [numbers[i] for i in np.flatnonzero(widths == width).tolist()]
         size = checkpoint.fixed_rows or max(1, _TOKENS // int(width))

@@ -1,11 +1,11 @@
 """Shared by DP-Prompt and DP-Paraphrase: an exponential mechanism for every token the model generates."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from tedaudit.errors import SpecError
-from tedaudit.inference.loading import Checkpoint, Task, load_checkpoint
+from tedaudit.inference.loading import Checkpoint, Task, caution_range, load_checkpoint
 from tedaudit.inference.sampling import Clip, choose_clip
 from tedaudit.mechanisms._generator import Generator
 from tedaudit.types import Claim
@@ -41,6 +41,7 @@ class Autoregressive(Generator):
     device: str = field(default="auto", metadata={"incidental": True})
     """Where the model runs: auto (CUDA, then MPS, then CPU), or a name that torch takes."""
     released_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    measured_on: ClassVar[str] = ""
     forbids_by_rule: ClassVar[bool] = True
     _task: ClassVar[Task]
 
@@ -55,6 +56,10 @@ class Autoregressive(Generator):
         """Promise epsilon per token for the whole text; with length "input" the context is the bound."""
         units = self.max_tokens if self.length == "fixed" else self.context
         return Claim(epsilon, "token", max_units=units)
+
+    def cautions(self) -> Sequence[str]:
+        """Say if the clip range was measured on another model."""
+        return caution_range(self.model, self.low, self.high, self.released_range, self.measured_on)
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the weights, their number format and the clip range of the logits."""

@@ -123,25 +123,24 @@ def build_released_rows(
 
     A space stands before either text. The words are joined, split once more and counted to find the word
     again. The masked text is cut to a window of nearly half the room, around the *token* whose number is
-    the count of words drawn before, so that a word far from the beginning falls out.
+    that of the word among all words, so that a word far from the beginning falls out. Even a window of the
+    whole text is decoded from its tokens: a tokenizer that adds a space in front leaves it there.
     """
     width = max(1, (room - _SPARE) // 2)
-    starts = [max(0, int(count - width / 2)) for count in range(len(slots))]
+    starts = [max(0, int(slot - width / 2)) for slot in slots]
     again = split(" ".join(words))
     last = _count_tokens_before(tokenizer, again)
-    found, texts = list[int](), list[str]()
+    found, masked = list[int](), list[str]()
     for i, place in enumerate(_find_again(words, slots, again)):
         if place is not None and last[place] < starts[i] + width + _SLACK:
             found.append(i)
-            texts.append(" ".join([*again[:place], str(tokenizer.mask_token), *again[place + 1 :]]))
-    encoded = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"] if found else []
-    for number, ids in enumerate(encoded):
-        start = starts[found[number]]
-        if start or len(ids) > width:
-            texts[number] = str(tokenizer.decode(ids[start : start + width], skip_special_tokens=False))
+            masked.append(" ".join([*again[:place], str(tokenizer.mask_token), *again[place + 1 :]]))
+    encoded = tokenizer(masked, add_special_tokens=False, verbose=False)["input_ids"] if found else []
+    windows = [ids[starts[i] : starts[i] + width] for i, ids in zip(found, encoded, strict=True)]
+    texts = [f" {tokenizer.decode(window, skip_special_tokens=False)}" for window in windows]
     limit = max(2, room - _SPARE)
     original = _cut_end(tokenizer, f" {' '.join(words).replace('MASK', '')}", limit)
-    pairs = [original] * len(found), [f" {text}" for text in texts]
+    pairs = [original] * len(found), texts
     whole = tokenizer(*pairs, truncation="only_first", max_length=limit)["input_ids"] if found else []
     rows: list[MaskedRow | None] = [None] * len(slots)
     for i, ids in zip(found, whole, strict=True):

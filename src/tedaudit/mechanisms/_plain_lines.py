@@ -19,22 +19,24 @@ def rewrite_lines(
 ) -> list[Rewrite]:
     """Return a rewrite for each text, in order."""
     lines = [_BREAKS.sub(" ", text).encode("utf-8", "replace") for text in texts]
-    return _rewrite(programs, arguments, lines, ignore)
+    return _rewrite(programs, arguments, lines, ignore, programs.number(len(lines)))
 
 
 def _rewrite(
-    programs: Programs, arguments: tuple[str, ...], lines: Sequence[bytes], ignore: str
+    programs: Programs, arguments: tuple[str, ...], lines: Sequence[bytes], ignore: str, first: int
 ) -> list[Rewrite]:
     if not lines:
         return []
-    found = programs.run(arguments, lines, lambda written: _count(written, len(lines), ignore))
+    found = programs.run(arguments, lines, lambda written: _count(written, len(lines), ignore), first)
     if not isinstance(found, ProgramError):
         return [_decode(line) for line in found]
     if len(lines) == 1:
         return [Rewrite("", error=found.code)]
     half = len(lines) // 2
-    parts = (lines[:half], lines[half:])
-    return [rewrite for part in parts for rewrite in _rewrite(programs, arguments, part, ignore)]
+    return [
+        *_rewrite(programs, arguments, lines[:half], ignore, first),
+        *_rewrite(programs, arguments, lines[half:], ignore, first + half),
+    ]
 
 
 def _count(written: bytes, wanted: int, ignore: str) -> list[bytes]:

@@ -21,6 +21,7 @@ LONGEST_LINE = 64 * 2**20  # bytes of an answer; a program that never ends a lin
 _TAIL = 4_000  # bytes of standard error that are kept
 _TICK = 0.2  # seconds between two looks at whether the program still runs
 _GRACE = 2.0  # seconds that a program has to end by itself once its input has ended
+NOTICE = 60.0  # seconds without an answer after which that is told, and again after as many
 _CHUNK = 1 << 16
 
 
@@ -47,6 +48,8 @@ class Program:
     def __init__(
         self, arguments: Sequence[str], folder: str = "", environment: Mapping[str, str] | None = None
     ) -> None:
+        self.tell_waiting: Callable[[float, float], None] = lambda _waited, _limit: None
+        """Called every so often while there is no answer: with the seconds waited, and the limit."""
         self._process = start(arguments, folder, environment)
         self._read, self._tail = bytearray(), bytearray()
         self._waiting = memoryview(b"")  # what is still to be written
@@ -107,7 +110,8 @@ class Program:
 
     def _pump(self, is_done: Callable[[], bool], seconds: float) -> None:
         """Move what can be moved until that is so; the program's end and a deadline are errors."""
-        deadline = time.monotonic() + seconds
+        begun = time.monotonic()
+        deadline, notice = begun + seconds, begun + NOTICE
         while not is_done():
             ready = self._selector.select(min(_TICK, max(0.0, deadline - time.monotonic())))
             for key, _ in ready:
@@ -118,8 +122,12 @@ class Program:
                 raise ProgramError("too-long", f"wrote more than {LONGEST_LINE:,} bytes")
             if not self._is_open(self._out) or (self._process.poll() is not None and self._is_silent()):
                 raise ProgramDiedError(self._wait())
-            if time.monotonic() >= deadline:
+            now = time.monotonic()
+            if now >= deadline:
                 raise ProgramError("timed-out", f"gave no answer within {round(seconds, 2):g} seconds")
+            if now >= notice:
+                self.tell_waiting(now - begun, seconds)
+                notice = now + NOTICE
 
     def _is_open(self, pipe: int) -> bool:
         return pipe in self._selector.get_map()

@@ -7,6 +7,7 @@ output, and tells something of the text. A program that fails whatever it is giv
 import math
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -56,6 +57,7 @@ class Programs:
     _in_a_row: int = field(default=0, init=False)
     _has_answered: bool = field(default=False, init=False)
     _slowest: float = field(default=math.inf, init=False)  # first answer of a program, in seconds
+    _given: int = field(default=0, init=False)  # texts that programs were asked for
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.folder, self.environment, self.patience)
@@ -80,14 +82,15 @@ class Programs:
             return answer
 
         with self._lock:
-            return self._try_twice(arguments, talk)
+            return self._try_twice(arguments, talk, self.number(1))
 
     def run(
-        self, arguments: tuple[str, ...], lines: Sequence[bytes], read: Callable[[bytes], Answer]
+        self, arguments: tuple[str, ...], lines: Sequence[bytes], read: Callable[[bytes], Answer], first: int
     ) -> Answer | ProgramError:
         """Return what is read from all that a program writes that is given some lines, or how it failed.
 
-        The end of its input follows the lines, and then its own. A single line is tried twice.
+        The end of its input follows the lines, and then its own. A single line is tried twice. `first` is
+        the number of the first text.
         """
         seconds = self._limit(len(lines), is_new=True)
 
@@ -98,8 +101,14 @@ class Programs:
 
         with self._lock:
             if len(lines) == 1:
-                return self._try_twice(arguments, talk)
-            return self._try(arguments, talk, len(lines))
+                return self._try_twice(arguments, talk, first)
+            return self._try(arguments, talk, first, len(lines))
+
+    def number(self, texts: int) -> int:
+        """Return the number of the first of some texts that come next; the first of all is 1."""
+        with self._lock:
+            self._given += texts
+            return self._given - texts + 1
 
     def close(self) -> None:
         """End all programs."""
@@ -107,12 +116,12 @@ class Programs:
             self._stop(arguments)
 
     def _try_twice(
-        self, arguments: tuple[str, ...], talk: Callable[[Program], Answer]
+        self, arguments: tuple[str, ...], talk: Callable[[Program], Answer], number: int
     ) -> Answer | ProgramError:
-        first = self._try(arguments, talk)
+        first = self._try(arguments, talk, number)
         if not isinstance(first, ProgramError):
             return first
-        second = self._try(arguments, talk)
+        second = self._try(arguments, talk, number)
         if isinstance(second, ProgramDiedError) and second.status == -signal.SIGKILL:
             raise InfrastructureError(
                 f"{_name(arguments)} was killed twice at the same text, as happens if there is too little "
@@ -122,9 +131,13 @@ class Programs:
         return second
 
     def _try(
-        self, arguments: tuple[str, ...], talk: Callable[[Program], Answer], texts: int = 1
+        self, arguments: tuple[str, ...], talk: Callable[[Program], Answer], number: int, texts: int = 1
     ) -> Answer | ProgramError:
         program = self._find(arguments)
+        which = f"text number {number:,}"
+        if texts > 1:
+            which = f"texts number {number:,} to {number + texts - 1:,}"
+        program.tell_waiting = lambda waited, limit: _tell_waiting(arguments, which, waited, limit)
         try:
             answer = talk(program)
         except ProgramError as error:
@@ -226,3 +239,11 @@ class RunsPrograms:
 
 def _name(arguments: Sequence[str]) -> str:
     return f"The program '{shorten(' '.join(arguments), 200)}'"
+
+
+def _tell_waiting(arguments: Sequence[str], which: str, waited: float, limit: float) -> None:
+    """Tell on standard error that a program has not answered yet: people know what they wait for."""
+    sys.stderr.write(
+        f"{_name(arguments)} has not answered {which} for {waited:,.0f} seconds. It has {limit:,.0f} in all "
+        "(`timeout`, `start_timeout`); then it is started again.\n"
+    )

@@ -18,6 +18,7 @@ import numpy as np
 
 from tedaudit.errors import SpecError
 from tedaudit.inference.bart import Bart, beam_decode, cut_windows, encode_whole, load_bart, run_encoder
+from tedaudit.inference.beam_rules import describe_search
 from tedaudit.inference.device_noise import Tensor
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.zoo import zoo_or
@@ -55,8 +56,8 @@ class DPBart(Latent):
     """Most tokens of a text that are read, if positions is text."""
     mask: Literal["full", "text"] = "full"
     """What the decoder attends to: full, the whole window; text, the text alone, which reveals its length."""
-    beams: int = 3
-    """Beams of the search that decodes; 1 is greedy."""
+    beams: int | None = 3
+    """Beams of the search that decodes; 1 is greedy; null: as the model's own settings say."""
     decoder_dtype: str = field(default="", metadata={"incidental": True})  # in the fingerprint, if given
     """Number format of the decoder; empty: the encoder's. It comes after the noise."""
     card: ClassVar[Card] = Card(
@@ -73,7 +74,8 @@ class DPBart(Latent):
             "port: the DP-BART beside DP-MLM (sjmeis/DPMLM 3ce9390, LLMDP.py), not the release of the paper",
             "port: values clipped to [-0.2, 0.1] with noise for +-0.1, one noise vector for all positions",
             "port: no window, as many new tokens as the text has; no epsilon bounds what that reveals",
-            "port: 4 beams, as bart-base has it; dimensions that the model's folder prunes stay pruned",
+            "port: the model's own search (bart-base: 4 beams; the zoo's: greedy), never a random one",
+            "port: dimensions that the model's folder prunes stay pruned",
         ),
         version=2,
     )
@@ -82,13 +84,13 @@ class DPBart(Latent):
         "published": {"noise": "gaussian", "mask": "full", "positions": "window"},
         "port": {
             "noise": "gaussian", "mask": "full", "positions": "text", "clip": 0.1, "clip_low": -0.2,
-            "noised_for_clip": 0.1, "beams": 4,
+            "noised_for_clip": 0.1, "beams": None,
         },
     }  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.beams < 1 or self.context < 3:
+        if (self.beams is not None and self.beams < 1) or self.context < 3:
             raise SpecError(
                 f"'dp-bart': beams is {self.beams} and context is {self.context}; there must be 1 beam or "
                 "more and a context of 3 tokens or more."
@@ -107,8 +109,10 @@ class DPBart(Latent):
         return replace(claim, actual=math.inf) if claim is not None and reveals_length else claim
 
     def fingerprint(self) -> Mapping[str, str]:
-        """Return checksums of the weights and of the kept dimensions, and the number formats."""
+        """Return checksums of weights and kept dimensions, the number formats, and the model's own search."""
         known = {**super().fingerprint(), "kept dimensions": self._load_bart().kept_checksum()}
+        if self.beams is None:
+            known["search"] = describe_search(self._load_decoder().model)
         written = str(self._load_decoder().model.dtype)
         return known if written == known["number format"] else {**known, "decoder number format": written}
 

@@ -18,7 +18,7 @@ from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.collecting import pause_collection
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.draw_pairs import DrawPairs
-from tedaudit.inference.loading import Checkpoint, load_checkpoint
+from tedaudit.inference.loading import Checkpoint, caution_range, load_checkpoint
 from tedaudit.inference.nltk_words import StopWords, load_splitter, load_stop_words
 from tedaudit.inference.sampling import Clip, choose_clip, log_probabilities, sample_pairs
 from tedaudit.inference.transfer import send
@@ -32,6 +32,7 @@ from tedaudit.mechanisms._slot_likelihood import Memory, SlotLikelihood
 from tedaudit.types import Card, Claim, Draw, Floats, ModelUse, Rewrite
 
 _NONE = -1  # instead of an item, for a word that is not drawn
+_PAIRS = "windows by a word's number among all words, decoded from their tokens"  # `pairs` released
 _TEXTS = {"cuda": 2048}  # laid out at a time on a GPU, which reads them meanwhile; on a CPU all are
 
 
@@ -81,6 +82,7 @@ class DPMLM:
     _last_logits: Memory = field(init=False, repr=False, compare=False, default_factory=dict)
     forbids_by_rule: ClassVar[bool] = True
     released_range: ClassVar[tuple[float, float]] = (-3.2093127, 16.304797887802124)
+    measured_on: ClassVar[str] = "roberta-base"
     card: ClassVar[Card] = Card(
         name="dp-mlm",
         english=("model: the default model", "rules for words, sentences and stop words"),
@@ -129,12 +131,21 @@ class DPMLM:
         """Name the checkpoint."""
         return [ModelUse("weights", self.model)]
 
+    def cautions(self) -> Sequence[str]:
+        """Say if the clip range was measured on another model."""
+        return caution_range(self.model, self.low, self.high, self.released_range, self.measured_on)
+
     def fingerprint(self) -> Mapping[str, str]:
-        """Return a checksum of the weights, their number format, the clip range, and the data on words."""
+        """Return a checksum of the weights, their number format, the clip range, and the data on words.
+
+        How released pairs are built is in it, and not in the card's version: other rows stay as they were.
+        """
         clip, stop_words = self._choose_clip(), self._load_stop_words()
         found = {**self._load_checkpoint().fingerprint(), "clip range": f"{clip.low!r} to {clip.high!r}"}
         if self.words == "nltk":
             found["sentences"] = load_splitter(self.nltk_data).source
+        if self.pairs == "released":
+            found["released pairs"] = _PAIRS
         return found | ({"stop words": stop_words.source} if stop_words.source else {})
 
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:

@@ -35,6 +35,7 @@ class DPParaphrase(Autoregressive):
     """strip takes white space off the ends; released also the prompt, every > and no-break spaces."""
     _task: ClassVar[Task] = "causal"
     released_range: ClassVar[tuple[float, float]] = (-96.85249956065758, -8.747697966442914)
+    measured_on: ClassVar[str] = "a GPT-2 tuned on SNLI, which was not published"
     card: ClassVar[Card] = Card(
         name="dp-paraphrase",
         english=("model: the default model",),

@@ -28,6 +28,7 @@ class DPPrompt(Autoregressive):
     """What the model is asked; {text} stands for the text."""
     _task: ClassVar[Task] = "seq2seq"
     released_range: ClassVar[tuple[float, float]] = (-19.22705113016047, 7.48324937989716)
+    measured_on: ClassVar[str] = "flan-t5-base"
     card: ClassVar[Card] = Card(
         name="dp-prompt",
         english=("model: the default model", "prompt: the default prompt"),

@@ -24,6 +24,8 @@ from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Floats
 
 Strategy = Literal["transition", "nearest", "furthest", "given"]
+_DIGITS = 12  # of similarities, in which ties are equal
+_DECISIVE = 1e3 * 10.0**_DIGITS  # a lambda under which one digit less is a weight of exp(-1000), which is 0
 SAMPLING = "candidate sampling"  # how lists of models name what uses the encoder of a spec
 
 
@@ -97,8 +99,12 @@ def _draw_by_distance(pool: Pool, sampling: Sampling, chosen: Ints, trials: rang
 
 
 def _factor(sampling: Sampling) -> float:
-    """Return what similarities are multiplied by."""
-    return {"nearest": 1.0, "furthest": -1.0}.get(sampling.strategy, sampling.temperature)
+    """Return what similarities are multiplied by.
+
+    A lambda under which nothing but ties weighs anything is infinite: rounding must not break them.
+    """
+    factor = {"nearest": 1.0, "furthest": -1.0}.get(sampling.strategy, sampling.temperature)
+    return factor if abs(factor) < _DECISIVE else math.copysign(math.inf, factor)
 
 
 def disjoint_sets(
@@ -186,7 +192,7 @@ def _top(score: Floats, top: int) -> Floats:
 
     Of `top` places, those strictly above the edge get one each; the rest is shared by the tied.
     """
-    score = np.round(score, 12)  # rounding errors must not break ties
+    score = np.round(score, _DIGITS)  # rounding errors must not break ties
     top = min(top, int(np.isfinite(score).sum()))
     edge = np.partition(score, -top)[-top]
     above, tied = score > edge, score == edge
