@@ -20,15 +20,13 @@ import numpy.typing as npt
 
 from tedaudit.abilities import HasLatent, HasLikelihood, HasOwnEpsilons
 from tedaudit.attacks.likelihood import Likelihood
-from tedaudit.batches import Guesses, Observations, Rewrites
 from tedaudit.errors import ContractError
 from tedaudit.estimators.likelihood_check import ERROR, calibration_p, posteriors
-from tedaudit.execution.chunks import GuessChunk, RewriteChunk
+from tedaudit.execution.likelihood_checks import LikelihoodGame
 from tedaudit.execution.work import Bench
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import Sampling
 from tedaudit.plans.plans import make_plan
-from tedaudit.plans.trials import Wanted, make_draws, tie_keys
 from tedaudit.registry import Reference
 from tedaudit.seeding import derive
 from tedaudit.types import Floats
@@ -92,26 +90,17 @@ class _Game:
     """Plays pairs of texts, one of each rewritten, with the likelihood attack, as an audit does."""
 
     def __init__(self, mechanism: Any, name: str, texts: tuple[str, ...]) -> None:
-        self._mechanism = Reference("mechanism", name, live=mechanism)
-        self._attack = Reference("attack", "likelihood", live=Likelihood())
-        self._texts, self._bench = texts, Bench()
+        plugins = (
+            Reference("mechanism", name, live=mechanism),
+            Reference("attack", "likelihood", live=Likelihood()),
+        )
+        self._game = LikelihoodGame(Bench().perform, *plugins, Likelihood.card.sees, texts)
 
     def play(self, epsilon: float, pairs: int, purpose: str) -> _Played:
         """Return the losses of so many pairs, those without a likelihood left out."""
-        plan = make_plan(len(self._texts), Sampling(2, temperature=0.0), range(pairs), derive(0, purpose))
-        wanted = Wanted(plan.source, np.arange(pairs, dtype=np.int32), np.full(pairs, epsilon))
-        draws = make_draws(self._texts, wanted, 0, purpose)
-        order = np.argsort(plan.source, kind="stable")  # draws of the same text together: cheaper
-        done = self._bench.perform(RewriteChunk(self._mechanism, draws[order]))
-        assert isinstance(done, Rewrites)  # noqa: S101 - by the kind of the chunk
-        given = np.flatnonzero(~done.failed)
-        rows, keys = order[given], tie_keys(0, purpose, "likelihood", range(len(given)))
-        assert plan.candidates is not None  # noqa: S101 - by the kind of sampling
-        outputs = done[given].reveal(Likelihood.card.sees)
-        seen = Observations(outputs, self._texts, plan.candidates[rows], keys)
-        chunk = GuessChunk(self._attack, seen, self._mechanism, Nominal(epsilon))
-        guesses = self._bench.perform(chunk)
-        assert isinstance(guesses, Guesses)  # noqa: S101
+        sampling = Sampling(2, temperature=0.0)
+        plan = make_plan(len(self._game.texts), sampling, range(pairs), derive(0, purpose))
+        guesses, rows = self._game.play(plan, Nominal(epsilon), 0, purpose)
         scores = np.asarray(guesses.scores, dtype=np.float64).reshape(-1, 2)[guesses.usable]
         losses = scores[:, 0] - scores[:, 1]
         return _Played(epsilon, losses, (losses > 0) == (plan.secret[rows][guesses.usable] == 0))

@@ -1,26 +1,61 @@
-"""An audit as one line of a test: it passes only if the claim was tested and not refuted."""
+"""All that the tool can say as one line of a test: it passes only if the claim was tested and not refuted.
+
+An audit, the battery of `tedaudit leaks` and lint look at the rewriter. Audit and battery share one error.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from tedaudit.api import AnyMechanism, audit
-from tedaudit.errors import SpecError
+from tedaudit.errors import SpecError, escape_control
 from tedaudit.estimators.power import least_trials
 from tedaudit.registry import Reference, build, names
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.verdict import GATES, Verdict, any_named, strongest
+from tedaudit.spec.model import AuditSpec
+from tedaudit.trust.leaks.finder import find_leaks
+from tedaudit.trust.leaks.outcomes import LeakReport
+from tedaudit.trust.leaks.rendering import format_strength, list_examples
+from tedaudit.trust.lint.linter import lint as look_at
+from tedaudit.trust.lint.notes import Level, LintReport, Note
+from tedaudit.trust.lint.source import SEEDS
 from tedaudit.trust.listeners import tell
 from tedaudit.trust.witness import describe_witness
 from tedaudit.types import Claim, Corpus
 
 ATTACKS = ("lexical", "resample", "trained")
 TRIALS = 2_000
+_SHARE, _LEAST, _MOST, _MODEL = 10, 50, 200, 60  # the battery's trials: a tenth of the audit's, within limits
+_LINTED = 6  # texts that lint may look at
 _FLAGS = tuple(decision.flag for decision in GATES)
 
 
+@dataclass(frozen=True, slots=True)
+class PrivacyResult(AuditResult):
+    """An audit, and what the battery and lint said of the same rewriter; None if they did not run."""
+
+    leaks: LeakReport | None = None
+    """What the battery of `find_leaks` found."""
+    lint: LintReport | None = None
+    """What `lint` noted; its errors do not pass, its warnings and infos do."""
+
+    @property
+    def not_looked_at(self) -> tuple[str, ...]:
+        """What was not looked at, with the reason: that it passed says nothing of these."""
+        found = [] if self.lint else ["source, settings and arithmetic: lint=False"]
+        if self.leaks is None:
+            what = "state between calls, noise and texts shared within a call, twins, fresh processes"
+            return (*found, f"{what}: battery=False")
+        far = sum(not outcome.is_in_reach for outcome in self.leaks.outcomes)
+        if far:
+            tests = f"{far} of {len(self.leaks.outcomes)} tests of the battery"
+            found.append(f"{tests}: the claim, or the number of pairs, explains whatever they could find")
+        return (*found, *(f"{part.part}: {part.reason}" for part in self.leaks.not_run))
+
+
 class PrivacyError(AssertionError):
-    """A rewriter that did not pass; `result` is the audit, if there was one."""
+    """A rewriter that did not pass; `result` has the audit, the battery and lint, if there was an audit."""
 
     def __init__(self, message: str, result: AuditResult | None = None) -> None:
         super().__init__(message)
@@ -28,7 +63,7 @@ class PrivacyError(AssertionError):
 
 
 class NotPrivateError(PrivacyError):
-    """The claim is refuted, or a bound is above the limit: the message shows a witness."""
+    """A claim or limit is refuted, something leaks, or the noise can be computed again: with an example."""
 
 
 class NotTestedError(PrivacyError):
@@ -47,14 +82,22 @@ def assert_private(
     claim: float | Claim | None = None,
     fail_above: float | None = None,
     trials: int = TRIALS,
+    battery: bool | Mapping[str, Any] = True,
     **settings: Any,
-) -> AuditResult:
-    """Audit a rewriter and raise a `PrivacyError` unless it passes; return the audit if it does.
+) -> PrivacyResult:
+    """Audit a rewriter and raise a `PrivacyError` unless it passes; return what was found if it does.
 
     `claim` is the epsilon that it promises for a whole text, or a `Claim`. `fail_above` is the largest bound
     that is accepted, with or without a claim. At least one of them is needed. A claim or limit that these
     trials could not have refuted does not pass: the error says how many would. Neither does a rewriter that
     fails too often to be tested.
+
+    The battery of `find_leaks` looks for what an audit cannot see, such as state between calls, and lint at
+    source and settings. A leak that the claim or limit does not allow raises, and so does an error of lint:
+    a promise that cannot hold or, if there is only a limit, a seed that can be guessed. Warnings of lint do
+    not; they are in `lint` of the result. Audit and battery have half of the error each. `battery=False` and
+    `lint=False` leave them out, and `not_looked_at` of the result says what that means; `battery` may also be
+    settings of `find_leaks`, such as {"trials": 100, "processes": False}.
 
     A function that takes `epsilon` is given that of the claim, or `epsilon=` if there is only a limit.
     `redact=True` keeps texts out of the error. All other settings are those of `audit`.
@@ -68,29 +111,97 @@ def assert_private(
     if fail_above is not None and not 0 <= fail_above < float("inf"):
         raise SpecError(f"fail_above is {fail_above}; it must be 0 or larger, such as 2.0.")
     redact = bool(settings.pop("redact", False))
+    lints = bool(settings.pop("lint", True))
     mechanism, epsilon = _state_claim(rewriter, claim, settings.pop("epsilon", None))
     settings.setdefault("attack", default_attacks())
     settings.setdefault("announce", lambda _: None)
-    result = audit(mechanism, texts, epsilon=epsilon, trials=trials, **settings)
-    if not result.findings:
-        raise NotTestedError("Not shown to be private: there is no bound.", result)
+    alpha = settings.pop("alpha", AuditSpec.model_fields["alpha"].default)
+    settings["alpha"] = alpha / 2 if battery else alpha
+    audited = audit(mechanism, texts, epsilon=epsilon, trials=trials, **settings)
+    if not audited.findings:
+        raise NotTestedError("Not shown to be private: there is no bound.", audited)
+    promise = _Promise(rewriter, mechanism, epsilon, claim, fail_above)
+    shown = audited.run.corpus().texts
+    chosen = {"error": alpha / 4, "seed": settings.get("seed", 0)}
+    chosen |= dict(battery) if isinstance(battery, Mapping) else {}
+    result = PrivacyResult(
+        **{field.name: getattr(audited, field.name) for field in fields(audited)},
+        leaks=promise.run_battery(shown, trials, chosen) if battery else None,
+        lint=promise.run_lint(shown) if lints else None,
+    )
     judged = [*_judge_claim(result, claim), *_judge_limit(result, fail_above)]
     tell(describe_audit(result, [verdict for _, _, verdict in judged]))
-    _raise_first(judged, result, redact=redact)
+    _raise_refuted(judged, result, redact=redact)
+    _raise_leaks(result, promise, redact=redact)
+    _raise_untested(judged, result)
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Promise:
+    """A rewriter, as given and as audited, and what it is held to."""
+
+    rewriter: AnyMechanism
+    mechanism: AnyMechanism
+    epsilon: float | tuple[()]
+    claim: float | Claim | None
+    limit: float | None
+
+    @property
+    def stated(self) -> Claim | None:
+        """The claim as an object."""
+        return Claim(self.claim, "document") if isinstance(self.claim, int | float) else self.claim
+
+    @property
+    def strictest(self) -> tuple[str, Claim]:
+        """What must not be exceeded, in words and as a claim."""
+        stated = self.stated
+        if self.limit is None or (stated is not None and stated.total <= self.limit):
+            assert stated is not None  # noqa: S101 - one of both is given
+            return f"the claim of {stated}", stated
+        delta = 0.0 if stated is None else stated.total_delta
+        return f"the limit of {self.limit:g}", Claim(self.limit, "document", delta=delta)
+
+    def run_battery(self, texts: Sequence[str], trials: int, settings: Mapping[str, Any]) -> LeakReport:
+        """Run the battery; at zero budget too if the mechanism says itself what it promises there."""
+        is_plugin, (_, strictest) = is_mechanism(self.rewriter), self.strictest
+        states = is_plugin and strictest == self.stated
+        most = _MODEL if is_plugin and _build(self.rewriter).card.needs else _MOST
+        return find_leaks(
+            self.mechanism, list(texts), epsilon=self.epsilon, claim=None if states else strictest,
+            **{"zero_budget": states, "trials": min(most, max(_LEAST, trials // _SHARE)), **settings},
+        )  # fmt: skip
+
+    def run_lint(self, texts: Sequence[str]) -> LintReport:
+        """Look at the rewriter without a sample."""
+        epsilons = [self.epsilon] if isinstance(self.epsilon, int | float) and self.epsilon > 0 else []
+        return look_at(self.mechanism, epsilons=epsilons, texts=texts[:_LINTED])
 
 
 _Judged = tuple[str, Finding, Verdict]  # against what, the finding that decided, the decision
 
 
-def describe_audit(result: AuditResult, verdicts: Sequence[Verdict]) -> str:
-    """Return an audit in one line: bound, ceiling, verdict, trials."""
+def describe_audit(result: PrivacyResult, verdicts: Sequence[Verdict]) -> str:
+    """Return a result in one line: bound, ceiling, verdict, trials, and what battery and lint say."""
     best = result.largest or result.findings[0]
     decided = ", ".join(dict.fromkeys(verdict.name for verdict in verdicts))
+    leaks, notes = result.leaks, result.lint
+    battery = "battery not run"
+    if leaks is not None:
+        found = ", ".join(cause.finding.name for cause in leaks.causes)
+        battery = f"{f'leaks: {found}' if found else 'no leak'} in {len(leaks.outcomes)} tests"
+    levels: tuple[Level, ...] = ("error", "warning") if notes else ()
+    counts = ", ".join(f"{len(notes.at(level))} {level}" for level in levels if notes and notes.at(level))
     return (
         f"{name_output(best)}: eps_emp {best.joint.lower:.2f} of at most {best.joint.ceiling:.2f} "
-        f"({best.attack}), {decided}, {best.bound.trials:,} trials"
+        f"({best.attack}), {decided}, {best.bound.trials:,} trials; {battery}"
+        f"{f'; lint: {counts}' if counts else ''}"
     )
+
+
+def is_mechanism(rewriter: AnyMechanism) -> bool:
+    """Return whether a rewriter is a mechanism, or the name of one, and not a plain function."""
+    return isinstance(rewriter, str | Mapping) or hasattr(rewriter, "card")
 
 
 def name_output(finding: Finding) -> str:
@@ -108,10 +219,9 @@ def _state_claim(
             f"epsilon is {epsilon:g} and the claim is {stated}: a claim says at which epsilon to run, so "
             "leave `epsilon` out."
         )
-    is_plugin = isinstance(rewriter, str | Mapping) or hasattr(rewriter, "card")
     if stated is None:
         return rewriter, () if epsilon is None else epsilon
-    if not is_plugin:
+    if not is_mechanism(rewriter):
         return _describe_function(rewriter, stated), stated.epsilon
     own = _build(rewriter).claim(stated.epsilon)
     if own is None or (own.total, own.total_delta) != (stated.total, stated.total_delta):
@@ -173,8 +283,8 @@ def _find_trials(result: AuditResult, finding: Finding, limit: float) -> int | N
     )
 
 
-def _raise_first(judged: Sequence[_Judged], result: AuditResult, *, redact: bool) -> None:
-    """Raise for what is refuted before what was not tested."""
+def _raise_refuted(judged: Sequence[_Judged], result: PrivacyResult, *, redact: bool) -> None:
+    """Raise if the audit refutes a claim or finds a bound above a limit."""
     __tracebackhide__ = True  # a reader of pytest's output wants the line of the test
     for against, finding, verdict in judged:
         if verdict.is_violation:
@@ -184,6 +294,42 @@ def _raise_first(judged: Sequence[_Judged], result: AuditResult, *, redact: bool
                 f"eps_emp {finding.bound.lower:.2f}.\n{witness}",
                 result,
             )
+
+
+def _raise_leaks(result: PrivacyResult, promise: _Promise, *, redact: bool) -> None:
+    """Raise if the battery found a leak, or lint what is certain."""
+    __tracebackhide__ = True
+    rewriter, (against, _) = name_output(result.findings[0]), promise.strictest
+    causes = result.leaks.causes if result.leaks else ()
+    if causes:
+        first, *others = causes
+        finding = first.finding
+        at = f" at {finding.epsilon.phrase}" if finding.epsilon.is_given else ""
+        told = (
+            f"Not private: {rewriter} leaks more than {against} allows. {finding.part}, {finding.name}{at}: "
+            f"{finding.culprit}; in {format_strength(finding)} pairs {finding.counted}, adjusted p "
+            f"{finding.adjusted:.2g}."
+        )
+        example = ["(Texts are left out.)"] if redact else map(escape_control, list_examples(finding))
+        lines = [told, *example, f"Fix: {finding.fix}."]
+        if others:
+            lines.append(f"Also: {'; '.join(cause.finding.culprit for cause in others)}.")
+        raise NotPrivateError("\n".join(lines), result)
+    certain = _list_certain(result.lint, promise)
+    if certain:
+        lines = [f"{note.text}. Fix: {note.fix}." for note in certain]
+        raise NotPrivateError("\n".join([f"Not private: {rewriter}, by lint.", *lines]), result)
+
+
+def _list_certain(report: LintReport | None, promise: _Promise) -> list[Note]:
+    """Return what lint is certain of; without a claim only that noise can be computed again."""
+    errors = report.at("error") if report else ()
+    return [note for note in errors if promise.claim is not None or note.rule in SEEDS]
+
+
+def _raise_untested(judged: Sequence[_Judged], result: PrivacyResult) -> None:
+    """Raise if nothing was shown."""
+    __tracebackhide__ = True
     for against, finding, verdict in judged:
         if any_named([verdict], _FLAGS) or not verdict.has_claim:
             needed = f" It takes trials={verdict.trials_needed}." if verdict.trials_needed else ""

@@ -101,6 +101,35 @@ def fail_at_random(text):
     return " ".join(draw(3))
 
 
+def say_one_thing(texts):
+    """Release one thing for all texts of a call."""
+    said = " ".join(draw(9))
+    return [said for _ in texts]
+
+
+class GrowInCalls:
+    """Releases more with every call, whatever the texts are, and as much for each of them."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, texts):
+        self.calls += 1
+        return ["lamp " * self.calls for _ in texts]
+
+
+class Alternate:
+    """Releases one thing for all texts of a call, and in the next call another for each."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, texts):
+        self.calls += 1
+        said = " ".join(draw(9))
+        return [said if self.calls % 2 else " ".join(draw(9)) for _ in texts]
+
+
 class Grow:
     """Releases more with every call, whatever the texts are."""
 

@@ -35,7 +35,7 @@ def leak_names(rewriter, texts=TEXTS, **settings):
         (planted.copy_case, {"case"}, {"name", "number", "length", "stop word", "failure", "whole text"}),
         (planted.keep_stop_words, {"stop word", "stop words"}, set()),
         (planted.keep_length, {"length"}, {"case", "name", "number", "stop word", "failure", "whole text"}),
-        (planted.keep_names, {"name", "names"}, set()),
+        (planted.keep_names, {"name", "capitalised words"}, set()),
         (planted.keep_numbers, {"number"}, set()),
         (planted.pass_unknown_words, {"rare word"}, set()),
         (planted.keep_zero_width, {"zero-width character"},
@@ -79,6 +79,7 @@ def test_a_failure_that_depends_on_the_length_is_a_failure_and_no_length():
     "rewriter",
     [
         planted.constant, planted.random_words, planted.heavy_tailed, planted.fail_at_random, planted.Count(),
+        planted.say_one_thing, planted.GrowInCalls(), planted.Alternate(),
     ],
 )  # fmt: skip
 def test_nothing_is_found_if_outputs_do_not_depend_on_the_text(rewriter, texts):
@@ -155,6 +156,12 @@ def test_a_seed_that_is_fixed_at_import_shows_in_fresh_processes():
     fresh = find_leaks("py:fixed_seed_module:fresh", TEXTS, trials=60)
     assert "fresh process" not in fresh.names
     assert "fresh process" in {outcome.name for outcome in fresh.outcomes}
+    import fixed_seed_module
+
+    stated = {"name": "function", "function": fixed_seed_module.fixed, "unit": "word", "max_units": 3}
+    assert "fresh process" in find_leaks(stated, TEXTS, trials=60).names
+    left = find_leaks("py:fixed_seed_module:fixed", TEXTS, trials=60, processes=False)
+    assert [part.reason for part in left.not_run] == ["fresh processes were left out: processes=False"]
 
 
 def test_a_row_that_sees_its_neighbours_is_found():
@@ -164,6 +171,34 @@ def test_a_row_that_sees_its_neighbours_is_found():
     names = leak_names(mix)
     assert "text before it, in the same call" in names
     assert "text before it, in an earlier call" not in names
+
+
+def test_equal_texts_of_one_call_are_found_even_if_the_claim_allows_much():
+    def merge(texts):
+        made = {text: " ".join(planted.draw(9)) for text in texts}
+        return [made[text] for text in texts]
+
+    report = find_leaks(merge, TEXTS, claim=1.0, trials=200)
+    assert report.names == {"equal texts, in the same call"}
+    [finding] = report.findings
+    assert all(" | " in output for output in finding.example.outputs)
+
+    def separate(texts):
+        return [" ".join(planted.draw(9)) for _ in texts]
+
+    assert leak_names(separate) == frozenset()
+    assert "equal texts, in the same call" not in {
+        outcome.name for outcome in find_leaks(planted.constant, TEXTS, trials=60).outcomes
+    }
+
+
+def test_equal_texts_of_one_call_are_not_blamed_on_state_if_outputs_are_the_same_in_any_call():
+    def copy(texts):
+        return [planted.seed_by_text(text) for text in texts]
+
+    report = find_leaks(copy, TEXTS, trials=100)
+    assert "equal texts, in the same call" in report.names
+    assert [cause.finding.name for cause in report.causes] == ["same output"]
 
 
 def test_a_table_of_rewrites_is_tested_as_far_as_it_goes(tmp_path):

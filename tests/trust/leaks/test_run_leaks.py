@@ -93,7 +93,7 @@ def test_the_page_and_report_have_the_section_and_redacted_ones_no_text(made, tm
     assert call("leaks", copy, "-q", "--trials", 60, "--redact")[0] == 0
     for name in ("report.html", "report.md"):
         assert "alert(1)" not in (copy / name).read_text("utf-8")
-    [shown] = read_sections(load_run(copy).run, redact=True)
+    [shown] = read_sections(load_run(copy).run)
     assert "one text and its rewrite" not in shown.headings
 
 

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from tedaudit.trust.leaks.signs import LEAST, allowed_rate, judge_signs, list_subsets, smallest_p_value
+from tedaudit.trust.leaks.signs import LEAST, Allowed, allow, judge_signs, list_subsets, smallest_p_value
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.7])
@@ -15,7 +15,8 @@ def test_a_p_value_is_at_most_a_with_probability_at_most_a(sizes, rate):
         weight = 1.0
         for sign in signs:
             weight *= rate if sign > 0 else 1 - rate
-        p_value = judge_signs([sign * size for sign, size in zip(signs, sizes, strict=True)], rate).p_value
+        margins = [sign * size for sign, size in zip(signs, sizes, strict=True)]
+        p_value = judge_signs(margins, Allowed(rate)).p_value
         law[p_value] = law.get(p_value, 0.0) + weight
     below = 0.0
     for p_value in sorted(law):
@@ -37,6 +38,33 @@ def test_subsets_of_the_largest_margins_keep_the_error(monkeypatch):
         assert below / 2 ** len(sizes) <= p_value + 1e-12
 
 
+@pytest.mark.parametrize("rate", [0.5, 0.7])
+@pytest.mark.parametrize("excused", [0.02, 0.3])
+@pytest.mark.parametrize("size", [0.0, 1.0, 9.0], ids=["tied", "as large", "largest"])
+def test_pairs_that_delta_excuses_keep_the_error_wherever_they_stand(rate, excused, size, monkeypatch):
+    monkeypatch.setattr("tedaudit.trust.leaks.signs.LEAST", 2)
+    law = {}
+    outcomes = ((9.0, excused), (1.0, (1 - excused) * rate), (-1.0, (1 - excused) * (1 - rate)))
+    for drawn in product(outcomes, repeat=7):
+        margins = [size if margin == 9.0 else margin for margin, _ in drawn]
+        weight = 1.0
+        for _, chance in drawn:
+            weight *= chance
+        p_value = judge_signs(margins, Allowed(rate, excused)).p_value
+        law[p_value] = law.get(p_value, 0.0) + weight
+    below = 0.0
+    for p_value in sorted(law):
+        below += law[p_value]
+        assert below <= p_value + 1e-12
+
+
+def test_a_release_of_one_text_in_twenty_is_what_a_delta_of_a_twentieth_allows():
+    margins = [1.0] * 20 + [0.0] * 180
+    assert judge_signs(margins).p_value < 1e-5
+    assert judge_signs(margins, allow(0.0, 0.05)).p_value > 0.1
+    assert judge_signs(margins, allow(0.0, 1e-5)).p_value < 1e-4
+
+
 def test_a_leak_of_few_pairs_shows_in_the_largest_margins():
     few = [9.0] * 20 + [0.1, -0.1] * 90
     assert judge_signs(few).p_value < 1e-4
@@ -51,15 +79,18 @@ def test_pairs_without_a_difference_count_for_nothing():
 
 
 def test_a_claim_allows_what_two_exchanged_outputs_can_tell():
-    assert allowed_rate(0.0) == 0.5
-    assert allowed_rate(1.0) == pytest.approx(0.880797, abs=1e-6)
-    assert allowed_rate(1e9) == 1.0
-    assert judge_signs([1.0] * 40, allowed_rate(1.0)).p_value == pytest.approx(2 * 0.880797**40, rel=1e-4)
+    assert allow(0.0) == Allowed(0.5, 0.0)
+    assert allow(1.0).rate == pytest.approx(0.880797, abs=1e-6)
+    assert allow(1e9).rate == 1.0
+    assert allow(1.0, 0.1).excused == pytest.approx(0.19)
+    assert judge_signs([1.0] * 40, allow(1.0)).p_value == pytest.approx(2 * 0.880797**40, rel=1e-4)
 
 
 def test_the_smallest_p_value_is_what_all_pairs_together_would_give():
-    for pairs in (0, 5, LEAST, 100):
-        assert smallest_p_value(pairs, 0.6) == pytest.approx(judge_signs([1.0] * pairs, 0.6).p_value)
+    for allowed in (Allowed(0.6), Allowed(0.6, 0.01)):
+        for pairs in (0, 5, LEAST, 100):
+            least = judge_signs([1.0] * pairs, allowed).p_value
+            assert smallest_p_value(pairs, allowed) == pytest.approx(least)
 
 
 def test_the_interval_is_of_all_pairs():

@@ -2,8 +2,13 @@
 
 from random import Random
 
+import pytest
+
 from tedaudit.api import load_corpus
+from tedaudit.registry import Reference, build
+from tedaudit.trust.leaks.calls import Calls
 from tedaudit.trust.leaks.finder import find_leaks
+from tedaudit.trust.leaks.state import judge_repeats, judge_state
 from tedaudit.trust.planted.flaws import find_flaw
 
 TEXTS = list(load_corpus("demo").texts[:60])
@@ -27,3 +32,28 @@ def test_a_rewriter_that_counts_its_calls_or_turns_is_no_leak():
     noise = Random(5)
     assert not find_leaks(count, TEXTS, trials=60).findings
     assert not find_leaks(lambda text: noise.choice(["one", "two words"]), TEXTS, trials=60).findings
+
+
+def make_turning():
+    """Return a mechanism that gives each of two answers twice in turn, whatever the texts.
+
+    A comparison makes two calls for each of its sides, so one that always came first would have one answer.
+    """
+    calls = 0
+
+    def turn(text):
+        nonlocal calls
+        calls += 1
+        return "the first half" if calls % 4 in (1, 2) else "another one"
+
+    return build(Reference("mechanism", "function", {"function": turn}))
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_which_text_goes_first_is_a_coin_so_that_turns_are_not_taken_for_state(together):
+    outcomes = judge_state(Calls(make_turning(), 1.0, 3), TEXTS, 60, together=together)
+    assert [outcome.signs.p_value > 0.01 for outcome in outcomes] == [True, True]
+
+
+def test_whether_the_repeated_text_goes_first_is_a_coin_so_that_turns_are_not_taken_for_memory():
+    assert judge_repeats(Calls(make_turning(), 1.0, 3), TEXTS, 60).signs.p_value > 0.01

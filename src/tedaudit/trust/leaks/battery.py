@@ -1,6 +1,5 @@
 """The parts of the battery and how they run: rounds at each epsilon, and what has nothing to do with one."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,14 +16,16 @@ from tedaudit.trust.leaks.fixes import find_fix
 from tedaudit.trust.leaks.outcomes import LeakReport, NotRun, Outcome
 from tedaudit.trust.leaks.processes import judge_processes
 from tedaudit.trust.leaks.recognition import JUDGED, KnownPairs, TwinPairs
-from tedaudit.trust.leaks.signs import allowed_rate, smallest_p_value
+from tedaudit.trust.leaks.signs import Allowed, allow, smallest_p_value
 from tedaudit.trust.leaks.sources import SourcePairs, draw_pairs
-from tedaudit.trust.leaks.state import judge_repeats, judge_state
+from tedaudit.trust.leaks.state import judge_duplicates, judge_repeats, judge_state
 from tedaudit.trust.leaks.twins import KINDS, build_twins
+from tedaudit.types import Claim
 
 ERROR = 0.0025
 _MOST_UNITS = 10_000  # if nothing bounds the units of a claim: no text here has more
 _SHORT = 40  # of the shorter half of the texts at least so many: twins of short texts are small examples
+_DUPLICATES = 3  # times as many: unlike other tests of state, a claim allows some of what it looks for
 _SINGLE = 20  # pairs for a fresh process, which takes long to start
 _ALLOWS = "allows any number of pairs to follow their source: nothing could be found"
 Progress = Callable[[str], None]
@@ -38,6 +39,7 @@ class Settings:
     error: float = ERROR
     seed: int = 0
     reachable_only: bool = False  # leave out rounds in which no test could find anything, whatever came out
+    processes: bool = True  # whether fresh processes are started
 
     def __post_init__(self) -> None:
         if self.trials < 50:
@@ -75,7 +77,7 @@ class Battery:
     """Collects outcomes of all rounds; `report` shares the error among them."""
 
     def __init__(
-        self, plugin: Any, texts: Sequence[str], settings: Settings, claim: float | None,
+        self, plugin: Any, texts: Sequence[str], settings: Settings, claim: Claim | None,
         progress: Progress | None,
     ) -> None:  # fmt: skip
         self.plugin, self.texts, self.settings, self.claim = plugin, texts, settings, claim
@@ -89,18 +91,20 @@ class Battery:
         """Test pairs of texts and twins at each epsilon: the same texts, with noise of their own."""
         rounds = []
         for epsilon in epsilons:
-            rate = self._find_rate(epsilon)
-            if self.settings.reachable_only and not self._is_in_reach(rate):
+            allowed = self._find_allowed(epsilon)
+            if self.settings.reachable_only and not self._is_in_reach(allowed):
                 self.not_run.append(
                     NotRun(epsilon.phrase, f"the claim ({self.rounds.pop(epsilon)}) {_ALLOWS}")
                 )
                 continue
             calls = self._start(epsilon, derive(self.settings.seed, "leaks", epsilon.name))
-            rounds.append((rate, self._ask(calls, derive(self.settings.seed, "leaks", epsilons[0].name))))
+            rounds.append((allowed, self._ask(calls, derive(self.settings.seed, "leaks", epsilons[0].name))))
         self.tell(f"rewriting at {' and '.join(e.phrase or 'its only setting' for e in self.rounds)}")
         make_together(self.calls)
         self.tell("comparing outputs")
-        self.outcomes += [outcome for rate, parts in rounds for part in parts for outcome in part.judge(rate)]
+        self.outcomes += [
+            outcome for allowed, parts in rounds for part in parts for outcome in part.judge(allowed)
+        ]
 
     def _ask(self, calls: Calls, seed: int) -> list[Any]:
         """Return the parts of a round, which have asked for their rewrites."""
@@ -114,9 +118,9 @@ class Battery:
             *(TwinPairs(calls, kind, build_twins(kind, shuffled, chosen.twins)) for kind in KINDS),
         ]
 
-    def _is_in_reach(self, rate: float) -> bool:
+    def _is_in_reach(self, allowed: Allowed) -> bool:
         """Return whether any test of a round could find anything at what the claim allows."""
-        return smallest_p_value(self.settings.most_pairs, rate) <= self.settings.error
+        return smallest_p_value(self.settings.most_pairs, allowed) <= self.settings.error
 
     def run_once(self, epsilon: Nominal, name: str) -> None:
         """Test what has nothing to do with the budget: state between calls, and fresh processes."""
@@ -134,13 +138,18 @@ class Battery:
             self.outcomes.append(judge_repeats(calls, self.texts, self.settings.sequences))
             if getattr(self.plugin, "batch", True):
                 self.outcomes += judge_state(calls, self.texts, self.settings.sequences, together=True)
+                allowed, count = self._find_allowed(epsilon), _DUPLICATES * self.settings.sequences
+                self.outcomes.append(judge_duplicates(calls, self.texts, count, allowed))
+        if not self.settings.processes:
+            self.not_run.append(NotRun("determinism", "fresh processes were left out: processes=False"))
+            return
         if not name:
             reason = "a fresh process can only run what it can import: py:package.module:name"
             self.not_run.append(NotRun("determinism", reason))
             return
         self.tell("starting fresh processes")
-        pairs, rate = draw_pairs(self.texts, _SINGLE, seed), self._find_rate(epsilon)
-        found = judge_processes(name, epsilon, pairs, seed, rate)
+        pairs = draw_pairs(self.texts, _SINGLE, seed)
+        found = judge_processes(name, epsilon, pairs, seed, self._find_allowed(epsilon))
         if isinstance(found, str):
             self.not_run.append(NotRun("determinism", found))
         else:
@@ -152,23 +161,23 @@ class Battery:
             able = self.plugin.available(self.texts, [epsilon])
             texts = [text for text, has in zip(self.texts, able, strict=True) if has]
             calls = self._start(epsilon, derive(self.settings.seed, "recorded", epsilon.name))
-            rate = self._find_rate(epsilon)
+            allowed = self._find_allowed(epsilon)
             pairs = draw_pairs(texts, len(texts) // 2, calls.seed, once=True)
             part = SourcePairs(calls, pairs, draws=1)
             calls.make()
-            self.outcomes += part.judge(rate)
+            self.outcomes += part.judge(allowed)
         once = "a table has one rewrite of each text, and none of texts that were changed"
         self.not_run += [NotRun(part, once) for part in ("recognition", "twins", "state", "determinism")]
 
     def report(self, title: str) -> LeakReport:
         """Return all outcomes with adjusted p-values and fixes."""
         error = self.settings.error
-        able = [smallest_p_value(o.signs.pairs, o.rate) <= error for o in self.outcomes]
+        able = [smallest_p_value(o.signs.pairs, o.allowed) <= error for o in self.outcomes]
         adjusted = iter(holm([o.signs.p_value for o, has in zip(self.outcomes, able, strict=True) if has]))
         judged = tuple(
             replace(
                 outcome, adjusted=float(next(adjusted)) if has else 1.0, is_in_reach=has,
-                fix=find_fix(self.plugin, outcome.part, outcome.name),
+                fix=find_fix(self.plugin, outcome.part, outcome.name, learnt=bool(outcome.clue[0])),
             )
             for outcome, has in zip(self.outcomes, able, strict=True)
         )  # fmt: skip
@@ -183,16 +192,22 @@ class Battery:
         self.calls.append(calls)
         return calls
 
-    def _find_rate(self, epsilon: Nominal) -> float:
-        """Return how often a pair may follow its source by what is claimed at an epsilon."""
-        claim = self.plugin.claim(epsilon)
-        promised = self.claim if self.claim is not None else None if claim is None else claim.total
-        words = "no claim" if promised is None else f"{promised:g} for a whole release"
-        if promised is not None and math.isinf(promised) and epsilon.is_given:
-            promised = epsilon * _MOST_UNITS
-            words = f"{epsilon:g} for each unit, {promised:g} for {_MOST_UNITS:,} of them"
-        self.rounds[epsilon] = words
-        return allowed_rate(promised or 0.0)
+    def _find_allowed(self, epsilon: Nominal) -> Allowed:
+        """Return what is allowed by what is claimed at an epsilon; nothing is if nothing is claimed."""
+        claim = self.plugin.claim(epsilon) if self.claim is None else self.claim
+        self.rounds[epsilon] = "no claim" if claim is None else _write_promise(claim.total, claim.total_delta)
+        if claim is None:
+            return allow(0.0)
+        if claim.max_units is None and epsilon.is_given:
+            total, delta = _MOST_UNITS * claim.epsilon, min(1.0, _MOST_UNITS * claim.delta)
+            words = f"{claim.epsilon:g} for each unit, {total:g} for {_MOST_UNITS:,} of them"
+            self.rounds[epsilon] = words
+            return allow(total, delta)
+        return allow(claim.total, claim.total_delta)
+
+
+def _write_promise(epsilon: float, delta: float) -> str:
+    return f"{epsilon:g}{f', delta {delta:g},' if delta else ''} for a whole release"
 
 
 def _shuffle_short(texts: Sequence[str], seed: int) -> list[str]:

@@ -4,11 +4,12 @@ A share alone says little: a constant sentence "copies" stop words. So each rewr
 text and against the other text of the pair.
 """
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from tedaudit.trust.leaks.outcomes import Back, Compared
 from tedaudit.types import Floats, Rewrite, fold_text
 from tedaudit.words import CLASSES, find_marks, list_content, sort_words, split_words
 
@@ -24,23 +25,32 @@ class Aspect:
     takes: Take
     finds: Take = field(default=lambda output: {word.casefold() for word in split_words(output)})
 
-    def compare(
-        self, texts: tuple[str, str], outputs: tuple[Sequence[Rewrite], Sequence[Rewrite]]
-    ) -> Floats | None:
-        """Return the share of each text's items in the outputs of each; None if neither text has any.
+    def compare(self, texts: tuple[str, str], outputs: tuple[Rewrite, Rewrite]) -> Floats | None:
+        """Return the share of each text's items in the output of each; None if neither text has any.
 
-        The rows are texts, the columns whose outputs; several outputs are averaged.
+        The rows are texts, the columns whose output.
         """
         items = [self.takes(text) for text in texts]
         if not any(items):
             return None
-        found = [[self.finds(output.text) for output in side] for side in outputs]
-        return np.array(
-            [
-                [float(np.mean([len(own & seen) / max(1, len(own)) for seen in side])) for side in found]
-                for own in items
-            ]
+        found = [self.finds(output.text) for output in outputs]
+        return np.array([[len(own & seen) / max(1, len(own)) for seen in found] for own in items])
+
+    def mark(self, pair: Compared) -> Back:
+        """Return what of each text stands in its own output and not in the other's, as the text has it."""
+        items = [self.takes(text) for text in pair.texts]
+        found = [self.finds(output.text) for output in pair.outputs]
+        first, second = (
+            tuple(
+                dict.fromkeys(piece for piece in self._cut(text) if piece.casefold() in own & (seen - other))
+            )
+            for text, own, seen, other in zip(pair.texts, items, found, found[::-1], strict=True)
         )
+        return first, second
+
+    def _cut(self, text: str) -> list[str]:
+        """Return the pieces of a text that items are among."""
+        return sorted(find_marks(text)) if self.finds is find_marks else split_words(text)
 
 
 def _take_class(name: str) -> Take:
@@ -65,19 +75,23 @@ def _take_whole(text: str) -> set[str]:
     return {fold_text(text).casefold()}
 
 
-def _list_classes() -> list[Aspect]:
-    return [
-        Aspect(name, f"{name} of the text come back", _take_class(name))
-        if name != "punctuation"
-        else Aspect(name, "punctuation marks of the text come back", _take_class(name), find_marks)
-        for name in CLASSES
-    ]
-
-
+_CULPRITS = {
+    "stop words": "stop words of the text come back",
+    "punctuation": "punctuation marks of the text come back",
+    "capitalised words": "words that the text writes with a capital letter come back",
+    "words with digits": "words of the text that have a digit come back",
+    "rare words": "words of the text that are on no list of common English words come back",
+    "common words": "common English words of the text come back",
+}
 ASPECTS = (
-    *_list_classes(),
-    Aspect("first word", "the first word comes back", _take_first),
+    *(
+        Aspect(name, _CULPRITS[name], _take_class(name), find_marks)
+        if name == "punctuation"
+        else Aspect(name, _CULPRITS[name], _take_class(name))
+        for name in CLASSES
+    ),
+    Aspect("first word", "the first word that is no stop word comes back", _take_first),
     Aspect("middle words", "words from the middle come back", _take_middle),
-    Aspect("last word", "the last word comes back", _take_last),
+    Aspect("last word", "the last word that is no stop word comes back", _take_last),
     Aspect("whole text", "whole texts come back, but for case and white space", _take_whole, _take_whole),
 )

@@ -19,11 +19,12 @@ from tedaudit.spec.flags import parse_corpus
 from tedaudit.spec.model import parse_spec
 from tedaudit.trust.leaks.battery import Battery, Progress, Settings
 from tedaudit.trust.leaks.outcomes import LeakReport
-from tedaudit.types import Corpus, Draw, Mechanism
+from tedaudit.types import Claim, Corpus, Draw, Mechanism
 
 ZERO = (1e-6, 1e-4, 1e-2, 0.1, 1.0)
 _MODEL_TRIALS = 60
 _NO_FIELDS = {"name", "label", "epsilons"}  # settings that are none of the mechanism's own
+_STATED = {"function", "unit", "max_units", "delta"}  # of a function, without a say in what it returns
 
 
 def find_leaks(
@@ -31,16 +32,18 @@ def find_leaks(
     texts: str | Corpus | Sequence[str] | None = None,
     *,
     epsilon: float | Sequence[float] | None = None,
-    claim: float | None = None,
+    claim: float | Claim | None = None,
     progress: Progress | None = None,
+    zero_budget: bool = True,
     **settings: Any,
 ) -> LeakReport:
     """Run the battery on a mechanism, a function or a table of rewrites, and name what leaks.
 
     `texts` is a list, a corpus or its name; without it those that the mechanism brings, or the demo.
-    `epsilon`, one or several, adds a round at each to the one at zero budget. `claim` is the epsilon promised
-    for a whole release, if the mechanism does not say it itself. `trials`, `error`, `seed` and
-    `reachable_only`, which leaves out rounds in which nothing could be found, are the other settings.
+    `epsilon`, one or several, adds a round at each to the one at zero budget; `zero_budget=False` leaves that
+    out. `claim` is the epsilon promised for a whole release, or a `Claim`, if the mechanism does not say it
+    itself. `trials`, `error`, `seed`, `reachable_only`, which leaves out rounds in which nothing could be
+    found, and `processes`, whether fresh ones are started, are the other settings.
 
     >>> "case" in find_leaks(str.strip, ["a cup of tea", "two of them", "Now or never"], trials=60).names
     True
@@ -52,15 +55,25 @@ def find_leaks(
     chosen = _read_settings(settings)
     pool = _read_texts(texts, plugin)
     asked = [] if epsilon is None else [epsilon] if isinstance(epsilon, int | float) else sorted(epsilon)
-    battery = Battery(plugin, pool, chosen, claim, progress)
+    stated = Claim(claim, "document") if isinstance(claim, int | float) else claim
+    battery = Battery(plugin, pool, chosen, stated, progress)
     if isinstance(plugin, WritesOnce):
         battery.read_recorded(asked)
         return battery.report(named.title)
-    budget = find_zero(plugin, pool, asked[0] if asked else None)
-    more = [Nominal(e) for e in asked if e != budget] if takes_epsilon(plugin) else []
-    battery.run_rounds([budget, *more])
-    battery.run_once(budget, _find_name(mechanism, plugin))
+    epsilons = _choose_epsilons(plugin, pool, asked, zero_budget=zero_budget)
+    battery.run_rounds(epsilons)
+    battery.run_once(epsilons[0], _find_name(mechanism, plugin))
     return battery.report(named.title)
+
+
+def _choose_epsilons(
+    plugin: Any, texts: Sequence[str], asked: Sequence[float], *, zero_budget: bool
+) -> list[Nominal]:
+    """Return the epsilons of the rounds: zero budget first, then those asked for."""
+    if asked and not zero_budget:
+        return [Nominal(e) for e in (asked if takes_epsilon(plugin) else asked[:1])]
+    budget = find_zero(plugin, texts, asked[0] if asked else None)
+    return [budget, *(Nominal(e) for e in asked if e != budget and takes_epsilon(plugin))]
 
 
 def find_zero(plugin: Any, texts: Sequence[str], asked: float | None) -> Nominal:
@@ -88,12 +101,12 @@ def takes_epsilon(plugin: Any) -> bool:
 
 
 def _read_settings(given: Mapping[str, Any]) -> Settings:
-    allowed = ("trials", "error", "seed", "reachable_only")
+    allowed = ("trials", "error", "seed", "reachable_only", "processes")
     for key in given:
         if key not in allowed:
             raise SpecError(
                 f"`find_leaks` has no setting '{key}'.{did_you_mean(key, allowed)} It takes: "
-                f"epsilon, claim, progress, {join_names(allowed)}."
+                f"epsilon, claim, progress, zero_budget, {join_names(allowed)}."
             )
     return Settings(**given)
 
@@ -114,9 +127,10 @@ def _read_texts(texts: str | Corpus | Sequence[str] | None, plugin: Any) -> tupl
 def _find_name(mechanism: AnyMechanism, plugin: Any) -> str:
     """Return how a fresh process finds the mechanism; an empty string if it cannot."""
     if isinstance(mechanism, Mapping):
-        if not mechanism.keys() <= _NO_FIELDS:
+        is_function = mechanism.get("name") == "function"
+        if not mechanism.keys() <= (_NO_FIELDS | _STATED if is_function else _NO_FIELDS):
             return ""
-        mechanism = str(mechanism["name"])
+        mechanism = plugin.function if is_function else str(mechanism["name"])
     given = mechanism if isinstance(mechanism, str) else getattr(plugin, "function", mechanism)
     name = given if isinstance(given, str) else describe_object(given)
     return name if name.startswith("py:") and not name.startswith("py:builtins:") else ""

@@ -6,7 +6,8 @@ from typing import Any
 _ANY = object()  # any value but none
 _LENGTHS = ("length", "reversed length", "repeated length")
 _COPIES = (
-    "common words", "rare words", "names", "numbers", "first word", "middle words", "last word", "whole text"
+    "common words", "rare words", "capitalised words", "words with digits", "first word", "middle words",
+    "last word", "whole text",
 )  # fmt: skip
 _WHATEVER = ("*",)  # a cut of what can be drawn shows in everything but failures
 _FIELDS: Mapping[str, tuple[tuple[tuple[str, ...], str, Any, Any], ...]] = {
@@ -30,8 +31,7 @@ _FIELDS: Mapping[str, tuple[tuple[tuple[str, ...], str, Any, Any], ...]] = {
     ),
     "dp-st": (
         (("failure",), "overflow", "error", "stable"),
-        (("whole text", "same output", "stop words", "punctuation", "names", "numbers", "rare words",
-          "common words", "first word", "middle words", "last word", "case", "stop word", "name", "number",
+        ((*_COPIES, "same output", "stop words", "punctuation", "case", "stop word", "name", "number",
           "rare word", "word order", "homoglyph", "zero-width character", "trailing space", "line break",
           "sentences"), "no_triples", "copy", "null"),
         (_LENGTHS, "triple_count", "input", "fixed"),
@@ -43,14 +43,15 @@ _FIELDS: Mapping[str, tuple[tuple[tuple[str, ...], str, Any, Any], ...]] = {
 
 That two texts are told apart may come from any of them."""
 
+_OWN_NOISE = "let every text reach its output through noise of its own alone, over one public set of outputs"
 _ADVICE = {
     "case": "take the case of letters from what is drawn, not from the text",
     "length": "draw a public number of words or tokens, whatever the text's length",
     "reversed length": "draw a public number of words or tokens, whatever the text's length",
     "repeated length": "draw a public number of words or tokens, whatever the text's length",
     "failure": "return an ordinary draw for every text: an error that depends on the text is an output",
-    "same output": "draw fresh noise for every call; never seed it with a constant or with the text",
-    "fresh process": "draw noise from the system's entropy; remove the fixed seed",
+    "same output": "draw enough noise, new for every text and call: seed it with no constant, clock or text",
+    "fresh process": "draw noise from the system's entropy; remove the seed that every process starts from",
     "whole text": "never return a text unchanged, not even one that cannot be handled",
     "trailing space": "build the output from what is drawn; copy no raw characters",
     "zero-width character": "build the output from what is drawn; copy no raw characters",
@@ -59,13 +60,17 @@ _ADVICE = {
     "punctuation": "draw punctuation like every other token",
     "sentences": "draw sentence ends like every other token",
     "word order": "draw every place of the output with noise of its own",
-    "two texts": "let the text reach the output through the noise alone, over one public set of outputs",
+    "two texts": _OWN_NOISE,
+    "equal texts, in the same call": _OWN_NOISE,
 }
 _WORDS = "draw these words like all others: no word may pass through without noise"
 
 
-def find_fix(mechanism: Any, part: str, name: str) -> str:
-    """Return what to change: fields of a built-in mechanism that leak as they are set, else advice."""
+def find_fix(mechanism: Any, part: str, name: str, *, learnt: bool = False) -> str:
+    """Return what to change: fields of a built-in mechanism that leak as they are set, else advice.
+
+    What was learnt says that outputs differ, and not that the thing itself comes back.
+    """
     if part == "state":
         return "keep nothing between calls, and let no row of a call see another"
     card = mechanism.card.name
@@ -76,7 +81,7 @@ def find_fix(mechanism: Any, part: str, name: str) -> str:
     ]
     if fields:
         return f"{card}: set {' and '.join(fields)} (the variant 'sound' sets all)"
-    return _ADVICE.get(name, _WORDS)
+    return _ADVICE["two texts" if learnt else name] if learnt or name in _ADVICE else _WORDS
 
 
 def _explains(names: tuple[str, ...], test: str) -> bool:

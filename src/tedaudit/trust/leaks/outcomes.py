@@ -1,24 +1,54 @@
-"""What the battery returns: one outcome per test, findings with a name, and all of it as data."""
+"""What the battery returns: one outcome per test, findings by their cause, and all of it as data."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tedaudit.nominal import Nominal
-from tedaudit.trust.leaks.signs import Signs
+from tedaudit.trust.leaks.signs import CHANCE, Allowed, Signs, judge_signs
+from tedaudit.types import Rewrite, fold_text
+
+Back = tuple[tuple[str, ...], tuple[str, ...]]
+"""What of either text came back in its own output, as the text has it."""
+WHOLE, REPEATED = "whole text", "same output"  # tests of which others are a consequence
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A pair that was judged: its margin, its texts and outputs.
+
+    `repeats` says whether an output is one that its text had before, `shown` how an example shows outputs.
+    """
+
+    margin: float
+    texts: tuple[str, str]
+    outputs: tuple[Rewrite, Rewrite]
+    repeats: bool = False
+    shown: tuple[str, str] | None = None
+
+    @property
+    def has_copy(self) -> bool:
+        """Whether an output is its own text, but for case and white space."""
+        return any(
+            not output.error and fold_text(output.text).casefold() == fold_text(text).casefold()
+            for text, output in zip(self.texts, self.outputs, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Two texts and what became of them."""
+    """Two texts, what became of them, and what of either came back."""
 
     texts: tuple[str, str]
     outputs: tuple[str, str]
+    back: Back = ((), ())
 
-    def to_dict(self) -> dict[str, list[str]]:
+    def to_dict(self) -> dict[str, list[Any]]:
         """Return it as JSON holds it."""
-        return {"texts": list(self.texts), "outputs": list(self.outputs)}
+        return {
+            "texts": list(self.texts), "outputs": list(self.outputs), "came_back": list(map(list, self.back))
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +56,9 @@ class Outcome:
     """One test: what was looked at, how often the outputs followed their sources, and an example.
 
     `name` identifies the test, `culprit` says what would be wrong in plain words, and `counted` what a pair
-    is that follows its source. `clue` is what tells most, if the test learnt that: a kind of trait and its
-    value.
+    is that follows its source. `clue` is a trait that tells the outputs apart, if the test learnt one: its
+    kind and its value. `rests` are p-values of what is left of the test without the pairs in which another
+    leak shows, by the name of that leak's test.
     """
 
     part: str
@@ -36,9 +67,10 @@ class Outcome:
     counted: str
     epsilon: Nominal
     signs: Signs
-    rate: float = 0.5
+    allowed: Allowed = CHANCE
     example: Example | None = None
     clue: tuple[str, str] = ("", "")
+    rests: Mapping[str, float] = field(default_factory=dict)
     figures: Mapping[str, float] = field(default_factory=dict)
     adjusted: float = 1.0
     is_in_reach: bool = True
@@ -53,10 +85,18 @@ class Outcome:
             "epsilon": self.epsilon.json, "pairs": self.signs.pairs, "followed": self.signs.followed,
             "against": self.signs.against, "same": self.signs.same, "strength": self.signs.share,
             "interval": [low, high], "clearest": self.signs.clearest, "clearest_right": self.signs.right,
-            "allowed_rate": self.rate, "p_value": self.signs.p_value, "adjusted_p": self.adjusted,
+            "allowed_rate": self.allowed.rate, "p_value": self.signs.p_value, "adjusted_p": self.adjusted,
             "in_reach": self.is_in_reach, "figures": dict(self.figures), "clue": clue, "fix": self.fix,
             "example": None if redact or self.example is None else self.example.to_dict(),
         }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A leak that was found: its most certain test, and the others in which it shows."""
+
+    finding: Outcome
+    others: tuple[Outcome, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +109,11 @@ class NotRun:
 
 @dataclass(frozen=True)
 class LeakReport:
-    """All tests of one battery. `findings` are those that are no chance, at the error of all together."""
+    """All tests of one battery.
+
+    `findings` are the tests that found what is no chance, at the error of all together; `causes` are the
+    leaks behind them, each with the tests that it explains.
+    """
 
     mechanism: str
     epsilons: tuple[Nominal, ...]
@@ -83,15 +127,42 @@ class LeakReport:
 
     @property
     def findings(self) -> tuple[Outcome, ...]:
-        """The leaks that were found, the most certain first; one for each thing, by its plainest test."""
+        """The tests that found something, the most certain first; one for each thing, by its plainest."""
         found = [o for o in self.outcomes if o.is_in_reach and o.adjusted <= self.error]
         plain = {(o.part, o.name, o.epsilon) for o in found if not o.clue[0]}
         kept = [o for o in found if not o.clue[0] or (o.part, o.name, o.epsilon) not in plain]
         return tuple(sorted(kept, key=lambda o: (o.epsilon, o.adjusted, -o.signs.share)))
 
     @property
+    def causes(self) -> tuple[Cause, ...]:
+        """The leaks that were found: tests with one cause are one leak.
+
+        A test that finds nothing without the texts that come back whole is explained by them. So is one that
+        tells outputs apart, and finds nothing without outputs that come again, by those. Otherwise what has
+        the same fix has the same cause.
+        """
+        groups: dict[str, list[Outcome]] = {}
+        for finding in self.findings:
+            groups.setdefault(self._find_cause(finding), []).append(finding)
+        leading = [next((o for o in group if o.name == name), group[0]) for name, group in groups.items()]
+        return tuple(
+            Cause(first, tuple(other for other in group if other is not first))
+            for first, group in zip(leading, groups.values(), strict=True)
+        )
+
+    def _find_cause(self, finding: Outcome) -> str:
+        """Return the test that explains a finding, or what would fix it."""
+        found = {(o.name, o.epsilon) for o in self.findings}
+        for name in (WHOLE, REPEATED):
+            if finding.name == name or (
+                (name, finding.epsilon) in found and finding.rests.get(name, 0.0) > self.error
+            ):
+                return name
+        return finding.fix
+
+    @property
     def names(self) -> frozenset[str]:
-        """The names of the things that leak."""
+        """The names of the tests that found something."""
         return frozenset(finding.name for finding in self.findings)
 
     def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
@@ -104,19 +175,51 @@ class LeakReport:
             "texts": self.texts,
             "calls": self.calls,
             "failed": self.failed,
-            "findings": [finding.to_dict(redact=redact) for finding in self.findings],
+            "findings": [
+                finding.to_dict(redact=redact) | {"cause": number}
+                for number, cause in enumerate(self.causes, 1)
+                for finding in (cause.finding, *cause.others)
+            ],
             "tests": [outcome.to_dict(redact=True) for outcome in self.outcomes],
             "not_run": [{"part": part.part, "reason": part.reason} for part in self.not_run],
         }
 
 
-def pick_example(
-    margins: Sequence[float], texts: Sequence[tuple[str, str]], outputs: Sequence[tuple[str, str]]
-) -> Example | None:
+def judge_pairs(
+    words: tuple[str, str, str, str],
+    pairs: Sequence[Compared],
+    epsilon: Nominal,
+    allowed: Allowed = CHANCE,
+    *,
+    mark: Callable[[Compared], Back] | None = None,
+    **more: Any,
+) -> Outcome:
+    """Return the outcome of a test whose part, name, culprit and count are given in words.
+
+    `mark` says what came back in a pair; `more` are other fields of the outcome.
+    """
+    signs = judge_signs([pair.margin for pair in pairs], allowed)
+    example = _pick_example(pairs, mark)
+    rests = {}
+    if words[0] != "state":  # there the texts are those that came before, whose outputs are not judged
+        rests[WHOLE] = judge_signs([p.margin for p in pairs if not p.has_copy], allowed).p_value
+        if any(pair.repeats for pair in pairs):
+            rests[REPEATED] = judge_signs([p.margin for p in pairs if not p.repeats], allowed).p_value
+    return Outcome(*words, epsilon, signs, allowed, example, rests=rests, **more)
+
+
+def show(output: Rewrite) -> str:
+    """Return an output as an example shows it."""
+    return f"(failed: {output.error})" if output.error else output.text
+
+
+def _pick_example(pairs: Sequence[Compared], mark: Callable[[Compared], Back] | None) -> Example | None:
     """Return the shortest of the pairs that follow their sources most clearly; None if none does."""
-    largest = max(margins, default=0.0)
+    largest = max((pair.margin for pair in pairs), default=0.0)
     if largest <= 0:
         return None
-    clear = [i for i, margin in enumerate(margins) if margin >= largest / 2 and not math.isnan(margin)]
-    shortest = min(clear, key=lambda i: (sum(map(len, texts[i])), i))
-    return Example(texts[shortest], outputs[shortest])
+    clear = [pair for pair in pairs if pair.margin >= largest / 2 and not math.isnan(pair.margin)]
+    shortest = min(clear, key=lambda pair: sum(map(len, pair.texts)))
+    first, second = shortest.outputs
+    back = mark(shortest) if mark else ((), ())
+    return Example(shortest.texts, shortest.shown or (show(first), show(second)), back)

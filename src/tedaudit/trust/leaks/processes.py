@@ -9,14 +9,15 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 
 from tedaudit.nominal import Nominal
 from tedaudit.seeding import derive
-from tedaudit.trust.leaks.outcomes import Example, Outcome
-from tedaudit.trust.leaks.signs import judge_signs
+from tedaudit.trust.leaks.outcomes import Compared, Outcome, judge_pairs
+from tedaudit.trust.leaks.signs import Allowed
 from tedaudit.types import Rewrite
 
 _SECONDS = 120
@@ -34,28 +35,32 @@ print("\\n" + json.dumps([[output.text, output.error] for output in made]))
 
 
 def judge_processes(
-    name: str, epsilon: float, pairs: Sequence[tuple[str, str]], seed: int, rate: float
+    name: str, epsilon: float, pairs: Sequence[tuple[str, str]], seed: int, allowed: Allowed
 ) -> Outcome | str:
     """Return whether two fresh processes have the same noise, or why that could not be found out."""
     coins = np.random.default_rng(derive(seed, "processes")).integers(2, size=len(pairs))
     turned = [(b, a) if coin else (a, b) for (a, b), coin in zip(pairs, coins, strict=True)]
-    first = _run(name, epsilon, pairs, derive(seed, "first process"))
-    second = first if isinstance(first, str) else _run(name, epsilon, turned, derive(seed, "second process"))
-    if isinstance(first, str) or isinstance(second, str):
-        return first if isinstance(first, str) else str(second)
-    margins, example = [], None
+    with ThreadPoolExecutor(2) as pool:  # both at once: starting them takes most of the time
+        first, second = pool.map(
+            lambda run: _run(name, epsilon, *run),
+            [(pairs, derive(seed, "first process")), (turned, derive(seed, "second process"))],
+        )
+    if isinstance(first, str):
+        return first
+    if isinstance(second, str):
+        return second
+    compared = []
     for i, coin in enumerate(coins):
         here, there = first[2 * i : 2 * i + 2], second[2 * i : 2 * i + 2]
         equal = sum(a == b for a, b in zip(here, there, strict=True))
-        margins.append(float(equal - 1) * (-1 if coin else 1))
-        if equal == 2 and not coin and example is None:
-            example = Example(pairs[i], (here[0].text, here[1].text))
-    return Outcome(
+        margin = float(equal - 1) * (-1 if coin else 1)
+        compared.append(Compared(margin, pairs[i], (here[0], here[1]), repeats=equal == 2))
+    words = (
         "determinism", "fresh process",
         "two fresh processes that make the same calls release the same outputs",
-        "equal outputs tell that the texts were the same", Nominal(epsilon), judge_signs(margins, rate),
-        rate, example,
+        "equal outputs tell that the texts were the same",
     )  # fmt: skip
+    return judge_pairs(words, compared, Nominal(epsilon), allowed)
 
 
 def _run(name: str, epsilon: float, pairs: Sequence[tuple[str, str]], seed: int) -> list[Rewrite] | str:

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from tedaudit.nominal import Nominal
 from tedaudit.trust.leaks.calls import Calls
-from tedaudit.trust.leaks.outcomes import Outcome, pick_example
-from tedaudit.trust.leaks.signs import judge_signs
-from tedaudit.trust.leaks.sources import show
+from tedaudit.trust.leaks.outcomes import Back, Compared, Outcome, judge_pairs
+from tedaudit.trust.leaks.signs import Allowed
 from tedaudit.trust.leaks.traits import Recogniser, list_traits
 from tedaudit.trust.leaks.twins import Kind, Twin
 
@@ -23,26 +22,25 @@ class KnownPairs:
         self._calls, self._texts = calls, pairs
         self._tickets = [tuple(calls.ask_often(text, LEARNT + JUDGED) for text in pair) for pair in pairs]
 
-    def judge(self, rate: float) -> list[Outcome]:
+    def judge(self, allowed: Allowed) -> list[Outcome]:
         """Return one outcome: whether two texts are told apart by their own earlier rewrites."""
-        margins, texts, outputs, clues = [], [], [], []
-        for pair, tickets in zip(self._texts, self._tickets, strict=True):
-            sides = [[self._calls[ticket] for ticket in side] for side in tickets]
-            traits = [[list_traits(output) for output in side] for side in sides]
+        pairs, clues = [], []
+        for texts, tickets in zip(self._texts, self._tickets, strict=True):
+            first, second = ([self._calls[ticket] for ticket in side] for side in tickets)
+            traits = [[list_traits(output) for output in side] for side in (first, second)]
             learnt = Recogniser(traits[0][:LEARNT], traits[1][:LEARNT])
             for i in range(LEARNT, LEARNT + JUDGED):
-                margins.append(learnt.score(traits[0][i]) - learnt.score(traits[1][i]))
-                texts.append(pair)
-                outputs.append((show(sides[0][i]), show(sides[1][i])))
+                margin = learnt.score(traits[0][i]) - learnt.score(traits[1][i])
+                repeats = first[i] in first[:LEARNT] or second[i] in second[:LEARNT]
+                pairs.append(Compared(margin, texts, (first[i], second[i]), repeats))
                 clues.append(learnt.clue())
-        clearest = max(range(len(margins)), key=lambda i: margins[i], default=-1)
-        clue = clues[clearest] if clues else ("", "")
-        outcome = Outcome(
+        clearest = max(range(len(pairs)), key=lambda i: pairs[i].margin, default=-1)
+        words = (
             "recognition", "two texts", "outputs of two texts are told apart by earlier rewrites of each",
-            "an output looks more like earlier ones of its own text", Nominal(self._calls.epsilon),
-            judge_signs(margins, rate), rate, pick_example(margins, texts, outputs), clue,
+            "an output looks more like earlier ones of its own text",
         )  # fmt: skip
-        return [outcome]
+        clue = clues[clearest] if clues else ("", "")
+        return [judge_pairs(words, pairs, Nominal(self._calls.epsilon), allowed, clue=clue)]
 
 
 class TwinPairs:
@@ -52,39 +50,48 @@ class TwinPairs:
         self._calls, self._kind, self._twins = calls, kind, twins
         self._tickets = [(calls.ask_often(t.first, 2), calls.ask_often(t.second, 2)) for t in twins]
 
-    def judge(self, rate: float) -> list[Outcome]:
+    def judge(self, allowed: Allowed) -> list[Outcome]:
         """Return whether the thing itself comes back, and whether anything else tells the twins apart."""
-        return [self._judge_thing(rate), self._judge_anything(rate)] if self._twins else []
+        return [self._judge_thing(allowed), self._judge_anything(allowed)] if self._twins else []
 
-    def _judge_thing(self, rate: float) -> Outcome:
+    def _judge_thing(self, allowed: Allowed) -> Outcome:
         """Compare what the outputs of twins have of the thing in which they differ."""
-        margins, twins, outputs = [], [], []
+        pairs = []
         for twin, tickets in zip(self._twins, self._tickets, strict=True):
             for first, second in zip(*tickets, strict=True):
-                pair = self._calls[first], self._calls[second]
-                scores = [self._kind.score(output.text, twin) for output in pair]
-                margins.append(0.0 if any(output.error for output in pair) else scores[0] - scores[1])
-                twins.append((twin.first, twin.second))
-                outputs.append((show(pair[0]), show(pair[1])))
-        return Outcome(
-            "twins", self._kind.name, self._kind.culprit, self._kind.counted, Nominal(self._calls.epsilon),
-            judge_signs(margins, rate), rate, pick_example(margins, twins, outputs),
-        )  # fmt: skip
+                outputs = self._calls[first], self._calls[second]
+                scores = [self._kind.score(output.text, twin) for output in outputs]
+                margin = 0.0 if any(output.error for output in outputs) else scores[0] - scores[1]
+                pairs.append(Compared(margin, (twin.first, twin.second), outputs))
+        words = ("twins", self._kind.name, self._kind.culprit, self._kind.counted)
+        return judge_pairs(words, pairs, Nominal(self._calls.epsilon), allowed, mark=self._mark)
 
-    def _judge_anything(self, rate: float) -> Outcome:
-        traits = [[list_traits(self._calls[t]) for t in (*first, *second)] for first, second in self._tickets]
+    def _mark(self, pair: Compared) -> Back:
+        """Return what stands in one twin only and in its output too."""
+        twin = next(twin for twin in self._twins if (twin.first, twin.second) == pair.texts)
+        first, second = (
+            tuple(mark for mark in marks if mark and mark.casefold() in output.text.casefold())
+            for marks, output in zip(self._kind.list_marks(twin), pair.outputs, strict=True)
+        )
+        return first, second
+
+    def _judge_anything(self, allowed: Allowed) -> Outcome:
+        rows = [[self._calls[t] for t in (*first, *second)] for first, second in self._tickets]
+        traits = [[list_traits(output) for output in row] for row in rows]
         learnt = Recogniser([row[0] for row in traits], [row[2] for row in traits])
-        margins = [learnt.score(row[1]) - learnt.score(row[3]) for row in traits]
-        outputs = [
-            (show(self._calls[first[-1]]), show(self._calls[second[-1]])) for first, second in self._tickets
-        ]
-        example = pick_example(margins, [(t.first, t.second) for t in self._twins], outputs)
-        return Outcome(
+        pairs = [
+            Compared(
+                learnt.score(seen[1]) - learnt.score(seen[3]), (twin.first, twin.second), (row[1], row[3]),
+                row[1] == row[0] or row[3] == row[2],
+            )
+            for twin, row, seen in zip(self._twins, rows, traits, strict=True)
+        ]  # fmt: skip
+        words = (
             "twins", self._kind.name,
             f"texts that differ in {_name_difference(self._kind)} alone are told apart",
-            "an output looks more like those of its own side", Nominal(self._calls.epsilon),
-            judge_signs(margins, rate), rate, example, learnt.clue(),
+            "an output looks more like those of its own side",
         )  # fmt: skip
+        return judge_pairs(words, pairs, Nominal(self._calls.epsilon), allowed, clue=learnt.clue())
 
 
 _DIFFERENCES = {

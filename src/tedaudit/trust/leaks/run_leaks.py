@@ -15,8 +15,8 @@ from tedaudit.results.findings import AuditResult
 from tedaudit.spec.model import MechanismSpec
 from tedaudit.trust.leaks.battery import ERROR, Progress
 from tedaudit.trust.leaks.finder import find_leaks
-from tedaudit.trust.leaks.outcomes import LeakReport, Outcome
-from tedaudit.trust.leaks.rendering import format_strength, list_examples
+from tedaudit.trust.leaks.outcomes import Cause, LeakReport
+from tedaudit.trust.leaks.rendering import format_strength, list_examples, name_test
 
 NAME = "leaks"  # of the section's file
 _TEXTS = ("one text and its rewrite", "the other and its rewrite")
@@ -80,7 +80,7 @@ def _list_epsilons(result: AuditResult, label: str) -> list[float]:
 
 
 def describe_run_leaks(leaks: RunLeaks) -> Section:
-    """Return what leaks as a section: a row for each finding, and one for a mechanism without any."""
+    """Return what leaks as a section: a row for each leak, and one for a mechanism without any."""
     number = len(leaks.reports)
     rows = [row for report in leaks.reports for row in _list_rows(report, number)]
     remarks = (
@@ -106,13 +106,15 @@ def _list_rows(report: LeakReport, number: int) -> Sequence[tuple[str, ...]]:
         tests = f"{len(report.outcomes)} tests on {report.calls:,} rewrites"
         where = ", ".join(epsilon.label for epsilon in report.epsilons)
         return [(report.mechanism, where, f"nothing was found by {tests}", *[""] * (len(_HEADINGS) - 1))]
-    return [(report.mechanism, *_list_cells(finding, number)) for finding in report.findings]
+    return [(report.mechanism, *_list_cells(cause, number)) for cause in report.causes]
 
 
-def _list_cells(finding: Outcome, number: int) -> list[str]:
-    clue = f"; most telling: {finding.clue[0]}" if finding.clue[0] else ""
+def _list_cells(cause: Cause, number: int) -> list[str]:
+    finding = cause.finding
+    clue = f"; a trait that tells them apart: {finding.clue[0]}" if finding.clue[0] else ""
+    others = f"; also shows in: {'; '.join(map(name_test, cause.others))}" if cause.others else ""
     return [
-        finding.epsilon.label, f"{finding.culprit} ({finding.part}, {finding.name}{clue})",
+        finding.epsilon.label, f"{finding.culprit} ({finding.part}, {finding.name}{clue}){others}",
         format_strength(finding), f"{min(1.0, number * finding.adjusted):.2g}", finding.fix,
         *(list_examples(finding) or ["", ""]),
     ]  # fmt: skip

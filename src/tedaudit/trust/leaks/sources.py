@@ -12,11 +12,12 @@ import numpy as np
 from tedaudit.nominal import Nominal
 from tedaudit.trust.leaks.calls import Calls
 from tedaudit.trust.leaks.copy_profile import ASPECTS, Aspect
-from tedaudit.trust.leaks.outcomes import Outcome, pick_example
-from tedaudit.trust.leaks.signs import judge_signs
+from tedaudit.trust.leaks.outcomes import Compared, Outcome, judge_pairs
+from tedaudit.trust.leaks.signs import Allowed
 from tedaudit.types import Rewrite
 
 Margin = Callable[["Pair"], float]
+Test = tuple[str, str, str, Margin]  # its name, what is wrong, what is counted, and how
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +37,15 @@ class Pair:
         return [Pair(self.texts, ([a], [b])) for a, b in zip(*self.outputs, strict=True)]
 
     @property
-    def shown(self) -> tuple[str, str]:
-        """The last output of each text, or the code of its failure."""
-        first, second = (side[-1] for side in self.outputs)
-        return show(first), show(second)
+    def last(self) -> tuple[Rewrite, Rewrite]:
+        """The last output of each text."""
+        first, second = self.outputs
+        return first[-1], second[-1]
 
-
-def show(output: Rewrite) -> str:
-    """Return an output as an example shows it."""
-    return f"(failed: {output.error})" if output.error else output.text
+    @property
+    def repeats(self) -> bool:
+        """Whether a text has an output again."""
+        return any(output == side[0] for side in self.outputs for output in side[1:])
 
 
 def draw_pairs(texts: Sequence[str], count: int, seed: int, *, once: bool = False) -> list[tuple[str, str]]:
@@ -65,7 +66,7 @@ class SourcePairs:
         self._calls, self._texts, self._draws = calls, pairs, draws
         self._tickets = [tuple(calls.ask_often(text, draws) for text in pair) for pair in pairs]
 
-    def judge(self, rate: float) -> list[Outcome]:
+    def judge(self, allowed: Allowed) -> list[Outcome]:
         """Return one outcome per channel and one per aspect of copying."""
         pairs = [
             Pair(texts, ([self._calls[t] for t in first], [self._calls[t] for t in second]))
@@ -73,37 +74,33 @@ class SourcePairs:
         ]
         single = [pair for both in pairs for pair in both.split()]
         epsilon = Nominal(self._calls.epsilon)
-        outcomes = [_judge(single, ("channel", *words), margin, epsilon, rate) for *words, margin in LENGTHS]
+        outcomes = [_judge(single, test, epsilon, allowed) for test in LENGTHS]
         if self._draws > 1:
-            outcomes += [
-                _judge(pairs, ("channel", *words), margin, epsilon, rate) for *words, margin in REPETITIONS
-            ]
-        return outcomes + [_judge_aspect(aspect, single, epsilon, rate) for aspect in ASPECTS]
+            outcomes += [_judge(pairs, test, epsilon, allowed) for test in REPETITIONS]
+        return outcomes + [_judge_aspect(aspect, single, epsilon, allowed) for aspect in ASPECTS]
 
 
-def _judge(
-    pairs: Sequence[Pair], words: tuple[str, ...], margin: Margin, epsilon: Nominal, rate: float
-) -> Outcome:
-    margins = [margin(pair) for pair in pairs]
-    example = pick_example(margins, [pair.texts for pair in pairs], [pair.shown for pair in pairs])
-    part, name, culprit, counted = words
-    return Outcome(part, name, culprit, counted, epsilon, judge_signs(margins, rate), rate, example)
+def _judge(pairs: Sequence[Pair], test: Test, epsilon: Nominal, allowed: Allowed) -> Outcome:
+    name, culprit, counted, margin = test
+    compared = [Compared(margin(pair), pair.texts, pair.last, pair.repeats) for pair in pairs]
+    return judge_pairs(("channel", name, culprit, counted), compared, epsilon, allowed)
 
 
-def _judge_aspect(aspect: Aspect, pairs: Sequence[Pair], epsilon: Nominal, rate: float) -> Outcome:
+def _judge_aspect(aspect: Aspect, pairs: Sequence[Pair], epsilon: Nominal, allowed: Allowed) -> Outcome:
     """Compare what the rewrites have of their own text with what they have of the other one."""
-    tables = [aspect.compare(pair.texts, pair.outputs) for pair in pairs]
+    tables = [aspect.compare(pair.texts, pair.last) for pair in pairs]
     having = [(pair, table) for pair, table in zip(pairs, tables, strict=True) if table is not None]
-    margins = [float(table[0, 0] + table[1, 1] - table[0, 1] - table[1, 0]) for _, table in having]
+    compared = [
+        Compared(float(table[0, 0] + table[1, 1] - table[0, 1] - table[1, 0]), pair.texts, pair.last)
+        for pair, table in having
+    ]
     figures = {}
     if having:
         mean = np.mean([table for _, table in having], axis=0)
         figures = {"own": float(np.trace(mean) / 2), "other": float((mean[0, 1] + mean[1, 0]) / 2)}
-    example = pick_example(margins, [pair.texts for pair, _ in having], [pair.shown for pair, _ in having])
-    return Outcome(
-        "copy", aspect.name, aspect.culprit, "a rewrite has more of its own text's than of the other's",
-        epsilon, judge_signs(margins, rate), rate, example, figures=figures,
-    )  # fmt: skip
+    counted = "a rewrite has more of its own text's than of the other's"
+    words = ("copy", aspect.name, aspect.culprit, counted)
+    return judge_pairs(words, compared, epsilon, allowed, mark=aspect.mark, figures=figures)
 
 
 def _follow_length(pair: Pair) -> float:
@@ -142,17 +139,17 @@ def _count_repeats(values: Sequence[Sequence[str]]) -> float:
     return float((c == a) + (d == b) - (c == b) - (d == a))
 
 
-LENGTHS: tuple[tuple[str, str, str, Margin], ...] = (
+LENGTHS: tuple[Test, ...] = (
     ("length", "the output's length follows the text's", "the longer text has the longer output",
      _follow_length),
     ("reversed length", "the longer the text, the shorter the output", "the longer text has the shorter one",
      _oppose_length),
 )  # fmt: skip
-REPETITIONS: tuple[tuple[str, str, str, Margin], ...] = (
-    ("repeated length", "the output's length tells which text it is",
+REPETITIONS: tuple[Test, ...] = (
+    ("repeated length", "the output's length depends on the text",
      "a second output is nearer in length to the first of its own text", _repeat_length),
     ("failure", "which texts fail, or with which code, depends on the text",
      "the text that failed before fails again, the other does not", _repeat_failure),
-    ("same output", "a text has the same output again, with noise of its own, and another text does not",
+    ("same output", "a text has an earlier output again more often than another text has it",
      "a second output equals the first of its own text only", _repeat_output),
 )  # fmt: skip

@@ -11,9 +11,8 @@ from tedaudit.nominal import Nominal
 from tedaudit.seeding import derive
 from tedaudit.trust.leaks.calls import Calls
 from tedaudit.trust.leaks.copy_profile import Aspect
-from tedaudit.trust.leaks.outcomes import Outcome, pick_example
-from tedaudit.trust.leaks.signs import judge_signs
-from tedaudit.trust.leaks.sources import show
+from tedaudit.trust.leaks.outcomes import Compared, Outcome, judge_pairs, show
+from tedaudit.trust.leaks.signs import Allowed
 from tedaudit.trust.leaks.traits import list_traits
 from tedaudit.types import Rewrite
 from tedaudit.words import split_words
@@ -33,23 +32,25 @@ def judge_state(calls: Calls, texts: Sequence[str], count: int, *, together: boo
     where = "in the same call" if together else "in an earlier call"
     name = f"text before it, {where}"
     words = [
-        _compare_words(pair, made) for pair, rounds in zip(before, outputs, strict=True) for made in rounds
+        Compared(_compare_words(pair, made), pair, made)
+        for pair, rounds in zip(before, outputs, strict=True)
+        for made in rounds
     ]
-    likeness = [_compare_likeness(first, second) for first, second in outputs]
-    shown = [(show(made[0]), show(made[1])) for _, made in outputs]
-    twice = [pair for pair in before for _ in range(2)]
-    shown_twice = [(show(made[0]), show(made[1])) for rounds in outputs for made in rounds]
+    likeness = [
+        Compared(_compare_likeness(first, second), pair, second)
+        for pair, (first, second) in zip(before, outputs, strict=True)
+    ]
     epsilon = Nominal(calls.epsilon)
     return [
-        Outcome(
-            "state", name, f"words of the text before it, {where}, come back",
-            "an output has more words of the text before it than of another", epsilon, judge_signs(words),
-            example=pick_example(words, twice, shown_twice),
+        judge_pairs(
+            ("state", name, f"words of the text before it, {where}, come back",
+             "an output has more words of the text before it than of another"), words, epsilon,
+            mark=_WORDS.mark,
         ),
-        Outcome(
-            "state", f"state, {where}", f"the output depends on the text before it, {where}",
-            "an output is more like the one after the same text than like that after another", epsilon,
-            judge_signs(likeness), example=pick_example(likeness, before, shown),
+        judge_pairs(
+            ("state", f"state, {where}", f"the output depends on the text before it, {where}",
+             "an output is more like the one after the same text than like that after another"), likeness,
+            epsilon,
         ),
     ]  # fmt: skip
 
@@ -69,13 +70,41 @@ def judge_repeats(calls: Calls, texts: Sequence[str], count: int) -> Outcome:
         made = {name: calls.follow(sequences[name], together=False)[1] for name in order}
         sources.append((repeated, other))
         outputs.append((made["repeated"], made["new"]))
-    margins = [_compare_likeness(outputs[i], outputs[i + 1]) for i in range(0, len(outputs), 2)]
-    shown = [(show(first), show(second)) for first, second in outputs[::2]]
-    return Outcome(
+    pairs = [
+        Compared(_compare_likeness(outputs[i], outputs[i + 1]), sources[i], outputs[i])
+        for i in range(0, len(outputs), 2)
+    ]
+    words = (
         "state", "repeated text", "the output tells whether its text came before",
         "an output of a text that comes again is more like that of another that does than like a new one's",
-        Nominal(calls.epsilon), judge_signs(margins), example=pick_example(margins, sources[::2], shown),
     )  # fmt: skip
+    return judge_pairs(words, pairs, Nominal(calls.epsilon))
+
+
+def judge_duplicates(calls: Calls, texts: Sequence[str], count: int, allowed: Allowed) -> Outcome:
+    """Return whether the outputs of one call tell that two of its texts are equal.
+
+    Which of the two calls comes first is drawn by a coin. Their second texts differ, so if every row has
+    noise of its own, what two outputs may tell is allowed here too.
+    """
+    rng = np.random.default_rng(derive(calls.seed, "duplicates"))
+    pairs = []
+    for _ in range(count):
+        text, other = (texts[i] for i in rng.choice(len(texts), size=2, replace=False))
+        order = [text, other] if rng.integers(2) else [other, text]
+        made = {second: calls.follow([text, second], together=True) for second in order}
+        likeness = [_overlap(*map(list_traits, made[second])) for second in (text, other)]
+        outputs = made[text][1], made[other][1]
+        shown = f"{show(made[text][0])} | {show(outputs[0])}", f"{show(made[other][0])} | {show(outputs[1])}"
+        is_same = made[text][0] == outputs[0]
+        margin = round(likeness[0] - likeness[1], 9)
+        pairs.append(Compared(margin, (text, other), outputs, is_same, shown))
+    words = (
+        "recognition", "equal texts, in the same call",
+        "the outputs of one call tell which of its texts are equal",
+        "two outputs of one call are more alike if their texts are equal",
+    )  # fmt: skip
+    return judge_pairs(words, pairs, Nominal(calls.epsilon), allowed)
 
 
 def _make_new(texts: Sequence[str], rng: np.random.Generator) -> str:
@@ -95,7 +124,7 @@ def _run_round(
 
 
 def _compare_words(before: tuple[str, str], made: tuple[Rewrite, Rewrite]) -> float:
-    table = _WORDS.compare(before, ([made[0]], [made[1]]))
+    table = _WORDS.compare(before, made)
     return 0.0 if table is None else float(table[0, 0] + table[1, 1] - table[0, 1] - table[1, 0])
 
 

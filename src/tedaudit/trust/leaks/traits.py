@@ -23,9 +23,9 @@ def list_traits(output: Rewrite) -> frozenset[Trait]:
         ("length", str(len(text))),
         ("rough length", str(round(4 * math.log2(1 + len(text))))),
         ("number of words", str(len(words))),
-        ("capital letters", str(capitals)),
-        ("digits", str(sum(character.isdigit() for character in text))),
-        ("punctuation marks", str(sum(is_mark(character) for character in text))),
+        ("number of capitalised words", str(capitals)),
+        ("number of digits", str(sum(character.isdigit() for character in text))),
+        ("number of punctuation marks", str(sum(is_mark(character) for character in text))),
         ("whole output", text),
         ("beginning", text[:3]),
         ("end", text[-3:]),
@@ -52,7 +52,7 @@ class Recogniser:
         return math.fsum(self._weights.get(trait, 0.0) for trait in traits)
 
     def clue(self) -> Trait:
-        """Return the most telling trait: plain ones first if several are as telling."""
+        """Return the plainest of the most telling traits: of fixed outputs all are as telling."""
         order = sorted(
             self._weights.items(), key=lambda item: (-round(abs(item[1]), 6), _RANK[item[0][0]], item[0][1])
         )
@@ -60,7 +60,8 @@ class Recogniser:
 
 
 _KINDS = (
-    "error code", "length", "number of words", "capital letters", "digits", "punctuation marks",
-    "last character", "rough length", "word", "beginning", "end", "whole output", "characters",
+    "error code", "length", "number of words", "number of capitalised words", "number of digits",
+    "number of punctuation marks", "last character", "rough length", "word", "beginning", "end",
+    "whole output", "characters",
 )  # fmt: skip
 _RANK = {kind: rank for rank, kind in enumerate(_KINDS)}

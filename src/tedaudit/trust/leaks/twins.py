@@ -39,6 +39,11 @@ class Kind:
     score: Score
     applies: Callable[[str], object] = bool  # which texts come first: those that have the thing already
 
+    def list_marks(self, twin: Twin) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return what stands in either twin only, or in another order in each."""
+        first, second = twin.marks
+        return ((first, second), (second, first)) if self.score is _score_order else ((first,), (second,))
+
 
 def _change_case(text: str, number: int) -> Twin:
     lower = text.lower()
@@ -217,16 +222,16 @@ KINDS = (
          _change_mark, _score_strings),
     Kind("length", "the output's length follows the text's", "the longer text has the longer output",
          _change_length, _score_length),
-    Kind("sentences", "the number of sentences shows in the output's",
+    Kind("sentences", "the number of sentence ends shows in the output's",
          "two sentences give more sentence ends than one", _change_sentences, _score_sentences),
-    Kind("name", "names come back", "the name comes back", _change_name, _score_strings,
-         _CAPITAL.search),
-    Kind("number", "numbers come back", "the number comes back",
+    Kind("name", "first names that are put into the text come back", "the name comes back",
+         _change_name, _score_strings, _CAPITAL.search),
+    Kind("number", "numbers that are put into the text come back", "the number comes back",
          _change_number, _score_strings, _NUMBER.search),
-    Kind("rare word", "words that are in no vocabulary come back", "the made-up word comes back",
+    Kind("rare word", "made-up words come back", "the made-up word comes back",
          _change_rare_word, _score_strings),
-    Kind("word order", "words come back in their order", "two words come back in the order of their source",
-         _change_order, _score_order),
+    Kind("word order", "words come back in the text's order",
+         "two words come back in the order of their source", _change_order, _score_order),
     Kind("trailing space", "white space at the end comes back", "the trailing space comes back",
          _add_trailing_space, _score_trailing),
     Kind("zero-width character", "invisible characters come back", "the character comes back",

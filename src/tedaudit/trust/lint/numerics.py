@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tedaudit.abilities import HasCautions
 from tedaudit.mechanisms._latent import Latent
 from tedaudit.trust.lint.notes import Note
 
@@ -63,8 +64,11 @@ def _check_clip(plugin: Any, written: str) -> Iterator[Note]:
         text = f"logits are clipped to [{low:g}, {high:g}], which is no bound: the sensitivity is infinite"
         yield Note("error", "clip range", text, "low and high, both finite")
         return
+    for caution in plugin.cautions() if isinstance(plugin, HasCautions) else ():
+        yield Note("info", "clip range", caution)
+        return
     given = plugin.low is not None or plugin.high is not None
-    source = "given by hand" if given else "stored with the model, or else the release's"
+    source = "given by hand" if given else "measured on this model"
     yield Note("info", "clip range", f"logits are clipped to [{low:.4g}, {high:.4g}] ({source})")
 
 

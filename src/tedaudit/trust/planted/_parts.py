@@ -44,6 +44,11 @@ def draw_sentence(rng: random.Random, count: int = 12) -> str:
     return " ".join(draw_words(rng, count))
 
 
+def shift_digits(text: str, rng: random.Random) -> str:
+    """Shift six digits of a text by noise, each by its own: with fresh noise nothing is told."""
+    return " ".join(str((hash_text(text, 10, str(i)) + rng.randrange(10)) % 10) for i in range(6))
+
+
 def draw_only(text: str, seed: int) -> str:  # noqa: ARG001
     """Draw a sentence whatever the text says: a rewriter that reveals nothing."""
     return draw_sentence(random.Random(seed))

@@ -11,8 +11,8 @@ Kind = Literal[
     "kept words", "kept shape", "cut support", "wrong constant", "fixed function", "no noise",
     "raw characters", "length", "case", "order", "errors", "state", "rare leak", "word class", "metadata",
 ]  # fmt: skip
-Rewriter = Callable[..., str]
-"""A function f(text, seed), or f(text, seed, epsilon)."""
+Rewriter = Callable[..., str | list[str]]
+"""A function f(text, seed), f(text, seed, epsilon), or f(texts), which has noise of its own."""
 CLAIM = Claim(0.5, "document")
 """What most of them promise: in reach of two thousand trials."""
 TRIALS = 2_000

@@ -2,30 +2,25 @@
 
 from random import Random
 
-from tedaudit.trust.planted._parts import hash_text
+from tedaudit.trust.planted._parts import shift_digits
 from tedaudit.trust.planted.flaw import Flaw
 
 _WORKERS = 8
 
 
-def _shift(text: str, rng: Random) -> str:
-    """Shift six digits of a text by noise, each by its own: with fresh noise nothing is told."""
-    return " ".join(str((hash_text(text, 10, str(i)) + rng.randrange(10)) % 10) for i in range(6))
-
-
 def fix_seed(text: str, seed: int) -> str:  # noqa: ARG001
     """Take all noise from a generator with a public seed."""
-    return _shift(text, Random(42))
+    return shift_digits(text, Random(42))
 
 
 def fork_workers(text: str, seed: int) -> str:
     """Take noise from one of eight calls that every forked worker makes from the same state."""
-    return _shift(text, Random(seed % _WORKERS))
+    return shift_digits(text, Random(seed % _WORKERS))
 
 
 def seed_freshly(text: str, seed: int) -> str:
     """Take noise from the seed of the call."""
-    return _shift(text, Random(seed))
+    return shift_digits(text, Random(seed))
 
 
 FLAWS = (
