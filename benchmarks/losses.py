@@ -68,6 +68,7 @@ def _read(folder: Path) -> list[dict[str, Any]]:
         rows.append(
             {
                 "run": folder.name, "corpus": result.run.manifest()["corpus"]["name"], **row.to_dict(),
+                "slack_told": "" if row.slack is None else str(row.slack), "refuted": row.refuted,
                 "attacks": attacks, "fit": p, "broken": broken,
                 "parts": None if told is None else told.to_dict(),
             }
@@ -95,9 +96,12 @@ def _write(rows: list[dict[str, Any]]) -> str:
         for row in (row for row in rows if row["corpus"] == corpus):
             at = {found["delta"]: found for found in row["epsilon_at"]}
             text = max((a["lower"] for name, a in row["attacks"].items() if name in _ON_TEXT), default=None)
+            figures = ["refuted"] * (len(DELTAS) + 2)
+            if not row["refuted"]:
+                ends = [_ends(at[delta], row["trials"]) for delta in DELTAS]
+                figures = [row["slack_told"], *ends, _supremum(row)]
             cells = [
-                row["mechanism"], f"{row['epsilon']:g}", _claim(row), _show(row["claim_to_loss"]),
-                *(_ends(at[delta], row["trials"]) for delta in DELTAS), _supremum(row),
+                row["mechanism"], f"{row['epsilon']:g}", _claim(row), *figures,
                 _show(row["attacks"].get("likelihood", {}).get("lower")), _show(text),
             ]  # fmt: skip
             lines.append("| " + " | ".join(cells) + " |")
@@ -132,7 +136,7 @@ def _write_steps(rows: list[dict[str, Any]]) -> list[str]:
         row
         for row in rows
         if row["parts"] and not row["parts"]["classes"] and row["claim"]["unit"] == "token"
-        and not row["impossible"]
+        and not row["impossible"] and not row["refuted"]
     ]  # fmt: skip
     lines = [
         "\n## Which steps carry the loss\n",
@@ -160,7 +164,7 @@ def _write_checks(rows: list[dict[str, Any]]) -> str:
 _STEPS = (1, 2, 4, 8, 16, 32)
 _ON_TEXT = ("embedding", "lexical")
 _COLUMNS = (
-    "mechanism", "epsilon", "claim in all", "claim / loss", "eps at .05", "eps at .01", "eps at .001",
+    "mechanism", "epsilon", "claim in all", "slack", "eps at .05", "eps at .01", "eps at .001",
     "most possible", "eps_emp, tokens or latent", "eps_emp, text",
 )  # fmt: skip
 _HEADING = "| " + " | ".join(_COLUMNS) + " |"

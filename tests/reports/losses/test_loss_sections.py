@@ -38,8 +38,10 @@ def test_the_report_says_which_words_carry_the_loss(result):
     assert "## Which words carry the loss" in report
     line = next(line for line in report.splitlines() if line.startswith("| dp-mlm | 400 | 40 |"))
     assert "%" in line
-    heading = next(line for line in report.splitlines() if "beyond the end" in line and "names" in line)
-    assert "numbers" in heading
+    heading = next(
+        line for line in report.splitlines() if "beyond the end" in line and "capitalised words" in line
+    )
+    assert "words with digits" in heading
 
 
 def test_every_plan_with_losses_has_its_figures(result):

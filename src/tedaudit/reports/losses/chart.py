@@ -23,9 +23,10 @@ def _describe(row: LossRow) -> dict[str, Any]:
     claim, at, supremum = row.finding.claim, row.epsilons[0], row.supremum
     return {
         "plan": row.finding.plan, "mechanism": row.finding.label, "epsilon": row.finding.epsilon.json,
-        "claim": None if claim is None else _finite(claim.total), "looseness": row.looseness,
-        "supremum": None if supremum is None else _finite(supremum.epsilon(DELTA)),
-        "point": _finite(at.point), "lower": _finite(at.lower), "upper": _finite(at.upper),
+        "claim": None if claim is None else _finite(claim.total), "refuted": row.refuted,
+        "slack": None if row.slack is None else row.slack.at_most,
+        "supremum": None if supremum is None or row.refuted else _finite(supremum.epsilon(DELTA)),
+        **{name: None if row.refuted else _finite(getattr(at, name)) for name in ("point", "lower", "upper")},
     }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.reports.figures import (
     GREY,
     STYLES,
@@ -17,7 +18,7 @@ from tedaudit.reports.losses.parts import draw_parts, read_parts
 from tedaudit.reports.losses.sandwich import draw_sandwich
 from tedaudit.reports.losses.table import rename_losses
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.results.losses import LIKELIHOOD, LossRow, read_losses
+from tedaudit.results.losses import LossRow, read_losses
 from tedaudit.results.reading import read_result
 
 _CHANCE = 0.5  # with two candidates
@@ -36,13 +37,15 @@ def write_loss_figures(shown: AuditResult) -> list[Path]:
     for plan in dict.fromkeys(row.finding.plan for row in rows):
         own = [row for row in rows if row.finding.plan == plan]
         findings = [finding for finding in shown if finding.plan == plan]
-        written += save_figure(draw_sandwich(own, findings), shown.run.figure(f"{plan}-loss"))
+        written += save_figure(draw_sandwich(own, findings), shown.run.figure(f"{plan}-loss"), shown.run)
         carrying = [part for part in parts if part.row.finding.plan == plan and len(part.steps) > 1]
         if carrying:
-            written += save_figure(draw_parts(carrying), shown.run.figure(f"{plan}-loss-parts"))
-        latent = [row for row in own if has_latent(row)]
+            written += save_figure(draw_parts(carrying), shown.run.figure(f"{plan}-loss-parts"), shown.run)
+        latent = [row for row in own if has_latent(row) and not row.refuted]
         if latent:
-            written += save_figure(draw_latent(latent, findings), shown.run.figure(f"{plan}-latent"))
+            written += save_figure(
+                draw_latent(latent, findings), shown.run.figure(f"{plan}-latent"), shown.run
+            )
     return written
 
 

@@ -20,7 +20,8 @@ _OWN_CODE = ":"  # in a name: code that a report must not run
 def read_parts(result: AuditResult, rows: Sequence[LossRow]) -> list[LossParts]:
     """Return the parts of every setting that has them, in the order of the losses."""
     cuts = _find_cuts(result.run.manifest()["spec"], {row.finding.label for row in rows})
-    found = [find_parts(result, row, cuts.get(row.finding.label)) for row in rows]
+    believed = [row for row in rows if not row.refuted]
+    found = [find_parts(result, row, cuts.get(row.finding.label)) for row in believed]
     return [parts for parts in found if parts is not None]
 
 

@@ -1,8 +1,8 @@
 """The sandwich: what attacks showed, what an adversary could learn, and what is claimed, on one axis.
 
 One panel per mechanism, against nominal epsilon. Between an attack and the loss lies what a stronger attack
-could still find; between the loss and the claim, how far the claim lies above what these pairs of texts lose
-on average: a claim is for any two texts, so a single pair may lose more.
+could still find. How loose the claim is cannot be read from the loss, an average over pairs at one delta: a
+claim is for any two texts, at its own delta. What the worst of these pairs loses there, the slack, tells it.
 """
 
 import math
@@ -65,21 +65,30 @@ def _draw_loss(axes: Any, rows: Sequence[LossRow]) -> None:
     if any(map(math.isfinite, suprema)):
         shown = [value if math.isfinite(value) else math.nan for value in suprema]
         axes.plot(places, shown, color="#000000", linestyle=":", marker="_", label=_SUPREMUM)
-    found = [row.epsilons[0] for row in rows]
+    believed = [row for row in rows if not row.refuted]
+    places = [place_epsilon(row.finding) for row in believed]
+    found = [row.epsilons[0] for row in believed]
     top = 10 * max([1.0, *(at.lower for at in found if math.isfinite(at.lower))])
     ends = [min(at.upper, top) for at in found]  # an infinite end is cut off far above
     axes.fill_between(places, [at.lower for at in found], ends, color="#000000", alpha=0.15, linewidth=0)
-    endless = [row.finding.epsilon.label for row in rows if math.isinf(row.epsilons[0].lower)]
-    if endless:
-        told = "loss: infinite" + ("" if len(endless) == len(rows) else f" at {', '.join(endless)}")
-        axes.text(0.5, 0.03, told, transform=axes.transAxes, ha="center", fontsize=8)
+    _remark(axes, rows)
     points = [at.point if math.isfinite(at.point) else math.nan for at in found]
     axes.plot(places, points, color="#000000", marker=".", label=f"loss, at delta {_DELTA:g}")
 
 
+def _remark(axes: Any, rows: Sequence[LossRow]) -> None:
+    """Say at which epsilons no loss is drawn, and why."""
+    endless = [row for row in rows if not row.refuted and math.isinf(row.epsilons[0].lower)]
+    remarks = {"loss: infinite": endless, "loss: refuted": [row for row in rows if row.refuted]}
+    told = [(words, those) for words, those in remarks.items() if those]
+    for line, (words, those) in enumerate(told):
+        at = "" if len(those) == len(rows) else f" at {', '.join(row.finding.epsilon.label for row in those)}"
+        axes.text(0.5, 0.03 + 0.07 * line, words + at, transform=axes.transAxes, ha="center", fontsize=8)
+
+
 def _get_supremum(row: LossRow) -> float:
     """Return the most that two texts can lose, at the delta of the loss; infinite if it is not known."""
-    return math.inf if row.supremum is None else row.supremum.epsilon(_DELTA)
+    return math.inf if row.supremum is None or row.refuted else row.supremum.epsilon(_DELTA)
 
 
 def _draw_attacks(axes: Any, findings: Sequence[Finding], attacks: Sequence[str]) -> None:
@@ -99,6 +108,7 @@ def _draw_attacks(axes: Any, findings: Sequence[Finding], attacks: Sequence[str]
 def _find_top(rows: Sequence[LossRow], findings: Sequence[Finding]) -> float:
     """Return where the axis ends: above everything finite that is drawn."""
     claims = [row.finding.claim.total for row in rows if row.finding.claim is not None]
-    shown = [*claims, *map(_get_supremum, rows), *(row.epsilons[0].point for row in rows)]
+    losses = [row.epsilons[0].point for row in rows if not row.refuted]
+    shown = [*claims, *map(_get_supremum, rows), *losses]
     shown += [finding.bound.ceiling for finding in findings]
     return 2 * max(value for value in shown if math.isfinite(value))

@@ -12,7 +12,7 @@ from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow, find_contradictions
 
 _HEADINGS = (
-    "mechanism", "epsilon", "claim", "claim / loss", *(f"eps at delta {delta:g}" for delta in DELTAS),
+    "mechanism", "epsilon", "claim", "slack", "likelihoods", *(f"eps at delta {delta:g}" for delta in DELTAS),
     "median loss", "largest loss", "most possible", "impossible", "unknown", "its text",
 )  # fmt: skip
 _TEXT = "its text"
@@ -41,12 +41,16 @@ def rename_losses(rows: Sequence[LossRow], result: AuditResult, shown: AuditResu
 
 def _format(row: LossRow, text: str) -> tuple[str, ...]:
     finding, sample = row.finding, row.sample
+    named = finding.label, finding.epsilon.label, "none" if finding.claim is None else str(finding.claim)
+    unknown = _count(sample.unknown, sample)
+    if row.refuted:  # nothing that follows from the likelihoods is told
+        figures = ("refuted",) * (len(DELTAS) + 3)  # epsilons, median, largest, most possible
+        return *named, "refuted", row.refuted, *figures, "", unknown, ""
     return (
-        finding.label, finding.epsilon.label, "none" if finding.claim is None else str(finding.claim),
-        "" if row.looseness is None else f"{row.looseness:,.3g}",
+        *named, "" if row.slack is None else str(row.slack), row.doubt,
         *(format_epsilon(at, sample) for at in row.epsilons),
         format_loss(sample.quantile(0.5)), format_loss(sample.quantile(1.0)), _format_supremum(row.supremum),
-        _count(row.impossible, sample), _count(sample.unknown, sample), text,
+        _count(row.impossible, sample), unknown, text,
     )  # fmt: skip
 
 
@@ -95,8 +99,43 @@ def _explain(rows: Sequence[LossRow]) -> str:
         "The loss of a trial is ln p(output | source) - ln p(output | other text), of everything that was "
         "drawn: it has no ceiling. Eps at delta is the least epsilon that holds on average over the pairs of "
         "the plan, with an interval of which each end is wrong with probability at most "
-        f"{ends} per row; of single pairs it says nothing. Claim / loss says how many times the claim is "
-        f"larger than eps at delta {DELTAS[0]:g}. Most possible: the largest loss of any output, drawn or "
-        "not, over the pairs of texts of these trials. Impossible: outputs that the other text cannot have "
-        "had. Unknown: trials without a likelihood, such as failed rewrites, taken for infinite."
+        f"{ends} per row; of single pairs it says nothing. {_explain_slack(rows)}Most possible: the largest "
+        "loss of any output, drawn or not, over the pairs of texts of these trials. Impossible: outputs that "
+        "the other text cannot have had. Unknown: trials without a likelihood, such as failed rewrites, "
+        f"taken for infinite.{_explain_checks(rows)}"
     )
+
+
+def _explain_slack(rows: Sequence[LossRow]) -> str:
+    """Return what the slack says, as far as these rows have one."""
+    slacks = [row.slack for row in rows if row.slack is not None]
+    if not slacks:
+        return ""
+    told = (
+        "Slack: how many times larger the claim is, at most, than what the worst of these pairs loses at the "
+        "claim's own delta; other texts may lose more. "
+    )
+    if any(slack.at_most is not None and slack.at_most < 1 for slack in slacks):
+        told += "Below 1 an output can lose more than is claimed. "
+    if any(slack.source == "average" for slack in slacks):
+        told += (
+            "Where a delta stands beside it, it is by the lower end of the average at that delta, and wrong "
+            "as often as that. "
+        )
+    return told
+
+
+def _explain_checks(rows: Sequence[LossRow]) -> str:
+    """Return what is wrong with likelihoods, if it is."""
+    told = ""
+    if any(row.refuted for row in rows):
+        told += (
+            " Refuted: guesses were not right as often as the likelihoods promise, in the run and again on "
+            "fresh trials, or an output is impossible for its own source; nothing that follows is told."
+        )
+    if any(row.doubt for row in rows):
+        told += (
+            " Failed once, not repeated: the figures of the row are to be doubted. Right likelihoods fail so "
+            "once in 1,000; the same `tedaudit run` again repeats the check."
+        )
+    return told
