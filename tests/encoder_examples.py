@@ -15,8 +15,8 @@ WORDS = (
 def go_offline(monkeypatch):
     """Make sure that nothing is downloaded."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    hub = pytest.importorskip("huggingface_hub")
-    monkeypatch.setattr(hub.constants, "HF_HUB_OFFLINE", True)
+    constants = pytest.importorskip("huggingface_hub.constants")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
 
 
 def find_minilm():

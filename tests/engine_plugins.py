@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.seeding import uniforms
 from tedaudit.types import Callee, Card, Claim, Guess, Rewrite
 
@@ -27,6 +28,13 @@ class Plain:
         return [Rewrite(d.text if c < 0.5 else "else") for d, c in zip(draws, coins, strict=True)]
 
 
+class Scaled(WordRR):
+    """Says that its losses are 1.3 times as large as they are."""
+
+    def log_likelihood(self, tokens, candidates, epsilon):
+        return 1.3 * super().log_likelihood(tokens, candidates, epsilon)
+
+
 @dataclass(frozen=True)
 class Deadly(Plain):
     """Kills its process when it meets a text, so many times; every death leaves a file."""
@@ -41,6 +49,21 @@ class Deadly(Plain):
         if deaths < self.times and any(draw.text == self.text for draw in draws):
             (Path(self.folder) / f"{deaths}-{os.getpid()}").touch()
             os.kill(os.getpid(), signal.SIGKILL)
+        return super().rewrite(draws)
+
+
+@dataclass(frozen=True)
+class Weighted(Plain):
+    """Has weights that the environment chooses, and leaves a file for every batch that it rewrites."""
+
+    folder: str
+    card: ClassVar[Card] = Card(name="weighted", summary="Has weights.")
+
+    def fingerprint(self):
+        return {"weights": os.environ.get("WEIGHTS", "first")}
+
+    def rewrite(self, draws):
+        (Path(self.folder) / str(draws[0].key)).touch()
         return super().rewrite(draws)
 
 

@@ -17,8 +17,9 @@ import numpy as np
 
 from tedaudit.corpora._given import Given
 from tedaudit.errors import SpecError
-from tedaudit.execution.chunks import read_result as read_chunk_result
-from tedaudit.execution.chunks import write_chunk
+from tedaudit.execution.wire import read_chunk, write_chunk
+from tedaudit.execution.wire import read_result as read_chunk_result
+from tedaudit.execution.work import Bench
 from tedaudit.registry import Reference
 from tedaudit.seeding import normals, uniforms
 from tedaudit.spec.model import AuditSpec, parse_spec
@@ -132,7 +133,7 @@ class FileEngine:
     """Does every chunk in a process of its own, with nothing but files in between."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._waiting = folder, []
+        self._folder, self._waiting, self._bench = folder, [], Bench()
         self.chunks = 0
 
     @property
@@ -150,10 +151,11 @@ class FileEngine:
             ticket, chunk = self._waiting.pop(0)
             self.chunks += 1
             source, target = self._folder / f"{self.chunks}.in", self._folder / f"{self.chunks}.out"
-            write_chunk(source, chunk)
+            determinants = self._bench.describe(chunk)
+            write_chunk(source, chunk, determinants)
             command = [sys.executable, "-m", "tedaudit.worker", str(source), str(target)]
             subprocess.run(command, cwd=HERE, check=True)  # where py:helpers:... can be imported
-            yield ticket, read_chunk_result(target, chunk)
+            yield ticket, read_chunk_result(target, read_chunk(source), determinants)
 
 
 @dataclass

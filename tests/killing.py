@@ -1,9 +1,12 @@
-"""Audits that are killed at one file after the other."""
+"""Audits and other commands that are killed at one file after the other."""
 
+import hashlib
 import json
 import os
+import shutil
 import signal
 import sys
+import time
 from pathlib import Path
 
 import helpers  # noqa: F401 - before the forks
@@ -12,6 +15,7 @@ from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError
 from tedaudit.results.reading import read_result
 from tedaudit.spec.model import AuditSpec, parse_spec, read_spec
+from tedaudit.store.checking import find_damage
 from tedaudit.store.directory import RunDirectory
 
 
@@ -41,10 +45,13 @@ def kill_at_every_file(spec_path: str, folder: str) -> None:
     sys.stdout.write(json.dumps(moments))
 
 
-def _in_a_fork(work) -> int:
-    """Return the exit status of a child that does some work."""
+def _in_a_fork(work, after: float | None = None) -> int:
+    """Return the exit status of a child that does some work, killed after some seconds if they are given."""
     child = os.fork()
     if child:
+        if after is not None:
+            time.sleep(after)
+            os.kill(child, signal.SIGKILL)
         return os.waitpid(child, 0)[1]
     try:
         work()
@@ -76,3 +83,118 @@ def _look(folder: Path) -> None:
     except RunDirectoryError as error:
         if "has no manifest.json" not in str(error) or (folder / "manifest.json").exists():
             raise
+
+
+COMMANDS = {
+    "records": ("records", "run", "--count", "2", "-t", "5", "-q"),
+    "leaks": ("leaks", "run", "-t", "50", "-q"),
+    "link": ("link", "pairs.csv", "-a", "lexical", "-o", "linked", "--texts", "-q"),
+    "calibrate": (
+        "calibrate", "-m", "word-rr", "--set", "word-rr.slots=3", "-c", "texts.txt", "-a", "lexical",
+        "-t", "200", "--target", "0.9", "--by", "success", "--encoder", "lexical", "-o", "calibrated", "-q",
+    ),
+    "utility": (
+        "utility", "--run", "run", "-c", "labels.csv", "--task", "topic", "--limit", "20", "--seeds", "2",
+        "--classifier", "tfidf", "--hold-out", "0.3", "-o", "studied", "-q",
+    ),
+}  # fmt: skip
+"""What is killed, by the name of the command, in a folder that `prepare_folder` has made."""
+_OF_THE_CLOCK = (
+    "manifest.json",
+    "files.json",
+    "report.html",
+)  # they hold a time, or the digest of one that does
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make a run and the files that the commands read."""
+    who, what = ("ann", "bob", "cat", "dan", "eve"), ("ring", "boat", "lamp", "book", "coat", "drum")
+    texts = [f"{one} lost the {thing}" for one in who for thing in what]
+    folder.mkdir()
+    (folder / "texts.txt").write_text("\n".join(texts) + "\n")
+    rows = [f"{text},{text.split()[0]} lost it" for text in texts]
+    (folder / "pairs.csv").write_text("\n".join(["original,rewrite", *rows]) + "\n")
+    labelled = [f"{text},{'a' if 'r' in text.split()[-1] else 'b'}" for text in texts]
+    (folder / "labels.csv").write_text("\n".join(["text,topic", *labelled]) + "\n")
+    made = ("run", "-m", "word-rr", "-e", "4", "-c", "texts.txt", "-a", "lexical", "-a", "likelihood",
+            "-t", "60", "--set", "word-rr.slots=3", "--encoder", "lexical", "-o", "run", "-q")  # fmt: skip
+    status = _in_a_fork(lambda: _call(folder, made))
+    assert status == 0, status
+
+
+def kill_command(name: str, folder: str, kills: int) -> None:
+    """Kill a command at some of its files, run it again, and print whether all results are as without.
+
+    To be called in a process of its own, which loads no table: its forks do. Half of the moments are the
+    last ones, in which the files beside the tables and their list are written; the others are spread.
+    """
+    import matplotlib.figure  # noqa: F401 - before the forks
+    import sklearn.linear_model  # noqa: F401 - before the forks
+
+    base, words = Path(folder) / "base", COMMANDS[name]
+    prepare_folder(base)
+    whole, counter = shutil.copytree(base, Path(folder) / "whole"), Path(folder) / "count"
+    began = time.monotonic()
+    assert _in_a_fork(lambda: _call(whole, words, counter=counter)) == 0
+    seconds = time.monotonic() - began
+    number, wanted = int(counter.read_text()), digest_results(whole)
+    late = range(max(1, number - (kills - 1) // 2), number + 1)
+    spread = [1 + i * (number - len(late)) // (kills - len(late)) for i in range(kills - len(late))]
+    files = sorted({*late, *spread})
+    between = [seconds * (i + 1) / (kills - len(files) + 1) for i in range(kills - len(files))]
+    moments = []
+    for moment in [*files, *between]:
+        copy = shutil.copytree(base, Path(folder) / "copy")
+        if isinstance(moment, float):  # there are fewer files than kills: while it works
+            killed = _in_a_fork(lambda c=copy: _call(c, words), after=moment)
+        else:
+            killed = _in_a_fork(lambda m=moment, c=copy: _call(c, words, stop=m))
+        again = _in_a_fork(lambda c=copy: _call(c, words))
+        fits = [_in_a_fork(lambda r=run: _look_for_damage(r)) for run in (copy / "run", copy / "calibrated")]
+        left = [path.name for path in copy.rglob(".writing-*")]
+        differing = sorted(name for name, _ in digest_results(copy).items() ^ wanted.items())
+        told = {"killed": killed, "again": again, "fits": fits, "left": left, "differing": differing}
+        moments.append({"at": moment, **told})
+        shutil.rmtree(copy)
+    sys.stdout.write(json.dumps({"files": number, "results": len(wanted), "moments": moments}))
+
+
+def digest_results(folder: Path) -> dict[str, str]:
+    """Return the digest of every file that does not tell the time."""
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")]
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+        if path.name not in _OF_THE_CLOCK
+    }
+
+
+def _look_for_damage(folder: Path) -> None:
+    found = find_damage(RunDirectory(folder))[1] if folder.is_dir() else []
+    assert not found, found
+
+
+def _call(folder: Path, words, stop: int = 0, counter: Path | None = None) -> None:
+    """Run a command in a folder, but die instead of renaming the n-th file; or count the files."""
+    from tedaudit.cli import main
+
+    os.chdir(folder)
+    seen = 0
+
+    def hook(event, args):
+        nonlocal seen
+        if event == "os.rename" and ".writing-" in str(args[0]):
+            seen += 1
+            if seen == stop:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hook)
+    sys.argv = ["tedaudit", *words]
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    try:
+        main()
+    except SystemExit as stopped:
+        if stopped.code:
+            raise
+    if counter is not None:
+        counter.write_text(str(seen))

@@ -68,13 +68,17 @@ def do_steps(action, job, **given):
     """Run the steps of the action as a runner does, and return the code of the first that fails."""
     inputs = {name: str(known.get("default", "")) for name, known in action["inputs"].items()}
     inputs |= {name.replace("_", "-"): str(value) for name, value in given.items()}
-    told = []
+    told, outputs = [], job / "outputs"
+    outputs.write_text("")
     for step in action["runs"]["steps"]:
-        values = {name: re.sub(r"\$\{\{ inputs\.([\w-]+) \}\}", lambda m: inputs[m[1]], value)
+        known = {f"inputs.{name}": value for name, value in inputs.items()}
+        lines = [line.partition("=") for line in outputs.read_text().splitlines()]
+        known |= {f"steps.audit.outputs.{name}": value for name, _, value in lines}
+        values = {name: re.sub(r"\$\{\{ ([\w.-]+) \}\}", lambda m, known=known: known[m[1]], value)
                   for name, value in step["env"].items()}  # fmt: skip
         script = job / "step.sh"
         script.write_text(step["run"])
-        values |= {**OFFLINE, "GITHUB_STEP_SUMMARY": str(job / "summary.md")}
+        values |= {**OFFLINE, "GITHUB_STEP_SUMMARY": str(job / "summary.md"), "GITHUB_OUTPUT": str(outputs)}
         done = call("bash", "--noprofile", "--norc", "-eo", "pipefail", script, cwd=job, **values)
         told.append(done.stdout + done.stderr)
         if done.returncode:
@@ -107,6 +111,26 @@ def test_gates_may_be_several_or_a_limit(action, job, wheels, python):
     assert do_steps(action, job, **settings, fail_on="out-of-reach", fail_above="30")[0] == 1
     assert do_steps(action, job, **settings, fail_on="", fail_above="")[0] == 2
     assert do_steps(action, job, **settings, fail_on="nonsense")[0] == 2
+
+
+def test_a_workspace_may_persist(action, job, wheels, python):
+    settings = {"spec": "kept.yaml", "wheels": wheels, "python": python}
+    for _ in range(2):
+        assert do_steps(action, job, **settings)[0] == 0
+    assert (job / "outputs").read_text() == "run=runs/constant-texts\n"
+    settings["requirement"] = ""  # it is installed by now
+    (job / "texts.txt").write_text(
+        TEXTS + "one more\n"
+    )  # another audit, which replaces the file of the first
+    assert do_steps(action, job, **settings)[0] == 0
+    assert (job / "outputs").read_text() == "run=runs/constant-texts-2\n"
+    shutil.rmtree(job / "runs")
+    (job / "named.yaml").write_text((job / "kept.yaml").read_text() + "name: mine\n")
+    assert do_steps(action, job, **{**settings, "spec": "named.yaml"})[0] == 0
+    assert (job / "outputs").read_text() == "run=runs/mine\n"
+    assert do_steps(action, job, **settings, out="here")[0] == 0
+    assert sorted(path.name for path in (job / "runs").iterdir()) == ["mine"]
+    assert (job / "here" / "manifest.json").is_file()
 
 
 def test_a_wheel_that_is_not_there_is_not_fetched_from_elsewhere(action, job, tmp_path, python):

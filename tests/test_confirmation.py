@@ -14,7 +14,8 @@ from tedaudit.batches import Draws, Rewrites
 from tedaudit.confirmation import find_suspects
 from tedaudit.errors import RunDirectoryError
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.results.certain_losses import is_certain
+from tedaudit.nominal import Nominal
+from tedaudit.results.certain_losses import CertainLoss, write_certain
 from tedaudit.results.losses import read_losses
 from tedaudit.seeding import uniforms
 from tedaudit.store import kept_latents
@@ -141,6 +142,42 @@ def test_an_output_whose_latent_was_not_kept_is_computed_from_the_same_draw(monk
     assert audit(Forgetful()).certain == ()  # another output proves nothing of the stored one
 
 
+class WithoutSuprema(WordRR):
+    """Keeps its claim, and knows no more of a pair than its likelihoods, as a user's mechanism may."""
+
+    compare = None
+
+
+def test_the_largest_loss_is_computed_twice_where_nothing_else_says_how_loose_a_claim_is():
+    result = audit(WithoutSuprema(slots=3, vocabulary=WORDS), epsilon=3.0)
+    [row] = read_losses(result)
+    assert row.supremum is None
+    [loss] = result.certain
+    assert not loss.refutes_claim
+    assert row.slack.source == "confirmed loss"
+    assert row.slack.lost == loss.lost == pytest.approx(9.0, abs=1e-3)
+    assert str(row.slack) == "at most 1.0x"  # some output differs in all slots, as the claim allows
+    assert not result.violated
+    assert result.claims[0].certain is None
+    assert result.claims[0].to_dict()["witness"]["certain_loss"] is None
+
+
+def test_a_loss_that_the_second_computation_does_not_confirm_tells_nothing_of_the_claim():
+    class Unsure(WithoutSuprema):
+        calls: ClassVar[list[int]] = []
+
+        def log_likelihood(self, tokens, candidates, epsilon):
+            self.calls.append(1)
+            return super().log_likelihood(tokens, candidates, epsilon) * (1 + len(self.calls) // 61)
+
+    result = audit(Unsure(slots=3, vocabulary=WORDS), epsilon=3.0)
+    [row] = read_losses(result)
+    assert result.certain == ()
+    assert (row.slack.source, row.slack.delta) == ("average", 0.001)
+    assert str(row.slack).endswith("(delta 0.001)")
+    assert row.slack.at_most >= 1
+
+
 def test_a_claim_that_holds_is_never_refuted_so():
     result = audit(Honest(slots=3, vocabulary=WORDS))
     assert find_suspects(read_losses(result)) == []
@@ -158,8 +195,28 @@ def test_a_likelihood_that_the_trials_refute_accuses_nobody():
     result = audit(WrongLikelihood(slots=3, vocabulary=WORDS), epsilon=2.0)
     [row] = read_losses(result)
     assert row.sample.quantile(1.0) > row.finding.claim.total
+    assert row.refuted
     assert find_suspects([row]) == []
+    assert result.certain == ()
     assert not result.violated
+
+
+def test_a_loss_above_a_claim_counts_only_if_its_likelihood_is_believed():
+    """Though it was stored: by another version, or before trials were added."""
+    result = audit(WrongLikelihood(slots=3, vocabulary=WORDS), epsilon=2.0)
+    [row] = read_losses(result)
+    plan, loss = result.run.read_plan(row.finding.plan), row.sample.quantile(1.0)
+    pair = int(plan.source[row.worst]), int(plan.candidates[row.worst].sum() - plan.source[row.worst])
+    stored = CertainLoss(*row.finding.setting, "likelihood", row.worst, pair, 6.0, loss, loss)
+    write_certain(result.run, [stored])
+    manifest = result.run.manifest()
+    [refuted] = manifest["likelihoods"]
+    passed = {**refuted, "calibration": {**refuted["calibration"], "p": 0.5}}
+    for told, believed in (([refuted], False), ([], False), ([passed], True)):
+        result.run.write_manifest({**manifest, "likelihoods": told})
+        read = tedaudit.load_run(result.folder)
+        assert read.certain == ((stored,) if believed else ())
+        assert read.violated == believed
 
 
 def test_a_class_that_changes_the_likelihood_does_not_inherit_that_rules_forbid():
@@ -187,6 +244,11 @@ def test_a_note_that_does_not_fit_the_tables_is_not_believed():
     path.write_text(json.dumps(stored).replace('"row": ', '"row": 1'))
     with pytest.raises(RunDirectoryError, match="damaged"):
         tedaudit.load_run(result.folder)
+
+
+def is_certain(claim, loss, again, *, forbidden):
+    made = CertainLoss("plan", "one", Nominal(1.0), "likelihood", 0, (0, 1), claim, loss, again, forbidden)
+    return made.refutes_claim
 
 
 def test_both_computations_must_exceed_the_claim_by_ten_times_their_gap():

@@ -16,6 +16,7 @@ from tedaudit.api import load_run, report, run
 from tedaudit.cli.records import try_worst
 from tedaudit.results.certain_losses import write_certain
 from tedaudit.store.directory import RunDirectory
+from tedaudit.store.file_list import SHOWN
 from tedaudit.utility.files import write_study
 from tedaudit.utility.study import run_study
 from tiny_study import make_study
@@ -37,12 +38,14 @@ def made(tmp_path_factory):
     """A run directory with everything that commands put into it, made with an ordinary umask."""
     before = os.umask(0o022)
     try:
-        out = tmp_path_factory.mktemp("made") / "runs" / "x"
-        run(make_spec(out, mechanisms=["identity", {"name": "word-rr", "slots": 4}], attacks=ATTACKS))
+        settings = {"mechanisms": ["identity", {"name": "word-rr", "slots": 4}], "attacks": ATTACKS}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(tmp_path_factory.mktemp("made"))
+            out = run(make_spec("", **settings)).folder.absolute()  # a folder of its own
         report(out, figures=True)
         call("card", out)
-        spec = make_spec(out, mechanisms=["identity", {"name": "word-rr", "slots": 4}], attacks=ATTACKS)
-        try_worst(load_run(out), spec, 1, 20, quiet=True)
+        call("export", out, "--out", out.with_name("rows.csv"))
+        try_worst(load_run(out), make_spec(out, **settings), 1, 20, quiet=True)
         call("records", out, "--count", 40, "-t", 2, "-q", "--yes")
         call("leaks", out, "-t", 50, "-q")
         write_study(run_study(make_study(out.with_name("study"), limit=20)), out)
@@ -93,9 +96,13 @@ def test_only_the_files_that_the_page_names_hold_texts(page, made):
     assert bold == holding
 
 
-def test_what_is_redacted_holds_none(made, tmp_path):
+def test_what_is_redacted_holds_none_and_is_what_the_page_names(page, made, tmp_path):
     copy = shutil.copytree(made, tmp_path / "copy")
     assert TEXT in read(copy / "report.html")
-    report(copy, redact=True)
-    for name in ("report.html", "report.md", "summary.json", "estimates.parquet"):
-        assert TEXT not in read(copy / name)
+    report(copy, redact=True, figures=True)
+    named = page.partition("--redact` replaces ")[2].partition(" by editions")[0]
+    assert [name.strip("/") for name in re.findall(r"`([^`]+)`", named)] == list(SHOWN)
+    places = [copy / name for name in SHOWN]
+    files = [path for place in places for path in ([place] if place.is_file() else place.glob("*"))]
+    assert {path.relative_to(copy).parts[0] for path in files} >= {*SHOWN} - {"cards"}
+    assert not any(TEXT in read(path) for path in files)

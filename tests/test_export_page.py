@@ -58,5 +58,5 @@ def test_the_inputs_of_the_action_on_it_are_real():
 
 def test_it_names_every_schema():
     page = PAGE.read_text("utf-8")
-    assert "urn:tedaudit:summary:1" in page
+    assert "urn:tedaudit:summary:2" in page
     assert all(f"`{kind}`" in page or f"schema {kind}" in page for kind in DOCUMENTS)

@@ -154,12 +154,3 @@ def test_the_check_sees_imports_inside_functions_and_not_those_for_type_checkers
     )
     assert imports(tree, frozenset()) == {"tedaudit.a", "tedaudit.c"}
     assert imports(tree, frozenset({"tedaudit.c.d"})) == {"tedaudit.a", "tedaudit.c.d"}
-
-
-def test_no_file_is_longer_than_three_hundred_lines():
-    long = {
-        path.name: n
-        for path in SOURCE.rglob("*.py")
-        if (n := len(path.read_text("utf-8").splitlines())) > 300
-    }
-    assert long == {}

@@ -1,4 +1,5 @@
 import bz2
+import csv
 import gzip
 import lzma
 import subprocess
@@ -9,7 +10,7 @@ import pytest
 
 from refused_tables import refusal
 from tedaudit.errors import CorpusError
-from tedaudit.readers import choose_column, read_bytes, read_table, table_format
+from tedaudit.readers import choose_column, guard_cell, read_bytes, read_table, table_format
 
 CSV = 'text,label\n"rain, all day",01\nsun at noon,1e3\n'
 
@@ -263,3 +264,28 @@ def test_a_first_row_of_texts_is_not_printed_as_names(tmp_path):
     for content in (f"{text},P1\n", f"{text},{text}\nb,c\n"):
         (tmp_path / "a.csv").write_text(content)
         assert "Zebu" not in refusal(tmp_path / "a.csv")
+
+
+FORMULAS = ["=1+1", "+1 (555) 0100", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "'=1", "''-x", "- a list", "-"]
+PLAIN = ["a = b", "'tis", "", "-5", "+3.5", "-1e-3", ".5", "5-3", " =1", "''", "'"]
+
+
+def test_a_cell_that_a_spreadsheet_would_run_is_guarded_and_numbers_are_not():
+    for cell in FORMULAS:
+        assert guard_cell(cell) == f"'{cell}"
+    for cell in (*PLAIN, -5, -0.5, None, True):
+        assert guard_cell(cell) is cell
+
+
+@pytest.mark.parametrize("last", ["rewrite,error", "error,rewrite", "original,rewrite"])
+def test_the_guard_is_taken_off_what_tedaudit_wrote_and_off_nothing_else(tmp_path, last):
+    file, cells = tmp_path / "a.csv", [*FORMULAS, *PLAIN]
+    with file.open("w", newline="", encoding="utf-8") as out:
+        table = csv.writer(out)
+        table.writerow([guard_cell("=id"), *last.split(",")])
+        table.writerows([guard_cell(cell), guard_cell(cell), "x"] for cell in cells)
+    read = read_table(file)
+    is_own = last == "rewrite,error"
+    expected = cells if is_own else [guard_cell(cell) for cell in cells]
+    assert list(read) == ["=id" if is_own else "'=id", *last.split(",")]
+    assert read[last.split(",")[0]] == expected

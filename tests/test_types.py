@@ -107,6 +107,11 @@ def test_the_source_of_a_row_is_the_candidate_that_the_secret_points_to():
     assert len(_plan()) == 4
 
 
+def test_the_sources_of_a_plan_are_gathered_once():
+    plan = _plan()
+    assert plan.source is plan.source
+
+
 def test_where_everybody_stands_in_line_the_secret_is_the_source():
     plan = _plan(candidates=None, secret=(5, 0, 5))
     assert plan.source.tolist() == [5, 0, 5]

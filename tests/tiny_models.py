@@ -1,7 +1,8 @@
 """Real models with a handful of random weights, saved to a folder: small enough to make in every test run."""
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -103,8 +104,11 @@ def bart_config(vocabulary: int) -> Any:
     )  # fmt: skip
 
 
-def save_bart(folder: Path, seed: int = 0) -> Path:
-    """Save a small BART whose decoder heeds the encoder, and ends texts sooner or later."""
+def save_bart(folder: Path, seed: int = 0, **search: Any) -> Path:
+    """Save a small BART whose decoder heeds the encoder, and ends texts sooner or later.
+
+    `search` are settings of its own for generating text.
+    """
     import torch
     from transformers import BartForConditionalGeneration
 
@@ -112,6 +116,7 @@ def save_bart(folder: Path, seed: int = 0) -> Path:
     torch.manual_seed(seed)
     model = BartForConditionalGeneration(bart_config(len(tokenizer)))
     model.final_logits_bias[0, tokenizer.eos_token_id] = 4.0
+    model.generation_config.update(**search)
     model.save_pretrained(folder)
     return folder
 
@@ -159,13 +164,31 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def save_roberta(folder: Path, seed: int = 0, positions: int = 64) -> Path:
+def roberta_tokenizer(sentences: Sequence[str]) -> Any:
+    """Return RoBERTa's own tokenizer with few tokens; its mask takes the space in front of it."""
+    from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, trainers
+    from transformers import RobertaTokenizer
+
+    core = Tokenizer(models.BPE())
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=1500, special_tokens=special, initial_alphabet=alphabet)
+    core.train_from_iterator(sentences, trainer)
+    learnt = json.loads(core.to_str())["model"]
+    merges = [tuple(merge) for merge in learnt["merges"]]
+    mask = AddedToken("<mask>", lstrip=True, special=True)
+    return RobertaTokenizer(vocab=learnt["vocab"], merges=merges, mask_token=mask)
+
+
+def save_roberta(folder: Path, seed: int = 0, positions: int = 64, tokenizer: Any = None) -> Path:
     """Save a masked language model with two small layers."""
     import torch
     from transformers import RobertaConfig, RobertaForMaskedLM
 
-    tokenizer = save_bart_tokenizer(folder)
-    tokenizer.add_special_tokens({"mask_token": "<mask>"})
+    if tokenizer is None:
+        tokenizer = save_bart_tokenizer(folder)
+        tokenizer.add_special_tokens({"mask_token": "<mask>"})
     tokenizer.save_pretrained(folder)
     torch.manual_seed(seed)
     config = RobertaConfig(
@@ -174,6 +197,23 @@ def save_roberta(folder: Path, seed: int = 0, positions: int = 64) -> Path:
         initializer_range=0.5,
     )  # fmt: skip
     RobertaForMaskedLM(config).save_pretrained(folder)
+    return folder
+
+
+def save_mpnet(folder: Path, seed: int = 0, positions: int = 64) -> Path:
+    """Save a masked language model that counts positions as RoBERTa does, and is called otherwise."""
+    import torch
+    from transformers import MPNetConfig, MPNetForMaskedLM
+
+    tokenizer = save_bart_tokenizer(folder)
+    tokenizer.add_special_tokens({"mask_token": "<mask>"})
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(seed)
+    config = MPNetConfig(
+        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=positions + 2, initializer_range=0.5,
+    )  # fmt: skip
+    MPNetForMaskedLM(config).save_pretrained(folder)
     return folder
 
 

@@ -257,6 +257,15 @@ class UsesModels(Protocol):
 
 
 @runtime_checkable
+class HasCautions(Protocol):
+    """A mechanism some settings of which a reader must know of before believing a number."""
+
+    def cautions(self) -> Sequence[str]:
+        """Return one sentence for each, without a full stop; none if all is as it was measured."""
+        ...
+
+
+@runtime_checkable
 class CallsOut(Protocol):
     """A plug-in that calls a user's function or a server: before a run it is said how often."""
 

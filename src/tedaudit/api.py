@@ -14,9 +14,10 @@ from tedaudit.corpora._given import Given
 from tedaudit.errors import RunInUseError, SpecError, join_names
 from tedaudit.estimators import Bound, reduced_form
 from tedaudit.execution.engines.opening import Wanted, open_engine
+from tedaudit.execution.own_folder import own_folder
 from tedaudit.execution.preparation import explain_misfit
 from tedaudit.execution.release import Order, choose_epsilon, release
-from tedaudit.execution.runner import Announce, Progress, executed
+from tedaudit.execution.runner import Announce, Progress, Started, executed
 from tedaudit.registry import Reference, build
 from tedaudit.reports.figures import write_figures
 from tedaudit.reports.files import write_reports
@@ -116,26 +117,32 @@ def run(
     *,
     page: bool = True,
     announce: Announce | None = None,
+    started: Started = lambda: None,
 ) -> Result:
     """Run an audit, or go on with it, and return the result; `page` says whether to write report.html.
 
+    Without `out` and `name` the run directory is one of its own below runs/ (`result.folder` says which); the
+    same audit, also with more trials, goes on in the one that it has.
     The engine does the model work: "serial", "processes" or "ray", a mapping such as {"name": "processes",
     "workers": 4}, or an object; without it, the spec's, which is this process if nothing is said. `progress`
     is called with what is being done, how much of it is done and how much there is. If the run calls a
     function of the user's or a server, `announce` is told in one line how often it will; by default it is
-    written to standard error.
+    written to standard error. `started` is called once all settings have been checked.
     """
-    checked = spec if isinstance(spec, AuditSpec) else parse_spec(spec)
+    given = spec if isinstance(spec, AuditSpec) else parse_spec(spec)
     said = announce or tell
-    with (
-        open_engine(checked, engine, said) as worker,
-        executed(checked, worker, progress or (lambda *_: None), said) as store,
-    ):
-        result = read_result(store)
-        named = {plugin.title: plugin.reference("mechanism") for plugin in checked.mechanisms}
-        if confirm_losses(result, named):
+    with own_folder(given) as (placed, remark):
+        if remark:
+            said(remark)
+        with (
+            open_engine(placed, engine, said) as worker,
+            executed(placed, worker, progress or (lambda *_: None), said, started) as store,
+        ):
             result = read_result(store)
-        write_reports(result, page=page)
+            named = {plugin.title: plugin.reference("mechanism") for plugin in placed.mechanisms}
+            if confirm_losses(result, named):
+                result = read_result(store)
+            write_reports(result, page=page)
     return Result.of(result)
 
 
@@ -154,7 +161,10 @@ def judge_run(path: str | Path) -> Result:
 
     That is a look at the run and counted as one.
     """
-    store = RunDirectory(Path(path))
+    return _judge(RunDirectory(Path(path)))
+
+
+def _judge(store: RunDirectory) -> Result:
     if not find_look(store).noted:
         _count_look(store)
     return Result.of(read_result(store))
@@ -172,15 +182,23 @@ def compare(
     return compare_runs(stores, by, against, alpha, scale)
 
 
-def report(run: str | Path | AuditResult, *, redact: bool = False, figures: bool = False) -> Result:
+def report(
+    run: str | Path | AuditResult, *, redact: bool = False, full: bool = False, figures: bool = False
+) -> Result:
     """Write the reports of a run again, and its figures if asked for; return the result as they show it.
 
-    Guesses that were not judged before are judged now, which is a look at the run and counted as one.
+    `redact` leaves every text out, and is noted: whatever is written for this run from now on has none,
+    until `full` takes it back. Without either it stays as it is. Guesses that were not judged before are
+    judged now, which is a look at the run and counted as one.
     """
+    if redact and full:
+        raise SpecError("`redact` and `full` (--redact, --full) cannot be combined: name one.")
     store = run.run if isinstance(run, AuditResult) else RunDirectory(Path(run))
+    if redact or full:
+        store.note_redaction(redacted=redact)
     judged = isinstance(run, AuditResult) and find_look(store).noted
-    result = run if isinstance(run, AuditResult) and judged else judge_run(store.root)
-    shown = write_reports(result, redact=redact)
+    result = run if isinstance(run, AuditResult) and judged else _judge(store)
+    shown = write_reports(result)
     if figures:
         write_figures(shown)
         write_loss_figures(shown)

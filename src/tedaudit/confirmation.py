@@ -1,9 +1,10 @@
-"""Computes losses above a claim a second time, in float64 on the CPU, before a violation is called certain.
+"""Computes largest losses a second time, in float64 on the CPU, before anything is called certain.
 
-An error in a logit is magnified by epsilon over the clip range, so that one computation in float32 is not
-enough. The texts and the output are those of the run, and nothing is drawn again but a latent that was not
-kept, with its key. It is certain as far as the mechanism's likelihood is right: one that the trials
-refute accuses nobody.
+A loss above a pure claim refutes it; one below says how loose the claim can be at most, if the most that any
+output can lose is not known. An error in a logit is magnified by epsilon over the clip range, so that one
+computation in float32 is not enough. The texts and the output are those of the run, and nothing is drawn
+again but a latent that was not kept, with its key. It is certain as far as the mechanism's likelihood is
+right: one that the trials refute accuses nobody.
 """
 
 import math
@@ -15,13 +16,12 @@ import numpy as np
 
 from tedaudit.abilities import HasLatent, HasLikelihood, forbids_by_rule
 from tedaudit.characters import replace_surrogates
-from tedaudit.estimators.likelihood_check import ERROR, calibration_p
+from tedaudit.errors import TedauditError
 from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.registry import Reference, build
-from tedaudit.results.certain_losses import CertainLoss, is_certain, write_certain
+from tedaudit.results.certain_losses import CertainLoss, write_certain
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow, read_losses
-from tedaudit.seeding import derive
 from tedaudit.types import Rewrite
 
 _EXACT = {"dtype": "float64", "device": "cpu"}
@@ -29,37 +29,52 @@ _EXACT = {"dtype": "float64", "device": "cpu"}
 
 def find_suspects(rows: Sequence[LossRow]) -> list[LossRow]:
     """Return the settings of which an output has a loss above a pure claim, as the run computed it."""
-    found = []
-    for row in rows:
-        claim = row.finding.claim
-        if claim is None or claim.total_delta > 0 or not math.isfinite(claim.total):
-            continue
-        if row.sample.quantile(1.0) > claim.total and _fits(row):
-            found.append(row)
-    return found
+    return [row for row in _find_pure(rows) if row.sample.quantile(1.0) > _get_total(row)]
 
 
-def _fits(row: LossRow) -> bool:
-    """Return whether the trials do not refute the likelihoods: the check of the contract suite."""
-    losses = row.sample.losses
-    if (losses == -math.inf).any():  # impossible for its own source
-        return False
-    return calibration_p(losses, losses > 0, derive(0, "confirmation")) > ERROR
+def _find_pure(rows: Sequence[LossRow]) -> list[LossRow]:
+    """Return the settings with a finite claim without delta, and likelihoods that no trials speak against."""
+    doubted = {(row.finding.label, row.finding.epsilon) for row in rows if row.refuted or row.doubt}
+    return [
+        row
+        for row in rows
+        if (row.finding.label, row.finding.epsilon) not in doubted
+        and row.finding.claim is not None
+        and row.finding.claim.total_delta == 0
+        and math.isfinite(row.finding.claim.total)
+    ]
+
+
+def _get_total(row: LossRow) -> float:
+    return math.inf if row.finding.claim is None else row.finding.claim.total
 
 
 def confirm_losses(result: AuditResult, mechanisms: Mapping[str, Reference]) -> bool:
-    """Compute the largest loss of every suspect setting again; return whether the run now knows more.
+    """Compute the largest loss of settings with a pure claim again; return whether the run now knows more.
 
-    Mechanisms go by their label. What is certain is kept in the run.
+    Those are the settings that are suspect, and those whose slack would not be known otherwise. Mechanisms go
+    by their label. What is certain is kept in the run.
     """
     known = {(loss.plan, loss.label, loss.epsilon): loss for loss in result.certain}
+    rows = read_losses(result)
+    suspects = find_suspects(rows)
     new = False
-    for row in find_suspects(read_losses(result)):
+    for row in _find_pure(rows):
         setting = row.finding.plan, row.finding.label, row.finding.epsilon
-        if setting in known or row.finding.label not in mechanisms:
+        is_suspect = any(row is suspect for suspect in suspects)
+        if not is_suspect and row.supremum is not None:
             continue
-        loss = _recompute(result, row, build(mechanisms[row.finding.label]))
-        if loss is not None:
+        stored = known.get(setting)
+        is_done = stored is not None and stored.row == row.worst
+        if is_done or row.finding.label not in mechanisms:
+            continue
+        try:
+            loss = _recompute(result, row, build(mechanisms[row.finding.label]))
+        except TedauditError:  # such as a model that is on another machine
+            if is_suspect:
+                raise
+            continue
+        if loss is not None and (stored is None or loss.lost > stored.lost):
             known[setting], new = loss, True
     if new:
         write_certain(result.run, list(known.values()))
@@ -86,14 +101,14 @@ def _recompute(result: AuditResult, row: LossRow, mechanism: Any) -> CertainLoss
     output = _fetch_output(result, row, mechanism)
     exact = _make_exact(mechanism)
     again = _compute_loss(exact, output, (texts[source], texts[other]), float(finding.epsilon))
-    loss, claim = row.sample.quantile(1.0), finding.claim.total
-    forbidden = forbids_by_rule(exact)
-    if again is None or not is_certain(claim, loss, again, forbidden=forbidden):
+    if again is None:
         return None
-    return CertainLoss(
-        finding.plan, finding.label, finding.epsilon, finding.attack, number, (source, other), claim, loss,
-        again, forbidden=forbidden and math.isinf(loss),
+    loss = row.sample.quantile(1.0)
+    found = CertainLoss(
+        finding.plan, finding.label, finding.epsilon, finding.attack, number, (source, other),
+        finding.claim.total, loss, again, forbidden=forbids_by_rule(exact) and math.isinf(loss),
     )  # fmt: skip
+    return found if found.lost > 0 else None
 
 
 def _fetch_output(result: AuditResult, row: LossRow, mechanism: Any) -> Rewrite:

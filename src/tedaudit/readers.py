@@ -2,11 +2,15 @@
 
 Every value of a csv or tsv stays the string it is in the file; a tsv has no quoting; a txt has one
 text per line. Errors name the file and, if possible, the line.
+
+A cell of a csv that a spreadsheet would run as a formula is written with an apostrophe before it. It is taken
+off again from files that `tedaudit rewrite` wrote, and from no other: elsewhere it may be part of a text.
 """
 
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +28,22 @@ TEXT_NAMES = (
     *("text", "sentence", "review", "utterance", "document", "content", "message", "original"),
     *("body", "comment", "query", "question", "post", "tweet", "transcript", "input", "source"),
 )
+
+FORMULA = r"^'*[=+\-@\t\r]"
+"""How a cell begins that a spreadsheet runs; with apostrophes, so that taking one off gives the cell back."""
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_RELEASED = ("rewrite", "error")  # the last columns of what `tedaudit rewrite` writes
+
+
+def guard_cell(value: Any) -> Any:
+    """Return the value of a cell of a csv so that no spreadsheet runs it; numbers stay as they are."""
+    if not isinstance(value, str) or _NUMBER.fullmatch(value) or not re.match(FORMULA, value):
+        return value
+    return f"'{value}"
+
+
+def _take_guard_off(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and re.match(FORMULA, cell) else cell
 
 
 def table_format(path: Path) -> str:
@@ -222,6 +242,9 @@ def _build_from_rows(rows: Iterable[tuple[int, list[str]]], file: Path, *, heade
     if first is None:
         raise CorpusError(f"'{file}' has only blank lines. Is it the right file?")
     width = len(first)
+    is_guarded = header and table_format(file) == "csv" and tuple(first[-2:]) == _RELEASED
+    if is_guarded:
+        first = [_take_guard_off(name) for name in first]
     if header and width == 1 and ";" in first[0] and table_format(file) == "csv":
         raise CorpusError(
             f"'{file}': the first row is one field with semicolons in it. Spreadsheets of many countries "
@@ -239,7 +262,8 @@ def _build_from_rows(rows: Iterable[tuple[int, list[str]]], file: Path, *, heade
             )
     for line, row in remaining:
         refuse_width(row, width, line, file)
-        table_rows.append(row or [""] * width)
+        cells = [_take_guard_off(cell) for cell in row] if is_guarded else row
+        table_rows.append(cells or [""] * width)
     return {name: [row[position] for row in table_rows] for position, name in enumerate(names)}
 
 

@@ -40,6 +40,11 @@ class Reference:
     live: object | None = None
 
     @property
+    def is_named(self) -> bool:
+        """Whether another process can make it: nothing in it is an object of this one."""
+        return self.live is None and not any(map(callable, self.params.values()))
+
+    @property
     def identity(self) -> str:
         """A name that two references share only if they make the same plug-in."""
         if self.live is not None:
@@ -167,7 +172,16 @@ def zoo_fields(plugin: Any) -> dict[str, str]:
 
 
 def determinants(plugin: Any) -> dict[str, Any]:
-    """Return what determines a plug-in's results: name, version, fields, and files or weights behind it.
+    """Return what determines a plug-in's results: name, version, fields, and files or weights behind it."""
+    known, card = describe_fields(plugin), plugin.card
+    if isinstance(plugin, HasFingerprint):
+        with name_needs(known["name"], card.needs):  # the first time that a model is loaded
+            known.update(plugin.fingerprint())
+    return known
+
+
+def describe_fields(plugin: Any) -> dict[str, Any]:
+    """Return name, version and fields of a plug-in.
 
     A field whose metadata says `incidental`, such as the device, may change between runs.
     """
@@ -176,9 +190,6 @@ def determinants(plugin: Any) -> dict[str, Any]:
     parts = fields(plugin) if is_dataclass(plugin) else ()
     for key in [part.name for part in parts if part.init and not part.metadata.get("incidental")]:
         known[key] = _describe_value(getattr(plugin, key))
-    if isinstance(plugin, HasFingerprint):
-        with name_needs(known["name"], card.needs):  # the first time that a model is loaded
-            known.update(plugin.fingerprint())
     return known
 
 

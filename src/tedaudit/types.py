@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol, get_args
 
 import numpy as np
@@ -228,7 +229,7 @@ def fold_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """Which texts are candidates together and which of them is rewritten; one row per observation.
 
@@ -245,9 +246,9 @@ class Plan:
     def __len__(self) -> int:
         return len(self.secret)
 
-    @property
+    @cached_property
     def source(self) -> npt.NDArray[np.int32]:
-        """The position in the pool of the text that is rewritten, per row."""
+        """The position in the pool of the text that is rewritten, per row; gathered once."""
         if self.candidates is None:
             return self.secret
         return np.asarray(self.candidates[np.arange(len(self)), self.secret], dtype=np.int32)

@@ -21,7 +21,14 @@ STOP_WORDS = frozenset(
     were what when where which while who whom why will with would yet you your yours yourself
     """.split()  # noqa: SIM905 - a list of words reads best as one
 )
-CLASSES = ("stop words", "punctuation", "names", "numbers", "rare words", "common words")
+CLASSES = (
+    "stop words",
+    "punctuation",
+    "capitalised words",
+    "words with digits",
+    "rare words",
+    "common words",
+)
 _ASCII_WORD = re.compile(r"\w+", re.ASCII)
 _ANY_WORD = re.compile(r"\w")
 _UNSPACED = re.compile(rf"[{_BLOCKS}]")
@@ -139,14 +146,17 @@ def sort_words(text: str) -> dict[str, frozenset[str]]:
 
 
 def classify(word: str, *, is_first: bool = False) -> str:
-    """Return the class of a word; a capital letter makes a name of any word but the first."""
+    """Return the class of a word, by how it is written and by lists of English words.
+
+    The first word of a text has a capital letter anyway, so it is sorted by the lists.
+    """
     plain = word.casefold()
     if any(character.isdigit() for character in word):
-        return "numbers"
+        return "words with digits"
     if plain in STOP_WORDS:
         return "stop words"
     if word[:1].isupper() and not is_first:
-        return "names"
+        return "capitalised words"
     return "common words" if plain in common_words() else "rare words"
 
 

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from command_line import process
+from tiny_models import save_roberta, save_t5
 
 PATIENCE = 120  # seconds until a rewrite that does not come counts as missing
 
@@ -22,6 +23,19 @@ def test_lines_in_lines_out_with_the_claim_on_standard_error():
     assert len(done.stdout.splitlines()) == 2
     assert "8 per word x 4 = 32, for any two texts" in done.stderr
     assert "warning" not in done.stderr
+
+
+def test_a_clip_range_that_was_measured_on_another_model_is_told_on_standard_error(tmp_path):
+    model = f"model={save_roberta(tmp_path)}"
+    done = process("rewrite", "-m", "dp-mlm", "-e", "8", "--set", model, lines="the old house\n")
+    assert done.returncode == 0, done.stderr
+    assert "note: no clip range was measured on" in done.stderr
+
+
+def test_a_field_of_text_takes_braces(tmp_path):
+    fields = ("--set", f"model={save_t5(tmp_path)}", "--set", "prompt={text}", "--set", "max_tokens=2")
+    done = process("rewrite", "-m", "dp-prompt", "-e", "8", *fields, lines="the old house\n")
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_file_goes_in_and_a_new_file_comes_out(tmp_path):

@@ -1,12 +1,15 @@
 """An engine that takes what lies in a folder, and leaves the rest to another."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine_examples import POOL, Backwards, list_contents, make_draws, make_rewriting
 from helpers import make_spec, reference
 from tedaudit.api import run
 from tedaudit.batches import Observations, Rewrites
-from tedaudit.execution.chunks import GuessChunk, RewriteChunk, write_chunk, write_result
+from tedaudit.execution.chunks import GuessChunk, RewriteChunk
+from tedaudit.execution.wire import read_chunk, write_chunk, write_result
 from tedaudit.execution.work import Bench
 from tedaudit.execution.work_folder import FolderEngine
 from tedaudit.seeding import key_words
@@ -17,15 +20,21 @@ def _guessing(texts):
     return GuessChunk(reference("attack", "lexical"), seen)
 
 
+def _do(there, name, chunk):
+    """Write a chunk and its result."""
+    bench = Bench()
+    write_chunk(there / f"{name}.chunk", chunk, bench.describe(chunk))
+    unit = read_chunk(there / f"{name}.chunk")
+    write_result(there / f"{name}.result", bench.perform(chunk), unit, unit.determinants)
+
+
 @pytest.fixture
 def folder(tmp_path):
     """A folder with the rewrites of some draws."""
     there = tmp_path / "work"
     there.mkdir()
     for name, numbers in {"one": (1, 4, 5), "two": (8, 2), "of another": ()}.items():
-        chunk = make_rewriting(*numbers)
-        write_chunk(there / f"{name}.chunk", chunk)
-        write_result(there / f"{name}.result", Bench().perform(chunk))
+        _do(there, name, make_rewriting(*numbers))
     return there
 
 
@@ -83,6 +92,18 @@ def test_rewrites_of_a_mechanism_with_other_settings_are_not_taken(folder):
     assert len(inner.asked[1]) == 2
 
 
+def test_rewrites_for_an_adversary_are_taken_for_adversaries_alone(tmp_path):
+    audited = make_rewriting(1, 2)
+    for_adversary = replace(audited, own=True)
+    _do(tmp_path, "own", for_adversary)
+    inner = Noted(9)
+    engine = FolderEngine(tmp_path, inner)
+    engine.submit(1, for_adversary)
+    engine.submit(2, audited)
+    assert dict(engine.finished()).keys() == {1, 2}
+    assert inner.asked.keys() == {2}
+
+
 @pytest.mark.parametrize("room", [1, 50])
 def test_a_run_that_takes_some_rewrites_from_a_folder_writes_the_same_tables(tmp_path, room):
     settings = {
@@ -97,9 +118,7 @@ def test_a_run_that_takes_some_rewrites_from_a_folder_writes_the_same_tables(tmp
     there.mkdir()
     chunks = [chunk for chunk in noted.asked.values() if isinstance(chunk, RewriteChunk)]
     for number, chunk in enumerate(chunks):  # every third draw was made elsewhere
-        some = RewriteChunk(chunk.plugin, chunk.draws[number % 3 :: 3])
-        write_chunk(there / f"{number}.chunk", some)
-        write_result(there / f"{number}.result", Bench().perform(some))
+        _do(there, number, RewriteChunk(chunk.plugin, chunk.draws[number % 3 :: 3]))
     inner = Noted(room)
     run(make_spec(tmp_path / "there", **settings), engine=FolderEngine(there, inner))
     assert list_contents(tmp_path / "there") == list_contents(tmp_path / "here")

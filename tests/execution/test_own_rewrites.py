@@ -17,6 +17,7 @@ from helpers import (
     sentences,
     snapshot,
     tables,
+    within,
 )
 from tedaudit.api import run
 from tedaudit.attacks.resample import Resample
@@ -89,6 +90,14 @@ def test_if_there_is_not_one_for_each_coins_of_the_texts_choose_and_no_secret_do
     assert numbers(mirrored, Resample()) == [few]
     [all_of_them] = numbers(rows, Resample(limit=False, rewrites=1))
     assert sum(all_of_them) == 6
+
+
+def test_the_coins_of_a_run_choose_every_candidate_as_often_as_any_other():
+    planned = PlannedTrials("plan", "key", plan_of([[0, 1], [2, 3], [4, 5]]), 2, ())
+    runs = 400
+    chosen = sum(share_out(planned, 10, Resample(), seed)[0].numbers for seed in range(runs))
+    assert chosen[6:].sum() == 0  # no candidates
+    assert all(within(int(count), runs, 1 / 2) for count in chosen[:6])
 
 
 def test_what_was_given_for_earlier_rows_is_never_taken_away_and_never_exceeds_the_rows():

@@ -1,15 +1,16 @@
-"""Chunks and results as bytes: what comes out is what went in, and what is shared travels once."""
+"""Chunks on their way to workers: what comes out is what went in, and what is shared travels once."""
 
 import numpy as np
 import pytest
 
-from engine_examples import POOL, make_draws, make_rewriting
+from engine_examples import POOL, make_draws
 from helpers import reference, sentences
-from tedaudit.batches import Guesses, Observations, OwnRewrites, PairLosses, Ragged, Rewrites
+from tedaudit.batches import Observations, OwnRewrites, Rewrites
 from tedaudit.errors import PluginError
 from tedaudit.execution.chunks import GuessChunk, RewriteChunk
-from tedaudit.execution.engines.parcels import _KEPT, Shelf, pack, unpack, unpack_thing
-from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.execution.engines.parcels import _KEPT, Shelf, unpack_thing
+from tedaudit.execution.wire import unpack
+from tedaudit.nominal import Nominal
 from tedaudit.registry import Reference
 from tedaudit.seeding import key_words
 from tedaudit.types import Rewrite
@@ -28,43 +29,6 @@ def _travel(shelf, chunk):
     for number in sorted(needs):
         there[number] = unpack_thing(bytearray(shelf.parcel(number)), there)
     return unpack(bytearray(parcel), there)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        None, True, -7, 2**70, 0.1, float("inf"), "text \ud800", b"\0\xff", [], (), ["a", "b"],
-        ("a", ["b", 1.5]), {"k": (1, 2), 3: None}, Nominal(2.5), NO_EPSILON,
-    ],
-)  # fmt: skip
-def test_plain_values_keep_their_value_and_type(value):
-    back = unpack(pack(value))
-    assert back == value
-    assert type(back) is type(value)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "uint32", "bool", ">i4"])
-@pytest.mark.parametrize("shape", [(0,), (3,), (0, 4), (2, 0), (5, 3)])
-def test_columns_keep_their_type_shape_and_bits(dtype, shape):
-    array = (np.arange(np.prod(shape)) % 7).reshape(shape).astype(dtype)
-    back = unpack(bytearray(pack([array, array[::2]])))
-    for one, other in zip(back, [array, array[::2]], strict=True):
-        assert (one.dtype, one.shape) == (other.dtype, other.shape)
-        assert one.tobytes() == other.tobytes()
-        assert one.flags.writeable or not one.size
-        assert one.ctypes.data % 16 == 0 or not one.size
-
-
-def test_results_come_back_as_they_were():
-    rewrites = Rewrites.of(REWRITES)
-    assert unpack(pack(rewrites)) == rewrites
-    losses = PairLosses(np.array([1.0, np.nan]), np.array([np.nan, 2.0]), Ragged.of([[1.0, 2.0], None]))
-    guesses = Guesses(np.array([[0.25, -np.inf], [np.nan, 0.0]]), np.array([True, False]), None, losses)
-    back = unpack(pack(guesses))
-    assert back == guesses
-    assert back.losses == losses
-    ragged = Guesses.of([*Guesses.unusable([2, 5])])
-    assert unpack(pack(ragged)) == ragged
 
 
 def test_chunks_come_out_as_they_went_in():
@@ -142,10 +106,3 @@ def test_an_object_that_cannot_travel_is_named():
         PluginError, match=r"cannot travel to another process \(TypeError.*`serial`, or name it"
     ):
         Shelf().pack(RewriteChunk(plugin, make_draws(1)))
-
-
-@pytest.mark.parametrize("cut", [1, 40, -1])
-def test_a_damaged_parcel_is_no_chunk(cut):
-    parcel, _ = Shelf().pack(make_rewriting(1, 2))
-    with pytest.raises((ValueError, KeyError)):
-        unpack(parcel[:cut] if cut != 1 else parcel + b"x")

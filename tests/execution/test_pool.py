@@ -10,9 +10,9 @@ from helpers import reference
 from tedaudit.batches import Observations, Rewrites
 from tedaudit.errors import InfrastructureError
 from tedaudit.execution.chunks import GuessChunk
-from tedaudit.execution.engines.parcels import pack
 from tedaudit.execution.engines.pool import PoolEngine
 from tedaudit.execution.engines.tasks import Done, Lost, name_chunk
+from tedaudit.execution.wire import pack
 from tedaudit.mechanisms.function import Function
 from tedaudit.nominal import Nominal
 from tedaudit.registry import Reference

@@ -16,9 +16,10 @@ from helpers import make_spec, sentences, summary
 from tedaudit.api import run
 from tedaudit.errors import ContractError, InfrastructureError, ModelError, PluginError
 from tedaudit.execution.engines.actor import Actor, describe_known
-from tedaudit.execution.engines.parcels import Shelf, unpack
+from tedaudit.execution.engines.parcels import Shelf
 from tedaudit.execution.engines.ray import RayEngine
 from tedaudit.execution.engines.serving import restore_error
+from tedaudit.execution.wire import unpack
 from tedaudit.execution.work import Bench
 from tedaudit.registry import build
 from tedaudit.spec.engine import EngineSpec
@@ -179,7 +180,10 @@ def test_a_plug_in_that_is_another_one_on_a_machine_is_refused():
     )
     error = restore_error(unpack(result))
     assert isinstance(error, ModelError)
-    assert "'word-rr' is not the same on every machine of the cluster: weights of one differ" in str(error)
+    assert (
+        "'word-rr' is not the same on every machine of the cluster (weights: 'of another model' there, "
+        in str(error)
+    )
 
 
 def test_an_object_that_cannot_be_loaded_on_a_machine_is_refused():

@@ -50,6 +50,33 @@ def test_another_mechanism_leaves_the_first_alone(tmp_path):
     assert other.asked == {(draw.text, draw.epsilon, draw.key) for draw in first}
 
 
+class Overtaken(Recording):
+    """Has somebody else use the run directory once, after a run has looked at it and before it is locked."""
+
+    def claim(self, epsilon):
+        if self.others:
+            self.others.pop()()
+        return super().claim(epsilon)
+
+
+@pytest.mark.parametrize("attacks", [[SharedWords()], ["resample"]], ids=["plain", "own rewrites"])
+def test_a_run_that_was_overtaken_by_another_process_looks_again_and_extends_what_is_there(tmp_path, attacks):
+    def extend(folder, trials, plugin):
+        return run(make_spec(tmp_path / folder, mechanisms=[plugin], attacks=attacks, trials=trials))
+
+    extend("in turn", 60, Recording())
+    expected = extend("in turn", 100, Recording())
+    overtaken = Overtaken()
+    overtaken.others = [lambda: extend("at once", 60, Recording())]
+    found = extend("at once", 100, overtaken)
+    assert overtaken.others == []
+    assert tables(tmp_path / "at once") == tables(tmp_path / "in turn")
+    assert found.to_dict() == expected.to_dict()
+    assert [found.run.manifest()[part] for part in ("looks", "plans")] == [
+        expected.run.manifest()[part] for part in ("looks", "plans")
+    ]
+
+
 def test_more_trials_add_exactly_the_new_ones(tmp_path):
     first = _extended(tmp_path, trials=70)
     more = _extended(tmp_path, trials=150)

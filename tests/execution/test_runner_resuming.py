@@ -13,6 +13,8 @@ import yaml
 from helpers import HERE, TABLES, Recording, make_spec, sentences, snapshot, summary, table_files, tables
 from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError
+from tedaudit.store.checking import find_damage
+from tedaudit.store.directory import RunDirectory
 
 
 def _cli(*arguments, cwd, check=True):
@@ -38,8 +40,8 @@ def _written(tmp_path, **changes):
     return path
 
 
-def _hashes(root, leave_out=("manifest.json", "report.html")):
-    """Return the content of every file but the manifest, which holds the time, and the page that shows it."""
+def _hashes(root, leave_out=("manifest.json", "report.html", "files.json")):
+    """Return the content of every file but the manifest, which holds the time, the page, and its digest."""
     return {name: content for name, (content, _) in snapshot(root).items() if name not in leave_out}
 
 
@@ -68,8 +70,10 @@ def test_after_a_kill_at_any_file_the_same_command_gives_the_files_of_an_uninter
         assert moment["killed"] == signal.SIGKILL
         assert len(moment["left"]) == 1  # the file that it was about to rename
         assert (moment["looked"], moment["resumed"]) == (0, 0), done.stderr
-        assert _hashes(tmp_path / "runs" / moment["folder"][-3:]) == whole
-        assert (tmp_path / "runs" / moment["folder"][-3:] / "report.html").is_file()
+        resumed = tmp_path / "runs" / moment["folder"][-3:]
+        assert _hashes(resumed) == whole
+        assert (resumed / "report.html").is_file()
+        assert find_damage(RunDirectory(resumed))[1] == []
 
 
 @pytest.mark.timeout(300)

@@ -1,4 +1,4 @@
-"""What a run says of texts that are not English: a true share, and what was made for English as it is set."""
+"""What a run says before its numbers: of texts that are not English, and of a model that was not measured."""
 
 import pytest
 
@@ -7,6 +7,7 @@ from tedaudit.errors import RunDirectoryError
 from tedaudit.execution import preparation
 from tedaudit.execution.script_notes import describe_texts, find_english
 from tedaudit.registry import Reference, build
+from tiny_models import save_roberta
 from world_texts import write_texts
 
 
@@ -71,3 +72,19 @@ def test_tables_of_english_texts_have_the_keys_they_always_had(tmp_path):
     )
     for table in (tmp_path / "run").rglob("*.json"):
         assert '"reading"' not in table.read_text("utf-8")
+
+
+def test_a_run_says_of_which_mechanism_the_clip_range_was_measured_on_another_model(tmp_path):
+    texts = write_texts("english")
+    own = {"name": "dp-mlm", "label": "own", "low": -1.0, "high": 1.0}
+    model = {"model": str(save_roberta(tmp_path / "model")), "slots": 2}
+    borrowed = {**own, "label": "borrowed", "low": None, **model}
+    settings = {"epsilon": 10, "trials": 20, "attack": "lexical", "out": str(tmp_path / "run")}
+    told = []
+    result = audit(borrowed, texts, announce=told.append, **settings)
+    [note] = [note for note in result.notes if "clip range" in note]
+    assert note.startswith(f"borrowed: no clip range was measured on '{model['model']}'")
+    assert f"note: {note}." in told
+    extended = audit({**own, **model}, texts, **settings)  # the rows of the other one are still there
+    assert note in extended.notes
+    assert note in load_run(tmp_path / "run").notes

@@ -1,22 +1,25 @@
-import json
 import os
+import shutil
+import signal
 import stat
 import subprocess
 import sys
-from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from helpers import HERE, given
+from engine_plugins import __name__ as PLUGINS
+from helpers import HERE, SharedWords, given, make_spec, snapshot, tables
 from tedaudit.api import run
 from tedaudit.cli import app
 from tedaudit.errors import RunDirectoryError
 from tedaudit.execution.chunks import RewriteChunk
 from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.execution.preparation import prepare
-from tedaudit.execution.work_folder import FolderEngine, write_work
+from tedaudit.execution.work import main
+from tedaudit.execution.work_folder import FolderEngine, count_waiting, write_work
 from tedaudit.spec.model import parse_spec
 
 SETTINGS = {
@@ -123,7 +126,7 @@ def test_the_folder_and_all_its_files_are_closed_to_others(tmp_path):
         [sys.executable, "-m", "tedaudit.worker", str(tmp_path / "some" / "work")], cwd=HERE, check=True
     )
     files = list((tmp_path / "some" / "work").iterdir())
-    assert {path.suffix for path in files} == {".chunk", ".result", ".npz"}
+    assert {path.suffix for path in files} == {".chunk", ".result"}
     assert _mode(tmp_path / "some" / "work") == 0o700
     assert {_mode(path) for path in files} == {0o600}
 
@@ -145,13 +148,10 @@ def test_the_folder_holds_the_texts_of_its_draws_and_no_others(tmp_path):
     spec = parse_spec({**SETTINGS, "corpus": given(texts), "trials": 20, "out": str(tmp_path / "run"),
                        "plans": [{"k": 3, "lambda": 0}], "attacks": ["lexical", "trained"]})  # fmt: skip
     write_work(spec, tmp_path / "work")
-    held = "".join(path.read_text() for path in (tmp_path / "work").iterdir())
+    held = b"".join(path.read_bytes() for path in (tmp_path / "work").iterdir())
     secrets = {texts[at] for job in prepare(spec).jobs for at in job.plan.source.tolist()}
-    assert {text for text in texts if f'"{text}"' in held} == secrets
+    assert {text for text in texts if f'"{text}"'.encode() in held} == secrets
     assert len(secrets) <= 20
-    assert all(
-        set(json.loads(line)) <= {"work", "plugin", "text", "epsilon", "key"} for line in held.splitlines()
-    )
 
 
 @pytest.mark.parametrize("place", ["file", "file/below"])
@@ -162,28 +162,6 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path, place):
         RunDirectoryError, match=r"cannot be used as a folder of work.*name another with --work"
     ):
         write_work(spec, tmp_path / place)
-
-
-@pytest.mark.parametrize("damage", ["cut", "text", "rows", "packed"])
-def test_a_damaged_result_is_named(tmp_path, damage):
-    spec = parse_spec({**SETTINGS, "mechanisms": ["py:helpers:Latents"], "out": str(tmp_path / "run")})
-    write_work(spec, tmp_path / "work")
-    subprocess.run([sys.executable, "-m", "tedaudit.worker", str(tmp_path / "work")], cwd=HERE, check=True)
-    path = min((tmp_path / "work").glob("*.result"))
-    lines = path.read_text().splitlines(keepends=True)
-    if damage == "packed":
-        arrays = dict(np.load(f"{path}.npz"))
-        with Path(f"{path}.npz").open("wb") as file:
-            np.savez_compressed(file, **arrays)
-    else:
-        path.write_text(
-            {"cut": "".join(lines)[:-20], "text": "[1, 2]\n", "rows": "".join(lines[:-1])}[damage]
-        )
-    with pytest.raises(
-        RunDirectoryError, match=rf"{path.name}(\.npz)?' (is damaged|has).*Delete it"
-    ) as caught:
-        run(spec, engine=FolderEngine(tmp_path / "work"))
-    assert str(path) in str(caught.value)
 
 
 @pytest.mark.parametrize("arguments", [(), ("none",), ("a", "b", "c"), ("missing.chunk", "out")])
@@ -199,3 +177,164 @@ def test_a_worker_without_work_says_so_in_one_line(tmp_path, arguments):
     assert done.stdout == ""
     [line] = done.stderr.splitlines()
     assert line.startswith("error: ")
+
+
+# --- files that are damaged, mixed up or made by another model
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """An audit, and its folder with all results: four files of work of two mechanisms."""
+    root = tmp_path_factory.mktemp("done")
+    mechanisms = ["py:helpers:Latents", {"name": "word-rr", "slots": 4}]
+    spec = make_spec(root / "run", mechanisms=mechanisms, attacks=[SharedWords()], trials=60, block=30)
+    assert write_work(spec, root / "work") == (4, 4)
+    main([str(root / "work")])
+    return spec, root / "work"
+
+
+@pytest.fixture
+def work(done, tmp_path):
+    """A copy of the folder to damage."""
+    return shutil.copytree(done[1], tmp_path / "work")
+
+
+def _refusals(spec, folder):
+    """Return what whoever reads the folder says of it, all of them refusing."""
+    out = folder.parent / f"run {uuid4()}"
+    readers = (
+        lambda: write_work(spec, folder),
+        lambda: count_waiting(prepare(spec), folder),
+        lambda: run(spec.model_copy(update={"out": str(out)}), engine=FolderEngine(folder, Refuses())),
+    )
+    for read in readers:
+        with pytest.raises(RunDirectoryError) as caught:
+            read()
+        yield str(caught.value)
+
+
+def test_a_flipped_bit_is_named_in_every_file(done, work):
+    bits = np.random.default_rng(3)
+    for path in sorted(work.iterdir()):
+        whole = path.read_bytes()
+        damaged = bytearray(whole)
+        damaged[bits.integers(len(whole))] ^= 1 << bits.integers(8)
+        path.write_bytes(damaged)
+        for told in _refusals(done[0], work):
+            assert told.startswith(f"'{path}' ")
+            assert "Delete it" in told
+        path.write_bytes(whole)
+    assert write_work(done[0], work) == (4, 0)
+
+
+@pytest.mark.parametrize("suffix", [".chunk", ".result"])
+def test_files_that_changed_places_are_named(done, work, suffix):
+    paths = sorted(work.glob(f"*{suffix}"))
+    contents = [path.read_bytes() for path in paths]
+    for path, content in zip(paths, contents[1:] + contents[:1], strict=True):
+        path.write_bytes(content)
+    for told in _refusals(done[0], work):
+        assert ".result' is not the result of the work beside it: files were mixed up" in told
+        assert told.split("'")[1] in {str(path.with_suffix(".result")) for path in paths}
+
+
+def test_a_file_that_was_deleted_is_made_again_and_fits_the_others(done, work):
+    chunk = min(work.glob("*.chunk"))
+    before = chunk.read_bytes()
+    chunk.write_bytes(before[:-1])
+    for told in _refusals(done[0], work):
+        assert "`tedaudit run ... --work FOLDER` writes it again" in told
+    chunk.unlink()
+    write_work(done[0], work)
+    assert chunk.read_bytes() == before
+    assert write_work(done[0], work) == (4, 0)
+
+
+def _ask_worker(folder, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "tedaudit.worker", str(folder)],
+        cwd=HERE,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_worker_names_damaged_work_and_work_of_an_older_version(done, work):
+    for result in work.glob("*.result"):
+        result.unlink()
+    first = min(work.glob("*.chunk"))
+    whole = first.read_bytes()
+    for content in (b"", whole[:-9], whole[:99] + b"x" + whole[100:], b'{"work": "rewrite"}\n'):
+        first.write_bytes(content)
+        told = _ask_worker(work)
+        assert told.returncode == 2
+        assert told.stderr.startswith(f"error: '{first}' ")
+        assert told.stderr.rstrip().endswith("`tedaudit run ... --work FOLDER` writes it again.")
+        assert len(told.stderr.splitlines()) == 1
+    assert not list(work.glob("*.result"))
+    write_work(done[0], work)  # replaces what is damaged
+    assert first.read_bytes() == whole
+
+
+def test_a_worker_with_other_weights_does_nothing_and_names_both(tmp_path, monkeypatch):
+    touched = tmp_path / "touched"
+    touched.mkdir()
+    weighted = {"name": f"py:{PLUGINS}:Weighted", "folder": str(touched)}
+    spec = make_spec(tmp_path / "run", mechanisms=[weighted])
+    write_work(spec, tmp_path / "work")
+    told = _ask_worker(tmp_path / "work", WEIGHTS="second")
+    assert told.returncode == 2
+    assert "is not done: it was written for another 'py:engine_plugins:Weighted' " in told.stderr
+    assert "(weights: 'first' there, 'second' here)" in told.stderr
+    assert not list(touched.iterdir())
+    assert not list((tmp_path / "work").glob("*.result"))
+    assert _ask_worker(tmp_path / "work").returncode == 0
+    assert list(touched.iterdir())
+    monkeypatch.setenv("WEIGHTS", "third")  # this side has another model now
+    for reason in _refusals(spec, tmp_path / "work"):
+        assert ".result' was made by another 'py:engine_plugins:Weighted' " in reason
+        assert "(weights: 'first' there, 'third' here)" in reason
+    monkeypatch.setenv("WEIGHTS", "first")
+    run(spec, engine=FolderEngine(tmp_path / "work", Refuses()))
+
+
+KILLED = """
+import os, pathlib, signal, sys
+left = [int(sys.argv[1])]
+replace = pathlib.Path.replace
+
+def die(path, target):
+    left[0] -= 1
+    if not left[0]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return replace(path, target)
+
+pathlib.Path.replace = die
+from tedaudit.execution.work import main
+main(sys.argv[2:])
+"""
+
+
+def test_a_worker_that_is_killed_while_it_writes_goes_on_and_ends_the_same(done, work, tmp_path):
+    for result in work.glob("*.result"):
+        result.unlink()
+    for turn in range(3):
+        killed = subprocess.run(
+            [sys.executable, "-c", KILLED, "2", str(work)], cwd=HERE, capture_output=True, check=False
+        )
+        assert killed.returncode == -signal.SIGKILL
+        assert len(list(work.glob("*.result"))) == turn + 1
+        [scratch] = work.glob("*.part")  # as it is left if the kill comes earlier:
+        os.truncate(scratch, scratch.stat().st_size // 2)
+        missing = {path.with_suffix(".result") for path in work.glob("*.chunk")}
+        assert write_work(done[0], work)[1] == len(missing) - turn - 1
+    main([str(work)])
+    assert {name: content for name, (content, _) in snapshot(work).items()} == {
+        name: content for name, (content, _) in snapshot(done[1]).items()
+    }
+    here, there = tmp_path / "here", tmp_path / "there"
+    run(done[0].model_copy(update={"out": str(here)}))
+    run(done[0].model_copy(update={"out": str(there)}), engine=FolderEngine(work, Refuses()))
+    assert tables(there) == tables(here)

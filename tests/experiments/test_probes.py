@@ -109,6 +109,8 @@ def test_the_ratio_of_the_classical_gaussian_is_linear_in_epsilon(folders, tmp_p
     assert found["in the paper"] == [None, 0.5, None, None, None, None]
     assert sum("the power of 1.00, in proportion" in note for note in outcome.notes) == 1
     assert sum("not in proportion" in note for note in outcome.notes) == 1
+    assert "dp-bart, demo: the noise that ran here is by the classical Gaussian formula." in outcome.notes
+    assert "analytic, demo: the noise that ran here is by the analytic Gaussian calibration." in outcome.notes
 
 
 def test_latents_are_never_longer_than_clipping_allows(folders, tmp_path):

@@ -1,10 +1,11 @@
 import json
+import shutil
 
 import pytest
 from typer.testing import CliRunner
 
 from tedaudit.cli import app
-from tedaudit.errors import SpecError
+from tedaudit.errors import PathError, SpecError
 from tedaudit.experiments.definition import GRID, load, names
 from tedaudit.experiments.rankings import list_rankings
 from tedaudit.experiments.reproduction import reproduce
@@ -105,7 +106,8 @@ def test_the_list_says_what_each_costs():
     listed = json.loads(CliRunner().invoke(app, ["ls", "experiments", "--json"]).output)
     costs = {row["id"]: row["rewrites"] for row in listed}
     assert set(costs) == PAPER
-    assert costs["fig-llm"]["full"] == 4 * (4 * 10 + 7) * 10_000  # dp-bart has seven epsilons of its own
+    every = 4 * (4 * 10 + 7) * 10_000  # dp-bart has seven epsilons of its own
+    assert costs["fig-llm"]["full"] == every + 10 * 10_000  # dp-st runs on one corpus of four
     assert costs["tab-examples"]["full"] is None
     listed = CliRunner().invoke(app, ["ls", "experiments"]).output
     assert "abl-lambda" in listed
@@ -138,6 +140,29 @@ def test_the_command_prints_tables_and_files(by_command):
     folder, printed, _ = by_command
     assert "tokens a text on average" in printed
     assert (folder / "results" / "cross-convention.md").exists()
+
+
+def test_files_of_somebody_else_are_not_overwritten(by_command, tmp_path):
+    folder, _, results = by_command
+    assert reproduce_by_command(folder)[1] == results  # its own are
+    for name in ("cross-convention.md", "cross-convention-demo-released.png"):
+        shutil.copytree(folder / "results", tmp_path / name / "results")
+        own = tmp_path / name / "results" / name
+        own.write_text("mine")
+        with pytest.raises(PathError, match=f"{name}' already exists"):
+            reproduce(load("cross-convention", "smoke"), Workspace(tmp_path / name))
+        assert own.read_text() == "mine"
+        assert not (tmp_path / name / "runs").exists()  # refused before anything is run
+
+
+def test_a_dry_run_says_what_would_run_where_and_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in sorted(PAPER):
+        done = CliRunner().invoke(app, ["reproduce", name, "--scale", "full", "--dry-run"])
+        assert done.exit_code == 0, done.output
+    done = CliRunner().invoke(app, ["reproduce", "fig-downstream", "--scale", "full", "--dry-run"])
+    assert [line.split()[1] for line in done.output.splitlines() if "dp-st" in line] == ["trustpilot"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_another_engine_reproduces_the_same(by_command, tmp_path):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzz.bits import fuzz_bits
 from fuzz.corpora import fuzz_corpora
 from fuzz.mutations import Tally, flip, replace_in_tree, spoil, try_case
 from fuzz.runs import fuzz_runs
@@ -28,7 +29,17 @@ def test_whatever_is_wrong_is_said_in_one_line_and_nothing_else_happens(fuzz, ca
     assert tally.refused > 0
 
 
+def test_a_flipped_bit_of_any_file_of_a_run_is_named():
+    tally = fuzz_bits(60, 1)
+    assert (tally.refused, tally.broken) == (60, []), str(tally)
+
+
 # --- a fuzzer that notices nothing would be of no use
+
+
+def test_a_bit_that_nobody_names_is_noticed(monkeypatch):
+    monkeypatch.setattr("fuzz.bits.find_damage", lambda run: (1, []))
+    assert "nothing was said of" in str(fuzz_bits(1, 0))
 
 
 def _fail(error):

@@ -6,7 +6,7 @@ import pytest
 
 import tiny_models
 from pages import LABEL, MARKUP, NASTY, ODD_LABEL, TEXTS
-from tedaudit.api import run
+from tedaudit.api import report, run
 from tedaudit.corpora._given import Given
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.utility import Utility
@@ -51,7 +51,7 @@ def clean(made, tmp_path_factory):
     """The same run, its reports redacted."""
     copy = tmp_path_factory.mktemp("runs") / "clean"
     shutil.copytree(made.folder, copy)
-    write_reports(read_result(RunDirectory(copy)), redact=True)
+    report(copy, redact=True)
     return copy
 
 

@@ -4,9 +4,7 @@ import re
 import shutil
 
 from pages import MARKUP, ODD_LABEL, TEXTS, embedded
-from tedaudit.reports.files import write_reports
-from tedaudit.results.reading import read_result
-from tedaudit.store.directory import RunDirectory
+from tedaudit.api import report
 
 
 def chosen(tab, name, value):
@@ -203,7 +201,7 @@ def test_the_page_leads_with_an_example_that_is_shown_as_text(odd, visit):
 def test_a_redacted_page_works_and_shows_no_text(odd, visit, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(odd.parent, copy)
-    write_reports(read_result(RunDirectory(copy)), redact=True)
+    report(copy, redact=True)
     tab = visit(copy / "report.html")
     assert "Texts" in tab.locator("#private").text_content()
     assert tab.locator("#example").is_hidden()

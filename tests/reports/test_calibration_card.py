@@ -98,7 +98,7 @@ def test_the_spec_on_a_card_has_the_attacks_that_fit_the_mechanism(made):
 
 
 def test_no_text_label_of_several_words_or_path_is_on_a_card(cards, made, tmp_path):
-    for path in write_cards(list(cards.values()), tmp_path):
+    for path in write_cards(list(cards.values()), RunDirectory(made.folder), tmp_path):
         told = path.read_text(encoding="utf-8")
         assert not any(text in told for text in [*TEXTS, LABEL, "ann lost"])
         assert str(made.folder.parent) not in told
@@ -135,8 +135,9 @@ def test_a_mechanism_that_the_run_was_last_called_without_still_has_a_card(made)
     assert markdown(card)
 
 
-def test_the_files_are_markdown_and_strict_json(cards, tmp_path):
-    written = write_cards([cards["identity"], cards["mechanism 1"]], tmp_path / "new")
+def test_the_files_are_markdown_and_strict_json(cards, made, tmp_path):
+    chosen = [cards["identity"], cards["mechanism 1"]]
+    written = write_cards(chosen, RunDirectory(made.folder), tmp_path / "new")
     assert [path.name for path in written] == [
         "identity.card.md", "identity.card.json", "mechanism-1.card.md", "mechanism-1.card.json"]  # fmt: skip
     assert json.loads(written[1].read_text(encoding="utf-8")) == cards["identity"]

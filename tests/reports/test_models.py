@@ -8,13 +8,12 @@ import pytest
 from markdown_it import MarkdownIt
 
 from pages import LABEL, TEXTS, embedded, page
-from tedaudit.api import run
+from tedaudit.api import report, run
 from tedaudit.corpora._given import Given
 from tedaudit.inference.encoders import load_encoder
 from tedaudit.registry import Reference, build
 from tedaudit.reports.calibration_card import calibration_cards
 from tedaudit.reports.calibration_card_files import write_cards
-from tedaudit.reports.files import write_reports
 from tedaudit.reports.redaction import LEFT_OUT, redact_result
 from tedaudit.results.reading import read_result
 from tedaudit.store.directory import RunDirectory
@@ -58,7 +57,7 @@ def clean(modelled, tmp_path_factory):
     """The same run, its reports redacted."""
     copy = tmp_path_factory.mktemp("runs") / "clean"
     shutil.copytree(modelled.folder, copy)
-    write_reports(read_result(RunDirectory(copy)), redact=True)
+    report(copy, redact=True)
     return copy
 
 
@@ -111,8 +110,8 @@ def test_a_card_has_the_models_of_its_mechanism_of_the_attacks_and_of_the_sampli
     }  # fmt: skip
 
 
-def test_both_files_of_a_card_have_them_and_no_path(cards, tmp_path):
-    for path in write_cards(list(cards.values()), tmp_path):
+def test_both_files_of_a_card_have_them_and_no_path(cards, modelled, tmp_path):
+    for path in write_cards(list(cards.values()), RunDirectory(modelled.folder), tmp_path):
         told = path.read_text(encoding="utf-8")
         label = path.name.split(".")[0].replace("mechanism-1", "mechanism 1")
         if path.suffix == ".md":

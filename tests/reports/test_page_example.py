@@ -7,12 +7,9 @@ import pytest
 
 from helpers import Failing, SharedWords, given, make_spec, sentences
 from pages import embedded
-from tedaudit.api import run
+from tedaudit.api import report, run
 from tedaudit.reports.evidence import share_of_words
 from tedaudit.reports.example import choose_example
-from tedaudit.reports.files import write_reports
-from tedaudit.results.reading import read_result
-from tedaudit.store.directory import RunDirectory
 
 
 def every_other(text):
@@ -83,7 +80,7 @@ def test_attacks_on_the_draw_give_no_example(tmp_path):
 def test_a_redacted_page_has_none(cut, tmp_path):
     assert embedded(cut.folder)["example"]["output"]
     shutil.copytree(cut.folder, tmp_path / "copy")
-    write_reports(read_result(RunDirectory(tmp_path / "copy")), redact=True)
+    report(tmp_path / "copy", redact=True)
     data = embedded(tmp_path / "copy")
     assert data["example"] is None
     assert not any(text in json.dumps(data) for text in sentences(40))

@@ -8,7 +8,6 @@ import pytest
 
 import tedaudit
 from pages import LABEL, NASTY, TEXTS, embedded, page
-from tedaudit.reports.files import write_reports
 from tedaudit.reports.redaction import (
     IDENTIFIER,
     LEFT_OUT,
@@ -17,6 +16,8 @@ from tedaudit.reports.redaction import (
     rename_labels,
     safe_json,
 )
+from tedaudit.reports.sections import Section
+from tedaudit.results.certain_losses import CertainLoss
 from tedaudit.results.reading import read_result
 from tedaudit.store.directory import RunDirectory
 
@@ -90,7 +91,7 @@ def test_a_plan_that_is_named_after_a_mechanism_is_redacted_with_it(tmp_path):
                    out=str(tmp_path / "run"), attack="lexical")  # fmt: skip
     result = read_result(RunDirectory(tmp_path / "run"))
     assert any("private label" in finding.plan for finding in result)
-    write_reports(result, redact=True)
+    tedaudit.report(result, redact=True)
     for name in ("report.html", "report.md", "summary.json"):
         assert "private label" not in (tmp_path / "run" / name).read_text()
 
@@ -103,3 +104,39 @@ def test_a_label_of_a_script_without_spaces_may_be_a_sentence():
     }  # fmt: skip
     assert not IDENTIFIER.fullmatch("李明昨天卖掉了祖母的戒指")
     assert IDENTIFIER.fullmatch("owner/model-1.0")
+
+
+def test_a_certain_loss_names_neither_a_plan_nor_a_mechanism_that_could_be_a_text(made):
+    finding = next(finding for finding in made if finding.claim is not None)
+    label = "my very private label"
+    result = replace(
+        made,
+        findings=(replace(finding, label=label, plan=f"{finding.plan_base}@{label}"),),
+        certain=(
+            CertainLoss(f"{finding.plan_base}@{label}", label, finding.epsilon, "what she guessed", 3, (1, 2),
+                        1.0, 2.0, 2.0),
+        ),
+    )  # fmt: skip
+    assert label in json.dumps(result.to_dict())
+    assert "what she guessed" in json.dumps(result.to_dict())
+    shown = redact_result(result, {"corpus": {"notes": []}})
+    assert [(loss.plan, loss.label, loss.attack) for loss in shown.certain] == [("", "mechanism 1", LEFT_OUT)]
+    told = json.dumps(shown.to_dict())
+    assert "private label" not in told
+    assert "what she guessed" not in told
+
+
+@pytest.mark.parametrize(
+    ("heading", "cell", "shown"),
+    [
+        ("mechanism", "word-rr", "word-rr"), ("mechanism", "two words", LEFT_OUT),
+        ("record", "case-7", "case-7"), ("record", "Jane Doe", LEFT_OUT),
+        ("attacks", "lexical, my own", f"lexical, {LEFT_OUT}"),
+        ("task", "topic F1", "topic F1"), ("task", "she lost it F1", f"{LEFT_OUT} F1"),
+        ("task", "sex F1 (private: lower is better)", "sex F1 (private: lower is better)"),
+        ("risk", "too few trials", "too few trials"),
+    ],
+)  # fmt: skip
+def test_cells_of_a_section_that_somebody_typed_are_left_out_unless_they_are_one_word(heading, cell, shown):
+    section = Section("A title", ("How to read it.", "of my sister"), (heading,), ((cell,),))
+    assert section.redact() == Section("A title", ("How to read it.",), (heading,), ((shown,),))

@@ -8,9 +8,12 @@ import pytest
 
 from helpers import SharedWords, make_spec, sentences, stopped
 from tedaudit.api import load_run, run
+from tedaudit.corpora._given import Given
+from tedaudit.estimators.likelihood_check import success_tails
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.results.contradictions import ERROR, note_contradictions
 from tedaudit.seeding import uniforms
+from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Guess, Rewrite
 
 WORDS = tuple(sorted({word for text in sentences(40) for word in text.split()}))[:12]
@@ -25,6 +28,13 @@ class Right(WordRR):
 class TwiceEpsilon(WordRR):
     def log_likelihood(self, tokens, candidates, epsilon):
         return super().log_likelihood(tokens, candidates, 2 * epsilon)
+
+
+class Scaled(WordRR):
+    """Losses 1.3 times as large as they are: too little for the number of right guesses alone to tell."""
+
+    def log_likelihood(self, tokens, candidates, epsilon):
+        return 1.3 * super().log_likelihood(tokens, candidates, epsilon)
 
 
 class Flipped(WordRR):
@@ -51,9 +61,13 @@ def _made(folder, kind, **changes):
     return run(make_spec(folder, **SETTINGS | {"mechanisms": [mechanism]} | changes))
 
 
+def _find(notes):
+    return [note for note in notes if "not those of what it releases" in note]
+
+
 def _notes(result):
     assert load_run(result.folder).notes == result.notes
-    found = [note for note in result.notes if "not those of what it releases" in note]
+    found = _find(result.notes)
     report = (result.folder / "report.md").read_text(encoding="utf-8")
     page = (result.folder / "report.html").read_text(encoding="utf-8")
     assert all("not those of what it releases" in text for text in (report, page)) == bool(found)
@@ -63,27 +77,118 @@ def _notes(result):
 def test_right_likelihoods_are_not_spoken_of(tmp_path):
     result = _made(tmp_path, Right)
     assert [finding.measures.attainable is not None for finding in result] == [True, True]
+    assert [finding.refuted for finding in result] == ["", ""]
+    assert "likelihoods" not in result.run.manifest()  # there was nothing to repeat
     assert _notes(result) == []
 
 
-@pytest.mark.parametrize("kind", [TwiceEpsilon, Flipped])
-def test_a_likelihood_attack_that_falls_below_what_it_promises_is_told(kind, tmp_path):
-    result = _made(tmp_path, kind)
-    note = next(note for note in _notes(result) if "likelihood was right" in note)
-    likelihood = next(finding for finding in result if finding.attack == "likelihood")
-    right = likelihood.bound.correct
-    assert note.startswith("the likelihoods of word-rr at epsilon 2 are not those of what it releases: ")
-    rate = f"{right:,} of 3,000 trials ({right / TRIALS:.3f})"
-    assert f"was right in {rate} of k2-lambda0, and they promise 0." in note
-    assert note.endswith("at most. Do not believe `attainable` there")
+@pytest.mark.parametrize(
+    ("kind", "trials", "direction"),
+    [
+        (TwiceEpsilon, 3000, "overstated"),
+        (Flipped, 3000, "overstated"),
+        (Scaled, 1000, "overstated"),
+        (HalfEpsilon, 3000, "understated: it leaks more"),
+    ],
+)
+def test_wrong_likelihoods_are_refuted_and_nothing_that_follows_from_them_is_told(
+    kind, trials, direction, tmp_path
+):
+    result = _made(tmp_path, kind, trials=trials)
+    [note] = _notes(result)
+    assert note.startswith(
+        "the likelihoods of word-rr at epsilon 2 are not those of what it releases: refuted"
+    )
+    likelihood, other = sorted(result, key=lambda finding: finding.attack != "likelihood")
+    first, again = likelihood.likelihood.first, likelihood.likelihood.again
+    assert first.p <= ERROR >= again.p
+    told = (
+        f"p = {first.p:.2g}, again {again.p:.2g}; promised {first.promised:,.0f} of {first.guesses:,}, were "
+    )
+    assert likelihood.refuted == f"refuted (calibration, {told}{first.right:,}): {direction}"
+    assert likelihood.refuted in note
+    assert [finding.measures.attainable for finding in result] == [None, None]
+    assert other.bound.lower > 0  # what attacks found stands
+    report = (result.folder / "report.md").read_text(encoding="utf-8")
+    cells = [line for line in report.splitlines() if line.startswith("| word-rr | 2 ")]
+    assert len([line for line in cells if likelihood.refuted in line]) == 2  # of attacks, and of losses
+    assert len([line for line in cells if "| refuted |" in line]) == 2  # of the other attack, and of losses
+    assert other.refuted == likelihood.refuted
 
 
-def test_more_right_guesses_than_are_attainable_are_told_too(tmp_path):
-    result = _made(tmp_path / "half", HalfEpsilon)
-    assert any("likelihood was right" in note and "allow no more than" in note for note in _notes(result))
+def test_the_old_test_by_the_number_of_right_guesses_does_not_see_a_factor(tmp_path):
+    """Which is why guesses are weighed by the loss that they are believed to have."""
+    finding = next(f for f in _made(tmp_path, Scaled, trials=1000) if f.attack == "likelihood")
+    found = finding.likelihood.first
+    ties = finding.counts.guesses - found.guesses
+    promised = (found.promised + ties / 2) / finding.counts.guesses
+    assert min(success_tails(promised, finding.counts.guesses, finding.bound.correct)) > ERROR
+    assert found.p == pytest.approx(0.0002)
+
+
+def test_more_right_guesses_than_are_attainable_are_told(tmp_path):
     [note] = _notes(_made(tmp_path / "rest", KeepsTheRest))
     assert "shared-words was right in 2,987 of 3,000 trials (0.996)" in note
     assert "allow no more than 0." in note
+    assert note.endswith("at most. Do not believe `attainable` there")
+
+
+class Denies(Right):
+    """Says of one output in fifty that its source cannot have had it."""
+
+    def log_likelihood(self, tokens, candidates, epsilon):
+        scores = np.asarray(super().log_likelihood(tokens, candidates, epsilon))
+        if tokens[0] % 12 == 3 and not np.ptp(scores):
+            return scores
+        return np.where(scores == scores.max(), -np.inf, scores) if tokens[0] % 12 == 3 else scores
+
+
+def test_an_output_that_its_own_source_cannot_have_had_needs_no_repeat(tmp_path):
+    result = _made(tmp_path, Denies, trials=300)
+    finding = next(finding for finding in result if finding.attack == "likelihood")
+    assert finding.likelihood.first.impossible > 0
+    assert finding.likelihood.again is None
+    assert "outputs impossible for their own source, p = 0" in finding.refuted
+    assert _notes(result)
+
+
+def test_a_run_whose_check_was_never_repeated_says_so_and_keeps_its_figures(tmp_path):
+    """As runs of older versions are; the same run again repeats it."""
+    _made(tmp_path, Scaled, trials=1000)
+    store = RunDirectory(tmp_path)
+    manifest = store.manifest()
+    told = manifest.pop("likelihoods")
+    assert [row["attack"] for row in told] == ["likelihood"]
+    store.write_manifest(manifest)
+    result = load_run(tmp_path)
+    finding = next(finding for finding in result if finding.attack == "likelihood")
+    assert finding.refuted == ""
+    assert finding.measures.attainable is not None
+    assert str(finding.likelihood).startswith("failed once, not repeated (calibration, p = 0.0002; promised ")
+    assert any("do not fit the trials of k2-lambda0: failed once, not repeated" in n for n in result.notes)
+    again = _made(tmp_path, Scaled, trials=1000)
+    assert RunDirectory(tmp_path).manifest()["likelihoods"] == told
+    assert all(finding.refuted for finding in again)
+
+
+def test_a_check_that_passes_on_fresh_trials_is_believed(tmp_path):
+    _made(tmp_path, Scaled, trials=1000)
+    store = RunDirectory(tmp_path)
+    manifest = store.manifest()
+    manifest["likelihoods"][0]["calibration"]["p"] = 0.5
+    store.write_manifest(manifest)
+    result = load_run(tmp_path)
+    assert all(str(finding.likelihood) == "" for finding in result)
+    assert _find(result.notes) == []
+
+
+@pytest.mark.parametrize("k", [3, "all"])
+def test_likelihoods_of_more_candidates_are_checked_too(k, tmp_path):
+    plans = [{"k": k, "lambda": 0} if k != "all" else {"k": "all"}]
+    texts = {"name": "given", "live": Given(sentences(12))}
+    assert _notes(_made(tmp_path / "right", Right, plans=plans, corpus=texts)) == []
+    result = _made(tmp_path / "wrong", Flipped, plans=plans, corpus=texts)
+    assert all(finding.refuted for finding in result)
 
 
 class Silent(Right):
@@ -110,7 +215,8 @@ def test_trials_without_an_answer_hide_no_contradiction(tmp_path):
     class WrongAndSilent(Silent, Flipped):
         pass
 
-    assert any("likelihood was right" in note for note in _notes(_made(tmp_path, WrongAndSilent)))
+    [note] = _notes(_made(tmp_path, WrongAndSilent))
+    assert ": refuted (calibration, p = " in note
 
 
 def test_a_run_that_is_not_finished_is_not_judged(tmp_path):
@@ -168,16 +274,16 @@ def test_nothing_is_said_if_two_likelihoods_may_have_seen_different_things(tmp_p
 
 def test_the_error_is_shared_by_all_that_is_looked_at(tmp_path):
     findings = _made(tmp_path, Right).findings
-    likelihood = next(finding for finding in findings if finding.attack == "likelihood")
+    likelihood, other = sorted(findings, key=lambda finding: finding.attack != "likelihood")
     attainable = likelihood.measures.attainable
 
     def off(sigmas):
         shift = sigmas * (TRIALS * attainable * (1 - attainable)) ** 0.5
-        bound = replace(likelihood.bound, correct=round(TRIALS * attainable - shift))
-        return replace(likelihood, bound=bound)
+        return replace(other, bound=replace(other.bound, correct=round(TRIALS * attainable + shift)))
 
     assert ERROR == 0.001
-    assert list(note_contradictions([off(3.6)]))
-    others = [replace(likelihood, plan=f"plan {number}") for number in range(200)]
-    assert not list(note_contradictions([off(3.6), *others]))
-    assert list(note_contradictions([off(6), *others]))
+    assert list(note_contradictions([likelihood, off(3.6)]))
+    assert not list(note_contradictions([likelihood, off(2.6)]))
+    many = [replace(f, plan=f"plan {number}") for number in range(200) for f in (likelihood, other)]
+    assert not list(note_contradictions([likelihood, off(3.6), *many]))
+    assert list(note_contradictions([likelihood, off(6), *many]))

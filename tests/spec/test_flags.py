@@ -115,6 +115,31 @@ def test_a_value_is_read_as_yaml(raw, value):
     assert assigned(f"short.slots={raw}")["mechanisms"][1]["slots"] == value
 
 
+@pytest.mark.parametrize(
+    ("raw", "value"),
+    [
+        ("{text}", "{text}"),
+        ("Document: {text} # 1", "Document: {text} # 1"),
+        ("[x", "[x"),
+        ("2024", "2024"),
+        ("", ""),
+        (" >>> ", " >>> "),
+        ("'{text}'", "{text}"),
+        (r'"a\n{text}"', "a\n{text}"),
+    ],
+)
+def test_a_field_that_takes_nothing_but_text_takes_what_is_written(raw, value):
+    found = merge_flags({"mechanisms": ["dp-prompt"]}, {}, [f"dp-prompt.prompt={raw}"])
+    assert found["mechanisms"] == [{"name": "dp-prompt", "prompt": value}]
+
+
+def test_texts_of_corpora_and_attacks_are_taken_as_they_are_written_too():
+    base = {"corpus": {"name": "files"}, "attacks": ["embedding"]}
+    found = merge_flags(base, {}, ["corpus.column=2024", "embedding.encoder=7"])
+    assert found["corpus"]["column"] == "2024"
+    assert found["attacks"][0]["encoder"] == "7"
+
+
 @pytest.mark.parametrize("wrong", ["foo", "identity=3", "identity.=3", "=3", "."])
 def test_an_assignment_of_another_form_is_shown_the_right_one(wrong):
     assert refused(wrong) == f"--set takes LABEL.KEY=VALUE, as in word-rr.slots=8, not '{wrong}'."

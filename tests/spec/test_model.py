@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -274,3 +275,19 @@ def test_a_whole_number_of_thousands_of_digits_is_refused_without_being_written_
 def test_candidates_and_ranks_have_an_upper_limit_too():
     for plan in ({"k": 16**5000}, {"strategy": "nearest", "top": 16**5000}):
         assert "too large to be shown" in told(plans=[plan])
+
+
+@pytest.mark.parametrize("name", ["release.csv", "my release.jsonl", "texts.parquet", "texts.tsv.gz"])
+def test_a_table_in_the_place_of_a_spec_is_told_what_to_do_with_it(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"original,rewrite\nsee: this,that\n")
+    with pytest.raises(SpecError) as caught:
+        read_spec(path)
+    for command in ("link", "run -m recorded --set recorded.path=", "run -m NAME --corpus "):
+        assert f"`tedaudit {command}".rstrip() in str(caught.value)
+    assert shlex.quote(str(path)) in str(caught.value)
+
+
+def test_a_spec_may_be_called_a_text(tmp_path):
+    (tmp_path / "audit.txt").write_text("trials: 10\n")
+    assert read_spec(tmp_path / "audit.txt") == {"trials": 10}

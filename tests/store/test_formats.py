@@ -12,6 +12,7 @@ from tedaudit.api import load_run, report, run
 from tedaudit.errors import RunDirectoryError
 from tedaudit.execution.replay import replay
 from tedaudit.spec.model import parse_spec, read_spec
+from tedaudit.store.checking import find_damage
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import read_notes
 from tedaudit.store.formats import FORMAT, score_of, upgrade_manifest
@@ -197,7 +198,7 @@ def test_an_old_run_that_lost_parts_is_resumed_to_the_same_tables_and_is_then_of
     assert tables(Path(name)) == before
     _check_findings(result.to_dict()["findings"], _told_then(name)["findings"])
     manifest = _manifest(name)
-    assert manifest["format"] == FORMAT == 3
+    assert manifest["format"] == FORMAT == 4
     assert {plan["key"] for plan in manifest["plans"].values()} == {
         plan["key"] for plan in json.loads((RUNS / name / "manifest.json").read_text())["plans"].values()
     }
@@ -294,6 +295,59 @@ def test_a_run_of_format_2_opens_reports_and_replays_and_says_that_it_is_not_che
     assert all(one.same for one in replay(RunDirectory(Path("run")), 5, {}))
     assert snapshot(Path("run"), "[rg]*es/**/*") == before
     assert _manifest("run")["format"] == 2
+
+
+# --- format 3: as now, but without a list of the files beside the tables
+
+
+@pytest.fixture
+def third(tmp_path, monkeypatch):
+    """The folder with a run of format 3, its spec and texts, as the current one."""
+    folder = shutil.copytree(HERE / "fixtures" / "format_3", tmp_path / "third")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.usefixtures("third")
+def test_a_run_of_format_3_opens_reports_and_goes_on_and_is_listed_from_then_on():
+    then = _told_now("run")
+    assert not Path("run", "files.json").exists()
+    report("run")
+    assert _manifest("run")["format"] == 3  # whoever only reads changes no table
+    assert _told_now("run") == then
+    assert "Records at risk" in Path("run", "report.html").read_text()
+    run(_spec("run"))
+    assert (_manifest("run")["format"], _told_now("run")) == (FORMAT, then)
+    assert find_damage(RunDirectory(Path("run")))[1] == []
+    Path("run", "sections", "records.json").write_text("{}")
+    with pytest.raises(RunDirectoryError, match=r"records\.json' is not the file that was written here"):
+        report("run")
+
+
+@pytest.mark.usefixtures("third")
+def test_an_edit_from_before_the_list_is_nobodys_business_and_one_after_it_is():
+    path = Path("run", "sections", "records.json")
+    path.write_text(path.read_text().replace("Records at risk", "Records at peace"))
+    report("run")
+    assert "Records at peace" in Path("run", "report.html").read_text()
+    path.write_text(path.read_text().replace("Records at peace", "Records at rest"))
+    with pytest.raises(RunDirectoryError, match="was damaged, edited or put in the place of another"):
+        report("run")
+
+
+@pytest.mark.usefixtures("third")
+def test_a_run_of_format_3_that_is_redacted_is_of_the_new_format_so_that_its_list_is_missed():
+    report("run", redact=True)
+    assert _manifest("run")["format"] == FORMAT
+    Path("run", "files.json").unlink()
+    with pytest.raises(
+        RunDirectoryError, match=r"files\.json' is damaged \(it is gone\).*--redact`, or --full"
+    ):
+        report("run")
+
+
+def _told_now(name):
+    return [finding.to_dict() for finding in load_run(name)]
 
 
 @pytest.mark.usefixtures("second")

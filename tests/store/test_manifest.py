@@ -72,7 +72,7 @@ def test_a_value_of_a_wrong_type_is_damage_that_is_named(tmp_path, manifest, pla
 def test_a_manifest_is_read_as_it_was_written(tmp_path, finished, manifest):
     plain = {key: value for key, value in manifest.items() if key != "checksum"}
     assert read_manifest(_write(tmp_path, manifest)) == plain == RunDirectory(finished).manifest()
-    assert (plain["format"], plain["sealed"]) == (3, True)
+    assert (plain["format"], plain["sealed"]) == (4, True)
 
 
 @pytest.mark.parametrize("place", ["spec/alpha", f"{PLAN}/k", "sealed"])

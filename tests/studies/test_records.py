@@ -63,6 +63,10 @@ def test_ids_of_the_corpus_are_kept_and_texts_can_be_left_out(tmp_path, capsys):
     page = (made / "report.html").read_text()
     assert "Records at risk" in page
     assert not any(text in page for text in texts)
+    assert call(*few) == 0  # and it stays so
+    assert texts[0].split()[0] not in capsys.readouterr().out
+    assert call("report", made, "--full", "--no-figures") == 0
+    capsys.readouterr()
     assert call(*few) == 0
     assert texts[0].split()[0] in capsys.readouterr().out
 

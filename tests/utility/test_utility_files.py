@@ -59,7 +59,7 @@ def test_json_has_the_rows_that_a_report_shows(tmp_path):
     data = json.loads((tmp_path / "utility.json").read_text())
     assert data["tasks"][1]["lower"] == 0.33
     assert data["tasks"][1]["role"] == "private"
-    told = read_utility(tmp_path / "utility.json")
+    told = read_utility(RunDirectory(tmp_path))
     assert told.tasks["topic F1"]["private"] is False
     assert told.tasks[data["tasks"][1]["task"]] == {
         "upper": data["tasks"][1]["upper"]["score"], "lower": 0.33, "private": True
@@ -111,6 +111,12 @@ def shown(folder):
     return json.JSONDecoder().raw_decode(page[start:])[0]
 
 
+def write_redacted(audit, utility):
+    run = RunDirectory(audit)
+    run.note_redaction(redacted=True)
+    write_reports(read_result(run), utility=utility)
+
+
 def test_the_report_of_an_audit_shows_the_study_in_it(audit, tmp_path):
     assert shown(audit)["rows"] == []
     write_study(placed(tmp_path / "study"), audit)
@@ -132,7 +138,7 @@ def test_a_redacted_report_names_no_column_or_mechanism_that_could_be_a_text(aud
     ]
     tasks = {"she lost it F1": {"upper": 0.9, "lower": 0.1, "private": True}}
     utility = Utility(rows, tasks, "my sister called again")
-    write_reports(read_result(RunDirectory(audit)), redact=True, utility=utility)
+    write_redacted(audit, utility)
     told = shown(audit)
     assert (list(told["tasks"]), told["caption"]) == (["task 1 F1"], "")
     assert [(row["mechanism"], row["task"]) for row in told["rows"]] == [
@@ -144,19 +150,19 @@ def test_a_redacted_report_names_no_column_or_mechanism_that_could_be_a_text(aud
 def test_what_follows_the_score_in_a_title_is_shown_only_if_it_is_ours(audit):
     rows = [{"mechanism": "word-rr", "epsilon": 2.0, "task": task, "score": 0.5, "spread": 0}
             for task in ("x F1 of jane doe", "sex F1 (private: lower is better)")]  # fmt: skip
-    write_reports(read_result(RunDirectory(audit)), redact=True, utility=Utility(rows))
+    write_redacted(audit, Utility(rows))
     assert [row["task"] for row in shown(audit)["rows"]] == ["task 1", "sex F1 (private: lower is better)"]
 
 
 def test_a_table_of_utility_without_a_caption_is_read(tmp_path):
     (tmp_path / "utility.json").write_text('{"rows": [], "tasks": []}')
-    assert read_utility(tmp_path / "utility.json") == Utility([], {}, "")
+    assert read_utility(RunDirectory(tmp_path)) == Utility([], {}, "")
 
 
 def test_a_damaged_table_of_utility_is_named(tmp_path):
     (tmp_path / "utility.json").write_text('{"rows": [{"mechanism": "a"}]}')
     with pytest.raises(RunDirectoryError, match="is damaged"):
-        read_utility(tmp_path / "utility.json")
+        read_utility(RunDirectory(tmp_path))
 
 
 def test_an_audit_must_be_there_to_take_a_study_in(tmp_path):

@@ -10,7 +10,7 @@ from tedaudit.cli import options
 from tedaudit.cli.completion import complete_attack
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
 from tedaudit.cli.loss import add_likelihood, list_losses, show_losses
-from tedaudit.cli.options import print_json
+from tedaudit.cli.options import print_json, show_folder
 from tedaudit.cli.planning import Wishes, show_plan
 from tedaudit.cli.records import show_pairs, try_worst
 from tedaudit.errors import SpecError
@@ -53,7 +53,7 @@ def run(
     address: options.Address = None,
     resource: options.Resources = None,
     name: options.Name = None,
-    out: Annotated[str | None, typer.Option("--out", "-o", help="The run directory: runs/NAME.")] = None,
+    out: options.RunFolder = None,
     assign: options.Assignments = None,
     fail_on: FailOn = None,
     fail_above: FailAbove = None,
@@ -82,9 +82,10 @@ def run(
     A name py:package.module:name, in a spec or a flag, runs that code: run no spec that you do not trust.
     """
     from tedaudit import api
-    from tedaudit.cli.console import progress_bar, show_defaults
+    from tedaudit.cli.console import progress_bar, say_redacted, show_defaults
     from tedaudit.cli.first_screen import show_result
     from tedaudit.execution.engines.opening import open_engine
+    from tedaudit.execution.own_folder import own_folder
     from tedaudit.execution.work_folder import FolderEngine
     from tedaudit.spec.zoo_defaults import list_defaults
 
@@ -96,31 +97,38 @@ def run(
         "name": name, "out": out,
         "engine": engine, "workers": workers, "address": address, "resource": resource,
     }  # fmt: skip
-    settings = make_spec(spec, flags, assign, loss=loss)
+    settings, base = make_spec(spec, flags, assign, loss=loss), name_embedded(spec, flags)
     if dry_run:
-        show_plan(settings, Wishes(work=work, pairs=worst, pair_trials=worst_trials, limit=fail_above),
-                  as_json=as_json)  # fmt: skip
+        wishes = Wishes(work=work, pairs=worst, pair_trials=worst_trials, limit=fail_above, base=base)
+        show_plan(settings, wishes, as_json=as_json)
         return
-    if not quiet:
-        show_defaults(list_defaults(settings))
-    if work is not None:
-        _check_work(settings, work)
-    announce = (lambda _: None) if quiet else api.tell
-    with progress_bar(quiet=quiet) as progress, open_engine(settings, None, announce) as inner:
-        chosen = inner if work is None else FolderEngine(work, inner)
-        result: AuditResult = api.run(settings, chosen, progress, announce=announce)
-    pairs = None
-    if worst:
-        result, pairs = try_worst(result, settings, worst, worst_trials, quiet=quiet)
+    with own_folder(settings, base) as (placed, remark):
+
+        def show_start() -> None:
+            if not settings.out:
+                show_folder(placed.folder, remark, quiet=quiet, as_json=as_json)
+            if not quiet:
+                show_defaults(list_defaults(placed))
+
+        if work is not None:
+            _check_work(placed, work)
+        announce = (lambda _: None) if quiet else api.tell
+        with progress_bar(quiet=quiet) as progress, open_engine(placed, None, announce) as inner:
+            chosen = inner if work is None else FolderEngine(work, inner)
+            result: AuditResult = api.run(placed, chosen, progress, announce=announce, started=show_start)
+        redact, pairs = result.run.files.is_redacted, None
+        if worst:
+            result, pairs = try_worst(result, placed, worst, worst_trials, quiet=quiet)
     if as_json:
         told = result.to_dict() | (list_losses(result) if loss else {})
-        print_json(told | ({} if pairs is None else {"worst_pairs": pairs.to_dict()}))
+        print_json(told | ({} if pairs is None else {"worst_pairs": pairs.to_dict(redact=redact)}))
     else:
         if loss and table == "full":
-            show_losses(result)
+            show_losses(result, redact=redact)
         show_result(result, table, losses=loss)
         if pairs is not None:
-            show_pairs(pairs)
+            show_pairs(pairs, redact=redact)
+    say_redacted(result.run)
     pass_gates(result, fail_on, fail_above)
 
 
@@ -133,11 +141,19 @@ def make_spec(
 
     base = read_spec(path) if path else embedded_audit()
     if path is None and flags["mechanism"]:
-        base = {"name": "audit"}
+        base = {}
     given = {name: flags[name] for name in _SETTINGS}
     given["k"] = None if flags["k"] is None else parse_k(flags["k"])
     settings = parse_spec(merge_flags(base, given, assign or []))
     return add_likelihood(settings) if loss else settings
+
+
+def name_embedded(path: Path | None, flags: Mapping[str, Any]) -> str:
+    """Return how the folder of the embedded audit is called, unless a flag names one; "" for other audits."""
+    from tedaudit.spec.flags import embedded_audit
+
+    is_other = path is not None or flags["mechanism"] or flags["name"] or flags["out"]
+    return "" if is_other else str(embedded_audit()["name"])
 
 
 def _check_work(settings: "AuditSpec", folder: Path) -> None:
@@ -166,10 +182,11 @@ def init(
     if schema:
         print_json(AuditSpec.model_json_schema(by_alias=True))
         return
-    if path.exists():
-        raise SpecError(f"'{path}' already exists; name another file, or remove it first.")
     try:
-        path.write_text(EXAMPLE, encoding="utf-8")
+        with path.open("x", encoding="utf-8") as file:
+            file.write(EXAMPLE)
+    except FileExistsError as error:
+        raise SpecError(f"'{path}' already exists; name another file, or remove it first.") from error
     except OSError as error:
         raise SpecError(
             f"'{path}' cannot be written ({error.strerror}); name a file in another folder."

@@ -70,6 +70,9 @@ def calibrate(
     The answer is an interval of epsilons for each mechanism, confirmed on fresh trials. It holds for these
     attacks on these texts, and tests no claim.
     """
+    from tedaudit.cli.console import say_redacted
+    from tedaudit.store.directory import RunDirectory
+
     flags = {
         "mechanism": mechanism, "corpus": corpus, "attack": attack, "trials": trials, "k": k,
         "lambda_": lambda_, "strategy": strategy, "encoder": encoder, "alpha": alpha, "seed": seed,
@@ -78,6 +81,7 @@ def calibrate(
     }  # fmt: skip
     settings = make_spec(spec, flags, assign, by)
     found = run_calibration(settings, (by, target or []), (least, most), quiet=quiet)
+    say_redacted(RunDirectory(found.folder))
     if as_json:
         print_json(found.to_dict())
     else:

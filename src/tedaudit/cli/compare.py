@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from tedaudit.cli.options import Json, print_json
+from tedaudit.cli.options import Force, Json, print_json
 from tedaudit.errors import SpecError
 
 
@@ -29,19 +29,23 @@ def compare(
         Path | None,
         typer.Option("--out", "-o", help="Write a page to read in a browser; it contains no texts."),
     ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Compare runs, attacks or mechanisms trial by trial; loads no model."""
     from tedaudit import api
     from tedaudit.cli.console import show_comparison
+    from tedaudit.store.exported import check_target
 
     if out is not None and (out.is_dir() or out.suffix.lower() not in (".html", ".htm")):
         raise SpecError(f"--out is '{out}'; it must be an HTML file, such as comparison.html.")
+    if out is not None:
+        check_target(out, runs, force=force)
     compared = api.compare(*runs, by=by, against=against, alpha=alpha, scale=scale)
     if out is not None:
         from tedaudit.reports.comparison_page import write_comparison
 
-        write_comparison(compared, out)
+        write_comparison(compared, out, runs, force=force)
     if as_json:
         print_json(compared.to_dict())
     else:
@@ -54,10 +58,12 @@ def card(
         str | None, typer.Option("--mechanism", "-m", help="Only this one; every mechanism by default.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder; RUN/cards by default.")] = None,
+    force: Force = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the cards as JSON too.")] = False,
 ) -> None:
     """Write a calibration card per mechanism, Markdown and JSON without texts, to put beside a model card."""
     from tedaudit import api
+    from tedaudit.cli.console import say_redacted
     from tedaudit.reports.calibration_card import calibration_cards
     from tedaudit.reports.calibration_card_files import write_cards
 
@@ -65,7 +71,8 @@ def card(
         raise SpecError(f"--out is '{out}', which is a file; name a folder.")
     result = api.load_run(run_directory)
     cards = calibration_cards(result, mechanism)
-    written = write_cards(cards, out or result.run.cards)
+    written = write_cards(cards, result.run, out, force=force)
+    say_redacted(result.run)
     if as_json:
         print_json(cards)
         return

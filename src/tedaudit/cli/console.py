@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tedaudit.cli.progress_lines import ProgressLines
+from tedaudit.errors import join_names
 from tedaudit.estimators import Bound
 from tedaudit.execution.runner import Progress
 from tedaudit.experiments.outcome import Outcome
@@ -23,6 +24,7 @@ from tedaudit.reports.sections import Section
 from tedaudit.reports.table import format_number
 from tedaudit.results.comparison import Compared
 from tedaudit.spec.zoo_defaults import InstalledModel
+from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card
 from tedaudit.utility.results import HEADINGS, RIGHT, UtilityResult, caption, cells
 
@@ -60,7 +62,8 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
         TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
     )  # fmt: skip
-    with Progress(*columns, console=err, transient=True) as bar:
+    # what is printed meanwhile goes above the bar, unless somebody else reads it
+    with Progress(*columns, console=err, transient=True, redirect_stdout=sys.stdout.isatty()) as bar:
         task = bar.add_task("preparing", total=None, rate="")
 
         def advance(step: str, completed: int, total: int) -> None:
@@ -86,6 +89,17 @@ def show_page(page: Path) -> None:
     out.print(f"To read in a browser: {page}", soft_wrap=True)
     if charts_missing():
         out.print(charts_missing(), soft_wrap=True)
+
+
+def say_redacted(run: RunDirectory) -> None:
+    """Say on standard error that a run is redacted, if it is, and which of its files may be passed on."""
+    if not run.files.is_redacted:
+        return
+    line = (
+        f"Redacted: {join_names(run.files.list_shown())} in {run.root} hold no texts and may be passed on; "
+        f"nothing else there may. `tedaudit report {run.root} --full` takes it back."
+    )
+    console(error=True).print(escape_text(line), soft_wrap=True)
 
 
 def show_comparison(compared: Compared, page: Path | None) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, name_gates
-from tedaudit.cli.options import print_json
+from tedaudit.cli.options import Force, print_json
 from tedaudit.errors import SpecError
 
 _FORMATS = "csv, latex, parquet, json; junit and markdown for CI"
@@ -34,10 +34,15 @@ def export(
         bool, typer.Option("--texts", help="trials: sources, rewrites and guesses too, which are private.")
     ] = False,
     redact: Annotated[
-        bool, typer.Option("--redact", help="Labels of several words become numbers; no path, no note.")
+        bool,
+        typer.Option(
+            "--redact",
+            help="Labels of several words become numbers; no path, no note. So if RUN is redacted.",
+        ),
     ] = False,
     fail_on: FailOn = None,
     fail_above: FailAbove = None,
+    force: Force = False,
 ) -> None:
     """Write a run as data, as a table for a paper, or for CI; loads no model and holds no text of the corpus.
 
@@ -45,8 +50,9 @@ def export(
     """
     from tedaudit import api
     from tedaudit.reports.export.frames import frame_losses
-    from tedaudit.reports.export.writing import SUFFIXES, Export, make_export, write_export
+    from tedaudit.reports.export.writing import SUFFIXES, Export, make_export
     from tedaudit.results.gates import any_failed, judge_gates
+    from tedaudit.store.exported import check_target, write_exported
 
     check_gates(fail_on, fail_above)
     chosen = format_ or (None if out is None else SUFFIXES.get(out.suffix.lower()))
@@ -54,9 +60,9 @@ def export(
         ending = f"'{out.name}' does not end in one. " if out is not None else ""
         raise SpecError(f"{ending}Name a --format: {_FORMATS}.")
     if out is not None:
-        _refuse_files_of_the_run(out, run_directory)
+        check_target(out, [run_directory], force=force)
     gates = name_gates(fail_on, fail_above)
-    wanted = Export(chosen, what, texts, redact, gates)
+    wanted = Export(chosen, what, texts, _is_redacted(run_directory, texts=texts) or redact, gates)
     if out is None and (texts or chosen == "parquet"):
         reason = "texts are private" if texts else "Parquet is no text"
         raise SpecError(f"{reason}: name a file with --out.")
@@ -67,26 +73,25 @@ def export(
     if out is None:
         sys.stdout.write(content.decode("utf-8"))
     else:
-        write_export(out, content, private=texts)
+        write_exported(out, content, [run_directory], force=force, private=texts)
         typer.echo(f"Wrote {out}", err=True)
     if any_failed(judge_gates(result, gates)):
         raise typer.Exit(1)
 
 
-def _refuse_files_of_the_run(out: Path, run_directory: Path) -> None:
-    """Refuse to write over what the run needs, or into the folders of its tables."""
+def _is_redacted(run_directory: Path, *, texts: bool) -> bool:
+    """Return whether a run is redacted, and say that the file will be; refuse to write its texts then."""
     from tedaudit.store.directory import RunDirectory
 
-    run = RunDirectory(run_directory)
-    own = (
-        run.manifest_path, run.summary, run.page, run.report, run.estimates, run.utility, run.certain_losses,
-    )  # fmt: skip
-    place, root = out.resolve(), run.root.resolve()
-    in_a_folder = place.parent != root and place.is_relative_to(root)
-    if in_a_folder or place in [path.resolve() for path in own]:
+    if not RunDirectory(run_directory).files.is_redacted:
+        return False
+    if texts:
         raise SpecError(
-            f"'{out}' belongs to the run itself, which --out does not overwrite. Name another file."
+            f"'{run_directory}' is redacted, so that no texts are written from it. `tedaudit report "
+            f"{run_directory} --full` takes that back; or leave out --texts."
         )
+    typer.echo(f"Redacted, as {run_directory} is: no text, no label of several words, no path.", err=True)
+    return True
 
 
 def schema(

@@ -57,9 +57,10 @@ def frontier(
 
     The same command resumes. Scores lie in OUT-utility, the rest in OUT.
     """
-    from tedaudit.cli.console import console, progress_bar, show_defaults, show_section
+    from tedaudit.cli.console import console, progress_bar, say_redacted, show_defaults, show_section
     from tedaudit.reports.figures import figures_missing
     from tedaudit.spec.zoo_defaults import list_defaults
+    from tedaudit.store.directory import RunDirectory
     from tedaudit.studies.frontier.runner import NAME, run_frontier
     from tedaudit.studies.frontier.section import describe_frontier
 
@@ -79,6 +80,7 @@ def frontier(
     with progress_bar(quiet=quiet) as progress:
         helpers = {"progress": progress, "announce": (lambda _: None) if quiet else None}
         found = run_frontier(settings, (by, target or []), scoring, (least, most), helpers)
+    say_redacted(RunDirectory(found.calibrated.folder))
     if as_json:
         print_json(found.to_dict())
         return

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tedaudit.cli.completion import complete_mechanism
-from tedaudit.cli.options import Corpus, Json, Quiet, print_json, refuse_settings
+from tedaudit.cli.options import Corpus, Json, Quiet, Redact, print_json, refuse_settings
 from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError, did_you_mean
 
@@ -45,12 +45,12 @@ def leaks(
     seed: Annotated[int | None, typer.Option(help="Other pairs, twins and noise.")] = None,
     assign: Assign = None,
     fail_on: Annotated[str, typer.Option(help="finding: exit with 1 if there is one.")] = "",
-    redact: Annotated[bool, typer.Option("--redact", help="Leave out all texts.")] = False,
+    redact: Redact = False,
     yes: Yes = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Name what leaks: case, length, names, failures, fixed seeds and more, each with an example.
+    """Name what leaks: case, length, words that come back, failures, fixed seeds and more, with examples.
 
     On a mechanism, or on all mechanisms of a run: its page and report.md then have a section on them.
     """
@@ -70,7 +70,7 @@ def leaks(
     if run_directory is not None:
         given = {"mechanism": mechanism, "corpus": corpus, "epsilon": epsilon, "claim": claim, "set": assign}
         refuse_settings(run_directory, given)
-        found = _find_in_run(run_directory, chosen, redact=redact, yes=yes)
+        found, redact = _find_in_run(run_directory, chosen, redact=redact, yes=yes)
         reports, has_findings = found.reports, found.has_findings
     else:
         named = name_mechanism("leaks", mechanism, assign)
@@ -86,24 +86,30 @@ def leaks(
         raise typer.Exit(1)
 
 
-def _find_in_run(run_directory: Path, settings: dict[str, Any], *, redact: bool, yes: bool) -> "RunLeaks":
-    """Name what leaks in all mechanisms of a run, and put it into its report."""
+def _find_in_run(
+    run_directory: Path, settings: dict[str, Any], *, redact: bool, yes: bool
+) -> tuple["RunLeaks", bool]:
+    """Name what leaks in all mechanisms of a run, put it into its report, and say whether it is redacted."""
     from tedaudit import api
+    from tedaudit.cli.console import say_redacted
     from tedaudit.reports.sections import write_section
     from tedaudit.spec.code_names import list_code
     from tedaudit.trust.leaks.run_leaks import NAME, describe_run_leaks, find_run_leaks
 
     result = api.load_run(run_directory)
     confirm_code(list_code(result.run.manifest()["spec"], "mechanisms"), run_directory, yes=yes)
+    if redact:
+        result.run.note_redaction(redacted=True)
     found = find_run_leaks(result, **settings)
     write_section(result.run, NAME, describe_run_leaks(found))
-    api.report(result.run.root, redact=redact)
-    return found
+    api.report(result.run.root)
+    say_redacted(result.run)
+    return found, result.run.files.is_redacted
 
 
 def name_mechanism(command: str, name: str, assignments: list[str] | None) -> dict[str, Any] | str:
     """Return a mechanism with the fields that flags give it."""
-    from tedaudit.spec.flags import parse_value
+    from tedaudit.spec.flags import parse_field
 
     if not name:
         other = ", or a run directory" if command == "leaks" else ""
@@ -113,7 +119,7 @@ def name_mechanism(command: str, name: str, assignments: list[str] | None) -> di
         key, equals, raw = assignment.partition("=")
         if not equals or not key:
             raise SpecError(f"--set takes KEY=VALUE, such as variant=published, not '{assignment}'.")
-        fields[key] = parse_value(assignment, raw)
+        fields[key] = parse_field(assignment, raw, "mechanism", name, key)
     return {"name": name, **fields} if fields else name
 
 

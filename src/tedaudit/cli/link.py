@@ -77,7 +77,7 @@ def _name(pairs: str) -> str:
 
 def _assign(attacks: Sequence[str], assignments: Sequence[str]) -> list[dict[str, Any]]:
     """Return the attacks with the fields that were set, as in embedding.encoder=NAME."""
-    from tedaudit.spec.flags import parse_value
+    from tedaudit.spec.flags import parse_field
     from tedaudit.studies.link.linker import default_attacks
 
     fields: dict[str, dict[str, Any]] = {name: {"name": name} for name in attacks or default_attacks()}
@@ -89,7 +89,7 @@ def _assign(attacks: Sequence[str], assignments: Sequence[str]) -> list[dict[str
                 f"--set takes ATTACK.KEY=VALUE of an attack that is used ({', '.join(fields)}), as in "
                 f"embedding.encoder=lexical, not '{assignment}'."
             )
-        fields[name][key] = parse_value(assignment, raw)
+        fields[name][key] = parse_field(assignment, raw, "attack", name, key)
     return list(fields.values())
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tedaudit.cli import options
-from tedaudit.cli.options import print_json, refuse_settings
+from tedaudit.cli.options import print_json, refuse_settings, show_folder
 from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
@@ -23,13 +23,13 @@ def loss(
     epsilon: options.Epsilons = None,
     corpus: options.Corpus = None,
     trials: Annotated[int | None, typer.Option("--trials", "-t", help="Of a new run; 1,000.")] = None,
-    out: Annotated[str | None, typer.Option("--out", "-o", help="Of a new run: runs/loss.")] = None,
+    out: options.RunFolder = None,
     engine: options.Engine = None,
     workers: options.Workers = None,
     address: options.Address = None,
     resource: options.Resources = None,
     assign: options.Assignments = None,
-    redact: Annotated[bool, typer.Option("--redact", help="Leave every text out.")] = False,
+    redact: options.Redact = False,
     yes: Yes = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
@@ -41,7 +41,8 @@ def loss(
     of a run, texts are rewritten too.
     """
     from tedaudit import api
-    from tedaudit.cli.console import progress_bar
+    from tedaudit.cli.console import progress_bar, say_redacted
+    from tedaudit.execution.own_folder import own_folder
     from tedaudit.results.losses import read_losses
     from tedaudit.spec.flags import merge_engine
 
@@ -57,11 +58,20 @@ def loss(
         result = api.load_run(run_directory)
         spec = None if read_losses(result) else _restore(result, yes=yes)
     if spec is not None:
-        with progress_bar(quiet=quiet) as progress:
+        with own_folder(spec) as (placed, remark), progress_bar(quiet=quiet) as progress:
+
+            def show_start() -> None:
+                if spec is not None and not spec.out:
+                    show_folder(placed.folder, remark, quiet=quiet, as_json=as_json)
+
             announce = (lambda _: None) if quiet else None
-            result = api.run(spec, merge_engine(None, workforce), progress, announce=announce)
+            work = merge_engine(None, workforce)
+            result = api.run(placed, work, progress, announce=announce, started=show_start)
+    if redact:
+        api.report(result, redact=True)
+    say_redacted(result.run)
     if not as_json:
-        show_losses(result, redact=redact)
+        show_losses(result, redact=result.run.files.is_redacted)
         return
     print_json(list_losses(result))
 
@@ -97,7 +107,7 @@ def _make_spec(flags: dict[str, Any], assign: list[str] | None) -> "AuditSpec":
     from tedaudit.spec.flags import merge_flags
     from tedaudit.spec.model import parse_spec
 
-    return parse_spec(merge_flags({"name": "loss", "attacks": [_ATTACK]}, flags, assign or []))
+    return parse_spec(merge_flags({"attacks": [_ATTACK]}, flags, assign or []))
 
 
 def _restore(result: "AuditResult", *, yes: bool) -> "AuditSpec":

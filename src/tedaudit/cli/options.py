@@ -1,4 +1,4 @@
-"""Options that several commands share, and how all of them print JSON."""
+"""Options that several commands share, and how all of them print JSON and the folder of a run."""
 
 import json
 import re
@@ -13,6 +13,12 @@ from tedaudit.errors import SpecError, join_names
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+Redact = Annotated[
+    bool, typer.Option("--redact", help="Leave every text out; noted in a run, until `report RUN --full`.")
+]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace a file that tedaudit did not write, or not from this run.")
+]
 TableKind = Literal["pivot", "full", "none"]
 TableChoice = Annotated[
     TableKind,
@@ -46,6 +52,10 @@ Encoder = Annotated[
 Seed = Annotated[int | None, typer.Option("--seed")]
 BatchSize = Annotated[int | None, typer.Option("--batch-size", help="Draws or trials per call of a plug-in.")]
 Name = Annotated[str | None, typer.Option("--name", help="Names the run directory.")]
+RunFolder = Annotated[
+    str | None,
+    typer.Option("--out", "-o", help="The run directory; without it and a name, one of its own in runs/."),
+]
 
 # Who does the model work.
 Engine = Annotated[
@@ -99,3 +109,10 @@ def refuse_settings(run: Path, given: Mapping[str, Any]) -> None:
     extra = [f"--{name}" for name, value in given.items() if value]
     if extra:
         raise SpecError(f"'{run}' has settings of its own: leave out {join_names(extra)}.")
+
+
+def show_folder(folder: Path, remark: str, *, quiet: bool, as_json: bool) -> None:
+    """Print the folder of a run as the first line, beside JSON to standard error; then what is to be told."""
+    typer.echo(folder, err=as_json)
+    if remark and not quiet:
+        typer.echo(remark, err=True)

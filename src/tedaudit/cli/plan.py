@@ -6,7 +6,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from tedaudit.cli.audit import make_spec, run
+from tedaudit.cli.audit import make_spec, name_embedded, run
 from tedaudit.cli.gates import check_gates
 from tedaudit.cli.planning import Wishes, show_plan
 
@@ -35,7 +35,7 @@ def plan(**given: Any) -> None:
     wishes = Wishes(
         work=given["work"], pairs=given["worst"], pair_trials=given["worst_trials"],
         limit=given["fail_above"], ceiling=given["ceiling"], success=given["success"],
-        timing=not given["no_timing"],
+        timing=not given["no_timing"], base=name_embedded(given["spec"], given),
     )  # fmt: skip
     show_plan(make_spec(given["spec"], given, given["assign"], loss=given["loss"]), wishes,
               as_json=given["as_json"])  # fmt: skip

@@ -23,18 +23,20 @@ class Wishes:
     ceiling: float | None = None
     success: float | None = None
     timing: bool = True
+    base: str = ""  # of the folder, for an audit that comes with tedaudit
 
 
 def show_plan(spec: "AuditSpec", wishes: Wishes, *, as_json: bool) -> None:
     """Make the plan of an audit and print it; nothing is written."""
     from tedaudit.cli.console import console, escape_text
+    from tedaudit.execution.own_folder import foresee_folder
     from tedaudit.forecast.forecast import plan_audit
     from tedaudit.forecast.fresh import Beyond
     from tedaudit.forecast.text import describe_forecast
 
     forecast = plan_audit(
-        spec, ceiling=wishes.ceiling, success=wishes.success, timing=wishes.timing, work=wishes.work,
-        beyond=Beyond(wishes.pairs, wishes.pair_trials, wishes.limit),
+        foresee_folder(spec, wishes.base), ceiling=wishes.ceiling, success=wishes.success,
+        timing=wishes.timing, work=wishes.work, beyond=Beyond(wishes.pairs, wishes.pair_trials, wishes.limit),
     )  # fmt: skip
     if as_json:
         print_json(forecast.to_dict())

@@ -31,7 +31,8 @@ def records(
     workers: options.Workers = None,
     address: options.Address = None,
     resource: options.Resources = None,
-    redact: Annotated[bool, typer.Option("--redact", help="Leave every text out.")] = False,
+    redact: options.Redact = False,
+    force: options.Force = False,
     yes: Yes = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
@@ -42,12 +43,18 @@ def records(
     If the run has likelihoods of pairs, records are shown by exact loss too, over all of its own trials.
     """
     from tedaudit import api
-    from tedaudit.cli.console import show_section
+    from tedaudit.cli.console import say_redacted, show_section
     from tedaudit.reports.sections import write_section
+    from tedaudit.store.exported import check_target, write_exported
     from tedaudit.studies.record_losses import find_record_losses
     from tedaudit.studies.sections import describe_record_losses
 
+    if csv is not None:
+        check_target(csv, [run_directory], force=force)
     result = api.load_run(run_directory)
+    if redact:
+        result.run.note_redaction(redacted=True)
+    redact = result.run.files.is_redacted
     sections: dict[str, Section] = {}
     told: dict[str, Any] = {"error": None, "records": []}
     tried: Sequence[Record] = ()
@@ -66,9 +73,11 @@ def records(
         )
     for name, section in sections.items():
         write_section(result.run, name, section)
-    api.report(result.run.root, redact=redact)
+    api.report(result.run.root)
+    say_redacted(result.run)
     if csv is not None:
-        _write_csv(csv, told["losses"]["records"] if loss else told["records"])
+        rows = told["losses"]["records"] if loss else told["records"]
+        write_exported(csv, _make_csv(rows), [run_directory], force=force)
     if as_json:
         print_json(told)
         return
@@ -124,12 +133,13 @@ def try_worst(
     return api.report(result.run.root), worst
 
 
-def show_pairs(worst: "WorstPairs") -> None:
+def show_pairs(worst: "WorstPairs", *, redact: bool) -> None:
     """Print the worst pairs."""
     from tedaudit.cli.console import show_section
     from tedaudit.studies.sections import describe_pairs
 
-    show_section(describe_pairs(worst))
+    section = describe_pairs(worst)
+    show_section(section.redact() if redact else section)
 
 
 def _count_rows(result: "AuditResult") -> int:
@@ -137,13 +147,14 @@ def _count_rows(result: "AuditResult") -> int:
     return sum(finding.bound.trials for finding in result)
 
 
-def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    import csv as tables
+def _make_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    import csv
+    import io
 
-    try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = tables.DictWriter(file, list(rows[0]) if rows else [])
-            writer.writeheader()
-            writer.writerows(rows)
-    except OSError as error:
-        raise SpecError(f"'{path}' cannot be written ({error.strerror}); name another file.") from error
+    from tedaudit.readers import guard_cell
+
+    out = io.StringIO(newline="")
+    writer = csv.DictWriter(out, list(rows[0]) if rows else [])
+    writer.writeheader()
+    writer.writerows({name: guard_cell(value) for name, value in row.items()} for row in rows)
+    return out.getvalue().encode("utf-8", "replace")

@@ -23,7 +23,11 @@ def reproduce(
     work: Annotated[
         Path | None, typer.Option(help="Read rewrites made on another machine from this folder.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would run on which corpus; no model is loaded.")
+    ] = False,
     redact: Annotated[bool, typer.Option("--redact", help="Leave texts of the corpora out.")] = False,
+    force: options.Force = False,
     engine: options.Engine = None,
     workers: options.Workers = None,
     address: options.Address = None,
@@ -33,7 +37,9 @@ def reproduce(
     """Reproduce a figure or table of the paper, on corpora and models of your choice."""
     from tedaudit.cli.console import progress_bar, show_outcome
     from tedaudit.execution.work_folder import FolderEngine
+    from tedaudit.experiments.cost import tabulate_plan
     from tedaudit.experiments.definition import load
+    from tedaudit.experiments.outcome import Outcome
     from tedaudit.experiments.reproduction import reproduce as reproduced
     from tedaudit.experiments.workspace import Workspace
     from tedaudit.spec.flags import merge_engine, parse_corpus
@@ -44,8 +50,11 @@ def reproduce(
         raise SpecError("--work takes rewrites from a folder and does the rest here: leave --engine out.")
     changes = {"corpora": [parse_corpus(name) for name in corpus or []], "trials": trials}
     definition = load(experiment, scale, changes)
+    if dry_run:
+        show_outcome(Outcome((tabulate_plan(definition),)), [], redact=False)
+        return
     doer = FolderEngine(work) if work else chosen
     with progress_bar(quiet=quiet) as progress:
         workspace = Workspace(out or Path("runs") / "reproduce" / scale, progress, engine=doer)
-        outcome, files = reproduced(definition, workspace, redact=redact)
+        outcome, files = reproduced(definition, workspace, redact=redact, force=force)
     show_outcome(outcome, files, redact=redact)

@@ -1,14 +1,17 @@
 """The commands that reread a run: its bounds, one of its trials, its report."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
-from tedaudit.cli.options import Json, TableChoice, print_json
+from tedaudit.cli.options import Json, Redact, TableChoice, print_json
 from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
+
+if TYPE_CHECKING:
+    from tedaudit.store.directory import RunDirectory
 
 
 def estimate(
@@ -127,7 +130,11 @@ def replay(
 
 def report(
     run_directory: Annotated[Path, typer.Argument()],
-    redact: Annotated[bool, typer.Option("--redact", help="Leave every text out.")] = False,
+    redact: Redact = False,
+    full: Annotated[bool, typer.Option("--full", help="Take --redact back: with texts again.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; say which files are not as they were written.")
+    ] = False,
     figures: Annotated[
         bool, typer.Option("--figures/--no-figures", help="Draw figures for a paper: PDF and PNG.")
     ] = True,
@@ -136,17 +143,59 @@ def report(
     table: TableChoice = "pivot",
     as_json: Json = False,
 ) -> None:
-    """Rewrite report.html, report.md, summary.json and the figures of a run from its tables."""
+    """Rewrite report.html, report.md, summary.json and the figures of a run from its tables.
+
+    --redact is noted in the run: no command writes a text into these files from then on, until --full.
+    """
     from tedaudit import api
-    from tedaudit.cli.console import show_figures
+    from tedaudit.cli.console import say_redacted, show_figures
     from tedaudit.cli.first_screen import show_result
     from tedaudit.reports.figures import write_figures
     from tedaudit.reports.losses.figures import write_loss_figures
 
     check_gates(fail_on, fail_above)
-    result = api.report(run_directory, redact=redact)
+    if check:
+        _check_files(run_directory, given=redact or full, as_json=as_json)
+        return
+    result = api.report(run_directory, redact=redact, full=full)
     drawn = [*write_figures(result), *write_loss_figures(result)] if figures else []
     print_json(result.to_dict()) if as_json else show_result(result, table)
     if figures and not as_json:
         show_figures(drawn)
+    say_redacted(result.run)
+    if full:
+        _mention_stripped(result.run)
     pass_gates(result, fail_on, fail_above)
+
+
+def _check_files(run_directory: Path, *, given: bool, as_json: bool) -> None:
+    """Print which files of a run do not fit; exit with 2 if there are any."""
+    from tedaudit.errors import escape_control
+    from tedaudit.store.checking import find_damage
+    from tedaudit.store.directory import RunDirectory
+
+    if given:
+        raise SpecError("--check writes nothing: leave out --redact and --full.")
+    run = RunDirectory(run_directory)
+    run.manifest()  # refuses what is no run
+    number, found = find_damage(run)
+    if as_json:
+        print_json({"files": number, "damaged": found})
+    else:
+        for line in found:
+            typer.echo(escape_control(line), err=True)
+        fitting = f"{number - len(found):,} of {number:,}" if found else f"All {number:,}"
+        typer.echo(f"{fitting} files of {run.root} are as they were written.")
+    if found:
+        raise typer.Exit(2)
+
+
+def _mention_stripped(run: "RunDirectory") -> None:
+    """Say which sections have lost their texts for good, and how to get them again."""
+    stripped = run.files.list_stripped()
+    if stripped:
+        typer.echo(
+            f"Stored without texts while the run was redacted: {', '.join(stripped)}. The command that "
+            "wrote each (records, leaks, run --worst) brings them back.",
+            err=True,
+        )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tedaudit.cli.options import Json, Quiet, print_json
+from tedaudit.cli.options import Force, Json, Quiet, print_json
 
 
 def selftest(
@@ -19,6 +19,7 @@ def selftest(
     ] = None,
     processes: Annotated[int, typer.Option(min=0, help="0: one for each core.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the page here too.")] = None,
+    force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -29,10 +30,13 @@ def selftest(
     from dataclasses import replace
 
     from tedaudit.cli.console import console, progress_bar
+    from tedaudit.store.exported import check_target, write_exported
     from tedaudit.trust.planted.flaws import find_flaw
     from tedaudit.trust.selftest.page import write_page
     from tedaudit.trust.selftest.selftest import FULL, QUICK, run_selftest
 
+    if out is not None:
+        check_target(out, [], force=force)
     size = QUICK if quick else FULL
     size = size if nulls is None else replace(size, nulls=nulls)
     size = replace(size, flaws=tuple(find_flaw(name).name for name in flaw)) if flaw else size
@@ -43,7 +47,7 @@ def selftest(
         test, " ".join(["tedaudit selftest", *flags, *(f"--flaw {name}" for name in flaw or ())])
     )
     if out is not None:
-        out.write_text(page, encoding="utf-8")
+        write_exported(out, page.encode(), [], force=force)
     if as_json:
         print_json(test.to_dict())
     else:

@@ -68,9 +68,9 @@ def rewrite(
     given = _parse_epsilon(epsilon) if epsilon else None
     shape = format_of(out, form or ("csv" if pairs and out is None else ""))
     _check_pairs(source, shape, draws, pairs=pairs, keep=keep or ())
-    if out is not None and out.exists():
-        raise SpecError(f"'{out}' already exists; name another file, or remove it first.")
-    plugin = build(Reference("mechanism", mechanism, dict(_parse_assignments(assign or []))))
+    if out is not None:
+        _refuse_existing(out)
+    plugin = build(Reference("mechanism", mechanism, dict(_parse_assignments(mechanism, assign or []))))
     order = Order(choose_epsilon(plugin, given), draws, seed, batch_size)
     texts, table = (None, {}) if source == "-" else _read_columns(source, column)
     beside = _keep_columns(texts or (), table, keep or ()) if pairs else None
@@ -88,6 +88,7 @@ def rewrite(
             partial = out.with_name(f".{out.name}.partial")
             with _open_new(partial, closed=pairs) as file:
                 written = write_released(released, file, shape, order.epsilon, beside)
+            _refuse_existing(out)
             partial.replace(out)
     if written.failed:
         _tell(
@@ -191,20 +192,31 @@ def _keep_columns(
     return {**{name: table[name] for name in kept}, "original": texts}
 
 
+def _refuse_existing(out: Path) -> None:
+    if out.exists() or out.is_symlink():
+        raise SpecError(f"'{out}' already exists; name another file, or remove it first.")
+
+
 def _open_new(path: Path, *, closed: bool) -> Any:
-    """Open a file to write; `closed` if only its owner may read it, because originals are in it."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if closed else 0o666)
-    if closed and os.name == "posix":
-        os.fchmod(handle, 0o600)  # one that was there had perhaps another mode
+    """Open a new file to write; `closed` if only its owner may read it, because originals are in it."""
+    path.unlink(missing_ok=True)  # of a process that was killed; never what a link points to
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if closed else 0o666)
     return os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="")
 
 
 def _announce(plugin: Any, order: Any, *, is_paired: bool) -> None:
-    """Say what each rewrite costs, and whether its noise is secret."""
-    claim = plugin.claim(order.epsilon)
+    """Say what each rewrite costs, what is to know of the mechanism, and whether its noise is secret."""
+    from tedaudit.abilities import HasCautions
+    from tedaudit.extras import name_needs
+
+    claim, card = plugin.claim(order.epsilon), plugin.card
     promise = "no claim" if claim is None else f"epsilon {claim}, for {claim.neighbours}"
     repeated = "" if order.draws == 1 else f"; {order.draws} draws of a text cost {order.draws} times that"
-    _tell(f"{plugin.card.name}: {promise}{repeated}")
+    _tell(f"{card.name}: {promise}{repeated}")
+    if isinstance(plugin, HasCautions):
+        with name_needs(card.name, card.needs):
+            for caution in plugin.cautions():
+                _tell(f"note: {caution}.")
     if is_paired:
         _tell("--pairs: the table holds the originals and is not for release.")
     if order.seed is not None:
@@ -212,15 +224,15 @@ def _announce(plugin: Any, order: Any, *, is_paired: bool) -> None:
               "guarantee. Use it for experiments only.")  # fmt: skip
 
 
-def _parse_assignments(assignments: Sequence[str]) -> list[tuple[str, Any]]:
-    from tedaudit.spec.flags import parse_value
+def _parse_assignments(mechanism: str, assignments: Sequence[str]) -> list[tuple[str, Any]]:
+    from tedaudit.spec.flags import parse_field
 
     pairs = []
     for assignment in assignments:
         key, equals, raw = assignment.partition("=")
         if not equals or not key:
             raise SpecError(f"--set takes KEY=VALUE, such as slots=8, not '{assignment}'.")
-        pairs.append((key, parse_value(assignment, raw)))
+        pairs.append((key, parse_field(assignment, raw, "mechanism", mechanism, key)))
     return pairs
 
 

@@ -46,7 +46,7 @@ def utility(
 
     A name py:package.module:name runs that code; for one that comes from --run it is asked first.
     """
-    from tedaudit.cli.console import progress_bar, show_defaults, show_utility
+    from tedaudit.cli.console import progress_bar, say_redacted, show_defaults, show_utility
     from tedaudit.spec.code_names import list_code
     from tedaudit.spec.flags import merge_flags
     from tedaudit.utility.files import check_run, write_study
@@ -70,6 +70,8 @@ def utility(
     with progress_bar(quiet=quiet) as progress:
         result = run_study(settings, progress, None if quiet else lambda line: typer.echo(line, err=True))
     written = write_study(result, run)
+    if run is not None:
+        say_redacted(check_run(run))
     if as_json:
         print_json(result.to_dict())
         return

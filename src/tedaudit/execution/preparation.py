@@ -5,7 +5,7 @@ import platform
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import metadata
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from tedaudit.abilities import (
     BringsTexts,
     CallsUserCode,
+    HasCautions,
     HasLatent,
     HasOwnEpsilons,
     KnowsMechanism,
@@ -61,6 +62,7 @@ class PreparedAudit:
     models: Sequence[dict[str, str]] = ()  # which checkpoints are behind the results
     embedded: int = 0  # texts that were embedded to draw candidate sets
     script_notes: Sequence[str] = ()  # what was made for English, if the texts are not
+    cautions: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by mechanism
 
     def write(self) -> None:
         """Write corpus, plans and manifest."""
@@ -81,6 +83,11 @@ class PreparedAudit:
             manifest = self.store.manifest()
             manifest["repeats"][label] = dict(repeats)
             self._write_manifest(manifest["plans"], manifest["models"])
+
+    def note_likelihood(self, told: Mapping[str, Any]) -> None:
+        """Note what fresh trials said of likelihoods that the run's own trials do not fit."""
+        manifest = self.store.manifest()
+        self.store.write_manifest({**manifest, "likelihoods": [*manifest.get("likelihoods", []), dict(told)]})
 
     def note_latents(self, label: str, left_out: LeftOut, differing: int = 0) -> None:
         """Note how many latents of a mechanism were not kept, or how many draws gave another text again."""
@@ -113,11 +120,16 @@ class PreparedAudit:
                 "models": [*others, *self.models],
                 "format_notes": kept.get("format_notes", []),
                 "script_notes": list(self.script_notes),
+                "cautions": _drop_empty({**kept.get("cautions", {}), **self.cautions}),
                 "repeats": kept.get("repeats", {}),
-                **({"latents": kept["latents"]} if "latents" in kept else {}),
+                **{name: kept[name] for name in ("latents", "likelihoods") if name in kept},
                 "machine": _machine(),
             }
         )
+
+
+def _drop_empty(cautions: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    return {label: list(sentences) for label, sentences in cautions.items() if sentences}
 
 
 def describe_spec(spec: AuditSpec) -> dict[str, Any]:
@@ -176,8 +188,13 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
     built = {reference.identity: mechanisms[title] for title, reference in references.items()}
     built |= {reference.identity: attackers[title] for title, reference in attack_references.items()}
     notes = describe_texts(corpus.texts, {**mechanisms, **attackers})
+    cautions = {
+        title: [f"{title}: {caution}" for caution in mechanism.cautions()]
+        for title, mechanism in mechanisms.items()
+        if isinstance(mechanism, HasCautions)
+    }
     return PreparedAudit(
-        spec, store, corpus, seen, planner.infos, jobs, built, models, planner.embedded, notes
+        spec, store, corpus, seen, planner.infos, jobs, built, models, planner.embedded, notes, cautions
     )
 
 

@@ -12,6 +12,7 @@ from tedaudit.abilities import HasOwnEpsilons
 from tedaudit.errors import ContractError, SpecError, join_names
 from tedaudit.extras import name_needs
 from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.readers import guard_cell
 from tedaudit.seeding import derive
 from tedaudit.types import Draw, Mechanism, Rewrite
 
@@ -149,6 +150,7 @@ def write_released(
 
     `beside` has columns of the input, by row, for a table that shows what became of each text. Such a table
     has no epsilon: the nominal one is per unit of the mechanism, and whoever reads the table knows no unit.
+    In a csv, an apostrophe stands before what a spreadsheet would run; `readers` takes it off again.
     """
     rows = failed = 0
     columns: tuple[str, ...] = ("row", "draw", "epsilon", "rewrite", "error")
@@ -156,7 +158,7 @@ def write_released(
         columns = (*beside, "rewrite", "error")
     table = csv.writer(out, lineterminator="\n")
     if form == "csv":
-        table.writerow(columns)
+        table.writerow(map(guard_cell, columns))
     for item in released:
         text, error = item.rewrite.text, item.rewrite.error
         rows += 1
@@ -165,7 +167,7 @@ def write_released(
         if beside is not None:
             values = (*(column[item.row] for column in beside.values()), text, error)
         if form == "csv":
-            table.writerow(values)
+            table.writerow(map(guard_cell, values))
         elif form == "jsonl":
             out.write(json.dumps(dict(zip(columns, values, strict=True)), ensure_ascii=False) + "\n")
         else:

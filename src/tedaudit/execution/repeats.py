@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from tedaudit.batches import Rewrites
-from tedaudit.execution.chunks import RewriteChunk
+from tedaudit.execution.chunks import Chunk, RewriteChunk
 from tedaudit.execution.engines.protocol import Engine
 from tedaudit.execution.jobs import Job
 from tedaudit.execution.preparation import PreparedAudit
+from tedaudit.execution.work import Result
 from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Rewrite
@@ -25,8 +26,8 @@ def repeat_calls(job: Job, audit: PreparedAudit, engine: Engine, ticket: int) ->
     plan, epsilon = job.plan.rows(0, CALLS), job.epsilons[0]
     wanted = Wanted(plan.source[::-1], plan.replicate[::-1], np.full(len(plan), float(epsilon)))
     draws = make_draws(audit.corpus.texts, wanted, audit.spec.seed)
-    engine.submit(ticket, RewriteChunk(job.reference, draws, repeats=True))
-    again = _wait_for(engine, ticket)
+    again = perform(engine, ticket, RewriteChunk(job.reference, draws, repeats=True))
+    assert isinstance(again, Rewrites)  # noqa: S101 - by the kind of the chunk
     definition = job.rewrites_at(epsilon)
     stored = RewriteTable(definition.folder, definition.check()).fetch(wanted.text, wanted.replicate)
     pairs = zip(stored, again, strict=False)  # an engine may have called nothing again
@@ -38,9 +39,10 @@ def _plain(rewrite: Rewrite) -> tuple[bytes, str]:
     return rewrite.text.encode("utf-8", "replace"), rewrite.error  # as a table holds it
 
 
-def _wait_for(engine: Engine, ticket: int) -> Rewrites:
-    """Return the result of a chunk; the engine has nothing else to do that matters."""
+def perform(engine: Engine, ticket: int, chunk: Chunk) -> Result:
+    """Have a chunk done and return its result; the engine has nothing else to do that matters."""
+    engine.submit(ticket, chunk)
     while True:
         for number, result in engine.finished():
-            if number == ticket and isinstance(result, Rewrites):
+            if number == ticket:
                 return result

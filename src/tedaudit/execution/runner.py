@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from tedaudit.execution.calls import describe_calls
 from tedaudit.execution.chunks import Chunk, GuessChunk
 from tedaudit.execution.engines.protocol import Engine, TellsStatus
 from tedaudit.execution.jobs import Job
+from tedaudit.execution.likelihood_checks import repeat_checks
 from tedaudit.execution.own_rewrites import MissingOwn, Stretch, fetch_own
 from tedaudit.execution.pieces import (
     Guessing,
@@ -30,7 +31,7 @@ from tedaudit.execution.pieces import (
     spans,
 )
 from tedaudit.execution.preparation import PreparedAudit, prepare
-from tedaudit.execution.repeats import repeat_calls
+from tedaudit.execution.repeats import perform, repeat_calls
 from tedaudit.execution.work import Result
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, judge, late_tie_keys
@@ -43,6 +44,7 @@ from tedaudit.store.rewrites import RewriteTable
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
 Announce = Callable[[str], None]  # takes a line for the user
+Started = Callable[[], None]  # called once all is checked and the run begins
 _CELLS = 4_000_000  # scores held at a time
 _WINDOW = 32  # pieces of rewriting that may be under way: later ones wait in memory for earlier ones
 _HELD_BYTES = 512 * 1024 * 1024  # latents that only memory holds: with more of them, one piece at a time
@@ -51,18 +53,20 @@ _TICKETS = count(1)  # never used twice: an engine may still return work of a ru
 
 @contextmanager
 def executed(
-    spec: AuditSpec, engine: Engine, progress: Progress, announce: Announce
+    spec: AuditSpec, engine: Engine, progress: Progress, announce: Announce, started: Started = lambda: None
 ) -> Iterator[RunDirectory]:
     """Run an audit, or go on with it, and give the complete run, which stays locked until it is left.
 
-    Nothing is written before every setting has been checked against the run directory. `announce` is
-    told in one line, before the first call, how often functions and servers will be called, if any is.
+    Nothing is written, and `started` not called, before every setting has been checked against the run
+    directory. `announce` is told in one line, before the first call, how often functions and servers will be
+    called, if any is.
     """
     audit = prepare(spec)
     with audit.store.locked():
         if audit.store.manifest_bytes() != audit.seen:  # another process was faster
             audit = prepare(spec)
-        for note in audit.script_notes:
+        started()
+        for note in chain(audit.script_notes, *audit.cautions.values()):
             announce(f"note: {note}.")
         calls = describe_calls(audit)
         if calls:
@@ -75,6 +79,8 @@ def executed(
             work.run()
             if job.is_seeded is not None and work.has_rewritten:
                 audit.note_repeats(job.label, repeat_calls(job, audit, engine, next(_TICKETS)))
+            for told in repeat_checks(job, audit, lambda chunk: perform(engine, next(_TICKETS), chunk)):
+                audit.note_likelihood(told)
         audit.note_look()
         yield audit.store
 

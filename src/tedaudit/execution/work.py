@@ -21,10 +21,11 @@ import numpy.typing as npt
 
 from tedaudit.abilities import CallsUserCode, KnowsMechanism, Practises, Prepares, Resamples, tosses_coins
 from tedaudit.batches import Guesses, OwnRewrites, Rewrites
-from tedaudit.errors import ContractError, SpecError, TedauditError
-from tedaudit.execution.chunks import Chunk, GuessChunk, RewriteChunk, read_chunk, write_result
+from tedaudit.errors import ContractError, ModelError, SpecError, TedauditError
+from tedaudit.execution.chunks import Chunk, GuessChunk, RewriteChunk
+from tedaudit.execution.wire import Determinants, find_other, read_chunk, write_result
 from tedaudit.paths import parse_path
-from tedaudit.registry import Reference, build
+from tedaudit.registry import Reference, build, determinants
 from tedaudit.retries import retry
 from tedaudit.seeding import key_words
 from tedaudit.types import Guess, Rewrite
@@ -47,6 +48,7 @@ class Bench:
         self._practising: dict[str, Sequence[str]] = {}
         self._learnt: dict[str, OwnRewrites] = {}
         self._met: dict[str, tuple[Any, Any]] = {}  # mechanisms, and each as attacks meet it
+        self._determined: dict[str, tuple[Any, dict[str, Any]]] = {}  # plug-ins, and what determines each
 
     def adopt(self, plugins: Mapping[str, Any]) -> None:
         """Use plug-ins that are built already, by the identity of their reference."""
@@ -125,6 +127,14 @@ class Bench:
         if reference.identity not in self._plugins:
             self._plugins[reference.identity] = build(reference)
         return self._plugins[reference.identity]
+
+    def describe(self, chunk: Chunk) -> Determinants:
+        """Return what determines the plug-ins of a chunk here; the weights of each are read once."""
+        for reference in chunk.references:
+            plugin = self.plugin(reference)
+            if self._determined.get(reference.identity, (None,))[0] is not plugin:
+                self._determined[reference.identity] = plugin, determinants(plugin)
+        return {reference.identity: self._determined[reference.identity][1] for reference in chunk.references}
 
 
 def _same(texts: Sequence[str] | None, others: Sequence[str]) -> bool:
@@ -225,18 +235,27 @@ def main(arguments: Sequence[str]) -> None:
         raise SpecError("It takes a folder of work, or a file of work and the name of a file for the result.")
     first, *rest = map(parse_path, arguments)
     if rest:
-        write_result(rest[0], Bench().perform(read_chunk(first)))
+        _do_file(Bench(), first, rest[0])
         return
     if not first.is_dir():
         raise SpecError(f"'{first}' is not a folder of work; `tedaudit run ... --work FOLDER` makes one.")
     bench = Bench(_FOLDER_BATCH)
     waiting = [path for path in sorted(first.glob(f"*{CHUNK}")) if not path.with_suffix(RESULT).exists()]
     for number, path in enumerate(waiting, 1):
-        chunk = read_chunk(path)
-        scratch = path.with_suffix(".part")
-        write_result(scratch, bench.perform(chunk))
-        beside = Path(f"{scratch}.npz")
-        if beside.exists():  # the arrays first: a result is complete once it has its name
-            beside.rename(f"{path.with_suffix(RESULT)}.npz")
-        scratch.rename(path.with_suffix(RESULT))
+        chunk = _do_file(bench, path, path.with_suffix(RESULT))
         print(f"{number} of {len(waiting)}: {chunk.plugin.name}, {len(chunk):,} items", flush=True)  # noqa: T201
+
+
+def _do_file(bench: Bench, source: Path, target: Path) -> Chunk:
+    """Do the chunk of a file, if its plug-ins are here what they are where it was written; return it."""
+    unit = read_chunk(source)
+    here = bench.describe(unit.chunk)
+    other = find_other(unit.chunk, unit.determinants, here)
+    if other:
+        raise ModelError(
+            f"'{source}' is not done: it was written for another {other}. Install the same model and "
+            "versions here. What a machine chooses by itself, such as the dtype on a GPU, can be set in the "
+            "spec: then write the work again."
+        )
+    write_result(target, bench.perform(unit.chunk), unit, here)
+    return unit.chunk

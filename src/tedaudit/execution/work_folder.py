@@ -6,9 +6,7 @@ FOLDER` does them, wherever the folder lies; it needs no table, spec or terminal
 `FolderEngine` then takes the results instead of computing them. Files are named by their content.
 """
 
-import hashlib
-import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,21 +16,15 @@ import numpy.typing as npt
 
 from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import RunDirectoryError
-from tedaudit.execution.chunks import (
-    Chunk,
-    RewriteChunk,
-    first_line,
-    first_line_for,
-    read_chunk,
-    read_result,
-    write_chunk,
-)
+from tedaudit.execution.chunks import Chunk, RewriteChunk
 from tedaudit.execution.engines.protocol import Engine, TellsStatus
 from tedaudit.execution.engines.serial import SerialEngine
+from tedaudit.execution.jobs import Job
 from tedaudit.execution.own_rewrites import MissingOwn
 from tedaudit.execution.pieces import cut_rewriting
 from tedaudit.execution.preparation import PreparedAudit, prepare
-from tedaudit.execution.work import CHUNK, RESULT, Result
+from tedaudit.execution.wire import Determinants, read_chunk, read_result, seal_chunk, write_sealed
+from tedaudit.execution.work import CHUNK, RESULT, Bench, Result
 from tedaudit.paths import describe_os_error, parse_path
 from tedaudit.seeding import key_numbers
 from tedaudit.spec.model import AuditSpec
@@ -40,6 +32,7 @@ from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Rewrite
 
 DrawName = tuple[int, float]  # key and epsilon of a draw
+MechanismName = tuple[str, bool]  # the identity of its reference, and whether it rewrites for an adversary
 
 
 def write_work(spec: AuditSpec, folder: Path) -> tuple[int, int]:
@@ -47,8 +40,8 @@ def write_work(spec: AuditSpec, folder: Path) -> tuple[int, int]:
     folder = parse_path(folder)
     audit = prepare(spec)
     _create_folder(folder)
-    results = _Results(folder)
-    names = {_write_named(folder, chunk) for _, chunk, _ in _find_waiting(audit, results)}
+    results = _Results(folder, _describe_jobs(audit))
+    names = {_write_named(folder, job, chunk) for job, chunk, _ in _find_waiting(audit, results)}
     return len(names) + results.files, len(names)
 
 
@@ -58,15 +51,22 @@ def count_waiting(audit: PreparedAudit, folder: Path) -> dict[str, tuple[int, in
     Nothing is written; a folder that is not there holds nothing.
     """
     counts = {job.label: (0, 0) for job in audit.jobs}
-    for label, _, is_own in _find_waiting(audit, _Results(parse_path(folder))):
-        audited, own = counts[label]
-        counts[label] = audited + int((~is_own).sum()), own + int(is_own.sum())
+    results = _Results(parse_path(folder), _describe_jobs(audit))
+    for job, _, is_own in _find_waiting(audit, results):
+        audited, own = counts[job.label]
+        counts[job.label] = audited + int((~is_own).sum()), own + int(is_own.sum())
     return counts
+
+
+def _describe_jobs(audit: PreparedAudit) -> Callable[[Chunk], Determinants]:
+    """Return what tells of a chunk what determines its plug-ins; weights were read before."""
+    known = {job.reference.identity: job.determinants for job in audit.jobs}
+    return lambda chunk: {reference.identity: known[reference.identity] for reference in chunk.references}
 
 
 def _find_waiting(
     audit: PreparedAudit, results: "_Results"
-) -> Iterator[tuple[str, RewriteChunk, npt.NDArray[np.bool_]]]:
+) -> Iterator[tuple[Job, RewriteChunk, npt.NDArray[np.bool_]]]:
     """Yield the draws that have no rewrite anywhere, each once, with whether they are for an adversary."""
     planned = set[tuple[str, int, float]]()
     for job in audit.jobs:
@@ -82,14 +82,15 @@ def _find_waiting(
             is_new = np.array([name not in planned for name in draw_names], dtype=np.bool_)
             planned.update(draw_names)  # by a plan before this one
             if is_new.any():
-                yield job.label, replace(chunk, draws=draws[is_new]), is_own[is_new]
+                yield job, replace(chunk, draws=draws[is_new]), is_own[is_new]
 
 
 class FolderEngine:
     """Takes the rewrites that lie in a folder, draw by draw; another engine does the others."""
 
     def __init__(self, folder: Path, engine: Engine | None = None) -> None:
-        self._results, self._engine = _Results(parse_path(folder)), engine or SerialEngine()
+        self._engine, self._bench = engine or SerialEngine(), Bench()
+        self._results = _Results(parse_path(folder), self._bench.describe)
         self._chunks: dict[int, tuple[RewriteChunk, npt.NDArray[np.bool_]]] = {}
         self._complete: list[tuple[int, Rewrites]] = []
 
@@ -106,6 +107,7 @@ class FolderEngine:
     def offer(self, plugins: Mapping[str, Any]) -> None:
         """Give plug-ins that are built already to the engine that may need them."""
         self._engine.offer(plugins)
+        self._bench.adopt(plugins)
 
     def submit(self, ticket: int, chunk: Chunk) -> None:
         """Take a chunk; draws whose rewrite is in the folder are not done again."""
@@ -143,11 +145,12 @@ class FolderEngine:
 
 
 class _Results:
-    """The rewrites in a folder, by mechanism, key and epsilon; each mechanism's files are read once."""
+    """The rewrites in a folder, by mechanism, key and epsilon; each mechanism's results are read once."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._known: dict[str, dict[DrawName, Rewrite]] = {}
+    def __init__(self, folder: Path, describe: Callable[[Chunk], Determinants]) -> None:
+        self._folder, self._describe = folder, describe
+        self._found: dict[MechanismName, list[Path]] | None = None
+        self._known: dict[MechanismName, dict[DrawName, Rewrite]] = {}
         self.files = 0  # whose results are used
 
     def has(self, chunk: RewriteChunk) -> npt.NDArray[np.bool_]:
@@ -161,20 +164,29 @@ class _Results:
         return Rewrites.of([known[name] for name in _names(chunk.draws)])
 
     def _read(self, chunk: RewriteChunk) -> dict[DrawName, Rewrite]:
-        wanted = first_line_for(chunk)
+        wanted = chunk.plugin.identity, chunk.own
         if wanted not in self._known:
-            known = self._known[wanted] = {}
-            for file in sorted(self._folder.glob(f"*{CHUNK}")):
-                result = file.with_suffix(RESULT)
-                if not result.exists() or first_line(file) != wanted:
-                    continue
-                stored = read_chunk(file)
-                if isinstance(stored, RewriteChunk):
-                    self.files += 1
-                    rewrites = read_result(result, stored)
-                    assert isinstance(rewrites, Rewrites)  # noqa: S101 - by the kind of the chunk
-                    known.update(zip(_names(stored.draws), rewrites, strict=True))
+            known: dict[DrawName, Rewrite] = {}
+            files, determinants = self._find().get(wanted, []), self._describe(chunk)
+            for file in files:
+                unit = read_chunk(file)
+                rewrites = read_result(file.with_suffix(RESULT), unit, determinants)
+                if isinstance(unit.chunk, RewriteChunk) and isinstance(rewrites, Rewrites):  # it was, and is
+                    known.update(zip(_names(unit.chunk.draws), rewrites, strict=True))
+            self.files += len(files)
+            self._known[wanted] = known
         return self._known[wanted]
+
+    def _find(self) -> dict[MechanismName, list[Path]]:
+        """Return the files that have a result. All are read: a damaged one may be anybody's."""
+        if self._found is None:
+            self._found = {}
+            for file in sorted(self._folder.glob(f"*{CHUNK}")):
+                if file.with_suffix(RESULT).exists():
+                    chunk = read_chunk(file).chunk
+                    if isinstance(chunk, RewriteChunk):
+                        self._found.setdefault((chunk.plugin.identity, chunk.own), []).append(file)
+        return self._found
 
 
 def _create_folder(folder: Path) -> None:
@@ -194,18 +206,9 @@ def _names(draws: Draws) -> list[DrawName]:
     return list(zip(key_numbers(draws.keys), draws.epsilons.tolist(), strict=True))
 
 
-def _write_named(folder: Path, chunk: Chunk) -> Path:
-    """Write a chunk if it is not there yet; return its file, which is named by its content."""
-    try:
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            file = Path(scratch) / "chunk"
-            write_chunk(file, chunk)
-            target = folder / f"{hashlib.sha256(file.read_bytes()).hexdigest()[:24]}{CHUNK}"
-            if not target.exists():
-                file.rename(target)
-    except OSError as error:
-        raise RunDirectoryError(
-            f"Work cannot be written to '{folder}' ({describe_os_error(error)}). Make room, or name another "
-            "folder with --work."
-        ) from error
+def _write_named(folder: Path, job: Job, chunk: Chunk) -> Path:
+    """Write a chunk; return its file, which is named by its content."""
+    sealed = seal_chunk(chunk, {job.reference.identity: job.determinants})
+    target = folder / f"{sealed[-1].hex()[:24]}{CHUNK}"
+    write_sealed(target, sealed)
     return target

@@ -9,11 +9,11 @@ from typing import Any
 
 from tedaudit.experiments.agreement import agreement
 from tedaudit.experiments.convention import convert_units
-from tedaudit.experiments.definition import Experiment
+from tedaudit.experiments.definition import Experiment, corpus_name
 from tedaudit.experiments.outcome import Outcome, Table
 from tedaudit.experiments.rankings import describe_rankings, list_rankings, tabulate_rankings
 from tedaudit.experiments.trends import describe_trends
-from tedaudit.experiments.workspace import Workspace, corpus_name
+from tedaudit.experiments.workspace import Workspace
 from tedaudit.nominal import Nominal
 from tedaudit.reports.figures import figure, figures_missing
 from tedaudit.results.disagreement import disagreements

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tedaudit.estimators import DEFAULT_ESTIMATOR, find_estimator
-from tedaudit.experiments.definition import Experiment
+from tedaudit.experiments.definition import Experiment, corpus_name
+from tedaudit.experiments.outcome import Table
 from tedaudit.forecast.forecast import Forecast, plan_audit
 from tedaudit.spec.model import MechanismSpec, PluginSpec
 
@@ -24,10 +25,12 @@ _TIMED = {
 
 @dataclass(frozen=True)
 class Share:
-    """Rewrites of one mechanism in an experiment, on all corpora, and the attacks that guess on each."""
+    """Rewrites of one mechanism on one corpus in an experiment, and the attacks that guess on each."""
 
+    corpus: str
     mechanism: Mapping[str, Any]
     attacks: tuple[Mapping[str, Any], ...]
+    epsilons: int
     rows: int
 
 
@@ -46,11 +49,14 @@ def list_shares(experiment: Experiment) -> list[Share]:
     shares = []
     for audit in _list_audits(experiment):
         plans = [find_estimator(plan.get("estimator", DEFAULT_ESTIMATOR)) for plan in audit["plans"]]
-        rows = sum(plan.rows_per_trial for plan in plans) * sum(audit["trials"]) * len(audit["corpora"])
-        for mechanism in map(_as_mapping, audit["mechanisms"]):
-            epsilons = mechanism.pop("epsilons", None) or audit["epsilons"]
-            attacks = tuple(map(_as_mapping, audit["attacks"]))
-            shares.append(Share(mechanism, attacks, rows * len(epsilons)))
+        rows = sum(plan.rows_per_trial for plan in plans) * sum(audit["trials"])
+        attacks = tuple(map(_as_mapping, audit["attacks"]))
+        for corpus in audit["corpora"]:
+            for mechanism in map(_as_mapping, experiment.mechanisms_on(corpus, audit["mechanisms"])):
+                epsilons = mechanism.pop("epsilons", None) or audit["epsilons"]
+                shares.append(
+                    Share(corpus_name(corpus), mechanism, attacks, len(epsilons), rows * len(epsilons))
+                )
     return shares
 
 
@@ -67,6 +73,24 @@ def _list_audits(experiment: Experiment) -> Iterator[dict[str, Any]]:
     if also:
         also["trials"] = [also.get("trials", experiment.trials)]
         yield {**main, **also}
+
+
+def tabulate_plan(experiment: Experiment) -> Table:
+    """Return what an experiment would run, corpus by corpus; rewrites are counted for audits alone."""
+    rows: list[tuple[str, Mapping[str, Any], int, int | None, int | None]] = [
+        (share.corpus, share.mechanism, share.epsilons, share.rows, share.rows * len(share.attacks))
+        for share in list_shares(experiment)
+    ]
+    if experiment.kind not in AUDITS:
+        studies = [study["corpus"] for study in experiment.options.get("studies", [])]
+        rows = [
+            (corpus_name(corpus), one, len(one.get("epsilons", experiment.epsilons)), None, None)
+            for corpus in studies or experiment.corpora
+            for one in map(_as_mapping, experiment.mechanisms_on(corpus))
+        ]
+    headings = ("corpus", "mechanism", "epsilons", "rewrites at most", "guesses at most")
+    titled = [(corpus, one.get("label", one["name"]), *counts) for corpus, one, *counts in rows]
+    return Table(f"{experiment.id} at scale {experiment.scale}", headings, tuple(titled))
 
 
 def count_rewrites(experiment: Experiment) -> int | None:

@@ -5,7 +5,7 @@ corpora and models that are available offline, fewer trials and epsilons.
 """
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any, Literal, get_args
 
@@ -35,6 +35,9 @@ class Experiment(BaseModel):
     kind: Kind
     corpora: list[Any] = Field(default_factory=list)
     mechanisms: list[Any] = Field(default_factory=list)
+    only: dict[str, list[str]] = Field(
+        default_factory=dict, description="The corpora of mechanisms that do not run on all."
+    )
     epsilons: list[float] = Field(default_factory=lambda: list(GRID))
     attacks: list[Any] = Field(default_factory=list)
     plans: list[dict[str, Any]] = Field(default_factory=lambda: [{"k": 2, "lambda": -10_000}])
@@ -42,6 +45,11 @@ class Experiment(BaseModel):
     options: dict[str, Any] = Field(default_factory=dict, description="Settings of this kind only.")
     scale: Scale = "full"
     changed: tuple[str, ...] = Field(default=(), description="Settings changed by the caller.")
+
+    def mechanisms_on(self, corpus: Any, among: Sequence[Any] | None = None) -> list[Any]:
+        """Return the mechanisms, all or some, that run on a corpus."""
+        name, some = corpus_name(corpus), self.mechanisms if among is None else among
+        return [one for one in some if name in self.only.get(_title(one), [name])]
 
     @property
     def command(self) -> str:
@@ -75,8 +83,31 @@ def load(name: str, scale: str = "full", changes: Mapping[str, Any] | None = Non
     given = {key: value for key, value in (changes or {}).items() if value not in (None, [], ())}
     try:
         settings = {**whole, **scales.get(scale, {}), **given}
-        return Experiment(**{**settings, "id": name, "scale": scale, "changed": tuple(given)})
+        mechanisms, only = _split_corpora(settings.get("mechanisms", []))
+        own = {"id": name, "scale": scale, "changed": tuple(given), "mechanisms": mechanisms, "only": only}
+        return Experiment(**{**settings, **own})
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(str(part) for part in problem["loc"])
         raise SpecError(f"Experiment '{name}', {place}: {problem['msg']}.") from error
+
+
+def corpus_name(corpus: Any) -> str:
+    """Return the name of a corpus."""
+    return _title(corpus)
+
+
+def _title(plugin: Any) -> str:
+    return str(plugin.get("label") or plugin["name"]) if isinstance(plugin, Mapping) else str(plugin)
+
+
+def _split_corpora(mechanisms: list[Any]) -> tuple[list[Any], dict[str, list[str]]]:
+    """Take `corpora` out of mechanisms that have it; return it by their titles."""
+    only = {
+        _title(one): one["corpora"] for one in mechanisms if isinstance(one, Mapping) and "corpora" in one
+    }
+    plain = [
+        {key: value for key, value in one.items() if key != "corpora"} if isinstance(one, Mapping) else one
+        for one in mechanisms
+    ]
+    return plain, only

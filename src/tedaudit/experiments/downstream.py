@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from tedaudit.experiments.definition import Experiment
+from tedaudit.experiments.definition import Experiment, corpus_name
 from tedaudit.experiments.outcome import Outcome, Table
-from tedaudit.experiments.workspace import Workspace, corpus_name
+from tedaudit.experiments.workspace import Workspace
 from tedaudit.reports.figures import figures_missing
 from tedaudit.utility.figure import figure
 from tedaudit.utility.results import HEADINGS, caption, cells, describe_changes
@@ -20,8 +20,9 @@ def train_on_rewrites(experiment: Experiment, workspace: Workspace) -> Outcome:
         name = corpus_name(study["corpus"])
         spec = parse_utility(
             {
-                **options, **study, "mechanisms": experiment.mechanisms, "epsilons": experiment.epsilons,
-                "name": name, "out": str(workspace.root / "runs" / f"{name}-utility"),
+                **options, **study, "mechanisms": experiment.mechanisms_on(study["corpus"]),
+                "epsilons": experiment.epsilons, "name": name,
+                "out": str(workspace.root / "runs" / f"{name}-utility"),
             }
         )  # fmt: skip
         result = run_study(spec, workspace.progress)

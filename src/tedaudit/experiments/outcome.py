@@ -4,13 +4,15 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tedaudit.experiments.definition import Experiment
 from tedaudit.reports.figures import save_figure
 from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
-from tedaudit.store.files import make_folders, write_atomically
+from tedaudit.store.exported import check_target, write_exported
+from tedaudit.store.files import make_folders
 
 Cell = str | float | int | None
 
@@ -38,12 +40,22 @@ class Outcome:
     notes: tuple[str, ...] = ()
 
 
-def write_outcome(outcome: Outcome, experiment: Experiment, folder: Path, *, redact: bool) -> list[Path]:
+def check_files(experiment: Experiment, folder: Path, *, force: bool = False) -> None:
+    """Refuse a folder with a file of somebody else that an outcome would replace."""
+    figures = [path for kind in ("pdf", "png") for path in folder.glob(f"{experiment.id}-*.{kind}")]
+    for path in (*_name_tables(experiment, folder), *figures):
+        check_target(path, [folder], force=force)
+
+
+def write_outcome(
+    outcome: Outcome, experiment: Experiment, folder: Path, *, redact: bool, force: bool = False
+) -> list[Path]:
     """Write an outcome into a folder and return the files; without texts if it is redacted."""
-    written = [folder / f"{experiment.id}.md", folder / f"{experiment.id}.json"]
+    written = _name_tables(experiment, folder)
+    write = partial(write_exported, runs=[folder], force=force)
     shown = [table for table in outcome.tables if not (redact and table.texts)]
     make_folders(folder, None)
-    write_atomically(written[0], markdown(outcome, experiment, shown).encode())
+    write(written[0], markdown(outcome, experiment, shown).encode())
     content = {
         "experiment": experiment.id, "scale": experiment.scale, "title": experiment.title,
         "settings": _list_settings(experiment, redact=redact), "notes": list(outcome.notes),
@@ -53,10 +65,14 @@ def write_outcome(outcome: Outcome, experiment: Experiment, folder: Path, *, red
             for table in shown
         ],
     }  # fmt: skip
-    write_atomically(written[1], json.dumps(content, indent=1, ensure_ascii=False).encode())
+    write(written[1], json.dumps(content, indent=1, ensure_ascii=False).encode())
     for name, figure in outcome.figures.items():
-        written += save_figure(figure, folder / f"{experiment.id}-{name}")
+        written += save_figure(figure, folder / f"{experiment.id}-{name}", write=write)
     return written
+
+
+def _name_tables(experiment: Experiment, folder: Path) -> list[Path]:
+    return [folder / f"{experiment.id}.md", folder / f"{experiment.id}.json"]
 
 
 def markdown(outcome: Outcome, experiment: Experiment, tables: Sequence[Table]) -> str:

@@ -22,6 +22,12 @@ from tedaudit.mechanisms._latent import Latent
 from tedaudit.reports.figures import STYLES, escape_label, figures_missing
 from tedaudit.seeding import derive
 
+_FORMULAS = {
+    "gaussian": "the classical Gaussian formula",
+    "analytic_gaussian": "the analytic Gaussian calibration",
+    "laplace": "the Laplace formula",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Level:
@@ -40,6 +46,7 @@ class Lengths:
 
     label: str
     corpus: str
+    formula: str  # by which the noise is scaled
     texts: int
     norm: float
     spread: float
@@ -90,7 +97,8 @@ def _measure_lengths(subject: Subject, corpus: str, texts: Sequence[str], keys: 
         expected = mechanism.noise_norm(epsilon)
         levels.append(Level(epsilon, float(drawn.mean()), float(drawn.std()), expected, norm / expected))
     spread, largest = float(norms.std()), mechanism.largest_norm()
-    return Lengths(subject.label, corpus, len(texts), norm, spread, largest, tuple(levels))
+    formula = _FORMULAS[mechanism.noise]
+    return Lengths(subject.label, corpus, formula, len(texts), norm, spread, largest, tuple(levels))
 
 
 def _build_tables(lengths: Sequence[Lengths], reported: Mapping[str, Any]) -> tuple[Table, ...]:
@@ -123,6 +131,7 @@ def _find_reported(reported: Mapping[str, Any], label: str, epsilon: float) -> f
 def _write_notes(lengths: Sequence[Lengths], reported: Mapping[str, Any]) -> tuple[str, ...]:
     notes = []
     for norms in lengths:
+        notes.append(f"{norms.title}: the noise that ran here is by {norms.formula}.")
         notes.append(
             f"{norms.title}: the norm after clipping is {norms.norm:.2f}, {norms.norm / norms.largest:.0%} "
             "of the most that clipping allows; its standard deviation is "

@@ -1,6 +1,5 @@
 """The workspace of experiments: a run directory per corpus, which all experiments of a scale share."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from tedaudit import api
 from tedaudit.execution.engines.opening import Wanted
 from tedaudit.execution.runner import Progress
-from tedaudit.experiments.definition import Experiment
+from tedaudit.experiments.definition import Experiment, corpus_name
 from tedaudit.results.findings import AuditResult
 from tedaudit.spec.model import AuditSpec, parse_spec
 
@@ -28,19 +27,14 @@ class Workspace:
     def audit(self, experiment: Experiment, corpus: Any, **changes: Any) -> AuditResult:
         """Run an experiment's audit on a corpus, or resume it, and return its own findings."""
         settings = {
-            "mechanisms": experiment.mechanisms, "epsilons": experiment.epsilons, "plans": experiment.plans,
-            "attacks": experiment.attacks, "trials": experiment.trials, **changes,
+            "mechanisms": experiment.mechanisms_on(corpus), "epsilons": experiment.epsilons,
+            "plans": experiment.plans, "attacks": experiment.attacks, "trials": experiment.trials, **changes,
         }  # fmt: skip
         name, folder = corpus_name(corpus), self.folder(corpus, settings["trials"])
         spec = parse_spec({**settings, "corpus": corpus, "name": name, "out": str(folder)})
         announce = None if self.progress else lambda _: None  # quiet
         result = api.run(spec, self.engine, self.progress, page=False, announce=announce)
         return _select_own(result, spec)
-
-
-def corpus_name(corpus: Any) -> str:
-    """Return the name of a corpus."""
-    return str(corpus.get("label") or corpus["name"]) if isinstance(corpus, Mapping) else str(corpus)
 
 
 def _select_own(result: AuditResult, spec: AuditSpec) -> AuditResult:

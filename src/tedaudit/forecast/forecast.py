@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.execution.calls import describe_calls
+from tedaudit.execution.own_folder import foresee_folder
 from tedaudit.execution.preparation import prepare
 from tedaudit.forecast.fresh import Beyond, FreshWork, count_fresh
 from tedaudit.forecast.prospects import Goals, Prospect, make_outlook
@@ -129,7 +130,7 @@ def plan_audit(
     which is kept. What the run directory or the folder `work` holds already is not counted. Nothing is
     written to either.
     """
-    checked = spec if isinstance(spec, AuditSpec) else parse_spec(spec)
+    checked = foresee_folder(spec if isinstance(spec, AuditSpec) else parse_spec(spec))
     goals, more = Goals(ceiling, success), beyond or Beyond()
     before = time.perf_counter()
     audit = prepare(checked)

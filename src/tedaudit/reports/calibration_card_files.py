@@ -10,7 +10,9 @@ from tedaudit.nominal import Nominal
 from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.reports.models import models_section
 from tedaudit.reports.table import format_number
-from tedaudit.store.files import make_folders, write_atomically
+from tedaudit.store.directory import RunDirectory
+from tedaudit.store.exported import check_target, write_exported
+from tedaudit.store.files import make_folders
 
 _HEADINGS = (
     "epsilon", "plan", "attack", "right / guesses", "success", "eps_emp", "point (to upper end)", "ceiling",
@@ -18,18 +20,30 @@ _HEADINGS = (
 )  # fmt: skip
 
 
-def write_cards(cards: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
-    """Write every card as Markdown and JSON into a folder, and return the files."""
-    make_folders(folder, None)
-    written = []
+def write_cards(
+    cards: Sequence[Mapping[str, Any]], run: RunDirectory, out: Path | None = None, *, force: bool = False
+) -> list[Path]:
+    """Write every card as Markdown and JSON, into the run or another folder, and return the files.
+
+    In another folder, a file that was not written from the run stays, unless there is force.
+    """
+    own = out is None or out.resolve() == run.cards.resolve()
+    folder = run.cards if out is None or own else out
+    contents: dict[Path, bytes] = {}
     for card in cards:
         name = str(card["mechanism"]["label"]).replace(" ", "-").replace(":", "-")
         data = json.dumps(card, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-        for suffix, content in (("md", markdown(card)), ("json", data)):
-            path = folder / f"{name}.card.{suffix}"
-            write_atomically(path, content.encode())
-            written.append(path)
-    return written
+        contents[folder / f"{name}.card.md"] = markdown(card).encode()
+        contents[folder / f"{name}.card.json"] = data.encode()
+    if own:
+        run.files.write(contents, redacted=True)  # cards never hold texts
+        return list(contents)
+    for path in contents:  # all before the first is written
+        check_target(path, [run.root], force=force)
+    make_folders(folder, None)
+    for path, content in contents.items():
+        write_exported(path, content, [run.root], force=force)
+    return list(contents)
 
 
 def markdown(card: Mapping[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """The comparison as one page that works offline and contains no text of the corpus."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,20 @@ from tedaudit.reports.page import charts_missing, html
 from tedaudit.reports.redaction import redact_result, rename_labels, rename_plans
 from tedaudit.results.comparison import Compared, Comparison
 from tedaudit.results.lineups import Axis, Side
-from tedaudit.store.files import make_folders, write_atomically
+from tedaudit.store.exported import write_exported
+from tedaudit.store.files import make_folders
 from tedaudit.version import __version__
 
 SCRIPTS = ("elements.js", "charts.js", "comparison.js")
 
 
-def write_comparison(compared: Compared, path: Path) -> None:
-    """Write the page."""
+def write_comparison(
+    compared: Compared, path: Path, runs: Sequence[Path] = (), *, force: bool = False
+) -> None:
+    """Write the page; a file that was not written from one of the runs is replaced only by force."""
     content = html(page_data(compared), "comparison.html", SCRIPTS).encode()
     make_folders(path.parent, None)
-    write_atomically(path, content)
+    write_exported(path, content, runs, force=force)
 
 
 def page_data(compared: Compared) -> dict[str, Any]:

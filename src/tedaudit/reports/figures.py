@@ -8,7 +8,7 @@ lower bound; the bar above it ends at the upper end of this attack's success.
 import importlib.util
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from tedaudit.nominal import distinct_epsilons
 from tedaudit.reports.figure_labels import fit_labels
 from tedaudit.reports.table import plans
 from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import make_folders, write_atomically
 
 STYLES = (
@@ -45,22 +46,33 @@ def write_figures(result: AuditResult) -> list[Path]:
     written = []
     for plan in plans(result):
         drawn = figure([finding for finding in result if finding.plan == plan])
-        written += save_figure(drawn, result.run.figure(plan))
+        written += save_figure(drawn, result.run.figure(plan), result.run)
     return written
 
 
-def save_figure(drawn: Any, target: Path) -> list[Path]:
-    """Save a figure as PDF and PNG, without time stamps, and return the files."""
-    make_folders(target.parent, None)
+def save_figure(
+    drawn: Any,
+    target: Path,
+    run: RunDirectory | None = None,
+    write: Callable[[Path, bytes], None] = write_atomically,
+) -> list[Path]:
+    """Save a figure as PDF and PNG, without time stamps, and return the files.
+
+    One of a run shows names as they may be shown there.
+    """
     fit_labels(drawn)
-    written = []
+    contents = {}
     for kind, metadata in _METADATA.items():
         buffer = io.BytesIO()
         drawn.savefig(buffer, format=kind, dpi=200, metadata=metadata)
-        path = target.with_name(f"{target.name}.{kind}")
-        write_atomically(path, buffer.getvalue())
-        written.append(path)
-    return written
+        contents[target.with_name(f"{target.name}.{kind}")] = buffer.getvalue()
+    if run is not None:
+        run.files.write(contents, redacted=run.files.is_redacted)
+        return list(contents)
+    make_folders(target.parent, None)
+    for path, content in contents.items():
+        write(path, content)
+    return list(contents)
 
 
 def figure(findings: Sequence[Finding], axis: str = "") -> Any:

@@ -9,43 +9,47 @@ from tedaudit.reports.losses.parts import describe_parts, read_parts
 from tedaudit.reports.losses.table import describe_losses, rename_losses
 from tedaudit.reports.markdown import markdown_list, markdown_text
 from tedaudit.reports.models import models_section
-from tedaudit.reports.page import write_page
+from tedaudit.reports.page import make_page
 from tedaudit.reports.redaction import redact_result
-from tedaudit.reports.sections import Section, read_sections
+from tedaudit.reports.sections import Section, read_sections, strip_sections
 from tedaudit.reports.summary import describe_claims, describe_error
 from tedaudit.reports.table import claims_table, explain_table, markdown_tables, post_processing_table
 from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import read_losses
-from tedaudit.store.files import write_atomically, write_frame
+from tedaudit.store.files import make_parquet
 
 
-def write_reports(
-    result: AuditResult, *, redact: bool = False, utility: Utility | None = None, page: bool = True
-) -> AuditResult:
+def write_reports(result: AuditResult, *, utility: Utility | None = None, page: bool = True) -> AuditResult:
     """Write all of them into the run directory, and return the result as they show it.
 
-    Only report.html contains texts of the corpus, and none if it is redacted. Without `utility`, the run's
-    utility.json is shown.
+    Only report.html contains texts of the corpus; if the run is redacted, none of them does, and sections
+    lose theirs. Without `utility`, the run's utility.json is shown.
     """
     run = result.run
+    redact = run.files.is_redacted
+    if redact:
+        strip_sections(run)
     shown = redact_result(result, run.manifest()) if redact else result
     losses = read_losses(result)
     named = rename_losses(losses, result, shown)
     summary = shown.to_dict()
     if losses:
         summary["losses"] = [row.to_dict() for row in named]
-    sections = read_sections(run, redact=redact)
+    sections = read_sections(run)
     if losses:
         told = [describe_losses(result, losses), *describe_parts(read_parts(result, losses))]
         sections = [section.redact() if redact else section for section in told] + sections
-    write_atomically(run.summary, json.dumps(summary, indent=2, ensure_ascii=False).encode())
-    write_atomically(run.report, markdown(shown, sections).encode())
+    contents = {
+        run.summary: json.dumps(summary, indent=2, ensure_ascii=False).encode(),
+        run.report: markdown(shown, sections).encode(),
+    }
     if shown.findings:
-        write_frame(run.estimates, frame_rows(shown), "estimates")
+        contents[run.estimates] = make_parquet(run.estimates.name, frame_rows(shown), "estimates")
     if page:
-        study = read_utility(run.utility) if utility is None else utility
-        write_page(result, shown, sections, named, redact=redact, utility=study)
+        study = read_utility(run) if utility is None else utility
+        contents[run.page] = make_page(result, shown, sections, named, redact=redact, utility=study)
+    run.files.write(contents, redacted=redact)
     return shown
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tedaudit.nominal import Nominal
 from tedaudit.reports.headline import sees_draw
-from tedaudit.reports.pivot import CEILING, NOTHING, ZERO, Cell, Pivot
+from tedaudit.reports.pivot import CEILING, NOTHING, REFUTED, ZERO, Cell, Pivot
 from tedaudit.reports.summary import describe_claims
 from tedaudit.results.findings import AuditResult, Finding
 
@@ -27,10 +27,13 @@ def describe_screen(result: AuditResult, pivots: Sequence[Pivot]) -> list[str]:
 def explain_losses(pivot: Pivot) -> str:
     """Return how to read losses: an average over pairs, and no bound."""
     epsilons = " (inf: some output shows its source for sure)" if _has(pivot, "inf") else ""
+    refuted = ""
+    if _has(pivot, REFUTED):
+        refuted = " Refuted: guesses do not fit the mechanism's own probabilities; the notes tell more."
     return (
         "The loss is what an adversary that knows the mechanism learns from what was drawn: an estimate of "
         f"epsilon on average over these pairs of texts{epsilons}. It has no ceiling; single pairs may lose "
-        "more, and an adversary that has only the text may learn less."
+        f"more, and an adversary that has only the text may learn less.{refuted}"
     )
 
 

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -29,13 +28,12 @@ from tedaudit.reports.table import CLAIM_HEADINGS, HEADINGS, RIGHT, explain_tabl
 from tedaudit.reports.utility import Utility, redact_utility
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow
-from tedaudit.store.files import write_atomically
 from tedaudit.version import __version__
 
 SCRIPTS = ("elements.js", "charts.js", "loss.js", "explorer.js", "page.js")
 
 
-def write_page(
+def make_page(
     original: AuditResult,
     shown: AuditResult,
     sections: Sequence[Section] = (),
@@ -43,8 +41,8 @@ def write_page(
     *,
     redact: bool,
     utility: Utility | None = None,
-) -> Path:
-    """Write report.html; `shown` is the result as it may be shown, the same findings in the same order."""
+) -> bytes:
+    """Return report.html; `shown` is the result as it may be shown, the same findings in the same order."""
     manifest = original.run.manifest()
     sample = take_sample(original, redacted=redact)
     manifest = rename_plans(original, shown, manifest)
@@ -56,9 +54,7 @@ def write_page(
     data["example"] = None if example is None else example.to_dict()
     data["sections"] = [asdict(section) for section in sections]
     data["utility"] = (redact_utility(study, labels) if redact else study).to_dict()
-    path = original.run.page
-    write_atomically(path, html(data).encode())
-    return path
+    return html(data).encode()
 
 
 def charts_missing() -> str:

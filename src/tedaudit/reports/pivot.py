@@ -19,7 +19,7 @@ from tedaudit.results.losses import LossRow
 if TYPE_CHECKING:
     from rich.table import Table
 
-CEILING, NOTHING, ZERO = "*", "?", "0.00"
+CEILING, NOTHING, ZERO, REFUTED = "*", "?", "0.00", "refuted"
 _SHOWN = 0.005  # a bound below this would be printed as 0.00
 _LABEL_SHARE = 3  # the names of rows take at most a third of the width
 
@@ -80,7 +80,9 @@ def make_loss_pivot(rows: Sequence[LossRow]) -> Pivot:
     largest: dict[tuple[str, Nominal], float] = {}
     for row in rows:
         key, point = (row.finding.label, row.finding.epsilon), row.epsilons[0].point
-        if point >= largest.get(key, -math.inf):
+        if row.refuted or cells.get(key) == Cell(REFUTED):  # in any plan
+            cells[key] = Cell(REFUTED)
+        elif point >= largest.get(key, -math.inf):
             largest[key], cells[key] = point, Cell(_format_loss(point))
     plans = len({row.finding.plan_base for row in rows})
     title = f"loss by nominal epsilon, at delta {rows[0].epsilons[0].delta:g}"

@@ -95,6 +95,11 @@ def rename_labels(kind: str, labels: Sequence[str]) -> dict[str, str]:
     }
 
 
+def redact_label(label: str) -> str:
+    """Return a label if it is one word: a longer one could be a text."""
+    return label if PLAIN_LABEL.fullmatch(label) else LEFT_OUT
+
+
 def redact_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the spec without strings that could contain a text."""
     plain = {**spec, "out": LEFT_OUT}

@@ -6,20 +6,22 @@ Whoever finds something writes it into the run directory once; Markdown and page
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tedaudit.errors import RunDirectoryError, escape_control
 from tedaudit.reports.fitting import fit_columns, set_widths
 from tedaudit.reports.markdown import markdown_table, markdown_text
-from tedaudit.reports.redaction import LEFT_OUT, PLAIN_LABEL
+from tedaudit.reports.redaction import redact_label
+from tedaudit.reports.utility import PRIVATE, SCORE
+from tedaudit.store.checksums import parse_json
 from tedaudit.store.directory import RunDirectory
-from tedaudit.store.files import make_folders, write_atomically
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
-_LABELS = ("mechanism", "attack")  # columns whose cells somebody may have typed
+_LABELS = ("mechanism", "attack", "attacks", "task", "record")  # columns whose cells somebody may have typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,7 @@ class Section:
         """Return the section without texts, and without what else somebody typed."""
         plain = self.leave_texts_out()
         rows = tuple(
-            tuple(
-                cell if heading not in _LABELS or PLAIN_LABEL.fullmatch(cell) else LEFT_OUT
-                for heading, cell in zip(plain.headings, row, strict=True)
-            )
+            tuple(_redact_cell(heading, cell) for heading, cell in zip(plain.headings, row, strict=True))
             for row in plain.rows
         )
         return replace(plain, rows=rows, remarks=self.remarks[:1])
@@ -81,27 +80,49 @@ class Section:
         return tables
 
 
+def _redact_cell(heading: str, cell: str) -> str:
+    """Return a cell without what somebody typed, unless it is one word."""
+    if heading not in _LABELS:
+        return cell
+    end = next((end for end in (PRIVATE, SCORE) if heading == "task" and cell.endswith(end)), "")
+    labels = cell.split(", ") if heading == "attacks" else [cell.removesuffix(end)]
+    return ", ".join(map(redact_label, labels)) + end
+
+
 def write_section(run: RunDirectory, name: str, section: Section) -> None:
-    """Keep a section in a run directory; one of the same name is replaced."""
-    make_folders(run.sections, run.root)
-    write_atomically(run.sections / f"{name}.json", json.dumps(asdict(section), ensure_ascii=False).encode())
+    """Keep a section in a run directory, without texts if it is redacted; one of that name is replaced."""
+    redact = run.files.is_redacted
+    stored = section.redact() if redact else section
+    content = json.dumps(asdict(stored), ensure_ascii=False).encode()
+    run.files.write({run.sections / f"{name}.json": content}, redacted=redact)
 
 
-def read_sections(run: RunDirectory, *, redact: bool = False) -> list[Section]:
+def strip_sections(run: RunDirectory) -> None:
+    """Take the texts out of the sections of a run that is redacted."""
+    for file in run.files.list_full():
+        section = _read_section(run, file) if file.parent == run.sections else None
+        if section is not None:
+            write_section(run, file.stem, section)
+
+
+def read_sections(run: RunDirectory) -> list[Section]:
     """Return the sections of a run, by name."""
     files = sorted(run.sections.glob("*.json")) if run.sections.is_dir() else []
-    sections = []
-    for file in files:
-        try:
-            stored = json.loads(file.read_text(encoding="utf-8"))
-            section = Section(
-                str(stored["title"]), _texts(stored["remarks"]), _texts(stored["headings"]),
-                tuple(map(_texts, stored["rows"])), _texts(stored["private"]),
-            )  # fmt: skip
-        except (ValueError, KeyError, TypeError) as error:
-            raise RunDirectoryError(f"'{file}' is damaged ({type(error).__name__}). Delete it.") from error
-        sections.append(section.redact() if redact else section)
-    return sections
+    return [section for file in files if (section := _read_section(run, file)) is not None]
+
+
+def _read_section(run: RunDirectory, file: Path) -> Section | None:
+    raw = run.files.read(file)
+    if raw is None:
+        return None
+    try:
+        stored = parse_json(raw.decode("utf-8"))
+        return Section(
+            str(stored["title"]), _texts(stored["remarks"]), _texts(stored["headings"]),
+            tuple(map(_texts, stored["rows"])), _texts(stored["private"]),
+        )  # fmt: skip
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise RunDirectoryError(f"'{file}' is damaged ({type(error).__name__}). Delete it.") from error
 
 
 def _texts(values: Sequence[object]) -> tuple[str, ...]:

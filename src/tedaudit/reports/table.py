@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.nominal import Nominal
 from tedaudit.reports.fitting import fit_columns, set_widths
 from tedaudit.reports.markdown import markdown_table, markdown_text
@@ -68,6 +69,8 @@ def _format_share(value: float | None) -> str:
 
 def _format_attainable(finding: Finding) -> str:
     """Return the attainable success, and what share of its advantage over chance this attack reached."""
+    if finding.refuted:  # in full where the likelihood attack itself stands
+        return finding.refuted if finding.score == LIKELIHOOD else "refuted"
     if finding.measures.attainable is None:
         return ""
     share = "" if finding.strength is None else f" ({max(0.0, finding.strength):.0%})"
@@ -115,6 +118,8 @@ def _explain_columns(findings: Sequence[Finding]) -> Iterator[str]:
             "expected to exceed on these trials; in brackets, the share of its advantage over chance that "
             "the attack took, its strength."
         )
+    if any(finding.refuted for finding in findings):
+        yield "Refuted: the guesses do not fit the likelihoods that it would follow from."
     if any(map(_format_sure, findings)):
         yield (
             "If sure: the same bound from the most certain guesses alone, with half of that error; shown if "

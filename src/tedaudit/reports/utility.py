@@ -1,13 +1,13 @@
 """The table of utility that a study leaves in a run directory, for the report to show."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import RunDirectoryError
 from tedaudit.reports.redaction import rename_labels
+from tedaudit.store.checksums import parse_json
+from tedaudit.store.directory import RunDirectory
 
 FILE = "utility.json"
 SCORE, PRIVATE = " F1", " F1 (private: lower is better)"
@@ -28,12 +28,13 @@ class Utility:
         return {"rows": list(self.rows), "tasks": dict(self.tasks), "caption": self.caption}
 
 
-def read_utility(path: Path) -> Utility:
+def read_utility(run: RunDirectory) -> Utility:
     """Return the content of a run's utility.json; empty if there is no such file."""
-    if not path.is_file():
+    raw = run.files.read(run.utility)
+    if raw is None:
         return Utility()
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(raw.decode("utf-8"))
         rows = [{column: row[column] for column in _COLUMNS} for row in content["rows"]]
         tasks = {
             task["task"]: {
@@ -42,9 +43,10 @@ def read_utility(path: Path) -> Utility:
             for task in content["tasks"]
         }  # fmt: skip
         return Utility(rows, tasks, str(content.get("caption", "")))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise RunDirectoryError(
-            f"'{path}' is damaged ({error!r}). Delete it, or write it again with `tedaudit utility --run`."
+            f"'{run.utility}' is damaged ({error!r}). Delete it, or write it again with `tedaudit utility "
+            "--run`."
         ) from error
 
 

@@ -1,8 +1,9 @@
-"""Losses above a claim that were computed twice: violations that no sampling error can explain.
+"""Losses of outputs that were computed twice: no sampling error is in them.
 
 A pure claim says that no output is more than e^epsilon times as likely from one text as from any other. One
 output with a larger loss refutes it, in one trial as in a million: the only way to judge a claim above the
-ceiling of the trials. What is stored here was computed again in float64 by `tedaudit.confirmation`.
+ceiling of the trials. One with a smaller loss says how loose the claim can be at most. What is stored here
+was computed again in float64 by `tedaudit.confirmation`.
 """
 
 import json
@@ -16,7 +17,6 @@ from tedaudit.errors import RunDirectoryError
 from tedaudit.nominal import Nominal
 from tedaudit.store.checksums import ChecksumError, check_json, parse_json, seal_json
 from tedaudit.store.directory import RunDirectory
-from tedaudit.store.files import write_atomically
 
 _STEPS = 10  # times the gap between two computations by which both must exceed a claim
 _LEAST = 1e-9  # of the claim, by which they must exceed it at the least
@@ -41,6 +41,18 @@ class CertainLoss:
     loss: float  # as the run computed it
     again: float  # in float64
     forbidden: bool = False
+
+    @property
+    def lost(self) -> float:
+        """What is lost for sure, whatever the gap between both computations comes from; 0 if that is all."""
+        if math.isinf(self.loss) or math.isinf(self.again):
+            return math.inf if self.loss == self.again and self.forbidden else 0.0
+        return max(0.0, min(self.loss, self.again) - _STEPS * abs(self.loss - self.again))
+
+    @property
+    def refutes_claim(self) -> bool:
+        """Whether it is above the claim for sure."""
+        return math.isfinite(self.claim) and self.lost > self.claim * (1 + _LEAST)
 
     @property
     def reason(self) -> str:
@@ -69,27 +81,20 @@ class CertainLoss:
         }  # fmt: skip
 
 
-def is_certain(claim: float, loss: float, again: float, *, forbidden: bool) -> bool:
-    """Return whether a loss that was computed twice refutes a pure claim."""
-    if math.isinf(loss) or math.isinf(again):
-        return loss == again == math.inf and forbidden and math.isfinite(claim)
-    margin = _STEPS * abs(loss - again) + _LEAST * claim
-    return min(loss, again) > claim + margin
-
-
 def write_certain(run: RunDirectory, losses: list[CertainLoss]) -> None:
     """Keep what was confirmed; earlier notes are replaced."""
     content = seal_json({"losses": [loss.to_dict() for loss in losses]})
-    write_atomically(run.certain_losses, json.dumps(content).encode())
+    run.files.write({run.certain_losses: json.dumps(content).encode()}, redacted=False)
 
 
 def read_certain(run: RunDirectory) -> tuple[CertainLoss, ...]:
     """Return the losses that were confirmed and are still those of the tables."""
     path = run.certain_losses
-    if not path.is_file():
+    raw = run.files.read(path)
+    if raw is None:
         return ()
     try:
-        content = parse_json(path.read_text(encoding="utf-8"))
+        content = parse_json(raw.decode("utf-8"))
         check_json(content)
         found = [_parse(stored) for stored in content["losses"]]
     except (ChecksumError, ValueError, KeyError, TypeError) as error:
@@ -111,7 +116,7 @@ def _number(stored: float | None) -> float:
 
 
 def _is_stored(run: RunDirectory, loss: CertainLoss) -> bool:
-    """Return whether the table of guesses has this loss, and it is above the claim for sure."""
+    """Return whether the table of guesses has this loss, and some of it is sure."""
     folder = run.guesses_folder(loss.plan, loss.label, loss.epsilon, loss.attack)
     if not folder.exists():
         return False
@@ -120,4 +125,4 @@ def _is_stored(run: RunDirectory, loss: CertainLoss) -> bool:
         return False
     margin = float(rows[0]["margin"])
     told = math.isinf(loss.loss) or math.isclose(margin, loss.loss, rel_tol=_DIGITS)
-    return told and is_certain(loss.claim, loss.loss, loss.again, forbidden=loss.forbidden)
+    return told and loss.lost > 0

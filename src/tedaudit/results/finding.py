@@ -7,6 +7,7 @@ from typing import Any
 from tedaudit.estimators import Bound, Counts
 from tedaudit.estimators.abstaining import AbstainingBound
 from tedaudit.estimators.gdp import GaussianReading, read_as_gaussian
+from tedaudit.estimators.likelihood_check import LikelihoodCheck
 from tedaudit.nominal import Nominal
 from tedaudit.results.measures import Measures
 from tedaudit.results.row import Row
@@ -52,6 +53,8 @@ class Finding:
     """The counts as its test sees them, to judge it again."""
     confident: AbstainingBound | None = None
     """The bound of its most certain guesses alone, with half of the row's own error."""
+    likelihood: LikelihoodCheck | None = None
+    """Whether the trials fit the likelihoods of what was attacked; None if there are none."""
 
     @property
     def leaks(self) -> bool:
@@ -67,6 +70,11 @@ class Finding:
     def is_sure(self) -> bool:
         """Whether the most certain guesses prove more than all of them together."""
         return self.confident is not None and self.confident.lower > self.bound.lower
+
+    @property
+    def refuted(self) -> str:
+        """What stands in the place of all that follows from refuted likelihoods; nothing for others."""
+        return str(self.likelihood) if self.likelihood is not None and self.likelihood.is_refuted else ""
 
     @property
     def strength(self) -> float | None:

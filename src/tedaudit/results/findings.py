@@ -19,7 +19,7 @@ from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
 
 __all__ = ["SCHEMA", "AuditResult", "Finding", "post_processing"]
-SCHEMA = "urn:tedaudit:summary:1"  # the shape of `AuditResult.to_dict`, published in reports/export/schemas
+SCHEMA = "urn:tedaudit:summary:2"  # the shape of `AuditResult.to_dict`, published in reports/export/schemas
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class AuditResult:
     pairs: tuple[TriedPair, ...] = ()
     """Pairs of texts that were tried again on fresh trials, each study with the error of its own look."""
     certain: tuple[CertainLoss, ...] = ()
-    """Outputs whose loss is above a claim for sure, one for each setting that has one."""
+    """Outputs whose loss was computed twice, one for each setting that has one; some are above a claim."""
     keeper: object = field(default=None, repr=False, compare=False)
     """Keeps a temporary run directory alive as long as the result."""
 
@@ -88,7 +88,7 @@ class AuditResult:
             judge_claim(
                 rows,
                 [pair for pair in self.pairs if (pair.label, pair.epsilon) == key],
-                [loss for loss in self.certain if (loss.label, loss.epsilon) == key],
+                [loss for loss in self.certain if (loss.label, loss.epsilon) == key and loss.refutes_claim],
             )
             for key, rows in tests.items()
         )

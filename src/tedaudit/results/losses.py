@@ -5,7 +5,7 @@ other text was named. It has no ceiling: it says what an adversary that knows th
 a success rate of 1 says only that there were too few trials.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,17 +14,22 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.estimators import reduced_form
+from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample
 from tedaudit.estimators.multiplicity import look_error
+from tedaudit.estimators.slack import Slack, find_slack
 from tedaudit.estimators.supremum import Supremum, find_supremum
 from tedaudit.results.finding import Finding, claim_figures
 from tedaudit.results.findings import AuditResult
 from tedaudit.types import Floats
 
-LIKELIHOOD = "log-likelihood"  # what an attack's card calls a score that losses can be read from
 MARGINS = ("choice", "margin", "usable")  # the columns of guesses that losses are read from
 _IMPOSSIBLE = 1e29  # a margin from which on the other text cannot have had the output
 _QUANTILES = (0.5, 0.9, 0.99)
+_FIGURES = (
+    "impossible", "mean", *map(str, _QUANTILES), "largest", "worst_row", "supremum", "point", "lower",
+    "upper",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,19 @@ class LossRow:
     """The rows of the plan whose loss is known."""
     supremum: Supremum | None = None
     """The most that any output can lose; None if it is not known."""
+    confirmed: float | None = None
+    """What an output loses for sure, by two computations; None if none was made."""
+
+    @property
+    def refuted(self) -> str:
+        """What stands in the place of every figure here if the trials refute the likelihoods; or nothing."""
+        return self.finding.refuted
+
+    @property
+    def doubt(self) -> str:
+        """What is said beside the figures if the trials failed the likelihoods once; or nothing."""
+        check = self.finding.likelihood
+        return str(check) if check is not None and check.is_doubtful else ""
 
     @property
     def impossible(self) -> int:
@@ -55,25 +73,33 @@ class LossRow:
         """The row of the plan with the largest loss."""
         return int(self.rows[np.argmax(self.sample.losses)])
 
-    @property
-    def looseness(self) -> float | None:
-        """How many times larger the claim is than the epsilon at the largest usual delta; None if unknown."""
-        claim, found = self.finding.claim, self.epsilons[0].point
-        if claim is None or not np.isfinite(claim.total) or not np.isfinite(found) or found == 0:
+    @cached_property
+    def slack(self) -> Slack | None:
+        """How loose the claim is at most; None without a finite claim, or if likelihoods are refuted."""
+        claim = self.finding.claim
+        if claim is None or self.refuted:
             return None
-        return claim.total / found
+        return find_slack(claim.total, claim.total_delta, self.sample, self.supremum, self.confirmed)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the row safe for JSON; infinite numbers become None."""
-        claim, sample = self.finding.claim, self.sample
+        """Return the row safe for JSON; infinite numbers become None, and so does all that is refuted."""
+        claim, check, figures = self.finding.claim, self.finding.likelihood, self._list_figures()
         return {
             "plan": self.finding.plan, "mechanism": self.finding.label, "epsilon": self.finding.epsilon.json,
-            "claim": None if claim is None else claim_figures(claim), "trials": sample.trials,
-            "unknown": sample.unknown, "impossible": self.impossible, "error": sample.error,
-            "mean": _finite(sample.mean),
+            "claim": None if claim is None else claim_figures(claim), "trials": self.sample.trials,
+            "unknown": self.sample.unknown, "error": self.sample.error,
+            "likelihood": None if check is None else check.to_dict(),
+            **(_blank(figures, _FIGURES) if self.refuted else figures),
+        }  # fmt: skip
+
+    def _list_figures(self) -> dict[str, Any]:
+        """Return all that follows from the likelihoods."""
+        sample = self.sample
+        return {
+            "impossible": self.impossible, "mean": _finite(sample.mean),
             "quantiles": {str(share): _finite(sample.quantile(share)) for share in _QUANTILES},
             "largest": _finite(sample.quantile(1.0)), "worst_row": self.worst,
-            "claim_to_loss": self.looseness,
+            "slack": None if self.slack is None else self.slack.to_dict(),
             "supremum": None if self.supremum is None else self.supremum.to_dict(),
             "epsilon_at": [
                 {
@@ -92,6 +118,7 @@ def read_losses(result: AuditResult) -> tuple[LossRow, ...]:
     when the numbers please is no better off.
     """
     rows = []
+    confirmed = {(loss.plan, loss.label, loss.epsilon): loss.lost for loss in result.certain}
     for finding in result:
         if finding.score != LIKELIHOOD or finding.bound.candidates != 2 or not finding.one_guess_per_trial:
             continue
@@ -104,22 +131,18 @@ def read_losses(result: AuditResult) -> tuple[LossRow, ...]:
         sample = LossSample(losses, error, finding.bound.trials - len(losses))
         told = result.guesses(finding).read_largest()
         supremum = None if told is None else find_supremum(told[0][numbers], told[1][numbers])
-        rows.append(LossRow(finding, sample, numbers, supremum))
+        rows.append(LossRow(finding, sample, numbers, supremum, confirmed.get(finding.setting)))
     return tuple(rows)
 
 
 def find_contradictions(result: AuditResult, rows: Sequence[LossRow]) -> tuple[str, ...]:
     """Return what cannot be, but for chance, if the likelihoods are right: all of it shares the run's error.
 
-    An output that its own source cannot have had; an attack whose bound at a delta is above the upper end.
+    An attack whose bound at a delta is above the upper end. Rows that are refuted say so themselves.
     """
-    found = [
-        f"{_name(row.finding)}: {impossible:,} outputs are impossible for "
-        "their own source by the likelihoods; they are wrong"
-        for row in rows
-        if (impossible := int((row.sample.losses == -np.inf).sum()))
-    ]
-    pairs = [(row, finding) for row in rows for finding in result if finding.setting == row.finding.setting]
+    found = []
+    believed = [row for row in rows if not row.refuted]
+    pairs = [(row, f) for row in believed for f in result if f.setting == row.finding.setting]
     share = result.alpha / max(1, len(pairs) * len(DELTAS))  # half for an attack's bound, half for the end
     for row, finding in pairs:
         if finding.unfit or not finding.one_guess_per_trial or finding.bound.any_time:
@@ -156,6 +179,13 @@ def sign_margins(
     signed = np.where(np.abs(signed) > _IMPOSSIBLE, np.copysign(np.inf, signed), signed)
     rows = np.flatnonzero(columns["usable"])
     return signed[rows], rows
+
+
+def _blank(told: Any, names: Collection[str]) -> Any:
+    """Return figures with None in the place of some, however deep they lie."""
+    if isinstance(told, dict):
+        return {name: None if name in names else _blank(value, names) for name, value in told.items()}
+    return [_blank(item, names) for item in told] if isinstance(told, list) else told
 
 
 def _finite(value: float) -> float | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tedaudit.estimators.likelihood_check import LIKELIHOOD, SCORED, check_guesses
 from tedaudit.nominal import Nominal
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
@@ -91,9 +92,10 @@ def released_shares(run: RunDirectory) -> Iterator[tuple[tuple[str, Nominal], Sh
 
 def attack_measures(table: GuessTable, score: str, plan: Plan, k: int) -> dict[str, Any]:
     """Return what a table of guesses tells beside its counts, by what its scores are."""
-    if score == "log-likelihood":
-        columns = table.read(["scores", "usable"])
-        return {"attainable": mean_posterior(columns["scores"], k, columns["usable"])}
+    if score == LIKELIHOOD:
+        columns = table.read(SCORED)
+        attainable = mean_posterior(columns["scores"], k, columns["usable"])
+        return {"attainable": attainable, "calibration": check_guesses(columns, plan.secret, k)}
     if score in _COSINES:
         return {score: mean_cosine(table, plan, k)}
     return {"first": first_place(table)} if score == "ordered answers" else {}

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from tedaudit.estimators import Choices, find_estimator
+from tedaudit.estimators.likelihood_check import Calibration, LikelihoodCheck
 from tedaudit.nominal import Nominal
 from tedaudit.results.certain import Certain
-from tedaudit.results.certain_losses import read_certain
+from tedaudit.results.certain_losses import CertainLoss, read_certain
 from tedaudit.results.contradictions import note_contradictions
 from tedaudit.results.family import Family
 from tedaudit.results.finding import Finding
@@ -66,20 +68,23 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     shared: dict[tuple[str, str, Nominal], dict[str, Any]] = {}
     for table in tables:  # some of what an attack tells belongs to the outputs, whatever the attack
         shared.setdefault(table.setting, {}).update(table.measured)
+    checks = _check_likelihoods(manifest, tables)
     findings = tuple(
         _describe(table, family, verdict, _measure(table, shared[table.setting], shares))
         for table, verdict in zip(tables, family.judge(), strict=True)
     )
+    findings = tuple(_hold_against(finding, checks.get(finding.setting)) for finding in findings)
     notes = [*manifest["corpus"]["notes"], *_plan_notes(manifest), *manifest.get("format_notes", [])]
-    notes += manifest.get("script_notes", [])
+    notes += chain(manifest.get("script_notes", []), *manifest.get("cautions", {}).values())
     notes += [*note_repeats(manifest), *note_latents(manifest)]
     notes += [*note_practice(table.about for table in tables)]
     notes += note_resampling((table.about, table.own_rewrites) for table in tables)
     notes += note_contradictions(findings)
     pairs, gone = read_pairs(run, alpha, delta)
+    notes += [f"{name} is gone, and with it what it told" for name in run.files.list_gone()]
     notes += [*gone, *_remarks(findings, extended=any(table.looked_before for table in tables))]
     models = tuple(manifest["models"])
-    certain = read_certain(run)
+    certain = _keep_believed(read_certain(run), findings)
     return AuditResult(manifest["name"], run, findings, tuple(notes), family, models, tuple(pairs), certain)
 
 
@@ -162,6 +167,44 @@ def _measure(
         first=table.measured.get("first"),
         own_rewrites=table.own_rewrites,
     )
+
+
+def _check_likelihoods(
+    manifest: Mapping[str, Any], tables: Sequence[_CountedTable]
+) -> dict[tuple[str, str, Nominal], LikelihoodCheck]:
+    """Return what the trials say of likelihoods, by setting, with what fresh trials said if they were made.
+
+    Only of tables with all their trials, each of them independent of the others.
+    """
+    again = {
+        (told["plan"], told["mechanism"], Nominal.of(told["epsilon"]), told["attack"]): told["calibration"]
+        for told in manifest.get("likelihoods", [])
+    }
+    checks: dict[tuple[str, str, Nominal], LikelihoodCheck] = {}
+    for table in tables:
+        first, row = table.measured.get("calibration"), table.row
+        if first is None or row.estimator.rows_per_trial > 1 or row.counts.trials < table.planned:
+            continue
+        repeated = again.get((*table.setting, table.about["attack"])) if first.fails else None
+        check = LikelihoodCheck(first, None if repeated is None else Calibration(**repeated))
+        if table.setting not in checks or check.is_refuted:  # of several likelihood attacks
+            checks[table.setting] = check
+    return checks
+
+
+def _hold_against(finding: Finding, check: LikelihoodCheck | None) -> Finding:
+    """Return a finding with what the trials say of its likelihoods; refuted ones make nothing attainable."""
+    if check is None:
+        return finding
+    measures = replace(finding.measures, attainable=None) if check.is_refuted else finding.measures
+    return replace(finding, likelihood=check, measures=measures)
+
+
+def _keep_believed(certain: Sequence[CertainLoss], findings: Sequence[Finding]) -> tuple[CertainLoss, ...]:
+    """Return the losses of mechanisms whose likelihoods no plan refutes, or has failed without a repeat."""
+    checks = [((f.label, f.epsilon), f.likelihood) for f in findings if f.likelihood is not None]
+    doubted = {key for key, check in checks if check.is_refuted or check.is_doubtful}
+    return tuple(loss for loss in certain if (loss.label, loss.epsilon) not in doubted)
 
 
 def _plan_notes(manifest: Mapping[str, Any]) -> list[str]:

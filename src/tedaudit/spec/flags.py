@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tedaudit.errors import SpecError, did_you_mean, join_names
+from tedaudit.errors import SpecError, TedauditError, did_you_mean, join_names
 from tedaudit.inference.zoo import is_default
 from tedaudit.paths import parse_path
 from tedaudit.readers import table_format
-from tedaudit.registry import names
+from tedaudit.registry import Kind, find, names, parameters
 from tedaudit.spec.model import PluginSpec
 from tedaudit.spec.yaml_text import load_yaml
 
@@ -52,6 +52,7 @@ SIX: dict[str, Any] = {
 
 _PLAN_FLAGS = {"k": "k", "lambda_": "lambda", "strategy": "strategy", "top": "top", "estimator": "estimator"}
 _LISTS = {"mechanism": "mechanisms", "epsilon": "epsilons", "attack": "attacks"}
+_GROUPS: dict[Kind, str] = {"mechanism": "mechanisms", "attack": "attacks"}
 ENGINE_FLAGS = ("engine", "workers", "address", "resource")
 
 
@@ -127,6 +128,16 @@ def parse_k(value: str) -> int | str:
     return int(value) if re.fullmatch(r"-?[0-9]{1,18}", value) else value
 
 
+def parse_field(assignment: str, written: str, kind: Kind, name: Any, field: str) -> Any:
+    """Return the value that an assignment gives to a field of a plug-in, read as YAML.
+
+    A field that takes nothing but text takes what is written, such as {text}; quotes around it are left out.
+    """
+    if _find_type(kind, name, field) is str and not written.lstrip().startswith(("'", '"')):
+        return written
+    return parse_value(assignment, written)
+
+
 def parse_value(assignment: str, written: str) -> Any:
     """Return the value that an assignment gives, read as YAML."""
     try:
@@ -135,6 +146,14 @@ def parse_value(assignment: str, written: str) -> Any:
         raise SpecError(
             f"--set {assignment}: the value cannot be read as YAML ({error}). Put quotes around a text."
         ) from error
+
+
+def _find_type(kind: Kind, name: Any, field: str) -> Any:
+    """Return what a field takes; what is wrong with a plug-in that cannot be found is said later."""
+    try:
+        return parameters(find(kind, str(name))).get(field, Any)
+    except TedauditError:
+        return Any
 
 
 def parse_corpus(value: str) -> dict[str, Any]:
@@ -151,18 +170,19 @@ def _assign(settings: dict[str, Any], assignment: str) -> None:
     label, dot, key = target.rpartition(".")
     if not equals or not dot or not key:
         raise SpecError(f"--set takes LABEL.KEY=VALUE, as in word-rr.slots=8, not '{assignment}'.")
-    value = parse_value(assignment, raw)
     if label == "corpus":
-        settings["corpus"] = {**_as_mapping(settings.get("corpus", "demo")), key: value}
+        corpus = _as_mapping(settings.get("corpus", "demo"))
+        settings["corpus"] = {**corpus, key: parse_field(assignment, raw, "corpus", corpus.get("name"), key)}
         return
     known: list[str] = []
-    for group in ("mechanisms", "attacks"):
+    for kind, group in _GROUPS.items():
         entries = [_as_mapping(entry) for entry in _as_list(settings.get(group))]
         titles = [_title(entry) for entry in entries]
         known += titles
         names = [entry.get("name") for entry in entries]
         if label in titles or label in names:
-            entries[titles.index(label) if label in titles else names.index(label)][key] = value
+            entry = entries[titles.index(label) if label in titles else names.index(label)]
+            entry[key] = parse_field(assignment, raw, kind, entry.get("name"), key)
             settings[group] = entries
             return
     raise SpecError(

@@ -1,6 +1,7 @@
 """The whole of an audit as one value: `AuditSpec`, to and from YAML. Unknown keys are refused."""
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -21,6 +22,7 @@ from tedaudit.estimators import DEFAULT_ESTIMATOR, Estimator, estimator_names, f
 from tedaudit.inference.zoo import default_checkpoint
 from tedaudit.paths import describe_os_error, parse_path
 from tedaudit.plans.candidates import GivenSets, Sampling
+from tedaudit.readers import table_format
 from tedaudit.registry import Kind, Reference
 from tedaudit.spec.engine import EngineSpec
 from tedaudit.spec.messages import Epsilons, OneOrMany, validate
@@ -216,7 +218,10 @@ class AuditSpec(BaseModel):
     engine: EngineSpec = Field(
         default_factory=EngineSpec, description="Who does the model work; it changes no result."
     )
-    out: str = Field(default="", description="The run directory; runs/NAME by default.")
+    out: str = Field(
+        default="",
+        description="The run directory; without it runs/NAME, or one of its own if it has no name.",
+    )
 
     @model_validator(mode="after")
     def _labels_differ(self) -> "AuditSpec":
@@ -270,6 +275,14 @@ def parse_spec(data: Mapping[str, Any]) -> AuditSpec:
 def read_spec(path: Path) -> dict[str, Any]:
     """Return the mapping in a YAML file."""
     path = parse_path(path)
+    if path.is_file() and table_format(path) not in ("", "txt"):  # a spec may be called so
+        name = shlex.quote(str(path))
+        raise SpecError(
+            f"'{path}' is a table, and no spec. If it has originals beside rewrites: `tedaudit link {name}` "
+            "says how many rewrites can be linked to their originals, and `tedaudit run -m recorded --set "
+            f"recorded.path={name}` audits them. If it has texts: `tedaudit run -m NAME --corpus {name}` "
+            "audits a mechanism on them."
+        )
     try:
         with path.open("rb") as file:
             raw = file.read(LONGEST + 1)

@@ -10,16 +10,17 @@ import polars as pl
 from tedaudit.errors import RunDirectoryError, join_names
 from tedaudit.nominal import Nominal
 from tedaudit.paths import describe_os_error, parse_path
+from tedaudit.store.file_list import LIST, FileList
 from tedaudit.store.files import TEMPORARY, make_folders, read_frame, read_notes, write_frame
 from tedaudit.store.guesses import GuessTable
-from tedaudit.store.locking import LOCK, clear_leftovers, lock_folder
+from tedaudit.store.locking import CLAIM, LOCK, clear_leftovers, lock_folder, refuse_link
 from tedaudit.store.manifest import read_manifest, write_manifest
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.store.splits import frame_of_split, split_of_frame
 from tedaudit.store.table_folder import TableFolder, parse_epsilon
 from tedaudit.types import Corpus, Plan
 
-_BEFORE_MANIFEST = {"corpus", "plans"}  # what a run writes before its first manifest
+_BEFORE_MANIFEST = {"corpus", "plans", LIST}  # what a run writes before its first manifest
 
 
 class RunDirectory:
@@ -27,6 +28,7 @@ class RunDirectory:
 
     def __init__(self, root: Path) -> None:
         self.root = parse_path(root)
+        self.files = FileList(self.root, self._name_list)
         self._manifest: dict[str, Any] | None = None
         self._corpus: Corpus | None = None
 
@@ -43,6 +45,11 @@ class RunDirectory:
     def manifest_path(self) -> Path:
         """Where the manifest lies."""
         return self.root / "manifest.json"
+
+    @property
+    def claim(self) -> Path:
+        """Where it is noted which audit the folder was made for, if nobody named the folder."""
+        return self.root / CLAIM
 
     @property
     def page(self) -> Path:
@@ -71,8 +78,8 @@ class RunDirectory:
 
     @property
     def cards(self) -> Path:
-        """Where calibration cards lie."""
-        return self.root / "cards"
+        """Where calibration cards lie; a link to somewhere else is refused."""
+        return refuse_link(self.root / "cards")
 
     @property
     def certain_losses(self) -> Path:
@@ -98,8 +105,8 @@ class RunDirectory:
         return RunDirectory(self.root / "studies" / name)
 
     def figure(self, plan: str) -> Path:
-        """Return where the figures of a plan lie, without the ending."""
-        return self.root / "figures" / plan
+        """Return where the figures of a plan lie, without the ending; a link to somewhere else is refused."""
+        return refuse_link(self.root / "figures") / plan
 
     def exists(self) -> bool:
         """Return whether there is a run here; anything else in the way is refused."""
@@ -114,7 +121,7 @@ class RunDirectory:
         if self.manifest_path.is_file():
             return True
         if self.root.is_dir():
-            others = [p.name for p in self.root.iterdir() if not p.name.startswith((LOCK, TEMPORARY))]
+            others = [p.name for p in self.root.iterdir() if not p.name.startswith((LOCK, TEMPORARY, CLAIM))]
             killed_at_once = (self.root / LOCK).is_file() and _BEFORE_MANIFEST.issuperset(others)
             if others and not killed_at_once:
                 raise RunDirectoryError(
@@ -149,7 +156,16 @@ class RunDirectory:
     def write_manifest(self, data: Mapping[str, Any]) -> None:
         """Replace the manifest."""
         sealed = self._is_sealed() if self.manifest_path.exists() else True
-        self._manifest = write_manifest(self.manifest_path, {**data, "sealed": sealed})
+        files = self._name_list() or self.files.begin()
+        self._manifest = write_manifest(self.manifest_path, {**data, "sealed": sealed, "files": files})
+
+    def note_redaction(self, *, redacted: bool) -> None:
+        """Note whether what people are shown of this run is without texts, whichever command writes it."""
+        self.manifest()  # refuses what is no run
+        self.files.note_redaction(redacted=redacted)
+        if not self._name_list():  # of an older format, whose list could be lost without notice
+            with self.locked():
+                self.write_manifest(self.manifest())
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -157,6 +173,7 @@ class RunDirectory:
         self.create()
         with lock_folder(self.root):
             clear_leftovers(self.root)
+            self._manifest = None  # another process may have written it
             yield
 
     def write_corpus(self, corpus: Corpus) -> None:
@@ -258,6 +275,10 @@ class RunDirectory:
         """Return a folder of the run, made if it is not there yet."""
         make_folders(self.root / name, self.root)
         return self.root / name
+
+    def _name_list(self) -> str:
+        """Return how the manifest names the list of files that must be there; or nothing."""
+        return str(self.manifest()["files"]) if self.manifest_path.exists() else ""
 
     def _is_sealed(self) -> bool:
         """Return whether every file of the run carries a checksum."""

@@ -57,12 +57,13 @@ def make_folders(path: Path, root: Path | None) -> None:
         ) from error
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Write a file so that a reader or a crash sees all of it or nothing; its folder must be there."""
     temporary = path.with_name(f"{TEMPORARY}{os.getpid()}-{path.name}")
     try:
         temporary.unlink(missing_ok=True)
-        with temporary.open("xb") as file:  # a new file, never one that a link points to
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)  # never what a link points to
+        with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -75,10 +76,15 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 def write_frame(path: Path, frame: pl.DataFrame, key: str, notes: Mapping[str, str] | None = None) -> None:
     """Write a Parquet file that says what it is; `notes` stand in its metadata."""
+    write_atomically(path, make_parquet(path.name, frame, key, notes))
+
+
+def make_parquet(name: str, frame: pl.DataFrame, key: str, notes: Mapping[str, str] | None = None) -> bytes:
+    """Return a Parquet file that says what it is; `notes` stand in its metadata."""
     buffer = io.BytesIO()
-    identity = {_KEY: key, _NAME: path.name, FIELD: BLANK_NOTE}
+    identity = {_KEY: key, _NAME: name, FIELD: BLANK_NOTE}
     frame.write_parquet(buffer, compression_level=_LEVEL, metadata={**(notes or {}), **identity})
-    write_atomically(path, seal_parquet(buffer.getvalue()))
+    return seal_parquet(buffer.getvalue())
 
 
 def read_frame(

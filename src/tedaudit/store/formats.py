@@ -1,14 +1,15 @@
 """Formats of run directories: what an older one lacks is filled in when it is read.
 
 Format 1 kept a plan's strategy and the mechanism that it belongs to in its name alone, recorded no
-weights of the encoder that candidate sets were drawn with, and no models. Format 2 had no checksums.
+weights of the encoder that candidate sets were drawn with, and no models. Format 2 had no checksums. Format
+3 had no list of the files beside the tables; one is made when something is written.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-FORMAT = 3
-READABLE = (1, 2, 3)
+FORMAT = 4
+READABLE = (1, 2, 3, 4)
 SEALED_FORMAT = 3  # the first whose files carry checksums
 NOT_CHECKED = "were written before files carried checksums: damage to them is not noticed"
 NOT_RECORDED = "weights not recorded"
@@ -25,8 +26,11 @@ def upgrade_manifest(manifest: Mapping[str, Any]) -> dict[str, Any]:
     if manifest["format"] == FORMAT:
         return dict(manifest)
     older = _upgrade_first(manifest) if manifest["format"] == 1 else dict(manifest)
+    older |= {"format": FORMAT, "files": ""}
+    if manifest["format"] >= SEALED_FORMAT:
+        return older
     note = f"tables of this run {NOT_CHECKED} (run of format {manifest['format']})"
-    return {**older, "format": FORMAT, "sealed": False, "format_notes": [*older["format_notes"], note]}
+    return {**older, "sealed": False, "format_notes": [*older["format_notes"], note]}
 
 
 def _upgrade_first(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -112,11 +112,13 @@ class _Manifest(_Part):
     models: list[_Model] = []
     format_notes: list[str] = []
     script_notes: list[str] = []
+    cautions: dict[str, list[str]] = {}
     repeats: dict[str, _Repeats] = {}
     latents: dict[str, _Latents] = {}
     machine: _Machine = _Machine()
     written: str = ""
     sealed: StrictBool = False
+    files: str
 
 
 class _Practice(_Part):

@@ -19,6 +19,7 @@ import numpy as np
 from tedaudit.errors import SpecError
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample, can_show
 from tedaudit.nominal import Nominal
+from tedaudit.reports.redaction import redact_label
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow, read_losses, read_margins
 from tedaudit.studies.records import Record, name_records
@@ -53,9 +54,10 @@ class RecordLoss:
 
     def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
         """Return the record safe for JSON; infinite numbers become None, `redact` leaves the text out."""
-        sample = self.sample
+        sample, show = self.sample, redact_label if redact else str
         return {
-            "id": self.name, "plan": self.plan, "mechanism": self.label, "epsilon": self.epsilon.json,
+            "id": show(self.name), "plan": show(self.plan), "mechanism": show(self.label),
+            "epsilon": self.epsilon.json,
             "position": self.position, "text": None if redact else self.text, "as_source": self.trials,
             "unknown": self.trials if sample is None else sample.unknown, "enough_trials": self.enough,
             "mean": None if sample is None else _finite(sample.mean),
@@ -77,6 +79,7 @@ class RecordLosses:
     number: int  # of records: every text of the corpus, in every setting
     too_few: int  # of them that have too few trials
     needed: int  # trials with a record as the source that are enough, as is any larger number
+    left_out: tuple[str, ...] = ()  # settings whose likelihoods the trials refute
 
     def __iter__(self) -> Iterator[RecordLoss]:
         return iter(self.records)
@@ -85,6 +88,7 @@ class RecordLosses:
         """Return the records safe for JSON."""
         return {
             "error": self.error, "number": self.number, "too_few": self.too_few, "trials_needed": self.needed,
+            "left_out": list(self.left_out),
             "records": [record.to_dict(redact=redact) for record in self.records],
         }  # fmt: skip
 
@@ -96,9 +100,13 @@ def find_record_losses(result: AuditResult, count: int, tried: Sequence[Record] 
     """
     if count < 1:
         raise SpecError(f"{count} records were asked for; it must be 1 or more.")
-    rows = read_losses(result)
-    if not rows:
+    told = read_losses(result)
+    if not told:
         return None
+    rows = [row for row in told if not row.refuted]
+    left_out = tuple(f"{_name(row)}: {row.refuted}" for row in told if row.refuted)
+    if not rows:
+        return RecordLosses((), told[0].sample.error, 0, 0, 0, left_out)
     number = len(rows) * len(result.run.corpus().texts)
     risks = {(r.label, r.epsilon, r.position): r.risk if r.has_enough else None for r in tried}
     found, too_few = [], 0
@@ -109,7 +117,12 @@ def find_record_losses(result: AuditResult, count: int, tried: Sequence[Record] 
     found.sort(key=lambda record: (-record.lower, not record.enough, record.position))
     error = max(row.sample.error for row in rows)
     needed = _find_needed(min(row.sample.error for row in rows) / number)
-    return RecordLosses(tuple(found), error, number, too_few, needed)
+    return RecordLosses(tuple(found), error, number, too_few, needed, left_out)
+
+
+def _name(row: LossRow) -> str:
+    finding = row.finding
+    return f"{finding.label} at {finding.epsilon.phrase}" if finding.epsilon.is_given else finding.label
 
 
 def _split(result: AuditResult, row: LossRow, error: float) -> list[RecordLoss]:

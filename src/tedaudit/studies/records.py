@@ -17,6 +17,7 @@ from tedaudit.errors import SpecError
 from tedaudit.estimators import clopper_pearson
 from tedaudit.estimators.multiplicity import look_error
 from tedaudit.nominal import Nominal
+from tedaudit.reports.redaction import redact_label
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.seeding import derive, uniforms
 from tedaudit.studies.fresh import FreshTrials, Study, choose_targets, read_pilot
@@ -49,7 +50,7 @@ class Record:
         return self.ceiling > 0
 
     def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
-        """Return the record safe for JSON; `redact` leaves the text out."""
+        """Return the record safe for JSON; `redact` leaves out the text and long labels."""
         return _to_dict(self, redact=redact) | {"enough_trials": self.has_enough}
 
 
@@ -86,7 +87,10 @@ class Evidence:
 
 
 def _to_dict(record: Record | Evidence, *, redact: bool) -> dict[str, Any]:
-    figures = asdict(record) | {"epsilon": record.epsilon.json, "text": None if redact else record.text}
+    figures = asdict(record) | {"epsilon": record.epsilon.json}
+    if redact:
+        named = {name: redact_label(figures[name]) for name in ("name", "label", "attack")}
+        figures |= {"text": None, **named}
     return {"id": figures.pop("name"), "mechanism": figures.pop("label"), **figures}
 
 

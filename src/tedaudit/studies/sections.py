@@ -82,7 +82,7 @@ def describe_record_losses(losses: RecordLosses) -> Section:
         f"{losses.too_few:,} of {losses.number:,} records have too few trials for anything to be said; "
         f"{losses.needed:,} with a record as the source are enough."
     )
-    remarks = (reading, few) if losses.too_few else (reading,)
+    remarks = (*((reading, few) if losses.too_few else (reading,)), *losses.left_out)
     return Section("Records by exact loss", remarks, headings, rows, ("text",))
 
 

@@ -23,8 +23,9 @@ def write_study(result: UtilityResult, run: Path | None = None) -> list[Path]:
     if not figures_missing():
         written += save_figure(figure(result), result.folder / "utility")
     if run is not None:
-        write_atomically(run / FILE, content)
-        written.append(run / FILE)
+        store = check_run(run)
+        store.files.write({store.utility: content}, redacted=False)
+        written.append(store.utility)
     return written
 
 

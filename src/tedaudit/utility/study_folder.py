@@ -40,6 +40,11 @@ class StudyFolder:
                 "with --run to have the result in its report."
             )
         entries = [path.name for path in self.root.iterdir()] if self.root.is_dir() else []
+        if _MARK in entries and not self._is_marked():
+            raise RunDirectoryError(
+                f"'{self.root / _MARK}' is not of a study of utility, and would be replaced. Name a new or "
+                "empty folder with `out` (--out)."
+            )
         if (
             entries
             and _MARK not in entries
@@ -50,6 +55,14 @@ class StudyFolder:
                 f"{join_names(entries[:5])}). "
                 "Name a new or empty folder with `out` (--out)."
             )
+
+    def _is_marked(self) -> bool:
+        """Return whether the file that marks a study is one: it has its settings."""
+        try:
+            marked = json.loads((self.root / _MARK).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False
+        return isinstance(marked, dict) and "mechanisms" in marked
 
     @contextmanager
     def locked(self, spec: Mapping[str, Any]) -> Iterator[None]:

@@ -1,14 +1,21 @@
 """Utility at equal measured privacy."""
 
 import math
+import shutil
 from dataclasses import replace
 
 import pytest
 
 import tedaudit
 from tedaudit.errors import SpecError
+from tedaudit.store.checking import find_damage
+from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.calibrate.answer import Answer
+from tedaudit.studies.calibrate.calibrator import rename_answers
+from tedaudit.studies.calibrate.figure import draw_curves
+from tedaudit.studies.frontier.figure import draw_frontier
 from tedaudit.studies.frontier.result import Frontier, list_scored, range_over_ends
+from tedaudit.studies.frontier.runner import rename_points, write_frontier
 from tedaudit.studies.frontier.section import describe_frontier
 from tedaudit.utility.results import Scores
 
@@ -113,3 +120,35 @@ def test_a_frontier_without_any_epsilon_says_so(tmp_path):
     found = tedaudit.frontier("word-rr", DEMO, **(SETTINGS | changes))
     assert (found.utility, found.points) == (None, ())
     assert "No mechanism has an epsilon" in " ".join(describe_frontier(found).remarks)
+
+
+def test_figures_of_a_redacted_run_show_no_label_or_task_that_could_be_a_text(found, tmp_path):
+    pytest.importorskip("matplotlib")
+    from matplotlib.text import Text
+
+    run = RunDirectory(shutil.copytree(found.calibrated.folder, tmp_path / "run"))
+    long = {"short": "what my sister told"}
+    answers = tuple(replace(a, label=long.get(a.label, a.label)) for a in found.calibrated)
+    calibrated = replace(found.calibrated, answers=answers)
+    tasks = {point.task.name: replace(point.task, name=f"{point.task.name} she lost") for point in found}
+    utility = replace(found.utility, tasks=tuple(tasks.values()))
+    points = tuple(
+        replace(p, answer=answers[found.calibrated.answers.index(p.answer)], task=tasks[p.task.name])
+        for p in found
+    )
+    named = Frontier(calibrated, utility, points)
+
+    def texts(drawn):
+        return " ".join(text.get_text() for text in drawn.findobj(Text))
+
+    for redacted in (False, True):
+        run.note_redaction(redacted=redacted)
+        shown = texts(draw_frontier(rename_points(named, run)))
+        shown += texts(draw_curves(rename_answers(calibrated, run)))
+        assert ("my sister" in shown) is not redacted
+        assert ("she lost" in shown) is not redacted
+        assert "word-rr" in shown
+    write_frontier(replace(named, calibrated=replace(calibrated, folder=run.root)))
+    told = "".join(path.read_text() for path in [run.page, run.report, *run.sections.iterdir()])
+    assert not any(text in told for text in ("my sister", "she lost"))
+    assert find_damage(run)[1] == []

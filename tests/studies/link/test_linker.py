@@ -38,6 +38,17 @@ def test_the_bound_is_below_what_the_mechanism_truly_promises():
     assert result.eps_emp <= tedaudit.estimate(1, 2).lower + 16  # 16 slots of epsilon 1
 
 
+def test_an_original_of_many_records_counts_once_and_by_its_first_record():
+    texts = sentences(30)
+    rewrites = ["nothing", *[texts[0]] * 40, *texts[1:-1], "nothing"]
+    result = tedaudit.link({"original": [*[texts[0]] * 41, *texts[1:]], "rewrite": rewrites})
+    [found] = result
+    counts = result.rows["lexical", ALL].counts
+    assert (counts.right, counts.trials) == ((28,), 30)
+    assert (found.sure[0].right, found.sure[0].size) == (28, 30)
+    assert found.linkability.rate == pytest.approx(28 / 30)
+
+
 def test_results_are_the_same_again_and_other_seeds_pair_other_records():
     table = rewrite_demo(200, 6)
     one, again, other = (tedaudit.link(table, seed=seed) for seed in (3, 3, 4))

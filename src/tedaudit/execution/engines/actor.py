@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tedaudit.errors import ModelError, join_names
-from tedaudit.execution.chunks import GuessChunk
+from tedaudit.errors import ModelError
+from tedaudit.execution.chunks import Chunk
 from tedaudit.execution.engines.serving import Workplace
+from tedaudit.execution.wire import explain_difference
 from tedaudit.registry import Reference, determinants
 from tedaudit.version import __version__
 
@@ -43,26 +44,21 @@ class Actor:
             return None
         return self._place.perform(bytearray(parcel), lambda chunk: self._check(chunk, known))
 
-    def _check(self, chunk: Any, known: Mapping[str, Any]) -> None:
+    def _check(self, chunk: Chunk, known: Mapping[str, Any]) -> None:
         """Refuse a plug-in that is not here what it is where the run is: rows would get a wrong key."""
-        others = [chunk.mechanism] if isinstance(chunk, GuessChunk) and chunk.mechanism else []
-        for reference in (chunk.plugin, *others):
+        for reference in chunk.references:
             wanted = known.get(reference.identity)
             if wanted is None or reference.identity in self._checked:
                 continue
-            found = determinants(self._place.bench.plugin(reference))
-            differing = [name for name in {*wanted, *found} if wanted.get(name) != found.get(name)]
-            if differing:
+            difference = explain_difference(wanted, determinants(self._place.bench.plugin(reference)))
+            if difference:
                 raise ModelError(
-                    f"'{reference.name}' is not the same on every machine of the cluster: "
-                    f"{join_names(differing)} of one differ from those of this one. Install the same "
-                    "versions and the same models everywhere."
+                    f"'{reference.name}' is not the same on every machine of the cluster ({difference}). "
+                    "Install the same versions and the same models everywhere."
                 )
             self._checked.add(reference.identity)
 
 
 def describe_known(reference: Reference, plugin: Any) -> dict[str, Any] | None:
     """Return what determines a plug-in that other machines make by its name; None if it travels itself."""
-    if plugin is None or reference.live is not None or any(map(callable, reference.params.values())):
-        return None
-    return determinants(plugin)
+    return None if plugin is None or not reference.is_named else determinants(plugin)

@@ -1,170 +1,19 @@
-"""Chunks and results as bytes: one header of plain values, and the columns as they lie in memory.
+"""Chunks on their way to workers: what they share travels once.
 
 Large things that many chunks share (the pool of texts, practice texts, own rewrites) and objects of this
 process (a user's function, a plug-in that was built here) are put on a shelf. They travel once to every
 worker, and chunks name them by a number. Only such objects are pickled, by cloudpickle; columns never are.
 """
 
-import json
 import pickle
-import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
 from typing import Any
 
-import numpy as np
-
-from tedaudit.batches import Draws, Guesses, Observations, OwnRewrites, PairLosses, Ragged, Rewrites
+from tedaudit.batches import OwnRewrites
 from tedaudit.errors import PluginError
-from tedaudit.execution.chunks import GuessChunk, RewriteChunk
-from tedaudit.nominal import Nominal
-from tedaudit.registry import Reference
-from tedaudit.seeding import LateKeys
+from tedaudit.execution.wire import pack, unpack
 
-_SIZES = struct.Struct(">QQ")  # of the header, and of all columns
-_STEP = 16  # columns begin at multiples of it, as numpy likes them
-_PLAIN = (bool, int, float, str, type(None))
-_SHARED = ("pool", "practice")  # fields that hold texts of many chunks
 _KEPT = 16  # things on the shelf that no chunk in flight needs
-
-
-@dataclass(frozen=True)
-class Failure:
-    """An error as a value: the exception itself if it can be pickled, and how it reads."""
-
-    pickled: bytes
-    kind: str
-    message: str
-    trace: str
-
-
-_KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (
-        Draws, Rewrites, Observations, Guesses, PairLosses, Ragged, OwnRewrites, Reference, RewriteChunk,
-        GuessChunk, Failure,
-    )
-}  # fmt: skip
-
-
-class _Packing:
-    """One parcel in the making."""
-
-    def __init__(self, share: Callable[[Any], int] | None) -> None:
-        self._share, self.columns = share, list[Any]()
-
-    def pack(self, value: Any) -> Any:
-        """Return a value as JSON holds it; columns are set aside."""
-        if type(value) in _PLAIN:
-            return value
-        if type(value) in _KINDS.values():
-            parts = {f.name: self._pack_field(f.name, getattr(value, f.name)) for f in fields(value)}
-            return {"kind": type(value).__name__, "fields": parts}
-        for kind, pack_kind in self._ways:
-            if isinstance(value, kind):
-                return pack_kind(value)
-        return self._pack_shared(value)
-
-    @property
-    def _ways(self) -> tuple[tuple[Any, Callable[[Any], Any]], ...]:
-        return (
-            (Nominal, lambda value: {"nominal": value.json}),
-            (np.ndarray, self._pack_array),
-            (LateKeys, lambda keys: self._pack_array(np.asarray(keys))),
-            (bytes, lambda value: {"bytes": self._add(value)}),
-            (list | tuple, self._pack_list),
-            (Mapping, lambda value: {"map": [[self.pack(key), self.pack(value[key])] for key in value]}),
-        )
-
-    def _pack_array(self, array: Any) -> Any:
-        return {"array": [self._add(np.ascontiguousarray(array)), array.dtype.str, list(array.shape)]}
-
-    def _pack_field(self, name: str, value: Any) -> Any:
-        is_shared = (name in _SHARED and len(value)) or isinstance(value, OwnRewrites)
-        return self._pack_shared(value) if is_shared and self._share is not None else self.pack(value)
-
-    def _pack_shared(self, value: Any) -> Any:
-        if self._share is None:
-            raise TypeError(f"A {type(value).__name__} cannot be packed.")
-        return {"shared": self._share(value)}
-
-    def _pack_list(self, values: list[Any] | tuple[Any, ...]) -> Any:
-        what = "list" if isinstance(values, list) else "tuple"
-        if values and all(type(value) is str for value in values):
-            # as ASCII, so that halves of surrogate pairs survive
-            return {what: self._add(json.dumps(values).encode("ascii"))}
-        return {what: [self.pack(value) for value in values]}
-
-    def _add(self, column: Any) -> int:
-        self.columns.append(column)
-        return len(self.columns) - 1
-
-
-def pack(value: Any, share: Callable[[Any], int] | None = None) -> bytes:
-    """Return a value as bytes; `share` takes what is not to travel with it and returns its number."""
-    packing = _Packing(share)
-    packed = packing.pack(value)
-    views = [_as_bytes(column) for column in packing.columns]
-    header = json.dumps([packed, [len(view) for view in views]]).encode("ascii")
-    header += b" " * (-(len(header) + _SIZES.size) % _STEP)
-    padded = [part for view in views for part in (view, b"\0" * (-len(view) % _STEP))]
-    return b"".join([_SIZES.pack(len(header), sum(map(len, padded))), header, *padded])
-
-
-def _as_bytes(column: Any) -> Any:
-    return column if isinstance(column, bytes) else memoryview(column.reshape(-1).view(np.uint8))
-
-
-def unpack(parcel: bytes | bytearray | memoryview, shelf: Mapping[int, Any] | None = None) -> Any:
-    """Return what was packed; its columns lie in the bytes given. A damaged parcel is a ValueError."""
-    view = memoryview(parcel)
-    header, body = _SIZES.unpack_from(view)
-    start = _SIZES.size + header
-    if len(view) != start + body:
-        raise ValueError("A message has another length than it says.")
-    packed, lengths = json.loads(bytes(view[_SIZES.size : start]))
-    columns = []
-    for length in lengths:
-        columns.append(view[start : start + length])
-        start += length + -length % _STEP
-    return _Unpacking(columns, shelf or {}).unpack(packed)
-
-
-class _Unpacking:
-    """One parcel that is opened."""
-
-    def __init__(self, columns: list[memoryview], shelf: Mapping[int, Any]) -> None:
-        self._columns, self._shelf = columns, shelf
-
-    def unpack(self, packed: Any) -> Any:
-        """Return the value that was packed."""
-        if not isinstance(packed, dict):
-            return packed
-        if "kind" in packed:
-            parts = {name: self.unpack(part) for name, part in packed["fields"].items()}
-            return _KINDS[packed["kind"]](**parts)
-        [(what, held)] = packed.items()
-        ways: dict[str, Callable[[Any], Any]] = {
-            "array": self._unpack_array,
-            "map": lambda pairs: {self.unpack(key): self.unpack(part) for key, part in pairs},
-            "list": self._unpack_list,
-            "tuple": lambda parts: tuple(self._unpack_list(parts)),
-            "bytes": lambda number: bytes(self._columns[number]),
-            "nominal": Nominal.of,
-            "shared": self._shelf.__getitem__,
-        }
-        return ways[what](held)
-
-    def _unpack_array(self, held: Any) -> Any:
-        number, dtype, shape = held
-        column = self._columns[number]  # numpy takes no buffer of no bytes
-        return np.frombuffer(column, dtype).reshape(shape) if len(column) else np.empty(shape, dtype)
-
-    def _unpack_list(self, held: Any) -> list[Any]:
-        if isinstance(held, int):  # texts
-            texts: list[str] = json.loads(bytes(self._columns[held]))
-            return texts
-        return [self.unpack(part) for part in held]
 
 
 class Shelf:

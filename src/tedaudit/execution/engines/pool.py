@@ -13,9 +13,10 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from tedaudit.abilities import CallsOut, CallsUserCode
 from tedaudit.errors import InfrastructureError
 from tedaudit.execution.chunks import Chunk, GuessChunk
-from tedaudit.execution.engines.parcels import Failure, Shelf, unpack
+from tedaudit.execution.engines.parcels import Shelf
 from tedaudit.execution.engines.serving import restore_error
 from tedaudit.execution.engines.tasks import Done, Here, Lost, Task, name_chunk
+from tedaudit.execution.wire import Failure, unpack
 from tedaudit.execution.work import Bench, Result
 
 MOST_LOST = 3  # workers that one chunk may cost

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tedaudit.errors import InfrastructureError, shorten
-from tedaudit.execution.chunks import Chunk, GuessChunk
+from tedaudit.execution.chunks import Chunk
 from tedaudit.execution.engines.actor import Actor, describe_known
 from tedaudit.execution.engines.cluster import Cluster
 from tedaudit.execution.engines.pool import Announce, PoolEngine
@@ -75,8 +75,7 @@ class RayEngine(PoolEngine[ActorHandle]):
 
     def submit(self, ticket: int, chunk: Chunk) -> None:
         """Take a chunk; what determines its plug-ins goes with it, so that other ones are noticed."""
-        others = (chunk.mechanism,) if isinstance(chunk, GuessChunk) and chunk.mechanism else ()
-        for reference in (chunk.plugin, *others):
+        for reference in chunk.references:
             self._note(reference)
         super().submit(ticket, chunk)
 

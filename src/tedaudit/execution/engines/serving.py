@@ -19,7 +19,8 @@ from typing import IO, Any
 
 from tedaudit.errors import TedauditError
 from tedaudit.execution.chunks import Chunk
-from tedaudit.execution.engines.parcels import Failure, pack, unpack, unpack_thing
+from tedaudit.execution.engines.parcels import unpack_thing
+from tedaudit.execution.wire import Failure, pack, unpack
 from tedaudit.execution.work import BATCH, Bench
 
 MESSAGE = struct.Struct(">BQQ")  # what it is, a number, and how many bytes follow

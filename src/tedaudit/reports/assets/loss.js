@@ -23,7 +23,7 @@ function widestGap(plan) {
 function lossTraces(rows, findings) {
   const ink = variable("--ink");
   const xs = rows.map((row) => row.epsilon ?? 1);
-  const say = (row, words, value) => [`${row.mechanism}, epsilon ${epsilonName(row.epsilon)}`, `${words}: ${value === null ? "infinite or unknown" : shown(value)}`]
+  const say = (row, words, value) => [`${row.mechanism}, epsilon ${epsilonName(row.epsilon)}`, `${words}: ${value === null ? "infinite, unknown or refuted" : shown(value)}`]
     .map(forPlotly).join("<br>");
   const curve = (name, field, more) => ({
     type: "scatter", mode: "lines+markers", name, x: xs, cliponaxis: false,
@@ -31,8 +31,10 @@ function lossTraces(rows, findings) {
     text: rows.map((row) => say(row, name, row[field])), hovertemplate: "%{text}<extra></extra>", ...more,
   });
   const most = 10 * Math.max(1, ...rows.map((row) => row.claim ?? row.lower ?? 1));
-  const band = { type: "scatter", mode: "lines", x: [...xs, ...[...xs].reverse()], hoverinfo: "skip", showlegend: false, fill: "toself",
-    y: [...rows.map((row) => onAxis(row.upper ?? most)), ...[...rows].reverse().map((row) => onAxis(row.lower ?? most))],
+  const believed = rows.filter((row) => !row.refuted);
+  const around = believed.map((row) => row.epsilon ?? 1);
+  const band = { type: "scatter", mode: "lines", x: [...around, ...[...around].reverse()], hoverinfo: "skip", showlegend: false, fill: "toself",
+    y: [...believed.map((row) => onAxis(row.upper ?? most)), ...[...believed].reverse().map((row) => onAxis(row.lower ?? most))],
     line: { width: 0 }, fillcolor: "rgba(128,128,128,.25)" };
   const traces = [band, curve("claim", "claim", { line: { color: variable("--quiet"), dash: "dash", width: 2 }, marker: { symbol: "line-ew-open", size: 11 } }),
     curve("most that a pair can lose", "supremum", { line: { color: ink, dash: "dot", width: 2 }, marker: { symbol: "line-ew-open", size: 11 } }),
@@ -66,10 +68,14 @@ function sandwich({ plan, mechanism }) {
     margin: narrow.matches ? { l: 52, r: 16, t: 150, b: 52 } : { l: 64, r: 24, t: 70, b: 56 },
     height: narrow.matches ? 500 : 480,
   });
-  const loosest = Math.max(0, ...rows.map((row) => row.looseness ?? 0));
-  byId("loss-caption").textContent = "Between an attack and the loss lies what a stronger attack could still find; between the loss and "
-    + `the claim, how far the claim lies above what these pairs of texts lose on average${loosest >= 1.5 ? ` (up to ${counted(Math.round(loosest * 10) / 10)} times)` : ""}. `
-    + "A claim is for any two texts, and a single pair may lose more than the average: the dotted line is the most that any output can tell between two of these texts, where it is known. "
+  const slacks = rows.map((row) => row.slack).filter((value) => value !== null);
+  const upTo = (value) => counted(Math.ceil(value * 10 - 0.02) / 10);
+  const ends = distinct([Math.min(...slacks), Math.max(...slacks)].map(upTo)).join(" to ");
+  const refuted = rows.filter((row) => row.refuted).map((row) => epsilonName(row.epsilon));
+  byId("loss-caption").textContent = "Between an attack and the loss lies what a stronger attack could still find. "
+    + "The loss is an average over these pairs of texts at one delta; a claim is for any two texts at its own, and a single pair may lose more: the dotted line is the most that any output can tell between two of these texts, where it is known. "
+    + (slacks.length ? `How loose the claim is, is told by the worst of these pairs at the claim's delta: the claim is at most ${ends} times as large (slack). ` : "")
+    + (refuted.length ? `Refuted at epsilon ${refuted.join(", ")}: guesses do not fit the likelihoods there, so that no loss is drawn. ` : "")
     + "The band holds the loss with its error; what is infinite or unknown is not drawn.";
   byId("loss-chart").setAttribute("aria-label",
     `${mechanism}: claim, loss and lower bounds of attacks against nominal epsilon. The table of losses has the same numbers.`);

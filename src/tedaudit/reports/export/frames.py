@@ -60,11 +60,12 @@ def frame_losses(result: AuditResult) -> pl.DataFrame:
 
 def _list_losses(losses: LossRow) -> list[dict[str, Any]]:
     figures = losses.to_dict()
-    claim, most = figures["claim"] or {}, figures["supremum"] or {}
+    claim, most, slack = (figures[part] or {} for part in ("claim", "supremum", "slack"))
     shared = {
         **figures, "claim_epsilon": claim.get("epsilon"), "claim_unit": claim.get("unit"),
         "claim_total": claim.get("total"), "median": figures["quantiles"]["0.5"],
-        "most_possible": most.get("largest"),
+        "most_possible": most.get("largest"), "slack": slack.get("at_most"),
+        "slack_delta": slack.get("delta"), "refuted": str(losses.finding.likelihood or "") or None,
     }  # fmt: skip
     names = list_columns(LossAt)
     rows = [{**shared, **at} for at in figures["epsilon_at"]]

@@ -20,13 +20,13 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def name_schema(document: type[Document]) -> str:
-    """Return the name of a document's schema, such as urn:tedaudit:summary:1."""
+    """Return the name of a document's schema, such as urn:tedaudit:summary:2."""
     (name,) = get_args(document.model_fields["schema_"].annotation)
     return str(name)
 
 
 def name_file(document: type[Document]) -> str:
-    """Return the file of a document's schema, such as summary-1.schema.json."""
+    """Return the file of a document's schema, such as summary-2.schema.json."""
     _, _, kind, number = name_schema(document).split(":")
     return f"{kind}-{number}.schema.json"
 

@@ -76,9 +76,9 @@ class EpsilonAt(Document):
     """The least epsilon that holds at a delta, on average over the pairs of the plan."""
 
     delta: float = tell("The delta.")
-    point: float | None = tell("The estimate; null if infinite.")
-    lower: float | None = tell("Lower end; null if infinite.")
-    upper: float | None = tell("Upper end; null if infinite.")
+    point: float | None = tell("The estimate; null if infinite or refuted.")
+    lower: float | None = tell("Lower end; null if infinite or refuted.")
+    upper: float | None = tell("Upper end; null if infinite or refuted.")
     trials_for_upper: int = tell("Trials that a finite upper end needs.")
 
 
@@ -90,20 +90,52 @@ class Supremum(Document):
     row: Count = tell("Which pair decides.")
 
 
+class Calibration(Document):
+    """Right guesses of a likelihood attack beside those that its likelihoods promise, ties left out."""
+
+    p: float = tell("Two-sided p-value; no more than an estimate if it is large.")
+    promised: float = tell("Right guesses that are promised.")
+    right: Count = tell("Right guesses.")
+    guesses: Count = tell("Guesses.")
+    surplus: float = tell("The statistic U: below 0, losses are overstated.")
+    impossible: Count = tell("Outputs that their own source cannot have had.")
+
+
+class LikelihoodCheck(Document):
+    """Whether guesses fit the likelihoods."""
+
+    told: str = tell("What is printed in the place of figures, or beside them; empty if they fit.")
+    refuted: bool = tell("Whether they failed twice, or an output is impossible: no figure is told then.")
+    first: Calibration = tell("By the trials of the run.")
+    again: Calibration | None = tell("By fresh trials, if those failed; null if nobody made them.")
+
+
+class Slack(Document):
+    """How many times larger the claim is than what the worst of these pairs loses."""
+
+    at_most: float | None = tell("At most this; null if it is not known, because nothing is lost for sure.")
+    lost: float | None = tell("What the worst pair loses at the least; null if infinite.")
+    delta: float = tell("At this delta: the claim's own, or the smallest larger one that the trials show.")
+    source: Literal["supremum", "confirmed loss", "average"] = tell(
+        "The most that a pair can lose, a loss that was computed twice, or the lower end of the average."
+    )
+
+
 class Loss(Outputs):
-    """What an adversary that knows the mechanism learns from what was drawn."""
+    """What an adversary that knows the mechanism learns from what was drawn; all of it null if refuted."""
 
     claim: ClaimFigures | None = tell("What is promised.")
     trials: Count = tell("Trials.")
     unknown: Count = tell("Trials without a likelihood, taken for infinite.")
-    impossible: Count = tell("Outputs that the other text cannot have had.")
     error: float = tell("One-sided error of each end.")
-    mean: float | None = tell("Mean loss; null if infinite.")
-    quantiles: dict[str, float | None] = tell("Loss by share of trials; null if infinite.")
-    largest: float | None = tell("Largest loss that occurred; null if infinite.")
-    worst_row: Count = tell("Row of the plan that has it.")
-    claim_to_loss: float | None = tell("How many times larger the claim is than epsilon at delta 0.05.")
-    supremum: Supremum | None = tell("Null if the mechanism cannot tell.")
+    likelihood: LikelihoodCheck | None = tell("Whether the trials fit the likelihoods.")
+    impossible: int | None = tell("Outputs that the other text cannot have had; null if refuted.")
+    mean: float | None = tell("Mean loss; null if infinite or refuted.")
+    quantiles: dict[str, float | None] = tell("Loss by share of trials; null if infinite or refuted.")
+    largest: float | None = tell("Largest loss that occurred; null if infinite or refuted.")
+    worst_row: int | None = tell("Row of the plan that has it; null if refuted.")
+    slack: Slack | None = tell("How loose the claim is at most; null without a finite claim.")
+    supremum: Supremum | None = tell("Null if the mechanism cannot tell, or if refuted.")
     epsilon_at: list[EpsilonAt] = tell("Epsilon at the usual deltas.")
 
 
@@ -128,7 +160,7 @@ class WorstPairs(Document):
 class Summary(Document):
     """summary.json, and what `run`, `estimate` and `report` print with --json."""
 
-    schema_: Literal["urn:tedaudit:summary:1"] = Field(alias="schema", description="This schema.")
+    schema_: Literal["urn:tedaudit:summary:2"] = Field(alias="schema", description="This schema.")
     name: str = tell("The run's name.")
     alpha: float = tell("Twice the one-sided error of a bound, and of all verdicts together.")
     violated: bool = tell("Whether any claim is refuted.")
@@ -166,7 +198,7 @@ class Trials(Document):
 class Losses(Document):
     """`tedaudit export --what losses --format json`."""
 
-    schema_: Literal["urn:tedaudit:losses:1"] = Field(alias="schema", description="This schema.")
+    schema_: Literal["urn:tedaudit:losses:2"] = Field(alias="schema", description="This schema.")
     run: str = tell("The run's name.")
     tedaudit: str = tell("The version that wrote it.")
     losses: list[LossAt] = tell("One for each plan, mechanism, epsilon and delta with likelihoods.")

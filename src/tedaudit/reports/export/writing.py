@@ -1,17 +1,15 @@
-"""A run as one file: which formats there are, what each can hold, and how it is written."""
+"""A run as one file: which formats there are, and what each can hold."""
 
 import io
 import json
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal
 
 import polars as pl
 
 from tedaudit.errors import SpecError, join_names
-from tedaudit.paths import describe_os_error
+from tedaudit.readers import FORMULA, guard_cell
 from tedaudit.reports.export.documents import Document
 from tedaudit.reports.export.frames import frame_losses, frame_rows, frame_trials, list_documents
 from tedaudit.reports.export.junit import make_junit
@@ -98,7 +96,7 @@ def _rename(frame: pl.DataFrame, result: AuditResult, shown: AuditResult) -> pl.
 def _write_table(shown: AuditResult, frame: pl.DataFrame, export: Export) -> bytes:
     document = DOCUMENTS[export.what]
     if export.format == "csv":
-        return frame.write_csv().encode()
+        return frame.select(pl.all().map_batches(_guard)).write_csv().encode()
     if export.format == "json":
         return json.dumps(
             _make_document(shown, frame, document, export.what), ensure_ascii=False, indent=1
@@ -108,24 +106,15 @@ def _write_table(shown: AuditResult, frame: pl.DataFrame, export: Export) -> byt
     return buffer.getvalue()
 
 
+def _guard(column: pl.Series) -> pl.Series:
+    """Return a column of which no cell is a formula to a spreadsheet."""
+    if column.dtype != pl.String or not column.str.contains(FORMULA).any():
+        return column
+    return column.map_elements(guard_cell, pl.String)
+
+
 def _make_document(
     shown: AuditResult, frame: pl.DataFrame, document: type[Document], what: What
 ) -> dict[str, object]:
     head = {"schema": name_schema(document), "run": shown.name, "tedaudit": __version__}
     return {**head, what: list_documents(frame)}
-
-
-def write_export(path: Path, content: bytes, *, private: bool = False) -> None:
-    """Write a file; one that holds texts can be read by its owner alone."""
-    try:
-        if private:
-            path.unlink(missing_ok=True)  # an older file may be open to others
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-        else:
-            path.write_bytes(content)
-    except OSError as error:
-        raise SpecError(
-            f"'{path}' cannot be written ({describe_os_error(error)}); name another file."
-        ) from error

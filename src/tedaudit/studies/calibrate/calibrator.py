@@ -9,11 +9,13 @@ from tedaudit.abilities import HasOwnEpsilons, WritesOnce
 from tedaudit.api import DEFAULT_ATTACKS, AnyMechanism, TemporaryFolder, merge_plan, report, tell
 from tedaudit.corpora._given import Given
 from tedaudit.errors import RunDirectoryError, SpecError, join_names
+from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.execution.engines.opening import open_engine
 from tedaudit.execution.preparation import explain_misfit, load_texts
 from tedaudit.registry import build
+from tedaudit.reports.redaction import rename_labels
 from tedaudit.reports.sections import write_section
-from tedaudit.results.losses import LIKELIHOOD
+from tedaudit.results.reading import read_result
 from tedaudit.seeding import derive
 from tedaudit.spec.model import AuditSpec, PluginSpec, parse_spec
 from tedaudit.store.directory import RunDirectory
@@ -142,10 +144,20 @@ def write_answers(calibrated: Calibrated, *, page: bool = True) -> list[Path]:
     run = RunDirectory(calibrated.folder)
     write_section(run, NAME, describe_answers(calibrated))
     write_section(run, _VISITED, describe_points(calibrated))
-    written = write_curves(calibrated, run.figure(NAME))
+    written = write_curves(rename_answers(calibrated, run), run, NAME)
     if page:
         report(run.root)
     return written
+
+
+def rename_answers(calibrated: Calibrated, run: RunDirectory) -> Calibrated:
+    """Return the answers with labels as the run shows them: in a redacted one, long ones are numbers."""
+    if not run.files.is_redacted:
+        return calibrated
+    labels = [finding.label for finding in read_result(run)]  # numbered as in its report
+    names = rename_labels("mechanism", [*labels, *(answer.label for answer in calibrated)])
+    answers = tuple(replace(answer, label=names[answer.label]) for answer in calibrated)
+    return replace(calibrated, answers=answers)
 
 
 def _parse_targets(spec: AuditSpec, by: str, values: Sequence[float]) -> tuple[Target, ...]:

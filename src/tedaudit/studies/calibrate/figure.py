@@ -5,15 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.reports.figures import GREY, STYLES, escape_label, figures_missing, save_figure
+from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.calibrate.result import Calibrated, EpsilonForTarget
 
 _ACROSS = 3  # panels beside each other
 _ERROR = 0.005  # of each end of a bar
 
 
-def write_curves(calibrated: Calibrated, path: Path) -> list[Path]:
-    """Draw the curves of all mechanisms and return the files; none without matplotlib."""
-    return [] if figures_missing() else save_figure(draw_curves(calibrated), path)
+def write_curves(calibrated: Calibrated, run: RunDirectory, name: str) -> list[Path]:
+    """Draw the curves of all mechanisms into a run and return the files; none without matplotlib."""
+    return [] if figures_missing() else save_figure(draw_curves(calibrated), run.figure(name), run)
 
 
 def draw_curves(calibrated: Calibrated) -> Any:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.reports.figures import GREY, STYLES, escape_label, figures_missing, save_figure
+from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.calibrate.answer import Answer
 from tedaudit.studies.frontier.result import Frontier, FrontierPoint
 from tedaudit.utility.results import Task
@@ -17,9 +18,9 @@ _NOTE = (
 )
 
 
-def write_frontier_figure(found: Frontier, path: Path) -> list[Path]:
-    """Draw a frontier and return the files; none without matplotlib."""
-    return [] if figures_missing() else save_figure(draw_frontier(found), path)
+def write_frontier_figure(found: Frontier, run: RunDirectory, name: str) -> list[Path]:
+    """Draw a frontier into a run and return the files; none without matplotlib."""
+    return [] if figures_missing() else save_figure(draw_frontier(found), run.figure(name), run)
 
 
 def draw_frontier(found: Frontier) -> Any:

@@ -9,10 +9,16 @@ from tedaudit.api import AnyMechanism, report
 from tedaudit.execution.preparation import load_texts
 from tedaudit.nominal import distinct_epsilons
 from tedaudit.registry import build
+from tedaudit.reports.redaction import rename_labels
 from tedaudit.reports.sections import write_section
 from tedaudit.spec.model import AuditSpec
 from tedaudit.store.directory import RunDirectory
-from tedaudit.studies.calibrate.calibrator import SEARCHED, prepare_question, run_calibration
+from tedaudit.studies.calibrate.calibrator import (
+    SEARCHED,
+    prepare_question,
+    rename_answers,
+    run_calibration,
+)
 from tedaudit.studies.calibrate.result import Calibrated
 from tedaudit.studies.frontier.figure import write_frontier_figure
 from tedaudit.studies.frontier.result import Frontier, list_scored, place_scores
@@ -89,9 +95,23 @@ def write_frontier(found: Frontier) -> list[Path]:
     """Keep a frontier in the run of its search: a section of the report, and a figure."""
     run = RunDirectory(found.calibrated.folder)
     write_section(run, NAME, describe_frontier(found))
-    written = write_frontier_figure(found, run.figure(NAME)) if found.points else []
+    written = write_frontier_figure(rename_points(found, run), run, NAME) if found.points else []
     report(run.root)
     return written
+
+
+def rename_points(found: Frontier, run: RunDirectory) -> Frontier:
+    """Return a frontier with labels and tasks as the run shows them."""
+    if not run.files.is_redacted:
+        return found
+    shown = rename_answers(found.calibrated, run)
+    answers = {id(old): new for old, new in zip(found.calibrated, shown, strict=True)}
+    names = rename_labels("task", [point.task.name for point in found])
+    tasks = {point.task.name: replace(point.task, name=names[point.task.name]) for point in found}
+    points = tuple(
+        replace(point, answer=answers[id(point.answer)], task=tasks[point.task.name]) for point in found
+    )
+    return replace(found, calibrated=shown, points=points)
 
 
 def _score(

@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from tedaudit.errors import RunDirectoryError, join_names
+from tedaudit.readers import guard_cell
 from tedaudit.reports.markdown import markdown_list, markdown_text
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import TEMPORARY, write_atomically
+from tedaudit.store.locking import clear_leftovers
 from tedaudit.studies.link.result import LinkResult
 from tedaudit.studies.link.sections import describe_link
 from tedaudit.studies.link.table import Release
@@ -39,16 +41,22 @@ def check_folder(folder: Path) -> None:
 
 
 def refuse_other_release(folder: Path, release: Release) -> None:
-    """Refuse a folder with the study of another table: it would be replaced."""
+    """Refuse a folder with the study of another table, or with a file that is none: it would be replaced."""
     try:
         known = json.loads((folder / FIGURES).read_text("utf-8"))
-        other, records = known.get("release"), known.get("records")
-    except (OSError, ValueError, AttributeError):  # nothing there, or nothing that could be read
+    except FileNotFoundError:
         return
-    if other is not None and other != release.checksum:
+    except (OSError, ValueError):
+        known = None
+    if not isinstance(known, dict) or "records" not in known:
         raise RunDirectoryError(
-            f"'{folder}' holds the study of another table ({records} records), which would be replaced. Name "
-            "another folder with `out` (--out), or delete that one."
+            f"'{folder / FIGURES}' is not of a link study, and would be replaced. Name another folder with "
+            "`out` (--out), or delete that file."
+        )
+    if known.get("release") not in (None, release.checksum):
+        raise RunDirectoryError(
+            f"'{folder}' holds the study of another table ({known['records']} records), which would be "
+            "replaced. Name another folder with `out` (--out), or delete that one."
         )
 
 
@@ -58,6 +66,7 @@ def write_link(result: LinkResult, folder: Path) -> list[Path]:
     None of the files holds a text; report, figures and records name ids.
     """
     RunDirectory(folder).create()
+    clear_leftovers(folder)
     (folder / DOCUMENT).unlink(missing_ok=True)  # it tells the figures of the earlier study
     content = {
         FIGURES: json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False),
@@ -104,10 +113,9 @@ def write_records(result: LinkResult, *, texts: bool = False) -> str:
             for value in (_plain(found.ranks.rank[record.row]), _plain(found.ranks.margin[record.row]))
         ]
         own = [release.originals[record.row], release.rewrites[record.row]] if texts else []
-        table.writerow(
-            [record.id, record.attack, _plain(record.rank), record.tied, _plain(record.margin),
-             record.sharing, *by_attack, *own]
-        )  # fmt: skip
+        row = [record.id, record.attack, _plain(record.rank), record.tied, _plain(record.margin),
+               record.sharing, *by_attack, *own]  # fmt: skip
+        table.writerow(map(guard_cell, row))
     return out.getvalue()
 
 

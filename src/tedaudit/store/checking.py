@@ -1,0 +1,68 @@
+"""Reads every file of a run to see whether it is what was written: nothing is computed or changed."""
+
+from collections.abc import Callable, Iterator
+
+from tedaudit.errors import RunDirectoryError
+from tedaudit.store.directory import RunDirectory
+from tedaudit.store.files import read_frame
+from tedaudit.store.table_folder import TableFolder
+
+_REWRITES, _GUESSES = r"part-(\d{6})\.parquet", r"part-(\d{9})-(\d{9})\.parquet"
+_TABLES = (
+    ("rewrites", "*/*", _REWRITES),
+    ("own_rewrites", "*/*", _REWRITES),
+    ("guesses", "*/*/*/*", _GUESSES),
+)
+
+
+def find_damage(run: RunDirectory) -> tuple[int, list[str]]:
+    """Return how many files of a run were read, its studies included, and what does not fit, a line each."""
+    told = list(_examine(run))
+    number, found = len(told), [line for line in told if line]
+    for manifest in sorted((run.root / "studies").rglob(run.manifest_path.name)):
+        more, others = find_damage(RunDirectory(manifest.parent))
+        number, found = number + more, [*found, *others]
+    return number, found
+
+
+def _examine(run: RunDirectory) -> Iterator[str]:
+    """Yield for every file why it does not fit, or nothing."""
+    try:
+        manifest = run.manifest()
+    except RunDirectoryError as error:  # without it, nothing says what should be here
+        yield str(error)
+        return
+    yield ""
+    sealed, corpus = bool(manifest["sealed"]), manifest["corpus"]
+    keys = {f"corpus/{split}.parquet": corpus["fingerprint"] for split in corpus["splits"]}
+    keys |= {f"plans/{name}.parquet": plan["key"] for name, plan in manifest["plans"].items()}
+    for name, key in keys.items():
+        yield _try(read_frame, run.root / name, key, sealed=sealed)
+    for name, places, pattern in _TABLES:
+        for path in sorted((run.root / name).glob(places)):
+            folder = TableFolder(path, run.root)
+            if folder.was_begun():
+                yield from _examine_table(folder, pattern)
+                yield _try(folder.place_of_guesses, manifest["plans"]) if name == "guesses" else ""
+    try:
+        yield from run.files.examine()
+    except RunDirectoryError as error:
+        yield str(error)
+
+
+def _examine_table(folder: TableFolder, pattern: str) -> Iterator[str]:
+    try:
+        info, parts = folder.info(), folder.parts(pattern)
+    except RunDirectoryError as error:
+        yield str(error)
+        return
+    for path, _ in parts:
+        yield _try(read_frame, path, info.key, sealed=info.sealed)
+
+
+def _try(read: Callable[..., object], *given: object, **named: object) -> str:
+    try:
+        read(*given, **named)
+    except RunDirectoryError as error:
+        return str(error)
+    return ""
