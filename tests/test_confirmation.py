@@ -239,9 +239,13 @@ def test_a_note_that_does_not_fit_the_tables_is_not_believed():
     result = audit(ClaimsLess(slots=3, vocabulary=WORDS))
     path = result.run.certain_losses
     stored = json.loads(path.read_text())
-    path.write_text(json.dumps({"losses": [{**stored["losses"][0], "loss": 80.0, "again": 80.0}]}))
+
+    def write(content):
+        result.run.files.write({path: content.encode()}, redacted=False)
+
+    write(json.dumps({"losses": [{**stored["losses"][0], "loss": 80.0, "again": 80.0}]}))
     assert tedaudit.load_run(result.folder).certain == ()
-    path.write_text(json.dumps(stored).replace('"row": ', '"row": 1'))
+    write(json.dumps(stored).replace('"row": ', '"row": 1'))
     with pytest.raises(RunDirectoryError, match="damaged"):
         tedaudit.load_run(result.folder)
 

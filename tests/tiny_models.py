@@ -245,3 +245,15 @@ def save_static_encoder(folder: Path, sentences: tuple[str, ...] = SENTENCES, se
     generator = torch.Generator().manual_seed(seed)
     save_quantised(folder / WEIGHTS, {TABLE: torch.randn(len(tokenizer), 16, generator=generator)})
     return folder
+
+
+def drop_weights(folder: Path, *names: str) -> Path:
+    """Take weights out of a checkpoint."""
+    from safetensors.torch import load_file, save_file
+
+    file = folder / "model.safetensors"
+    weights = load_file(file)
+    for name in names:
+        del weights[name]
+    save_file(weights, file, {"format": "pt"})
+    return folder

@@ -13,7 +13,7 @@ from tedaudit.inference.loading import (
     resolve,
 )
 from tedaudit.inference.masked import MaskedRow, masked_logits
-from tiny_models import save_bart, save_gpt2, save_llama, save_mpnet, save_roberta, save_t5
+from tiny_models import drop_weights, save_bart, save_gpt2, save_llama, save_mpnet, save_roberta, save_t5
 
 
 @pytest.fixture(scope="module")
@@ -115,18 +115,6 @@ def test_what_no_folder_can_be_called_is_refused_in_one_line(name):
         resolve(name)
 
 
-def _drop(folder, *names):
-    """Take weights out of a checkpoint."""
-    from safetensors.torch import load_file, save_file
-
-    file = folder / "model.safetensors"
-    weights = load_file(file)
-    for name in names:
-        del weights[name]
-    save_file(weights, file, {"format": "pt"})
-    return str(folder)
-
-
 @pytest.mark.parametrize(
     ("task", "save", "name"),
     [
@@ -142,7 +130,7 @@ def _drop(folder, *names):
 def test_a_checkpoint_that_lacks_a_weight_is_refused_and_the_weight_is_named(tmp_path, task, save, name):
     found = name.removeprefix("roberta.") if task == "body" else name
     with pytest.raises(ModelError, match=rf"lacks 1 of the weights that it needs here: {found}\. They would"):
-        load_checkpoint(task, _drop(save(tmp_path), name), device="cpu")
+        load_checkpoint(task, str(drop_weights(save(tmp_path), name)), device="cpu")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tedaudit.mechanisms.dpmlm_release import DPMLMRelease
 from tedaudit.mechanisms.mldp import MLDP
 from tedaudit.registry import determinants
 from tedaudit.seeding import derive
-from tedaudit.testing import check_mechanism, checks
+from tedaudit.testing import check_mechanism
 from tedaudit.types import Draw
 from tiny_nltk_data import save_nltk_data
 
@@ -57,12 +57,6 @@ def set_length(model, length):
     """Write down how many tokens a model reads."""
     file = model / "tokenizer_config.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "model_max_length": length}))
-
-
-@pytest.fixture
-def no_long_texts(monkeypatch):
-    """Leave out the text of 3,000 words: these packages take a fiftieth of a second for each."""
-    monkeypatch.setattr(checks, "ODD", {what: text for what, text in checks.ODD.items() if len(text) < 1000})
 
 
 @pytest.mark.parametrize("name", METRIC)
@@ -199,6 +193,25 @@ def test_a_model_without_a_length_is_refused_before_the_package_fails_on_every_t
     set_length(model, int(1e30))
     with pytest.raises(ModelError, match="has no `model_max_length`"):
         DPMLMRelease(python=sys.executable, model=str(model)).rewrite([Draw("a", 1.0, 1)])
+
+
+def test_a_model_that_lacks_weights_is_refused_before_the_package_draws_from_random_ones(tmp_path):
+    pytest.importorskip("transformers")
+    tiny_models.save_roberta(tmp_path / "model")
+    model = tiny_models.drop_weights(tmp_path / "model", "lm_head.dense.weight")
+    set_length(model, 64)
+    with pytest.raises(ModelError, match=r"lacks 1 of the weights.*lm_head\.dense\.weight"):
+        DPMLMRelease(python=sys.executable, model=str(model)).rewrite([Draw("a", 1.0, 1)])
+
+
+def test_a_clip_range_of_another_model_is_told(tmp_path):
+    (tmp_path / "roberta-base").mkdir()
+    (tmp_path / "mine").mkdir()
+    [caution] = DPMLMRelease(model=str(tmp_path / "mine")).cautions()
+    assert "clipped to [-3.209, 16.3], as measured on roberta-base" in caution
+    assert DPMLMRelease(model=str(tmp_path / "mine"), low=-1.0, high=5.0).cautions() == ()
+    assert DPMLMRelease(model=str(tmp_path / "roberta-base")).cautions() == ()
+    assert DPMLMRelease(model="zoo:mlm").cautions() == ()
 
 
 def test_the_versions_in_the_documentation_are_those_of_our_own_environment():

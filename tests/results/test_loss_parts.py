@@ -48,7 +48,7 @@ def test_terms_belong_to_the_words_of_the_source(result):
     assert by_name[BEYOND].mean == 0.0
     plan = result.run.read_plan(row.finding.plan)
     numbers = sum(TEXTS[source].split().count("7") for source in plan.source.tolist())
-    assert by_name["numbers"].terms == numbers
+    assert by_name["words with digits"].terms == numbers
     assert sum(part.terms for part in parts.classes) == 1600
     assert sum(part.mean * part.terms for part in parts.classes) == pytest.approx(
         row.sample.losses.sum(), rel=1e-4
@@ -64,4 +64,4 @@ def test_a_run_without_terms_has_no_parts(result, monkeypatch):
 def test_parts_are_plain_data(result):
     told = find_parts(result, read_losses(result)[1], str.split).to_dict()
     assert np.isfinite(told["steps"]).all()
-    assert {part["name"] for part in told["classes"]} >= {"numbers", BEYOND}
+    assert {part["name"] for part in told["classes"]} >= {"words with digits", BEYOND}

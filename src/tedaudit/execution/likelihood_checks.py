@@ -5,61 +5,28 @@ of what the mechanism draws (`estimators.likelihood_check`). Right ones fail in 
 twice, with new secrets and new noise, in one of a million. The candidate sets are those of the plan.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Guesses, Observations, Rewrites
 from tedaudit.estimators import find_estimator
 from tedaudit.estimators.likelihood_check import LIKELIHOOD, SCORED, Calibration, check_guesses
-from tedaudit.execution.chunks import Chunk, GuessChunk, RewriteChunk
 from tedaudit.execution.jobs import Job, PreparedAttack
+from tedaudit.execution.likelihood_game import LikelihoodGame, Perform, list_candidates
 from tedaudit.execution.preparation import PreparedAudit
-from tedaudit.execution.work import Result
 from tedaudit.nominal import Nominal
-from tedaudit.plans.trials import KEPT_SCORES, Wanted, judge, make_draws, tie_keys
-from tedaudit.registry import Reference
+from tedaudit.plans.trials import KEPT_SCORES, judge, tie_keys
 from tedaudit.seeding import derive, uniforms
 from tedaudit.store.guesses import GuessTable
 from tedaudit.types import Plan
 
-Perform = Callable[[Chunk], Result]
 LEAST = 2_000  # trials of a repeat: as many as the run has, if these are more
 _MOST = 10_000
 _PIECE = 500  # trials whose outputs are in memory at a time
 _PURPOSE = "likelihood check"
-
-
-@dataclass(frozen=True)
-class LikelihoodGame:
-    """Plays trials with a mechanism and an attack that knows it, as an audit does, and stores nothing."""
-
-    perform: Perform
-    mechanism: Reference
-    attack: Reference
-    sees: Sequence[str]
-    texts: Sequence[str]
-
-    def play(
-        self, plan: Plan, epsilon: Nominal, seed: int, purpose: str
-    ) -> tuple[Guesses, npt.NDArray[np.int64]]:
-        """Return the guesses on all outputs but failed ones, and the rows of the plan that they belong to."""
-        rows = np.arange(len(plan))
-        wanted = Wanted(plan.source, rows.astype(np.int32), np.full(len(plan), float(epsilon)))
-        draws = make_draws(self.texts, wanted, seed, purpose)
-        order = np.argsort(plan.source, kind="stable")  # draws of the same text together: cheaper
-        done = self.perform(RewriteChunk(self.mechanism, draws[order]))
-        assert isinstance(done, Rewrites)  # noqa: S101 - by the kind of the chunk
-        given = np.flatnonzero(~done.failed)
-        rows, keys = order[given], tie_keys(seed, purpose, LIKELIHOOD, range(len(given)))
-        outputs = done[given].reveal(self.sees)
-        seen = Observations(outputs, self.texts, _list_candidates(plan, len(self.texts))[rows], keys)
-        guesses = self.perform(GuessChunk(self.attack, seen, self.mechanism, epsilon))
-        assert isinstance(guesses, Guesses)  # noqa: S101
-        return guesses, rows
 
 
 def repeat_checks(job: Job, audit: PreparedAudit, perform: Perform) -> Iterator[dict[str, Any]]:
@@ -117,14 +84,7 @@ def _play_again(
 def _draw_again(job: Job, seed: int, size: int) -> Plan:
     """Return candidate sets of a plan, again from the first if there are too few, with new secrets."""
     trials = min(max(len(job.plan), LEAST), _MOST)
-    sets = np.resize(_list_candidates(job.plan, size), (trials, job.candidates))
+    sets = np.resize(list_candidates(job.plan, size), (trials, job.candidates))
     coins = uniforms([derive(seed, _PURPOSE, job.plan_name)], trials)[0]
     secret = np.minimum((coins * job.candidates).astype(np.int32), job.candidates - 1)
     return Plan(sets, secret, np.zeros(trials, dtype=np.int32))
-
-
-def _list_candidates(plan: Plan, size: int) -> npt.NDArray[np.int32]:
-    """Return the candidates of every row; all texts if the plan names none."""
-    if plan.candidates is not None:
-        return plan.candidates
-    return np.tile(np.arange(size, dtype=np.int32), (len(plan), 1))

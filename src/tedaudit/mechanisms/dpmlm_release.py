@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from tedaudit.batches import Rewrites
 from tedaudit.errors import ModelError
-from tedaudit.inference.loading import load_checkpoint, read_clip, resolve, silence_loading
+from tedaudit.inference.loading import caution_range, load_checkpoint, read_clip, resolve, silence_loading
 from tedaudit.inference.quantised import WEIGHTS
 from tedaudit.inference.sampling import choose_clip
 from tedaudit.inference.zoo import zoo_or
@@ -29,7 +29,8 @@ _BESIDE = ("torch", "transformers", "tokenizers", "numpy", "nltk")
 _PACKAGE = Package("dpmlm-release", "dpmlm", "1.3.0", "run_dpmlm.py", _BESIDE)
 _ENDLESS = 10**9  # what libraries write for a tokenizer of unknown length is far above it
 _READ = (".json", ".txt", ".model", ".safetensors", ".bin")  # tokenizers and weights, no remarks on them
-_RELEASED_RANGE = (-3.2093127, 16.304797887802124)  # the package's own, for roberta-base
+_RELEASED_RANGE = (-3.2093127, 16.304797887802124)  # the package's own
+_MEASURED_ON = "roberta-base"
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,10 @@ class DPMLMRelease(RunsPrograms):
     def models(self) -> Sequence[ModelUse]:
         """Name the checkpoint."""
         return [ModelUse("weights", self.model)]
+
+    def cautions(self) -> Sequence[str]:
+        """Say if the clip range was measured on another model."""
+        return caution_range(self.model, self.low, self.high, _RELEASED_RANGE, _MEASURED_ON)
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return the versions of what is installed, and checksums of our script and the model."""
@@ -157,4 +162,5 @@ def _unpack(model: str) -> str:
             f"'dpmlm-release': '{file}' has no `model_max_length` such as 512, without which the package "
             "fails on every text: write down how many tokens the model reads."
         )
+    load_checkpoint("masked", model, "", "cpu", "float32")  # one that lacks weights is refused
     return str(folder.absolute())

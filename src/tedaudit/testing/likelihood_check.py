@@ -22,7 +22,7 @@ from tedaudit.abilities import HasLatent, HasLikelihood, HasOwnEpsilons
 from tedaudit.attacks.likelihood import Likelihood
 from tedaudit.errors import ContractError
 from tedaudit.estimators.likelihood_check import ERROR, calibration_p, posteriors
-from tedaudit.execution.likelihood_checks import LikelihoodGame
+from tedaudit.execution.likelihood_game import LikelihoodGame
 from tedaudit.execution.work import Bench
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import Sampling

@@ -1,0 +1,54 @@
+"""Trials of an attack that knows the likelihoods of a mechanism, played once and not stored."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.batches import Guesses, Observations, Rewrites
+from tedaudit.estimators.likelihood_check import LIKELIHOOD
+from tedaudit.execution.chunks import Chunk, GuessChunk, RewriteChunk
+from tedaudit.execution.work import Result
+from tedaudit.nominal import Nominal
+from tedaudit.plans.trials import Wanted, make_draws, tie_keys
+from tedaudit.registry import Reference
+from tedaudit.types import Plan
+
+Perform = Callable[[Chunk], Result]
+
+
+@dataclass(frozen=True)
+class LikelihoodGame:
+    """Plays trials with a mechanism and an attack that knows it, as an audit does, and stores nothing."""
+
+    perform: Perform
+    mechanism: Reference
+    attack: Reference
+    sees: Sequence[str]
+    texts: Sequence[str]
+
+    def play(
+        self, plan: Plan, epsilon: Nominal, seed: int, purpose: str
+    ) -> tuple[Guesses, npt.NDArray[np.int64]]:
+        """Return the guesses on all outputs but failed ones, and the rows of the plan that they belong to."""
+        rows = np.arange(len(plan))
+        wanted = Wanted(plan.source, rows.astype(np.int32), np.full(len(plan), float(epsilon)))
+        draws = make_draws(self.texts, wanted, seed, purpose)
+        order = np.argsort(plan.source, kind="stable")  # draws of the same text together: cheaper
+        done = self.perform(RewriteChunk(self.mechanism, draws[order]))
+        assert isinstance(done, Rewrites)  # noqa: S101 - by the kind of the chunk
+        given = np.flatnonzero(~done.failed)
+        rows, keys = order[given], tie_keys(seed, purpose, LIKELIHOOD, range(len(given)))
+        outputs = done[given].reveal(self.sees)
+        seen = Observations(outputs, self.texts, list_candidates(plan, len(self.texts))[rows], keys)
+        guesses = self.perform(GuessChunk(self.attack, seen, self.mechanism, epsilon))
+        assert isinstance(guesses, Guesses)  # noqa: S101
+        return guesses, rows
+
+
+def list_candidates(plan: Plan, size: int) -> npt.NDArray[np.int32]:
+    """Return the candidates of every row; all texts if the plan names none."""
+    if plan.candidates is not None:
+        return plan.candidates
+    return np.tile(np.arange(size, dtype=np.int32), (len(plan), 1))
