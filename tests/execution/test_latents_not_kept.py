@@ -25,10 +25,10 @@ from tedaudit.errors import RunDirectoryError
 from tedaudit.execution import audited_rewrites, runner
 from tedaudit.execution.engines.processes import ProcessEngine
 from tedaudit.execution.engines.serial import SerialEngine
-from tedaudit.execution.replay import replay
 from tedaudit.execution.work import main as work
 from tedaudit.execution.work_folder import FolderEngine, write_work
 from tedaudit.mechanisms.adept import Adept
+from tedaudit.releasing.replay import replay
 from tedaudit.store import kept_latents
 from tedaudit.store.directory import RunDirectory
 

@@ -17,9 +17,9 @@ from tedaudit.cli import app
 from tedaudit.errors import RunDirectoryError
 from tedaudit.execution.chunks import RewriteChunk
 from tedaudit.execution.engines.serial import SerialEngine
-from tedaudit.execution.preparation import prepare
 from tedaudit.execution.work import main
 from tedaudit.execution.work_folder import FolderEngine, count_waiting, write_work
+from tedaudit.preparing.preparation import prepare
 from tedaudit.spec.model import parse_spec
 
 SETTINGS = {

@@ -19,13 +19,13 @@ from tedaudit.errors import RunDirectoryError
 from tedaudit.execution.chunks import Chunk, RewriteChunk
 from tedaudit.execution.engines.protocol import Engine, TellsStatus
 from tedaudit.execution.engines.serial import SerialEngine
-from tedaudit.execution.jobs import Job
 from tedaudit.execution.own_rewrites import MissingOwn
 from tedaudit.execution.pieces import cut_rewriting
-from tedaudit.execution.preparation import PreparedAudit, prepare
 from tedaudit.execution.wire import Determinants, read_chunk, read_result, seal_chunk, write_sealed
 from tedaudit.execution.work import CHUNK, RESULT, Bench, Result
 from tedaudit.paths import describe_os_error, parse_path
+from tedaudit.preparing.jobs import Job
+from tedaudit.preparing.preparation import PreparedAudit, prepare
 from tedaudit.seeding import key_numbers
 from tedaudit.spec.model import AuditSpec
 from tedaudit.store.rewrites import RewriteTable
