@@ -31,6 +31,7 @@ from tedaudit.execution.pieces import (
 )
 from tedaudit.execution.repeats import perform, repeat_calls
 from tedaudit.execution.work import Result
+from tedaudit.execution.work_folder import FolderEngine
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, judge, late_tie_keys
 from tedaudit.preparing.jobs import Job
@@ -74,6 +75,8 @@ def executed(
             announce(calls)
         audit.write()
         engine.offer(audit.plugins)
+        if isinstance(engine, FolderEngine):
+            engine.note = audit.note_elsewhere
         meter = _Meter(progress, sum(map(_count_work, audit.jobs)), engine)
         for job in audit.jobs:
             work = _JobRun(job, audit, engine, meter)

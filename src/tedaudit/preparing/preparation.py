@@ -90,6 +90,13 @@ class PreparedAudit:
         manifest = self.store.manifest()
         self.store.write_manifest({**manifest, "likelihoods": [*manifest.get("likelihoods", []), dict(told)]})
 
+    def note_elsewhere(self, identity: str, files: int, unrepeated: int) -> None:
+        """Note how many files of rewrites came from elsewhere, and how many of them were not repeated."""
+        manifest, told = self.store.manifest(), {"files": files, "unrepeated": unrepeated}
+        labels = [job.label for job in self.jobs if job.reference.identity == identity]
+        known = {**manifest.get("elsewhere", {}), **dict.fromkeys(labels, told)}
+        self.store.write_manifest({**manifest, "elsewhere": known})
+
     def note_latents(self, label: str, left_out: LeftOut, differing: int = 0) -> None:
         """Note how many latents of a mechanism were not kept, or how many draws gave another text again."""
         manifest = self.store.manifest()
@@ -123,7 +130,7 @@ class PreparedAudit:
                 "script_notes": list(self.script_notes),
                 "cautions": _drop_empty({**kept.get("cautions", {}), **self.cautions}),
                 "repeats": kept.get("repeats", {}),
-                **{name: kept[name] for name in ("latents", "likelihoods") if name in kept},
+                **{name: kept[name] for name in ("latents", "likelihoods", "elsewhere") if name in kept},
                 "machine": _machine(),
             }
         )
