@@ -28,6 +28,15 @@ class Plain:
         return [Rewrite(d.text if c < 0.5 else "else") for d, c in zip(draws, coins, strict=True)]
 
 
+class FreshNoise(Plain):
+    """Draws noise that nobody can repeat."""
+
+    card: ClassVar[Card] = Card(name="fresh-noise", summary="Never says the same twice.")
+
+    def rewrite(self, draws):
+        return [Rewrite(os.urandom(8).hex()) for _ in draws]
+
+
 class Scaled(WordRR):
     """Says that its losses are 1.3 times as large as they are."""
 

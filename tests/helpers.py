@@ -155,7 +155,7 @@ class FileEngine:
             write_chunk(source, chunk, determinants)
             command = [sys.executable, "-m", "tedaudit.worker", str(source), str(target)]
             subprocess.run(command, cwd=HERE, check=True)  # where py:helpers:... can be imported
-            yield ticket, read_chunk_result(target, read_chunk(source), determinants)
+            yield ticket, read_chunk_result(target, read_chunk(source), determinants)[0]
 
 
 @dataclass

@@ -36,8 +36,9 @@ LEVELS = (
     ("estimators", "plans", "inference"),
     ("corpora", "mechanisms", "attacks"),
     ("spec", "store"),
-    ("execution", "results"),
-    ("testing", "reports", "confirmation"),
+    ("preparing", "results"),
+    ("execution",),
+    ("testing", "reports", "releasing", "confirmation"),
     ("utility", "api", "forecast"),
     ("experiments", "studies", "trust"),
     ("cli", "worker"),
@@ -144,7 +145,10 @@ def test_the_check_finds_an_import_that_points_up_or_sideways():
     assert violations("tedaudit.execution.runner", {"tedaudit.reports.files"}) == ["tedaudit.reports.files"]
     assert violations("tedaudit.results.reading", {"tedaudit.execution.runner"}) != []
     assert violations("tedaudit.types", {"tedaudit.plans.trials"}) != []
-    assert violations("tedaudit.execution.runner", {"tedaudit.execution.chunks", "tedaudit.types"}) == []
+    assert (
+        violations("tedaudit.execution.runner", {"tedaudit.execution.chunks", "tedaudit.preparing.jobs"})
+        == []
+    )
 
 
 def test_the_check_sees_imports_inside_functions_and_not_those_for_type_checkers():

@@ -146,7 +146,7 @@ def test_a_chunk_is_done_on_a_machine_without_tables_specs_and_terminals(kind, c
     script = BLOCK + "import runpy; runpy.run_module('tedaudit.worker', run_name='__main__', alter_sys=True)"
     python(script, folder / kind, folder / f"{kind}.done")
     unit = read_chunk(folder / kind)
-    found = read_result(folder / f"{kind}.done", unit, unit.determinants)
+    found, _ = read_result(folder / f"{kind}.done", unit, unit.determinants)
     assert found == Bench().perform(work[kind])
     if kind == "guess":
         assert found[0].scores.argmax() == 1

@@ -14,11 +14,11 @@ from tedaudit.corpora._given import Given
 from tedaudit.errors import RunInUseError, SpecError, join_names
 from tedaudit.estimators import Bound, reduced_form
 from tedaudit.execution.engines.opening import Wanted, open_engine
-from tedaudit.execution.own_folder import own_folder
-from tedaudit.execution.preparation import explain_misfit
-from tedaudit.execution.release import Order, choose_epsilon, release
 from tedaudit.execution.runner import Announce, Progress, Started, executed
+from tedaudit.preparing.own_folder import own_folder
+from tedaudit.preparing.preparation import explain_misfit
 from tedaudit.registry import Reference, build
+from tedaudit.releasing.release import Order, choose_epsilon, release
 from tedaudit.reports.figures import write_figures
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.losses.figures import write_loss_figures

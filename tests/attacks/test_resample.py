@@ -10,8 +10,8 @@ from tedaudit.api import run
 from tedaudit.attacks.resample import Resample
 from tedaudit.batches import Observations, OwnRewrites, Rewrites
 from tedaudit.errors import SpecError
-from tedaudit.execution.preparation import prepare
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.preparing.preparation import prepare
 from tedaudit.testing import check_attack
 from tedaudit.types import Observation, Rewrite
 

@@ -9,8 +9,8 @@ from tedaudit.attacks._practice import make_exercises, make_rewrites
 from tedaudit.attacks.ensemble import Ensemble
 from tedaudit.attacks.trained import Trained
 from tedaudit.errors import SpecError
-from tedaudit.execution.preparation import prepare
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.preparing.preparation import prepare
 from tedaudit.spec.model import parse_spec
 from tedaudit.testing import check_attack
 from tedaudit.types import Card, Rewrite

@@ -19,8 +19,8 @@ from tedaudit.cli.console import (
 )
 from tedaudit.cli.first_screen import show_result
 from tedaudit.estimators import baseline, reduced_form
-from tedaudit.execution.replay import Replayed
 from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.releasing.replay import Replayed
 from tedaudit.results.findings import AuditResult
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Rewrite

@@ -15,7 +15,7 @@ from tedaudit.corpora._file_facts import MOST_LINES
 from tedaudit.corpora._text_facts import count_texts, is_garbled
 from tedaudit.corpora.files import Files
 from tedaudit.errors import TedauditError
-from tedaudit.execution.preparation import load_texts
+from tedaudit.preparing.preparation import load_texts
 from tedaudit.spec.model import PluginSpec
 from world_texts import BIDI, LANGUAGES, ODD, write_texts
 

@@ -21,7 +21,7 @@ from tedaudit.estimators import (
     sequential,
 )
 from tedaudit.estimators.sequential import confidence_sequence
-from tedaudit.execution.preparation import prepare
+from tedaudit.preparing.preparation import prepare
 from tedaudit.types import Plan
 
 NAMES = estimator_names()

@@ -11,7 +11,7 @@ from helpers import Failing, SharedWords, make_spec, sentences, within
 from tedaudit import retries
 from tedaudit.api import run
 from tedaudit.errors import InfrastructureError
-from tedaudit.execution.replay import replay
+from tedaudit.releasing.replay import replay
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Guess
 

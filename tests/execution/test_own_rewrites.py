@@ -22,10 +22,10 @@ from helpers import (
 from tedaudit.api import run
 from tedaudit.attacks.resample import Resample
 from tedaudit.batches import OwnRewrites
-from tedaudit.execution.own_rewrites import share_out
-from tedaudit.execution.planner import PlannedTrials
-from tedaudit.execution.preparation import prepare
-from tedaudit.execution.replay import replay
+from tedaudit.preparing.planner import PlannedTrials
+from tedaudit.preparing.preparation import prepare
+from tedaudit.preparing.stretches import share_out
+from tedaudit.releasing.replay import replay
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Guess, Observation, Plan
 

@@ -6,7 +6,7 @@ import pytest
 from helpers import TABLES, Recording, SharedWords, given, make_spec, sentences, snapshot, tables
 from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError
-from tedaudit.execution.preparation import prepare
+from tedaudit.preparing.preparation import prepare
 
 
 def _pairs(plan):

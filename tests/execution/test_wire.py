@@ -130,7 +130,7 @@ def _return(folder, chunk, result):
     write_chunk(folder / "c", chunk, {})
     unit = read_chunk(folder / "c")
     write_result(folder / "r", result, unit, {})
-    return read_result(folder / "r", unit, {})
+    return read_result(folder / "r", unit, {})[0]
 
 
 def _seen(outputs, pool=("a", "b"), candidates=None):
@@ -280,7 +280,7 @@ def written(tmp_path_factory):
 def _read_file(path, written):
     """Read a file as what its name says."""
     unit = written[1]
-    return read_chunk(path) if path.suffix == ".chunk" else read_result(path, unit, unit.determinants)
+    return read_chunk(path) if path.suffix == ".chunk" else read_result(path, unit, unit.determinants)[0]
 
 
 def _refusal(path, written):
@@ -454,7 +454,7 @@ def test_guesses_are_no_result_of_rewriting_nor_are_rewrites_of_other_draws(tmp_
 
 def test_a_made_up_result_that_is_well_made_is_read(tmp_path, written):
     _forge(tmp_path / "w.result", written, *_rewrites())
-    assert read_result(tmp_path / "w.result", written[1], written[1].determinants).texts == [""] * 12
+    assert read_result(tmp_path / "w.result", written[1], written[1].determinants)[0].texts == [""] * 12
 
 
 @pytest.mark.parametrize("packed", [None, 7, [], {}, {"map": [[[], 1]]}, {"kind": "Guesses", "fields": {}}])

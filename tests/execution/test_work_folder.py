@@ -4,6 +4,8 @@ import signal
 import stat
 import subprocess
 import sys
+from dataclasses import replace
+from unittest import mock
 from uuid import uuid4
 
 import numpy as np
@@ -12,14 +14,16 @@ from typer.testing import CliRunner
 
 from engine_plugins import __name__ as PLUGINS
 from helpers import HERE, SharedWords, given, make_spec, snapshot, tables
-from tedaudit.api import run
+from tedaudit.api import load_run, run
 from tedaudit.cli import app
 from tedaudit.errors import RunDirectoryError
+from tedaudit.execution import wire
 from tedaudit.execution.chunks import RewriteChunk
 from tedaudit.execution.engines.serial import SerialEngine
-from tedaudit.execution.preparation import prepare
+from tedaudit.execution.wire import read_chunk, read_result, write_result
 from tedaudit.execution.work import main
 from tedaudit.execution.work_folder import FolderEngine, count_waiting, write_work
+from tedaudit.preparing.preparation import prepare
 from tedaudit.spec.model import parse_spec
 
 SETTINGS = {
@@ -312,6 +316,8 @@ def die(path, target):
     return replace(path, target)
 
 pathlib.Path.replace = die
+from tedaudit.execution import wire
+from tedaudit.execution.wire import read_chunk, read_result, write_result
 from tedaudit.execution.work import main
 main(sys.argv[2:])
 """
@@ -338,3 +344,73 @@ def test_a_worker_that_is_killed_while_it_writes_goes_on_and_ends_the_same(done,
     run(done[0].model_copy(update={"out": str(here)}))
     run(done[0].model_copy(update={"out": str(there)}), engine=FolderEngine(work, Refuses()))
     assert tables(there) == tables(here)
+
+
+# --- whether what was done elsewhere is what would be done here
+
+
+def _change(work, change, device="cpu"):
+    """Seal the results of word-rr anew, with other rewrites; return their files."""
+    files = []
+    for path in sorted(work.glob("*.chunk")):
+        unit = read_chunk(path)
+        if unit.chunk.plugin.name == "word-rr":
+            file = path.with_suffix(".result")
+            made, _ = read_result(file, unit, unit.determinants)
+            with mock.patch.object(wire, "find_device", return_value=device):
+                write_result(file, change(made), unit, unit.determinants)
+            files.append(file)
+    return files
+
+
+def _shout(rows):
+    """Return what changes some rewrites of every eight that are made again."""
+
+    def change(made):
+        again = np.unique(np.linspace(0, len(made) - 1, 8).astype(int))[:rows]
+        texts = [text.upper() if at in again else text for at, text in enumerate(made.texts)]
+        return replace(made, texts=texts)
+
+    return change
+
+
+def test_draws_of_every_result_are_made_again_and_the_run_says_so(done, work, tmp_path):
+    result = run(done[0].model_copy(update={"out": str(tmp_path / "run")}), engine=FolderEngine(work))
+    files = len(_change(work, lambda made: made))
+    [note] = [note for note in result.notes if note.startswith("word-rr: rewrites come")]
+    assert f"from {files} files of work that were done elsewhere; eight draws of each were made again" in note
+
+
+def test_a_result_that_was_made_by_other_code_is_refused_by_name(done, work, tmp_path):
+    spec = done[0].model_copy(update={"out": str(tmp_path / "run")})
+    files = _change(work, _shout(rows=2))
+    with pytest.raises(RunDirectoryError, match=r"of 8 draws that were made again 2 gave another") as refused:
+        run(spec, engine=FolderEngine(work))
+    assert str(refused.value).startswith(f"'{files[0]}' holds other rewrites than 'word-rr' makes here")
+    for file in files:
+        file.unlink()
+    main([str(work)])
+    run(spec, engine=FolderEngine(work, Refuses()))
+    run(done[0].model_copy(update={"out": str(tmp_path / "here")}))
+    assert tables(tmp_path / "run") == tables(tmp_path / "here")
+
+
+def test_one_draw_may_differ_since_processors_round_differently(done, work, tmp_path):
+    _change(work, _shout(rows=1))
+    run(done[0].model_copy(update={"out": str(tmp_path / "run")}), engine=FolderEngine(work, Refuses()))
+
+
+def test_results_of_another_device_are_taken_and_marked(done, work, tmp_path):
+    files = _change(work, _shout(rows=2), device="cuda")
+    result = run(done[0].model_copy(update={"out": str(tmp_path / "run")}), engine=FolderEngine(work))
+    [note] = [note for note in load_run(tmp_path / "run").notes if note.startswith("word-rr: rewrites come")]
+    assert f"{len(files)} of these were not repeated here, so that this run vouches for them no more" in note
+    assert note in result.notes
+
+
+def test_a_mechanism_that_gives_nothing_twice_is_not_accused(tmp_path):
+    spec = parse_spec({**SETTINGS, "mechanisms": [f"py:{PLUGINS}:FreshNoise"], "out": str(tmp_path / "run")})
+    write_work(spec, tmp_path / "work")
+    main([str(tmp_path / "work")])
+    result = run(spec, engine=FolderEngine(tmp_path / "work", Refuses()))
+    assert any("were not repeated here" in note for note in result.notes)

@@ -8,11 +8,11 @@ import pytest
 
 from helpers import make_spec, sentences
 from tedaudit.api import run
-from tedaudit.execution.preparation import prepare
 from tedaudit.forecast.forecast import plan_audit
 from tedaudit.forecast.pace import Pace, Stopwatch
 from tedaudit.forecast.samples import group_missing, read_sample
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.preparing.preparation import prepare
 from tedaudit.types import Card, Guess, Rewrite
 
 

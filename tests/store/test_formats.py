@@ -10,7 +10,7 @@ import pytest
 from helpers import HERE, snapshot, strict, tables
 from tedaudit.api import load_run, report, run
 from tedaudit.errors import RunDirectoryError
-from tedaudit.execution.replay import replay
+from tedaudit.releasing.replay import replay
 from tedaudit.spec.model import parse_spec, read_spec
 from tedaudit.store.checking import find_damage
 from tedaudit.store.directory import RunDirectory
@@ -209,12 +209,12 @@ def test_an_old_run_that_lost_parts_is_resumed_to_the_same_tables_and_is_then_of
 @pytest.mark.usefixtures("old")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_finished_old_run_is_left_alone_by_the_same_command_and_loads_no_encoder(name, monkeypatch):
-    import tedaudit.execution.planner
+    import tedaudit.preparing.planner
 
     def refuse(encoder):
         raise AssertionError(f"{encoder} was loaded")
 
-    monkeypatch.setattr(tedaudit.execution.planner, "load_encoder", refuse)
+    monkeypatch.setattr(tedaudit.preparing.planner, "load_encoder", refuse)
     before = snapshot(Path(name), "[rg]*es/**/*")
     run(_spec(name))
     assert snapshot(Path(name), "[rg]*es/**/*") == before

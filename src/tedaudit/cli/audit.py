@@ -85,8 +85,8 @@ def run(
     from tedaudit.cli.console import progress_bar, say_redacted, show_defaults
     from tedaudit.cli.first_screen import show_result
     from tedaudit.execution.engines.opening import open_engine
-    from tedaudit.execution.own_folder import own_folder
     from tedaudit.execution.work_folder import FolderEngine
+    from tedaudit.preparing.own_folder import own_folder
     from tedaudit.spec.zoo_defaults import list_defaults
 
     check_gates(fail_on, fail_above)

@@ -42,7 +42,7 @@ def loss(
     """
     from tedaudit import api
     from tedaudit.cli.console import progress_bar, say_redacted
-    from tedaudit.execution.own_folder import own_folder
+    from tedaudit.preparing.own_folder import own_folder
     from tedaudit.results.losses import read_losses
     from tedaudit.spec.flags import merge_engine
 
@@ -112,7 +112,7 @@ def _make_spec(flags: dict[str, Any], assign: list[str] | None) -> "AuditSpec":
 
 def _restore(result: "AuditResult", *, yes: bool) -> "AuditSpec":
     """Return the audit of a finished run with the attack that knows the mechanism beside its own."""
-    from tedaudit.execution.stored_audit import restore_audit
+    from tedaudit.preparing.preparation import restore_audit
     from tedaudit.spec.code_names import list_code
 
     if any(not finding.complete for finding in result):

@@ -29,10 +29,10 @@ class Wishes:
 def show_plan(spec: "AuditSpec", wishes: Wishes, *, as_json: bool) -> None:
     """Make the plan of an audit and print it; nothing is written."""
     from tedaudit.cli.console import console, escape_text
-    from tedaudit.execution.own_folder import foresee_folder
     from tedaudit.forecast.forecast import plan_audit
     from tedaudit.forecast.fresh import Beyond
     from tedaudit.forecast.text import describe_forecast
+    from tedaudit.preparing.own_folder import foresee_folder
 
     forecast = plan_audit(
         foresee_folder(spec, wishes.base), ceiling=wishes.ceiling, success=wishes.success,

@@ -92,7 +92,7 @@ def _try_records(
     from tedaudit import api
     from tedaudit.cli.console import progress_bar
     from tedaudit.execution.engines.opening import open_engine
-    from tedaudit.execution.stored_audit import restore_audit
+    from tedaudit.preparing.preparation import restore_audit
     from tedaudit.spec.code_names import list_code
     from tedaudit.spec.flags import merge_engine
     from tedaudit.studies.fresh import Study, choose_targets

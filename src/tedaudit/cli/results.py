@@ -117,7 +117,7 @@ def replay(
     that code runs on this machine: it is asked for first, and --yes answers. Trust whoever made the run.
     """
     from tedaudit.cli.console import show_replay
-    from tedaudit.execution.replay import replay as replay_trial
+    from tedaudit.releasing.replay import replay as replay_trial
     from tedaudit.spec.code_names import list_code
     from tedaudit.store.directory import RunDirectory
 

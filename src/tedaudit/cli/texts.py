@@ -52,16 +52,17 @@ def rewrite(
 ) -> None:
     """Rewrite texts for release, with secret noise from the system's entropy."""
     from tedaudit.cli.console import progress_bar
-    from tedaudit.execution.line_stream import Stream, stream_lines
-    from tedaudit.execution.release import (
+    from tedaudit.registry import Reference, build
+    from tedaudit.releasing.release import (
         Order,
+        Stream,
         choose_epsilon,
         format_of,
         release,
         release_stream,
+        stream_lines,
         write_released,
     )
-    from tedaudit.registry import Reference, build
 
     if not mechanism:
         raise SpecError("`rewrite` needs a mechanism: --mechanism NAME (`tedaudit ls mechanisms`).")

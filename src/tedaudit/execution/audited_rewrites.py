@@ -14,10 +14,10 @@ import numpy.typing as npt
 from tedaudit.batches import Ragged, Rewrites
 from tedaudit.characters import replace_surrogates
 from tedaudit.errors import RunDirectoryError
-from tedaudit.execution.jobs import Job
 from tedaudit.execution.missing import count_unseen
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted
+from tedaudit.preparing.jobs import Job
 from tedaudit.store.kept_latents import is_too_large
 from tedaudit.store.rewrites import RewriteTable
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tedaudit.abilities import CallsOut, HasLatent, HasLikelihood
-from tedaudit.execution.jobs import Job
 from tedaudit.execution.missing import count_own, count_practice, count_rewrites, find_gaps
-from tedaudit.execution.preparation import PreparedAudit
+from tedaudit.preparing.jobs import Job
+from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.types import Callee
 
 _REPEATED, _TRIED = "to see whether it repeats itself", "by attacks that try it"

@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from tedaudit.estimators import find_estimator
 from tedaudit.estimators.likelihood_check import LIKELIHOOD, SCORED, Calibration, check_guesses
-from tedaudit.execution.jobs import Job, PreparedAttack
 from tedaudit.execution.likelihood_game import LikelihoodGame, Perform, list_candidates
-from tedaudit.execution.preparation import PreparedAudit
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import KEPT_SCORES, judge, tie_keys
+from tedaudit.preparing.jobs import Job, PreparedAttack
+from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.seeding import derive, uniforms
 from tedaudit.store.guesses import GuessTable
 from tedaudit.types import Plan

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.execution.jobs import Job
-from tedaudit.execution.own_rewrites import list_replicates
 from tedaudit.execution.repeats import CALLS
 from tedaudit.nominal import Nominal
+from tedaudit.preparing.jobs import Job
+from tedaudit.preparing.stretches import list_replicates
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
 

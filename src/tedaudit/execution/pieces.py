@@ -13,12 +13,13 @@ import numpy.typing as npt
 
 from tedaudit.batches import Draws, Guesses, Observations, OwnRewrites, Rewrites
 from tedaudit.execution.chunks import GuessChunk, RewriteChunk
-from tedaudit.execution.jobs import Job
 from tedaudit.execution.missing import find_again
-from tedaudit.execution.own_rewrites import PURPOSE, MissingOwn
-from tedaudit.execution.preparation import PreparedAudit
+from tedaudit.execution.own_rewrites import MissingOwn
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, make_draws, number_rows
+from tedaudit.preparing.jobs import Job
+from tedaudit.preparing.preparation import PreparedAudit
+from tedaudit.preparing.stretches import PURPOSE
 from tedaudit.seeding import KeyWords, LateKeys, derive, uniforms
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Floats

@@ -11,10 +11,10 @@ import numpy as np
 from tedaudit.batches import Rewrites
 from tedaudit.execution.chunks import Chunk, RewriteChunk
 from tedaudit.execution.engines.protocol import Engine
-from tedaudit.execution.jobs import Job
-from tedaudit.execution.preparation import PreparedAudit
 from tedaudit.execution.work import Result
 from tedaudit.plans.trials import Wanted, make_draws
+from tedaudit.preparing.jobs import Job
+from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Rewrite
 

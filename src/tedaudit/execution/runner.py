@@ -19,9 +19,8 @@ from tedaudit.execution.audited_rewrites import AuditedRewrites
 from tedaudit.execution.calls import describe_calls
 from tedaudit.execution.chunks import Chunk, GuessChunk
 from tedaudit.execution.engines.protocol import Engine, TellsStatus
-from tedaudit.execution.jobs import Job
 from tedaudit.execution.likelihood_checks import repeat_checks
-from tedaudit.execution.own_rewrites import MissingOwn, Stretch, fetch_own
+from tedaudit.execution.own_rewrites import MissingOwn, fetch_own
 from tedaudit.execution.pieces import (
     Guessing,
     Piece,
@@ -30,11 +29,14 @@ from tedaudit.execution.pieces import (
     restore_withheld,
     spans,
 )
-from tedaudit.execution.preparation import PreparedAudit, prepare
 from tedaudit.execution.repeats import perform, repeat_calls
 from tedaudit.execution.work import Result
+from tedaudit.execution.work_folder import FolderEngine
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, judge, late_tie_keys
+from tedaudit.preparing.jobs import Job
+from tedaudit.preparing.preparation import PreparedAudit, prepare
+from tedaudit.preparing.stretches import Stretch
 from tedaudit.seeding import LateKeys
 from tedaudit.spec.model import AuditSpec
 from tedaudit.store.directory import RunDirectory
@@ -73,6 +75,8 @@ def executed(
             announce(calls)
         audit.write()
         engine.offer(audit.plugins)
+        if isinstance(engine, FolderEngine):
+            engine.note = audit.note_elsewhere
         meter = _Meter(progress, sum(map(_count_work, audit.jobs)), engine)
         for job in audit.jobs:
             work = _JobRun(job, audit, engine, meter)

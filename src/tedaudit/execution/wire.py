@@ -7,7 +7,8 @@ of one run. A file, which anybody may have changed, mixed up or made elsewhere, 
     version        4 bytes
     lengths        4 and 8 bytes: of the determinants and of the body
     unit          32 bytes: the digest of the chunk that this is the result of; zeros in a chunk
-    determinants  JSON: what determines every plug-in, its weights included, where this was written
+    determinants  JSON: what determines every plug-in, its weights included, where this was written; in a
+                  result also the device that it was made on
     body          begins at a multiple of 16
     digest        32 bytes: SHA-256 of all before it
 
@@ -21,6 +22,7 @@ import json
 import math
 import os
 import struct
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -50,6 +52,7 @@ _MAGIC, _VERSION = b"\x89tedwork", 1
 _HEAD = struct.Struct(">8sIIQ32s")  # magic, version, lengths of determinants and body, unit
 _DIGEST = 32  # bytes of SHA-256
 _NO_UNIT = bytes(_DIGEST)
+_MACHINE = "machine"  # beside the plug-ins that determine a result
 _WRITER = "Delete it, or the whole folder: `tedaudit run ... --work FOLDER` writes it again."
 _WORKER = (
     "Delete it, or all results if there are more such: `python -m tedaudit.worker FOLDER` makes them again."
@@ -321,12 +324,24 @@ def read_chunk(path: Path) -> Unit:
 
 
 def write_result(path: Path, result: Rewrites | Guesses, unit: Unit, determinants: Determinants) -> None:
-    """Write the outcome of a chunk, with what determines the plug-ins that made it."""
-    write_sealed(path, seal(pack(result), determinants, unit.digest))
+    """Write the outcome of a chunk, with what determines the plug-ins that made it, and where it was made."""
+    told = {**determinants, _MACHINE: {"device": find_device()}}
+    write_sealed(path, seal(pack(result), told, unit.digest))
 
 
-def read_result(path: Path, unit: Unit, determinants: Determinants) -> Rewrites | Guesses:
-    """Return the outcome of a chunk; one that is damaged, of another chunk or of other plug-ins is named."""
+def find_device() -> str:
+    """Return what models compute on here unless they are told: an accelerator, if PyTorch knows one."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return "cpu"
+    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def read_result(path: Path, unit: Unit, determinants: Determinants) -> tuple[Rewrites | Guesses, str]:
+    """Return the outcome of a chunk and the device that made it, "" if it does not say.
+
+    One that is damaged, of another chunk or of other plug-ins is named.
+    """
     wanted = Rewrites if isinstance(unit.chunk, RewriteChunk) else Guesses
     with _damage_named(path, _WORKER):
         sealed = unseal(_read(path))
@@ -342,7 +357,7 @@ def read_result(path: Path, unit: Unit, determinants: Determinants) -> Rewrites 
             raise DamageError("holds no result")
         if len(result) != len(unit.chunk):
             raise DamageError(f"has {len(result):,} results for {len(unit.chunk):,} items")
-        return result
+        return result, str(sealed.determinants.get(_MACHINE, {}).get("device", ""))
 
 
 def _holds_texts(result: Rewrites | Guesses) -> bool:

@@ -4,6 +4,10 @@
 others. Folder and files are closed to other users. `python -m tedaudit.worker
 FOLDER` does them, wherever the folder lies; it needs no table, spec or terminal library. A run with a
 `FolderEngine` then takes the results instead of computing them. Files are named by their content.
+
+A checksum shows damage, not who made a result. So where both machines compute on a CPU, eight draws of each
+result are made again and compared. Where they do not, or where a mechanism gives no draw twice, the run says
+that rows were made elsewhere and not repeated.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,24 +18,35 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.abilities import CallsUserCode
 from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import RunDirectoryError
 from tedaudit.execution.chunks import Chunk, RewriteChunk
 from tedaudit.execution.engines.protocol import Engine, TellsStatus
 from tedaudit.execution.engines.serial import SerialEngine
-from tedaudit.execution.jobs import Job
 from tedaudit.execution.own_rewrites import MissingOwn
 from tedaudit.execution.pieces import cut_rewriting
-from tedaudit.execution.preparation import PreparedAudit, prepare
-from tedaudit.execution.wire import Determinants, read_chunk, read_result, seal_chunk, write_sealed
+from tedaudit.execution.wire import (
+    Determinants,
+    find_device,
+    read_chunk,
+    read_result,
+    seal_chunk,
+    write_sealed,
+)
 from tedaudit.execution.work import CHUNK, RESULT, Bench, Result
 from tedaudit.paths import describe_os_error, parse_path
+from tedaudit.preparing.jobs import Job
+from tedaudit.preparing.preparation import PreparedAudit, prepare
 from tedaudit.seeding import key_numbers
 from tedaudit.spec.model import AuditSpec
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Rewrite
 
+REPEATED = 8  # draws of a result that are made again,
+TOLERATED = 1  # and how many of them may differ: processors round differently, which seldom turns a draw
 DrawName = tuple[int, float]  # key and epsilon of a draw
+Repeat = Callable[[RewriteChunk], Rewrites | None]
 MechanismName = tuple[str, bool]  # the identity of its reference, and whether it rewrites for an adversary
 
 
@@ -86,13 +101,19 @@ def _find_waiting(
 
 
 class FolderEngine:
-    """Takes the rewrites that lie in a folder, draw by draw; another engine does the others."""
+    """Takes the rewrites that lie in a folder, draw by draw; another engine does the others.
+
+    Before any is taken, `note` is told the identity of the mechanism, how many files have rewrites of it, and
+    how many of these were not repeated.
+    """
 
     def __init__(self, folder: Path, engine: Engine | None = None) -> None:
         self._engine, self._bench = engine or SerialEngine(), Bench()
-        self._results = _Results(parse_path(folder), self._bench.describe)
+        self.note: Callable[[str, int, int], None] = lambda *_: None
+        self._results = _Results(parse_path(folder), self._bench.describe, self._repeat)
         self._chunks: dict[int, tuple[RewriteChunk, npt.NDArray[np.bool_]]] = {}
         self._complete: list[tuple[int, Rewrites]] = []
+        self._noted = set[str]()
 
     @property
     def has_room(self) -> bool:
@@ -109,6 +130,14 @@ class FolderEngine:
         self._engine.offer(plugins)
         self._bench.adopt(plugins)
 
+    def _repeat(self, chunk: RewriteChunk) -> Rewrites | None:
+        """Return the rewrites of a chunk made again; None if nobody knows what a second call would change."""
+        if isinstance(self._bench.plugin(chunk.plugin), CallsUserCode):
+            return None
+        again = self._bench.perform(chunk)
+        assert isinstance(again, Rewrites)  # noqa: S101 - by the kind of the chunk
+        return again
+
     def submit(self, ticket: int, chunk: Chunk) -> None:
         """Take a chunk; draws whose rewrite is in the folder are not done again."""
         if not isinstance(chunk, RewriteChunk):
@@ -118,6 +147,9 @@ class FolderEngine:
             self._complete.append((ticket, Rewrites.of([])))
             return
         known = self._results.has(chunk)
+        if known.any() and chunk.plugin.identity not in self._noted:
+            self._noted.add(chunk.plugin.identity)
+            self.note(chunk.plugin.identity, *self._results.count_files(chunk.plugin.identity))
         if known.all():
             self._complete.append((ticket, self._results.rewrites(chunk)))
         else:
@@ -147,10 +179,13 @@ class FolderEngine:
 class _Results:
     """The rewrites in a folder, by mechanism, key and epsilon; each mechanism's results are read once."""
 
-    def __init__(self, folder: Path, describe: Callable[[Chunk], Determinants]) -> None:
-        self._folder, self._describe = folder, describe
+    def __init__(
+        self, folder: Path, describe: Callable[[Chunk], Determinants], repeat: Repeat | None = None
+    ) -> None:
+        self._folder, self._describe, self._make_again = folder, describe, repeat
         self._found: dict[MechanismName, list[Path]] | None = None
         self._known: dict[MechanismName, dict[DrawName, Rewrite]] = {}
+        self._is_repeated: dict[str, list[bool]] = {}  # of each file, by the identity of the mechanism
         self.files = 0  # whose results are used
 
     def has(self, chunk: RewriteChunk) -> npt.NDArray[np.bool_]:
@@ -170,12 +205,36 @@ class _Results:
             files, determinants = self._find().get(wanted, []), self._describe(chunk)
             for file in files:
                 unit = read_chunk(file)
-                rewrites = read_result(file.with_suffix(RESULT), unit, determinants)
+                result = file.with_suffix(RESULT)
+                rewrites, device = read_result(result, unit, determinants)
                 if isinstance(unit.chunk, RewriteChunk) and isinstance(rewrites, Rewrites):  # it was, and is
+                    self._check(result, unit.chunk, rewrites, device)
                     known.update(zip(_names(unit.chunk.draws), rewrites, strict=True))
             self.files += len(files)
             self._known[wanted] = known
         return self._known[wanted]
+
+    def _check(self, file: Path, chunk: RewriteChunk, rewrites: Rewrites, device: str) -> None:
+        """Refuse a result whose draws, made again here, are others; note one of which that cannot be told."""
+        rows = np.linspace(0, len(chunk) - 1, min(REPEATED, len(chunk))).astype(np.int64)
+        few, made = replace(chunk, draws=chunk.draws[rows]), rewrites[rows]
+        again = self._make_again(few) if self._make_again and device == find_device() == "cpu" else None
+        differing = 0 if again is None else _count_differing(made, again)
+        if again is not None and differing > TOLERATED:
+            repeated = self._make_again(few) if self._make_again else None
+            if repeated is not None and not _count_differing(again, repeated):
+                raise RunDirectoryError(
+                    f"'{file}' holds other rewrites than '{chunk.plugin.name}' makes here: of {len(rows)} "
+                    f"draws that were made again {differing} gave another output. Other code made it, or it "
+                    "was edited. Delete it: `python -m tedaudit.worker FOLDER` makes it again."
+                )
+            again = None  # it never gives the same twice
+        self._is_repeated.setdefault(chunk.plugin.identity, []).append(again is not None)
+
+    def count_files(self, identity: str) -> tuple[int, int]:
+        """Return how many files with rewrites of a mechanism were read, and how many were not repeated."""
+        repeated = self._is_repeated.get(identity, [])
+        return len(repeated), repeated.count(False)
 
     def _find(self) -> dict[MechanismName, list[Path]]:
         """Return the files that have a result. All are read: a damaged one may be anybody's."""
@@ -187,6 +246,11 @@ class _Results:
                     if isinstance(chunk, RewriteChunk):
                         self._found.setdefault((chunk.plugin.identity, chunk.own), []).append(file)
         return self._found
+
+
+def _count_differing(made: Rewrites, again: Rewrites) -> int:
+    old, new = (zip(rewrites.texts, rewrites.errors, strict=True) for rewrites in (made, again))
+    return sum(one != other for one, other in zip(old, new, strict=True))
 
 
 def _create_folder(folder: Path) -> None:

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tedaudit.errors import SpecError, did_you_mean, join_names
-from tedaudit.execution.preparation import epsilons_of
 from tedaudit.experiments.definition import Experiment
 from tedaudit.inference.encoders import load_encoder
+from tedaudit.preparing.preparation import epsilons_of
 from tedaudit.registry import build
 from tedaudit.reports.figures import labels_with_room
 from tedaudit.seeding import derive, uniforms

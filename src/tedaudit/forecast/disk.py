@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from tedaudit.batches import Guesses, Rewrites
-from tedaudit.execution.preparation import PreparedAudit
 from tedaudit.forecast.samples import Sample
 from tedaudit.forecast.work import Guessing, Rewriting
 from tedaudit.plans.trials import judge
+from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.seeding import derive, key_words, uniforms
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from tedaudit.abilities import Resamples
 from tedaudit.errors import SpecError
 from tedaudit.estimators import find_estimator
-from tedaudit.execution.jobs import PreparedAttack
-from tedaudit.execution.preparation import PreparedAudit
 from tedaudit.forecast.timing import Timing
+from tedaudit.preparing.jobs import PreparedAttack
+from tedaudit.preparing.preparation import PreparedAudit
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from tedaudit.batches import Guesses, Rewrites
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.execution.calls import find_callee
 from tedaudit.execution.chunks import RewriteChunk
-from tedaudit.execution.jobs import Job
-from tedaudit.execution.preparation import PreparedAudit
 from tedaudit.execution.work import Bench
 from tedaudit.forecast.samples import PURPOSE, Questions, Sample, group_missing, join_wanted
 from tedaudit.plans.trials import Wanted, make_draws
+from tedaudit.preparing.jobs import Job
+from tedaudit.preparing.preparation import PreparedAudit
 
 _MOST = 1024  # groups of draws, or guesses, that are tried
 _CALLS = 8  # rows, if they call a function of the user's or a server

@@ -14,10 +14,10 @@ import numpy as np
 from tedaudit.errors import SpecError
 from tedaudit.estimators import Choices, epsilon_from_success, find_estimator
 from tedaudit.estimators.multiplicity import look_error
-from tedaudit.execution.jobs import Job
 from tedaudit.execution.missing import find_gaps
-from tedaudit.execution.preparation import PreparedAudit
 from tedaudit.nominal import Nominal
+from tedaudit.preparing.jobs import Job
+from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.results.certain import Certain
 from tedaudit.results.family import Family
 from tedaudit.results.finding import claim_figures

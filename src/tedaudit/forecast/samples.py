@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from tedaudit.batches import Observations, OwnRewrites, Rewrites
 from tedaudit.execution.chunks import GuessChunk
-from tedaudit.execution.jobs import Job
 from tedaudit.execution.missing import find_missing
-from tedaudit.execution.own_rewrites import list_replicates
 from tedaudit.execution.pieces import spans
-from tedaudit.execution.preparation import PreparedAudit
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted
+from tedaudit.preparing.jobs import Job
+from tedaudit.preparing.preparation import PreparedAudit
+from tedaudit.preparing.stretches import list_replicates
 from tedaudit.seeding import derive, key_words, uniforms
 from tedaudit.store.rewrites import RewriteTable
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tedaudit.execution.preparation import PreparedAudit
 from tedaudit.forecast.disk import measure_frame, predict_guesses, predict_rewrites
 from tedaudit.forecast.pace import GuessingPace, Pace, Stopwatch
 from tedaudit.forecast.samples import Sample, read_sample
 from tedaudit.forecast.work import Rewriting, Work
+from tedaudit.preparing.preparation import PreparedAudit
 
 _SECONDS = 12.0  # for each mechanism: half for rewrites, half for guesses
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from tedaudit.abilities import Prepares, UsesModels
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
-from tedaudit.execution.jobs import Job
 from tedaudit.execution.missing import count_own, count_practice, count_rewrites, find_gaps
-from tedaudit.execution.preparation import PreparedAudit
 from tedaudit.execution.work_folder import count_waiting
+from tedaudit.preparing.jobs import Job
+from tedaudit.preparing.preparation import PreparedAudit
 
 _ENCODER = "encoder"  # a word in what a plug-in calls a model of this kind
 _WORDS = "lexical"  # an encoder that counts words and is no model

@@ -16,7 +16,13 @@ from tedaudit.results.finding import Finding
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.measures import Measures, Shares, attack_measures, best_cosine, released_shares
 from tedaudit.results.row import Row
-from tedaudit.results.run_notes import note_latents, note_practice, note_repeats, note_resampling
+from tedaudit.results.run_notes import (
+    note_elsewhere,
+    note_latents,
+    note_practice,
+    note_repeats,
+    note_resampling,
+)
 from tedaudit.results.verdict import Verdict
 from tedaudit.results.worst_pairs import read_pairs
 from tedaudit.store.directory import RunDirectory
@@ -76,7 +82,7 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     findings = tuple(_hold_against(finding, checks.get(finding.setting)) for finding in findings)
     notes = [*manifest["corpus"]["notes"], *_plan_notes(manifest), *manifest.get("format_notes", [])]
     notes += chain(manifest.get("script_notes", []), *manifest.get("cautions", {}).values())
-    notes += [*note_repeats(manifest), *note_latents(manifest)]
+    notes += [*note_repeats(manifest), *note_elsewhere(manifest), *note_latents(manifest)]
     notes += [*note_practice(table.about for table in tables)]
     notes += note_resampling((table.about, table.own_rewrites) for table in tables)
     notes += note_contradictions(findings)

@@ -61,6 +61,19 @@ def note_repeats(manifest: Mapping[str, Any]) -> Iterator[str]:
             )
 
 
+def note_elsewhere(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield which mechanisms rewrote on another machine, and what of it was made again here."""
+    for label, found in manifest.get("elsewhere", {}).items():
+        made = f"{label}: rewrites come from {found['files']:,} files of work that were done elsewhere"
+        if not found["unrepeated"]:
+            yield f"{made}; eight draws of each were made again here"
+        else:
+            yield (
+                f"{made}; {found['unrepeated']:,} of these were not repeated here, so that this run vouches "
+                "for them no more than whoever did the work"
+            )
+
+
 def note_latents(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Yield of which mechanisms latents were not kept, and what became of draws that were made again."""
     for label, found in manifest.get("latents", {}).items():

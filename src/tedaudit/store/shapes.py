@@ -103,6 +103,11 @@ class _Latents(_Part):
     differing: StrictInt
 
 
+class _Elsewhere(_Part):
+    files: StrictInt
+    unrepeated: StrictInt
+
+
 class _Manifest(_Part):
     name: str
     spec: _Settings
@@ -115,6 +120,7 @@ class _Manifest(_Part):
     cautions: dict[str, list[str]] = {}
     repeats: dict[str, _Repeats] = {}
     latents: dict[str, _Latents] = {}
+    elsewhere: dict[str, _Elsewhere] = {}
     machine: _Machine = _Machine()
     written: str = ""
     sealed: StrictBool = False

@@ -16,11 +16,11 @@ from tedaudit.abilities import WritesOnce
 from tedaudit.batches import Rewrites
 from tedaudit.execution.calls import CallCounts, find_callee
 from tedaudit.execution.chunks import RewriteChunk
-from tedaudit.execution.preparation import epsilons_of, load_texts
 from tedaudit.execution.work import Bench
 from tedaudit.inference.tuning import Tuning
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.plans.trials import Wanted, make_draws
+from tedaudit.preparing.preparation import epsilons_of, load_texts
 from tedaudit.registry import Reference, build, describe_object, determinants
 from tedaudit.seeding import derive
 from tedaudit.store.files import key_of

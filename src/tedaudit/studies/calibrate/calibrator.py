@@ -11,7 +11,7 @@ from tedaudit.corpora._given import Given
 from tedaudit.errors import RunDirectoryError, SpecError, join_names
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.execution.engines.opening import open_engine
-from tedaudit.execution.preparation import explain_misfit, load_texts
+from tedaudit.preparing.preparation import explain_misfit, load_texts
 from tedaudit.registry import build
 from tedaudit.reports.redaction import rename_labels
 from tedaudit.reports.sections import write_section

@@ -11,10 +11,10 @@ from typing import Any
 
 from tedaudit.estimators.readings import LossReading, Reading, Strongest, SuccessReading
 from tedaudit.execution.engines.protocol import Engine
-from tedaudit.execution.preparation import prepare
 from tedaudit.execution.runner import Announce, Progress, executed
 from tedaudit.nominal import Nominal
 from tedaudit.plans.plans import name_plan
+from tedaudit.preparing.preparation import prepare
 from tedaudit.results.losses import MARGINS, sign_margins
 from tedaudit.seeding import derive
 from tedaudit.spec.model import AuditSpec

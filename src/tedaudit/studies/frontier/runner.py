@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.api import AnyMechanism, report
-from tedaudit.execution.preparation import load_texts
 from tedaudit.nominal import distinct_epsilons
+from tedaudit.preparing.preparation import load_texts
 from tedaudit.registry import build
 from tedaudit.reports.redaction import rename_labels
 from tedaudit.reports.sections import write_section

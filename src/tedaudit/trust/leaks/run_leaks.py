@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tedaudit.errors import SpecError
-from tedaudit.execution.stored_audit import restore_audit
+from tedaudit.preparing.preparation import restore_audit
 from tedaudit.reports.sections import Section
 from tedaudit.results.findings import AuditResult
 from tedaudit.spec.model import MechanismSpec

@@ -7,9 +7,9 @@ import tracemalloc
 import pytest
 
 from tedaudit.errors import CorpusError
-from tedaudit.execution import line_stream
-from tedaudit.execution.line_stream import stream_lines
 from tedaudit.readers import lines_of
+from tedaudit.releasing import release
+from tedaudit.releasing.release import stream_lines
 
 
 class Pieces:
@@ -47,7 +47,7 @@ def test_no_more_than_asked_for_are_handed_on_together():
 
 
 def test_input_that_is_at_hand_is_gathered_into_full_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr(line_stream, "_BYTES", 7)
+    monkeypatch.setattr(release, "_BYTES", 7)
     path = tmp_path / "lines.txt"
     path.write_text("".join(f"line {number}\n" for number in range(10)))
     with path.open("rb") as file:  # a file never pauses

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.execution.own_rewrites import PURPOSE, Numbers, Stretch
-from tedaudit.execution.planner import PlannedTrials
-from tedaudit.execution.practice import PracticeTexts
 from tedaudit.nominal import Nominal
+from tedaudit.preparing.planner import PlannedTrials
+from tedaudit.preparing.practice import PracticeTexts
+from tedaudit.preparing.stretches import PURPOSE, Numbers, Stretch
 from tedaudit.registry import Reference
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.table_folder import TableDefinition

@@ -22,15 +22,16 @@ from tedaudit.abilities import (
     Resamples,
 )
 from tedaudit.corpora._assemble import assemble, refuse_surrogates
+from tedaudit.corpora._given import Given
 from tedaudit.errors import RunDirectoryError, SpecError
-from tedaudit.execution.jobs import Job, PreparedAttack
-from tedaudit.execution.own_rewrites import share_out
-from tedaudit.execution.planner import Planner
-from tedaudit.execution.practice import choose_practice
-from tedaudit.execution.script_notes import describe_texts
 from tedaudit.inference.lexical_reading import choose_reading
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import SAMPLING
+from tedaudit.preparing.jobs import Job, PreparedAttack
+from tedaudit.preparing.planner import Planner
+from tedaudit.preparing.practice import choose_practice
+from tedaudit.preparing.script_notes import describe_texts
+from tedaudit.preparing.stretches import share_out
 from tedaudit.registry import (
     Reference,
     build,
@@ -40,7 +41,7 @@ from tedaudit.registry import (
     is_standard,
     model_uses,
 )
-from tedaudit.spec.model import AuditSpec, MechanismSpec, PluginSpec
+from tedaudit.spec.model import AuditSpec, MechanismSpec, PluginSpec, parse_spec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.kept_latents import LeftOut
 from tedaudit.store.looks import earlier_looks, note_look
@@ -89,6 +90,13 @@ class PreparedAudit:
         manifest = self.store.manifest()
         self.store.write_manifest({**manifest, "likelihoods": [*manifest.get("likelihoods", []), dict(told)]})
 
+    def note_elsewhere(self, identity: str, files: int, unrepeated: int) -> None:
+        """Note how many files of rewrites came from elsewhere, and how many of them were not repeated."""
+        manifest, told = self.store.manifest(), {"files": files, "unrepeated": unrepeated}
+        labels = [job.label for job in self.jobs if job.reference.identity == identity]
+        known = {**manifest.get("elsewhere", {}), **dict.fromkeys(labels, told)}
+        self.store.write_manifest({**manifest, "elsewhere": known})
+
     def note_latents(self, label: str, left_out: LeftOut, differing: int = 0) -> None:
         """Note how many latents of a mechanism were not kept, or how many draws gave another text again."""
         manifest = self.store.manifest()
@@ -122,7 +130,7 @@ class PreparedAudit:
                 "script_notes": list(self.script_notes),
                 "cautions": _drop_empty({**kept.get("cautions", {}), **self.cautions}),
                 "repeats": kept.get("repeats", {}),
-                **{name: kept[name] for name in ("latents", "likelihoods") if name in kept},
+                **{name: kept[name] for name in ("latents", "likelihoods", "elsewhere") if name in kept},
                 "machine": _machine(),
             }
         )
@@ -196,6 +204,12 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
     return PreparedAudit(
         spec, store, corpus, seen, planner.infos, jobs, built, models, planner.embedded, notes, cautions
     )
+
+
+def restore_audit(run: RunDirectory) -> AuditSpec:
+    """Return the audit of a run on its texts as the run has them, whatever became of their file."""
+    corpus = {"name": "given", "live": Given(run.corpus())}
+    return parse_spec({**run.manifest()["spec"], "corpus": corpus, "out": str(run.root)})
 
 
 def _prepare_attack(reference: Reference, attack: Any) -> PreparedAttack:

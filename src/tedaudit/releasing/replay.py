@@ -12,14 +12,13 @@ from tedaudit.errors import PluginError, RunDirectoryError, SpecError, join_name
 from tedaudit.estimators import find_estimator
 from tedaudit.execution.audited_rewrites import add_latents_again
 from tedaudit.execution.chunks import RewriteChunk
-from tedaudit.execution.jobs import Job
 from tedaudit.execution.own_rewrites import fetch_own
 from tedaudit.execution.pieces import Guessing, cut_guessing, restore_withheld
-from tedaudit.execution.preparation import PreparedAudit, prepare
-from tedaudit.execution.stored_audit import restore_audit
 from tedaudit.execution.work import Bench
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, make_draws, tie_keys
+from tedaudit.preparing.jobs import Job
+from tedaudit.preparing.preparation import PreparedAudit, prepare, restore_audit
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable

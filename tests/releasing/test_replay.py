@@ -11,8 +11,8 @@ import pytest
 from tedaudit.api import run
 from tedaudit.cli import main
 from tedaudit.errors import PluginError, SpecError
-from tedaudit.execution.replay import replay
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.releasing.replay import replay
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
 

@@ -5,7 +5,7 @@ import pytest
 from helpers import given, make_spec, sentences
 from tedaudit.api import load_run, run
 from tedaudit.corpora.demo import Demo
-from tedaudit.execution.practice import choose_practice
+from tedaudit.preparing.practice import choose_practice
 from tedaudit.registry import cards
 from tedaudit.results.run_notes import note_practice
 from tedaudit.types import Corpus, Split

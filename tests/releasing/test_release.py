@@ -4,10 +4,10 @@ import json
 import pytest
 
 from tedaudit.errors import ContractError, SpecError
-from tedaudit.execution.release import Order, choose_epsilon, format_of, release, write_released
 from tedaudit.mechanisms.identity import Identity
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.nominal import NO_EPSILON
+from tedaudit.releasing.release import Order, choose_epsilon, format_of, release, write_released
 from tedaudit.types import Card, Rewrite
 
 TEXTS = ["the old house by the sea", "she went home", ""]

@@ -9,9 +9,9 @@ import pytest
 from command_line import TEXTS
 from tedaudit import api
 from tedaudit.errors import RunDirectoryError, TedauditError
-from tedaudit.execution.own_folder import foresee_folder, name_run, own_folder
 from tedaudit.forecast.forecast import plan_audit
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.preparing.own_folder import foresee_folder, name_run, own_folder
 from tedaudit.spec.model import AuditSpec, parse_spec
 
 SPEC = {
@@ -127,7 +127,7 @@ def test_a_killed_run_goes_on_in_its_folder_whenever_it_was_killed(here):
     """Killed right after the folder was made; after the first manifest; and after the last guess."""
     spec = parse_spec(SPEC)
     code = (
-        "import os, sys, json\nfrom tedaudit.execution.own_folder import own_folder\n"
+        "import os, sys, json\nfrom tedaudit.preparing.own_folder import own_folder\n"
         "from tedaudit.spec.model import parse_spec\n"
         "with own_folder(parse_spec(json.loads(sys.argv[1]))):\n    os._exit(9)\n"
     )

@@ -9,9 +9,9 @@ from helpers import Latents, NearestLatent, Recording, given, make_spec, sentenc
 from tedaudit.api import run
 from tedaudit.corpora._given import Given
 from tedaudit.errors import CorpusError, PluginError, RunDirectoryError, SpecError
-from tedaudit.execution.preparation import prepare
-from tedaudit.execution.replay import replay
 from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.preparing.preparation import prepare
+from tedaudit.releasing.replay import replay
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Claim, Corpus, Rewrite, Split
 

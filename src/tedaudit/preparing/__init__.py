@@ -1,0 +1,1 @@
+"""What a run needs before the first draw: settings checked, plans made, plug-ins built, work listed."""
