@@ -14,7 +14,7 @@ demo: $(VENV)/.models
 	$(BIN)/tedaudit run --loss --out runs/demo
 
 test: $(VENV)/.test
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder
+	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder --durations=25
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check

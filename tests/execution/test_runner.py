@@ -1,5 +1,6 @@
 """A run: the same results however the work is cut, what plug-ins get to see, progress and failure."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from helpers import (
     sentences,
     summary,
     tables,
+    within,
 )
 from tedaudit.api import run
 from tedaudit.errors import ContractError
@@ -209,6 +211,40 @@ def test_rewrites_by_code_of_others_are_those_of_their_own_draws(tmp_path):
     for (text, replicate), output in rewritten.items():
         coin = uniforms([derive(0, "rewrite", corpus[text], replicate)], 1)[0, 0]
         assert output == (corpus[text] if coin < 0.5 else Recording.other)
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """Looks at no output: names the candidate that occurs most often in its batch."""
+
+    card: ClassVar[Card] = Card(name="frequencies", summary="Counts candidates.")
+
+    def guess(self, seen):
+        counts = Counter(text for observation in seen for text in observation.candidates)
+        return [Guess(np.array([float(counts[text]) for text in o.candidates])) for o in seen]
+
+
+def _count_right(plan, size):
+    """Return how often the commoner of two candidates in a piece of so many rows is the secret one."""
+    right = 0.0
+    for start in range(0, len(plan), size):
+        some, secret = plan.candidates[start : start + size], plan.secret[start : start + size]
+        counts = np.bincount(some.ravel())[some]
+        own = np.take_along_axis(counts, secret[:, None], axis=1)[:, 0]
+        right += float((2 * own > counts.sum(axis=1)).sum() + (2 * own == counts.sum(axis=1)).sum() / 2)
+    return right
+
+
+def test_a_batch_of_guessing_has_consecutive_trials_whose_candidates_tell_nothing(tmp_path):
+    trials, block = 4_000, 500
+    settings = {"attacks": [Frequencies()], "plans": [{"k": 2, "lambda": 0}], "trials": trials}
+    [finding] = run(make_spec(tmp_path, mechanisms=["constant"], block=block, **settings))
+    assert within(sum(finding.counts.right), trials, 0.5)
+    plan = RunDirectory(tmp_path).read_plan(finding.plan)
+    by_text = np.argsort(plan.source, kind="stable")  # as a mechanism is given them: then candidates tell
+    ordered = Plan(plan.candidates[by_text], plan.secret[by_text], plan.replicate[by_text])
+    assert _count_right(ordered, block) > 0.6 * trials
+    assert within(round(_count_right(plan, block)), trials, 0.5)
 
 
 # --- progress and failure
