@@ -10,9 +10,11 @@ import tedaudit
 from tedaudit.errors import SpecError
 from tedaudit.store.checking import find_damage
 from tedaudit.store.directory import RunDirectory
+from tedaudit.studies.calibrate import figure as calibrate_figure
 from tedaudit.studies.calibrate.answer import Answer
-from tedaudit.studies.calibrate.calibrator import rename_answers
+from tedaudit.studies.calibrate.calibrator import rename_answers, write_answers
 from tedaudit.studies.calibrate.figure import draw_curves
+from tedaudit.studies.frontier import figure as frontier_figure
 from tedaudit.studies.frontier.figure import draw_frontier
 from tedaudit.studies.frontier.result import Frontier, list_scored, range_over_ends
 from tedaudit.studies.frontier.runner import rename_points, write_frontier
@@ -122,7 +124,7 @@ def test_a_frontier_without_any_epsilon_says_so(tmp_path):
     assert "No mechanism has an epsilon" in " ".join(describe_frontier(found).remarks)
 
 
-def test_figures_of_a_redacted_run_show_no_label_or_task_that_could_be_a_text(found, tmp_path):
+def test_figures_of_a_redacted_run_show_no_label_or_task_that_could_be_a_text(found, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     from matplotlib.text import Text
 
@@ -148,7 +150,14 @@ def test_figures_of_a_redacted_run_show_no_label_or_task_that_could_be_a_text(fo
         assert ("my sister" in shown) is not redacted
         assert ("she lost" in shown) is not redacted
         assert "word-rr" in shown
+    saved = []
+    for module in (calibrate_figure, frontier_figure):
+        save = module.save_figure
+        monkeypatch.setattr(module, "save_figure", lambda d, *a, s=save: saved.append(texts(d)) or s(d, *a))
     write_frontier(replace(named, calibrated=replace(calibrated, folder=run.root)))
+    write_answers(replace(calibrated, folder=run.root))
+    assert len(saved) == 2
+    assert not any(text in shown for shown in saved for text in ("my sister", "she lost"))
     told = "".join(path.read_text() for path in [run.page, run.report, *run.sections.iterdir()])
     assert not any(text in told for text in ("my sister", "she lost"))
     assert find_damage(run)[1] == []
