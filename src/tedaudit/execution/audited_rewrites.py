@@ -14,12 +14,10 @@ import numpy.typing as npt
 from tedaudit.batches import Ragged, Rewrites
 from tedaudit.characters import replace_surrogates
 from tedaudit.errors import RunDirectoryError
-from tedaudit.execution.missing import count_unseen
+from tedaudit.execution.backlog import Backlog
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted
-from tedaudit.preparing.jobs import Job
 from tedaudit.store.kept_latents import is_too_large
-from tedaudit.store.rewrites import RewriteTable
 
 Rows = npt.NDArray[np.int64]
 
@@ -37,9 +35,10 @@ class _Held:
 class AuditedRewrites:
     """A table of rewrites, with the latents that it does not keep for as long as they are needed."""
 
-    def __init__(self, job: Job, epsilon: Nominal, table: RewriteTable) -> None:
-        self.table, self._job = table, job
-        self._unseen = count_unseen(job, epsilon)
+    def __init__(self, backlog: Backlog, epsilon: Nominal) -> None:
+        self.table, self._job = backlog.rewrites[epsilon], backlog.job
+        self._unseen = backlog.count_unseen(epsilon)
+        job = self._job
         source, replicate = job.plan.source.astype(np.int64), job.plan.replicate.astype(np.int64)
         self._order = np.argsort((source << 32) | replicate) if job.bulky else np.zeros(0, dtype=np.int64)
         self._keys = ((source << 32) | replicate)[self._order]

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tedaudit.abilities import CallsOut, HasLatent, HasLikelihood
-from tedaudit.execution.missing import count_own, count_practice, count_rewrites, find_gaps
-from tedaudit.preparing.jobs import Job
+from tedaudit.execution.backlog import Backlog, count_own, count_practice, count_rewrites, open_backlogs
 from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.types import Callee
 
@@ -55,27 +54,28 @@ def describe_calls(audit: PreparedAudit) -> str:
     """Return how often an audit will call functions and servers, as one line; "" if it calls none."""
     counts = CallCounts()
     for label in dict.fromkeys(job.label for job in audit.jobs):
-        jobs = [job for job in audit.jobs if job.label == label]
-        mechanism = audit.plugins[jobs[0].reference.identity]
+        backlogs = open_backlogs(job for job in audit.jobs if job.label == label)
+        mechanism = audit.plugins[backlogs[0].job.reference.identity]
         callee = find_callee(mechanism)
         if callee is not None:
-            rewrites, repeats = count_rewrites(jobs)
-            tries = _count_tries(jobs, mechanism) + count_own(jobs)
+            rewrites, repeats = count_rewrites(backlogs)
+            tries = _count_tries(backlogs, mechanism) + count_own(backlogs)
             counts.add(callee, rewrites, {_REPEATED: repeats, _TRIED: tries})
-        for job in jobs:
-            for attack, prepared in job.attacks.items():
-                plugin = audit.plugins[prepared.reference.identity]
-                asked = find_callee(plugin, job.candidates)
+        for backlog in backlogs:
+            for _, attack, rows in backlog.count_gaps():
+                plugin = audit.plugins[backlog.job.attacks[attack].reference.identity]
+                asked = find_callee(plugin, backlog.job.candidates)
                 if asked is not None:
-                    counts.add(asked, sum(rows for _, name, rows in find_gaps(job) if name == attack))
+                    counts.add(asked, rows)
     return counts.describe(resumed=audit.store.exists())
 
 
-def _count_tries(jobs: Sequence[Job], mechanism: Any) -> int:
+def _count_tries(backlogs: Sequence[Backlog], mechanism: Any) -> int:
     """Return how often attacks that have something left to guess may try a mechanism."""
-    total = count_practice(jobs)
+    total = count_practice(backlogs)
     if isinstance(mechanism, HasLikelihood | HasLatent):
-        for job in jobs:
-            asked = [rows for _, attack, rows in find_gaps(job) if job.attacks[attack].knows_mechanism]
-            total += sum(asked) * job.candidates  # it may ask about every candidate
+        for backlog in backlogs:
+            attacks = backlog.job.attacks
+            asked = [rows for _, attack, rows in backlog.count_gaps() if attacks[attack].knows_mechanism]
+            total += sum(asked) * backlog.job.candidates  # it may ask about every candidate
     return total

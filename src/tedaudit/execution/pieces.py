@@ -12,16 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import Draws, Guesses, Observations, OwnRewrites, Rewrites
+from tedaudit.execution.backlog import Backlog, OwnDraws
 from tedaudit.execution.chunks import GuessChunk, RewriteChunk
-from tedaudit.execution.missing import find_again
-from tedaudit.execution.own_rewrites import MissingOwn
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, make_draws, number_rows
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.preparing.stretches import PURPOSE
 from tedaudit.seeding import KeyWords, LateKeys, derive, uniforms
-from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Floats
 
 _SPAN = 1 << 18  # rows that are rewritten in the order of their texts,
@@ -51,9 +49,7 @@ Rewriting = tuple[Piece, RewriteChunk]
 Rows = Mapping[Nominal, npt.NDArray[np.bool_]]  # which rows of a plan, at each epsilon
 
 
-def cut_rewriting(
-    job: Job, tables: Mapping[Nominal, RewriteTable], own: MissingOwn, audit: PreparedAudit
-) -> Iterator[Rewriting]:
+def cut_rewriting(backlog: Backlog, own: OwnDraws, audit: PreparedAudit) -> Iterator[Rewriting]:
     """Yield the rewriting that is missing, in pieces of one block's size.
 
     Within a span rows go by text: what a mechanism does for all draws of a text, whatever their noise,
@@ -64,12 +60,12 @@ def cut_rewriting(
     Rows whose latent was not kept, and is needed, are rewritten again. If it is for an attack that waits for
     own rewrites, these come first, so that no latent has to wait.
     """
-    again = {epsilon: find_again(job, epsilon, table) for epsilon, table in tables.items()}
-    later = _find_sources(job, tables) if len(own) and not job.shuffled else np.zeros(0, dtype=np.int32)
+    job, again = backlog.job, {epsilon: backlog.find_again(epsilon) for epsilon in backlog.rewrites}
+    later = _find_sources(backlog) if len(own) and not job.shuffled else np.zeros(0, dtype=np.int32)
     if job.keeps_latents and any(rows.any() for rows in again.values()):
         yield from _cut_own(job, own, later[:0], 0, audit)
     for span in spans(job, audit):
-        for wanted, rows, ready in _cut_span(job, tables, again, span, audit):
+        for wanted, rows, ready in _cut_span(backlog, again, span, audit):
             along = _NOTHING if job.shuffled else own.take(wanted.text)
             yield _assemble(job, audit, Piece(wanted, rows, ready, along, len(own), _NOWHERE))
         if span.start == 0:
@@ -77,7 +73,7 @@ def cut_rewriting(
 
 
 def _cut_own(
-    job: Job, own: MissingOwn, later: npt.NDArray[np.int32], ready: int, audit: PreparedAudit
+    job: Job, own: OwnDraws, later: npt.NDArray[np.int32], ready: int, audit: PreparedAudit
 ) -> Iterator[Rewriting]:
     """Yield the own rewrites that are made alone: of all texts but those whose turn comes later."""
     for alone in own.take_others(later, audit.spec.block_size):
@@ -85,22 +81,23 @@ def _cut_own(
         yield _assemble(job, audit, piece)
 
 
-def _find_sources(job: Job, tables: Mapping[Nominal, RewriteTable]) -> npt.NDArray[np.int32]:
+def _find_sources(backlog: Backlog) -> npt.NDArray[np.int32]:
     """Return the texts that audited rewrites are missing of."""
-    source, replicate = job.plan.source, job.plan.replicate
-    lacking = np.logical_or.reduce([table.missing(source, replicate) for table in tables.values()])
+    source, replicate = backlog.job.plan.source, backlog.job.plan.replicate
+    lacking = np.logical_or.reduce([table.missing(source, replicate) for table in backlog.rewrites.values()])
     return np.unique(source[lacking])
 
 
 def _cut_span(
-    job: Job, tables: Mapping[Nominal, RewriteTable], again: Rows, span: range, audit: PreparedAudit
+    backlog: Backlog, again: Rows, span: range, audit: PreparedAudit
 ) -> Iterator[tuple[Wanted, int, int]]:
     """Yield the audited draws of a span: of how many rows they are, and up to which row all is there then."""
-    size, plan = audit.spec.block_size, job.plan.rows(span.start, span.stop)
+    job, size = backlog.job, audit.spec.block_size
+    plan = job.plan.rows(span.start, span.stop)
     source, replicate = plan.source, plan.replicate
     missing = {
         epsilon: table.missing(source, replicate) | again[epsilon][span.start : span.stop]
-        for epsilon, table in tables.items()
+        for epsilon, table in backlog.rewrites.items()
     }
     by_text = np.argsort(number_rows(source, replicate), kind="stable")
     order = by_text[np.logical_or.reduce(list(missing.values()))[by_text]]

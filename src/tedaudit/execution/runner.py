@@ -16,11 +16,11 @@ import numpy.typing as npt
 from tedaudit.batches import Guesses, OwnRewrites, Rewrites
 from tedaudit.errors import ContractError
 from tedaudit.execution.audited_rewrites import AuditedRewrites
+from tedaudit.execution.backlog import Backlog, OwnDraws
 from tedaudit.execution.calls import describe_calls
 from tedaudit.execution.chunks import Chunk, GuessChunk
 from tedaudit.execution.engines.protocol import Engine, TellsStatus
 from tedaudit.execution.likelihood_checks import repeat_checks
-from tedaudit.execution.own_rewrites import MissingOwn, fetch_own
 from tedaudit.execution.pieces import (
     Guessing,
     Piece,
@@ -40,9 +40,7 @@ from tedaudit.preparing.stretches import Stretch
 from tedaudit.seeding import LateKeys
 from tedaudit.spec.model import AuditSpec
 from tedaudit.store.directory import RunDirectory
-from tedaudit.store.guesses import GuessTable
 from tedaudit.store.kept_latents import LeftOut, is_too_large
-from tedaudit.store.rewrites import RewriteTable
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
 Announce = Callable[[str], None]  # takes a line for the user
@@ -122,13 +120,12 @@ class _JobRun:
 
     def __init__(self, job: Job, audit: PreparedAudit, engine: Engine, meter: _Meter) -> None:
         self._job, self._audit, self._engine, self._meter = job, audit, engine, meter
-        tables = {e: _open_rewrites(job, e) for e in job.epsilons}
-        self._guesses = {(e, name): _open_guesses(job, e, name) for e in job.epsilons for name in job.attacks}
-        self._rewrites = {e: AuditedRewrites(job, e, table) for e, table in tables.items()}
-        self._own = {e: RewriteTable(table.folder, table.claim()) for e, table in job.own_tables()}
-        own = MissingOwn(job.own_numbers, self._own)
+        self._backlog = Backlog(job, claim=True)
+        self._guesses, self._own = self._backlog.guesses, self._backlog.own
+        self._rewrites = {epsilon: AuditedRewrites(self._backlog, epsilon) for epsilon in job.epsilons}
+        own = OwnDraws(self._backlog)
         meter.advance("", int(job.own_numbers.sum()) * len(self._own) - len(own))
-        self._pieces = enumerate(cut_rewriting(job, tables, own, audit))
+        self._pieces = enumerate(cut_rewriting(self._backlog, own, audit))
         self._gaps = self._find_gaps([name for name in job.attacks if name not in job.stretches])
         self._own_gaps = self._find_gaps(list(job.stretches))  # these wait for all own rewrites
         self._own_left = len(own)
@@ -255,7 +252,7 @@ class _JobRun:
             return None
         if self._learning is None or self._learning[0] != gap.epsilon or self._learning[1] is not stretch:
             sees = self._job.attacks[gap.attack].card.sees
-            own = fetch_own(self._own[gap.epsilon], stretch, self._audit.corpus.texts, sees)
+            own = stretch.fetch(self._own[gap.epsilon], self._audit.corpus.texts, sees)
             self._learning = gap.epsilon, stretch, own
         return self._learning[2]
 
@@ -267,7 +264,7 @@ class _JobRun:
             Guessing(part, epsilon, attack)
             for epsilon in job.epsilons
             for attack in attacks
-            for rows in self._guesses[epsilon, attack].gaps(len(job.plan), size)
+            for rows in self._backlog.find_gaps(epsilon, attack, size)
             for part in job.split_by_stretch(attack, rows)
         ]
         missing = sum(len(gap.rows) for gap in gaps)
@@ -288,13 +285,3 @@ def _split(
             yield epsilon, wanted, rewrites
         elif len(rows):
             yield epsilon, wanted.rows(rows), rewrites[rows]
-
-
-def _open_rewrites(job: Job, epsilon: Nominal) -> RewriteTable:
-    table = job.rewrites_at(epsilon)
-    return RewriteTable(table.folder, table.claim())
-
-
-def _open_guesses(job: Job, epsilon: Nominal, attack: str) -> GuessTable:
-    table = job.guesses_at(epsilon, attack)
-    return GuessTable(table.folder, table.claim())

@@ -21,10 +21,10 @@ import numpy.typing as npt
 from tedaudit.abilities import CallsUserCode
 from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import RunDirectoryError
+from tedaudit.execution.backlog import Backlog, OwnDraws
 from tedaudit.execution.chunks import Chunk, RewriteChunk
 from tedaudit.execution.engines.protocol import Engine, TellsStatus
 from tedaudit.execution.engines.serial import SerialEngine
-from tedaudit.execution.own_rewrites import MissingOwn
 from tedaudit.execution.pieces import cut_rewriting
 from tedaudit.execution.wire import (
     Determinants,
@@ -40,7 +40,6 @@ from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit, prepare
 from tedaudit.seeding import key_numbers
 from tedaudit.spec.model import AuditSpec
-from tedaudit.store.rewrites import RewriteTable
 from tedaudit.types import Rewrite
 
 REPEATED = 8  # draws of a result that are made again,
@@ -85,10 +84,8 @@ def _find_waiting(
     """Yield the draws that have no rewrite anywhere, each once, with whether they are for an adversary."""
     planned = set[tuple[str, int, float]]()
     for job in audit.jobs:
-        definitions = {epsilon: job.rewrites_at(epsilon) for epsilon in job.epsilons}
-        tables = {e: RewriteTable(table.folder, table.check()) for e, table in definitions.items()}
-        own = MissingOwn(job.own_numbers, {e: RewriteTable(t.folder, t.check()) for e, t in job.own_tables()})
-        for piece, chunk in cut_rewriting(job, tables, own, audit):
+        backlog = Backlog(job)
+        for piece, chunk in cut_rewriting(backlog, OwnDraws(backlog), audit):
             is_lacking = ~results.has(chunk)
             is_own = np.zeros(len(chunk), dtype=np.bool_)
             is_own[piece.place[len(piece.wanted) :]] = True

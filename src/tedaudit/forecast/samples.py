@@ -14,16 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import Observations, OwnRewrites, Rewrites
+from tedaudit.execution.backlog import Backlog
 from tedaudit.execution.chunks import GuessChunk
-from tedaudit.execution.missing import find_missing
 from tedaudit.execution.pieces import spans
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit
-from tedaudit.preparing.stretches import list_replicates
 from tedaudit.seeding import derive, key_words, uniforms
-from tedaudit.store.rewrites import RewriteTable
 
 PURPOSE = "timing"
 _POOL = 512  # texts that questions are about, if not every text is a candidate
@@ -48,11 +46,10 @@ class Sample:
 
 def read_sample(job: Job) -> Sample | None:
     """Return some stored rewrites of a job; None if there are none."""
-    for epsilon in job.epsilons:
-        rows = np.flatnonzero(~find_missing(job, epsilon))[:_STORED]
+    backlog = Backlog(job)
+    for epsilon, table in backlog.rewrites.items():
+        rows = np.flatnonzero(~backlog.find_missing(epsilon))[:_STORED]
         if len(rows):
-            definition = job.rewrites_at(epsilon)
-            table = RewriteTable(definition.folder, definition.check())
             made = table.fetch(job.plan.source[rows], job.plan.replicate[rows])
             return Sample(np.full(len(rows), float(epsilon)), made)
     return None
@@ -81,18 +78,16 @@ def _list_missing(job: Job, audit: PreparedAudit) -> list[Columns]:
     group = np.searchsorted(ends, np.arange(len(source)), side="right") * size + source
     nothing = np.zeros(0, dtype=np.int64)
     found: list[Columns] = [(nothing, nothing, nothing, np.zeros(0))]
+    backlog = Backlog(job)
     for epsilon in job.epsilons:
-        rows = np.flatnonzero(find_missing(job, epsilon))
+        rows = np.flatnonzero(backlog.find_missing(epsilon))
         replicate = job.plan.replicate[rows].astype(np.int64)
         found.append((group[rows], source[rows], replicate, np.full(len(rows), float(epsilon))))
     first = np.arange(size)  # the first span, if a text has no audited draw to go with
     first[source[::-1]] = group[::-1]
-    text, replicate = list_replicates(job.own_numbers)
-    for epsilon, definition in job.own_tables():
-        table = RewriteTable(definition.folder, definition.check())
-        rows = np.flatnonzero(table.missing(text, replicate))
-        found.append((first[text[rows]], text[rows], replicate[rows], np.full(len(rows), float(epsilon))))
-    return found
+    own = backlog.list_own()
+    text = own.text.astype(np.int64)
+    return [*found, (first[text], text, own.replicate.astype(np.int64), own.epsilon)]
 
 
 def join_wanted(parts: Sequence[Wanted]) -> Wanted:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tedaudit.abilities import Prepares, UsesModels
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
-from tedaudit.execution.missing import count_own, count_practice, count_rewrites, find_gaps
+from tedaudit.execution.backlog import Backlog, count_own, count_practice, count_rewrites, open_backlogs
 from tedaudit.execution.work_folder import count_waiting
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit
@@ -89,30 +89,30 @@ class Work:
 
 def count_work(audit: PreparedAudit, folder: Path | None = None) -> Work:
     """Return what is left to do; rewrites that lie in a folder of work are not counted."""
-    by_label: dict[str, list[Job]] = {}
-    for job in audit.jobs:
-        by_label.setdefault(job.label, []).append(job)
+    by_label: dict[str, list[Backlog]] = {}
+    for backlog in open_backlogs(audit.jobs):
+        by_label.setdefault(backlog.job.label, []).append(backlog)
     waiting = None if folder is None or not folder.is_dir() else count_waiting(audit, folder)
     rewriting = []
-    for label, jobs in by_label.items():
-        audited, repeats = count_rewrites(jobs)
-        own = count_own(jobs)
+    for label, backlogs in by_label.items():
+        audited, repeats = count_rewrites(backlogs)
+        own = count_own(backlogs)
         if waiting is not None:
             audited, own = waiting[label]
         if folder is not None:
             repeats = 0  # what another machine returned is not compared with itself
-        rewriting.append(Rewriting(label, audited, own, count_practice(jobs), repeats))
-    guessing = [part for job in audit.jobs for part in _count_guessing(job, audit)]
+        rewriting.append(Rewriting(label, audited, own, count_practice(backlogs), repeats))
+    guessing = [part for backlog in open_backlogs(audit.jobs) for part in _count_guessing(backlog, audit)]
     preparing = {part.attack for part in guessing if part.encoded}
     sets = 0 if audit.spec.encoder == _WORDS else audit.embedded
     return Work(tuple(rewriting), tuple(guessing), sets, len(preparing) * len(audit.corpus.texts))
 
 
-def _count_guessing(job: Job, audit: PreparedAudit) -> list[Guessing]:
+def _count_guessing(backlog: Backlog, audit: PreparedAudit) -> list[Guessing]:
     gaps: dict[str, list[int]] = {}
-    for _, attack, rows in find_gaps(job):
+    for _, attack, rows in backlog.count_gaps():
         gaps.setdefault(attack, []).append(rows)
-    return [_describe(job, attack, rows, audit) for attack, rows in gaps.items()]
+    return [_describe(backlog.job, attack, rows, audit) for attack, rows in gaps.items()]
 
 
 def _describe(job: Job, attack: str, gaps: Sequence[int], audit: PreparedAudit) -> Guessing:

@@ -5,14 +5,17 @@ and attacks. A row's guess uses those of all candidates that occur in its plan u
 the rows that were planned together. So the guesses of a row never change when trials are added later.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from tedaudit.abilities import Resamples
+from tedaudit.batches import OwnRewrites
 from tedaudit.preparing.planner import PlannedTrials
 from tedaudit.seeding import derive, uniforms
+from tedaudit.store.rewrites import RewriteTable
 
 PURPOSE = "own rewrites"
 Numbers = npt.NDArray[np.int32]
@@ -34,6 +37,12 @@ class Stretch:
     def wanted(self) -> tuple[Positions, Positions]:
         """Return text and replicate of every own rewrite, by text."""
         return list_replicates(self.numbers)
+
+    def fetch(self, table: RewriteTable, pool: Sequence[str], sees: Sequence[str]) -> OwnRewrites:
+        """Return the own rewrites, cut down to what an attack may see of them, without latents."""
+        text, replicate = self.wanted()
+        rewrites = table.fetch(text, replicate).reveal([part for part in sees if part != "latent"])
+        return OwnRewrites(pool, text.astype(np.int32), rewrites)
 
 
 def share_out(planned: PlannedTrials, pool: int, attack: Resamples, seed: int) -> tuple[Stretch, ...]:

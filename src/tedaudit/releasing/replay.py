@@ -12,7 +12,6 @@ from tedaudit.errors import PluginError, RunDirectoryError, SpecError, join_name
 from tedaudit.estimators import find_estimator
 from tedaudit.execution.audited_rewrites import add_latents_again
 from tedaudit.execution.chunks import RewriteChunk
-from tedaudit.execution.own_rewrites import fetch_own
 from tedaudit.execution.pieces import Guessing, cut_guessing, restore_withheld
 from tedaudit.execution.work import Bench
 from tedaudit.nominal import Nominal
@@ -147,4 +146,4 @@ def _fetch_own(job: Job, guessing: Guessing, audit: PreparedAudit) -> OwnRewrite
         return None
     definition = job.own_rewrites_at(guessing.epsilon)
     table = RewriteTable(definition.folder, definition.check())
-    return fetch_own(table, stretch, audit.corpus.texts, job.attacks[guessing.attack].card.sees)
+    return stretch.fetch(table, audit.corpus.texts, job.attacks[guessing.attack].card.sees)
