@@ -10,6 +10,7 @@ from helpers import Failing, Promising, SharedWords, make_spec, sentences
 from tedaudit.api import run
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.reports.headline import headlines
+from tedaudit.reports.summary import tiles
 
 TEXTS = sentences(40)
 
@@ -20,6 +21,14 @@ def test_a_release_that_names_its_source_is_not_green_because_nothing_was_claime
         "identity: sources can be named (lexical: 250 of 250 guesses right; blind guessing: 1 in 2)."
     )
     assert line.tone == "mostly"
+
+
+def test_sources_are_all_named_only_if_every_one_is():
+    whole = tedaudit.audit("identity", TEXTS, trials=250, attack="lexical")
+    assert tiles(whole)[0]["value"] == "100 %"
+    [finding] = whole
+    nearly = replace(finding, bound=replace(finding.bound, success=249 / 250))
+    assert tiles(replace(whole, findings=(nearly,)))[0]["value"] == "above 99 %"
 
 
 def test_a_claim_out_of_reach_does_not_soften_the_sentence(tmp_path):

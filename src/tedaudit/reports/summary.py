@@ -7,6 +7,7 @@ from typing import Any
 from tedaudit.results.claims import JudgedClaim
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.verdict import Verdict, count_decisions, explain_decision
+from tedaudit.scripts import format_share
 
 _NONE = 0.005  # a bound that is printed as 0.00
 
@@ -28,7 +29,7 @@ def tiles(result: AuditResult) -> list[dict[str, str]]:
     most = max(result, key=lambda finding: finding.bound.success)
     return [
         {
-            "value": f"{most.bound.success:.0%}",
+            "value": format_share(most.bound.success),
             "name": "sources named",
             "remark": f"at most, by {_describe_setting(most)}; guessing: {1 / most.bound.candidates:.2g}",
         },
