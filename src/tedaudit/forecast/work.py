@@ -89,8 +89,8 @@ class Work:
 
 def count_work(audit: PreparedAudit, folder: Path | None = None) -> Work:
     """Return what is left to do; rewrites that lie in a folder of work are not counted."""
-    by_label: dict[str, list[Backlog]] = {}
-    for backlog in open_backlogs(audit.jobs):
+    all_backlogs, by_label = open_backlogs(audit.jobs), dict[str, list[Backlog]]()
+    for backlog in all_backlogs:
         by_label.setdefault(backlog.job.label, []).append(backlog)
     waiting = None if folder is None or not folder.is_dir() else count_waiting(audit, folder)
     rewriting = []
@@ -102,7 +102,7 @@ def count_work(audit: PreparedAudit, folder: Path | None = None) -> Work:
         if folder is not None:
             repeats = 0  # what another machine returned is not compared with itself
         rewriting.append(Rewriting(label, audited, own, count_practice(backlogs), repeats))
-    guessing = [part for backlog in open_backlogs(audit.jobs) for part in _count_guessing(backlog, audit)]
+    guessing = [part for backlog in all_backlogs for part in _count_guessing(backlog, audit)]
     preparing = {part.attack for part in guessing if part.encoded}
     sets = 0 if audit.spec.encoder == _WORDS else audit.embedded
     return Work(tuple(rewriting), tuple(guessing), sets, len(preparing) * len(audit.corpus.texts))
