@@ -8,6 +8,7 @@ from engine_examples import POOL, Backwards, list_contents, make_draws, make_rew
 from helpers import make_spec, reference
 from tedaudit.api import run
 from tedaudit.batches import Observations, Rewrites
+from tedaudit.errors import RunDirectoryError
 from tedaudit.execution.chunks import GuessChunk, RewriteChunk
 from tedaudit.execution.wire import read_chunk, write_chunk, write_result
 from tedaudit.execution.work import Bench
@@ -102,6 +103,27 @@ def test_rewrites_for_an_adversary_are_taken_for_adversaries_alone(tmp_path):
     engine.submit(2, audited)
     assert dict(engine.finished()).keys() == {1, 2}
     assert inner.asked.keys() == {2}
+
+
+def test_files_are_noted_before_their_rewrites_are_taken_and_again_if_more_are_read(tmp_path):
+    audited, told = make_rewriting(1, 2), []
+    for name, chunk in {"one": audited, "other": replace(audited, own=True)}.items():
+        _do(tmp_path, name, chunk)
+    engine = FolderEngine(tmp_path)
+    engine.note = lambda *counts: told.append(counts)
+    for ticket, chunk in enumerate([audited, audited, replace(audited, own=True)]):
+        engine.submit(ticket, chunk)
+    assert told == [(audited.plugin.identity, 1, 0), (audited.plugin.identity, 2, 0)]
+
+
+def test_a_file_of_few_draws_may_have_none_that_differs(tmp_path):
+    _do(tmp_path, "one", make_rewriting(1, 2, 3))
+    unit = read_chunk(tmp_path / "one.chunk")
+    made = Bench().perform(unit.chunk)
+    edited = replace(made, texts=["edited", *made.texts[1:]])
+    write_result(tmp_path / "one.result", edited, unit, unit.determinants)
+    with pytest.raises(RunDirectoryError, match="of 3 draws that were made again 1 gave another output"):
+        FolderEngine(tmp_path).submit(1, make_rewriting(1))
 
 
 @pytest.mark.parametrize("room", [1, 50])

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import Ragged, Rewrites
-from tedaudit.characters import replace_surrogates
 from tedaudit.errors import RunDirectoryError
 from tedaudit.execution.backlog import Backlog
+from tedaudit.execution.repeats import count_differing
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted
 from tedaudit.store.kept_latents import is_too_large
@@ -36,9 +36,9 @@ class AuditedRewrites:
     """A table of rewrites, with the latents that it does not keep for as long as they are needed."""
 
     def __init__(self, backlog: Backlog, epsilon: Nominal) -> None:
-        self.table, self._job = backlog.rewrites[epsilon], backlog.job
+        job = backlog.job
+        self.table, self._job = backlog.rewrites[epsilon], job
         self._unseen = backlog.count_unseen(epsilon)
-        job = self._job
         source, replicate = job.plan.source.astype(np.int64), job.plan.replicate.astype(np.int64)
         self._order = np.argsort((source << 32) | replicate) if job.bulky else np.zeros(0, dtype=np.int64)
         self._keys = ((source << 32) | replicate)[self._order]
@@ -118,9 +118,7 @@ class AuditedRewrites:
 
     def _count_differing(self, wanted: Wanted, again: Rewrites) -> int:
         stored = self.table.fetch(wanted.text, wanted.replicate, ())
-        old = zip(stored.texts, stored.errors, strict=True)
-        new = zip(map(replace_surrogates, again.texts), again.errors, strict=True)
-        return sum(one != other for one, other in zip(old, new, strict=True))
+        return count_differing(stored, again)
 
 
 def add_latents_again(stored: Rewrites, again: Rewrites, lacking: npt.NDArray[np.bool_]) -> Rewrites:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tedaudit.batches import Rewrites
+from tedaudit.characters import replace_surrogates
 from tedaudit.execution.chunks import Chunk, RewriteChunk
 from tedaudit.execution.engines.protocol import Engine
 from tedaudit.execution.work import Result
@@ -16,7 +17,6 @@ from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.store.rewrites import RewriteTable
-from tedaudit.types import Rewrite
 
 CALLS = 8
 
@@ -30,13 +30,14 @@ def repeat_calls(job: Job, audit: PreparedAudit, engine: Engine, ticket: int) ->
     assert isinstance(again, Rewrites)  # noqa: S101 - by the kind of the chunk
     definition = job.rewrites_at(epsilon)
     stored = RewriteTable(definition.folder, definition.check()).fetch(wanted.text, wanted.replicate)
-    pairs = zip(stored, again, strict=False)  # an engine may have called nothing again
-    differing = sum(_plain(old) != _plain(new) for old, new in pairs)
+    differing = count_differing(stored, again)  # an engine may have called nothing again
     return {"calls": len(again), "differing": differing, "seeded": bool(job.is_seeded)}
 
 
-def _plain(rewrite: Rewrite) -> tuple[bytes, str]:
-    return rewrite.text.encode("utf-8", "replace"), rewrite.error  # as a table holds it
+def count_differing(made: Rewrites, again: Rewrites) -> int:
+    """Return how many of these draws gave another text or error, as tables hold them, when made again."""
+    told = ([*zip(map(replace_surrogates, one.texts), one.errors, strict=True)] for one in (made, again))
+    return sum(old != new for old, new in zip(*told, strict=False))
 
 
 def perform(engine: Engine, ticket: int, chunk: Chunk) -> Result:

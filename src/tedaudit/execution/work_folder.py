@@ -26,6 +26,7 @@ from tedaudit.execution.chunks import Chunk, RewriteChunk
 from tedaudit.execution.engines.protocol import Engine, TellsStatus
 from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.execution.pieces import cut_rewriting
+from tedaudit.execution.repeats import count_differing
 from tedaudit.execution.wire import (
     Determinants,
     find_device,
@@ -43,7 +44,7 @@ from tedaudit.spec.model import AuditSpec
 from tedaudit.types import Rewrite
 
 REPEATED = 8  # draws of a result that are made again,
-TOLERATED = 1  # and how many of them may differ: processors round differently, which seldom turns a draw
+TOLERATED = 1 / 8  # and the share that may differ: processors round differently, which seldom turns a draw
 DrawName = tuple[int, float]  # key and epsilon of a draw
 Repeat = Callable[[RewriteChunk], Rewrites | None]
 MechanismName = tuple[str, bool]  # the identity of its reference, and whether it rewrites for an adversary
@@ -110,7 +111,7 @@ class FolderEngine:
         self._results = _Results(parse_path(folder), self._bench.describe, self._repeat)
         self._chunks: dict[int, tuple[RewriteChunk, npt.NDArray[np.bool_]]] = {}
         self._complete: list[tuple[int, Rewrites]] = []
-        self._noted = set[str]()
+        self._noted = set[MechanismName]()
 
     @property
     def has_room(self) -> bool:
@@ -144,9 +145,10 @@ class FolderEngine:
             self._complete.append((ticket, Rewrites.of([])))
             return
         known = self._results.has(chunk)
-        if known.any() and chunk.plugin.identity not in self._noted:
-            self._noted.add(chunk.plugin.identity)
-            self.note(chunk.plugin.identity, *self._results.count_files(chunk.plugin.identity))
+        identity = chunk.plugin.identity
+        if known.any() and (identity, chunk.own) not in self._noted:
+            self._noted.add((identity, chunk.own))
+            self.note(identity, *self._results.count_files(identity))
         if known.all():
             self._complete.append((ticket, self._results.rewrites(chunk)))
         else:
@@ -216,10 +218,10 @@ class _Results:
         rows = np.linspace(0, len(chunk) - 1, min(REPEATED, len(chunk))).astype(np.int64)
         few, made = replace(chunk, draws=chunk.draws[rows]), rewrites[rows]
         again = self._make_again(few) if self._make_again and device == find_device() == "cpu" else None
-        differing = 0 if again is None else _count_differing(made, again)
-        if again is not None and differing > TOLERATED:
+        differing = 0 if again is None else count_differing(made, again)
+        if again is not None and differing > TOLERATED * len(rows):
             repeated = self._make_again(few) if self._make_again else None
-            if repeated is not None and not _count_differing(again, repeated):
+            if repeated is not None and not count_differing(again, repeated):
                 raise RunDirectoryError(
                     f"'{file}' holds other rewrites than '{chunk.plugin.name}' makes here: of {len(rows)} "
                     f"draws that were made again {differing} gave another output. Other code made it, or it "
@@ -243,11 +245,6 @@ class _Results:
                     if isinstance(chunk, RewriteChunk):
                         self._found.setdefault((chunk.plugin.identity, chunk.own), []).append(file)
         return self._found
-
-
-def _count_differing(made: Rewrites, again: Rewrites) -> int:
-    old, new = (zip(rewrites.texts, rewrites.errors, strict=True) for rewrites in (made, again))
-    return sum(one != other for one, other in zip(old, new, strict=True))
 
 
 def _create_folder(folder: Path) -> None:

@@ -66,7 +66,7 @@ def note_elsewhere(manifest: Mapping[str, Any]) -> Iterator[str]:
     for label, found in manifest.get("elsewhere", {}).items():
         made = f"{label}: rewrites come from {found['files']:,} files of work that were done elsewhere"
         if not found["unrepeated"]:
-            yield f"{made}; eight draws of each were made again here"
+            yield f"{made}; up to eight draws of each were made again here"
         else:
             yield (
                 f"{made}; {found['unrepeated']:,} of these were not repeated here, so that this run vouches "
