@@ -2,7 +2,9 @@
 
 from helpers import TABLES, make_spec, reference, sentences, snapshot
 from tedaudit.batches import Draws
-from tedaudit.execution.chunks import RewriteChunk
+from tedaudit.execution.doing import do
+from tedaudit.execution.engines.serial import SerialEngine
+from tedaudit.execution.units import RewriteChunk, Unit
 from tedaudit.execution.work import Bench
 from tedaudit.seeding import derive
 from tedaudit.types import Draw
@@ -13,6 +15,8 @@ PLUGINS = "py:engine_plugins"
 
 class Backwards:
     """Holds several chunks at a time and does the one that came last first."""
+
+    workers = 1
 
     def __init__(self, room):
         self.room, self.waiting, self.bench = room, [], Bench(50)
@@ -32,9 +36,23 @@ class Backwards:
 
     def finished(self):
         while self.waiting:
-            ticket, chunk = self.waiting.pop()
+            ticket, work = self.waiting.pop()
             self.done += 1
-            yield ticket, self.bench.perform(chunk)
+            for result in do(work, self.bench):
+                yield ticket, result
+
+
+class Refuses(SerialEngine):
+    """Rewrites nothing: whatever reaches it was not taken from the folder."""
+
+    def submit(self, ticket, work):
+        assert isinstance(work, Unit)
+        for rewriting in work.rewriting:
+            wanted = rewriting.lacking | rewriting.again
+            is_given = len(rewriting.given) and (rewriting.given[wanted] >= 0).all()
+            assert is_given or not wanted.any(), f"{work.mechanism.name}: rewritten"
+        assert not len(work.own) or (work.own_given >= 0).all(), "own rewrites were to be made here"
+        super().submit(ticket, work)
 
 
 def make_draws(*numbers):

@@ -17,9 +17,8 @@ import numpy as np
 
 from tedaudit.corpora._given import Given
 from tedaudit.errors import SpecError
-from tedaudit.execution.wire import read_chunk, write_chunk
-from tedaudit.execution.wire import read_result as read_chunk_result
-from tedaudit.execution.work import Bench
+from tedaudit.execution.engines.workplace import PERFORM, receive, send
+from tedaudit.execution.wire import Failure, pack, unpack
 from tedaudit.registry import Reference
 from tedaudit.seeding import normals, uniforms
 from tedaudit.spec.model import AuditSpec, parse_spec
@@ -129,12 +128,14 @@ def within(count: int, trials: int, probability: float, error: float = NEVER) ->
     )
 
 
-class FileEngine:
-    """Does every chunk in a process of its own, with nothing but files in between."""
+class FreshProcesses:
+    """Does all work in a process of its own, with nothing but bytes in between."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._waiting, self._bench = folder, [], Bench()
-        self.chunks = 0
+    workers = 1
+
+    def __init__(self) -> None:
+        self._waiting = []
+        self.processes = 0
 
     @property
     def has_room(self) -> bool:
@@ -143,19 +144,31 @@ class FileEngine:
     def offer(self, plugins):
         """Take nothing: plug-ins of this process are of no use in another."""
 
-    def submit(self, ticket, chunk):
-        self._waiting.append((ticket, chunk))
+    def submit(self, ticket, work):
+        self._waiting.append((ticket, work))
 
     def finished(self):
         while self._waiting:
-            ticket, chunk = self._waiting.pop(0)
-            self.chunks += 1
-            source, target = self._folder / f"{self.chunks}.in", self._folder / f"{self.chunks}.out"
-            determinants = self._bench.describe(chunk)
-            write_chunk(source, chunk, determinants)
-            command = [sys.executable, "-m", "tedaudit.worker", str(source), str(target)]
-            subprocess.run(command, cwd=HERE, check=True)  # where py:helpers:... can be imported
-            yield ticket, read_chunk_result(target, read_chunk(source), determinants)[0]
+            ticket, work = self._waiting[0]
+            results = list(self._do(work))
+            self._waiting.pop(0)
+            for result in results:
+                yield ticket, result
+
+    def _do(self, work):
+        self.processes += 1
+        command = [sys.executable, "-m", "tedaudit.worker", "--serve"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen(command, cwd=HERE, **pipes) as process:  # where py:helpers:... can be imported
+            send(process.stdin, PERFORM, 1, pack(work))
+            receive(process.stdout)  # it is ready
+            while True:
+                result = unpack(receive(process.stdout)[2])
+                assert not isinstance(result, Failure), result
+                yield result
+                if not isinstance(result, tuple):
+                    break
+            process.kill()
 
 
 @dataclass

@@ -12,7 +12,7 @@ import pytest
 
 import tedaudit
 from tedaudit.batches import Draws, Observations, Rewrites
-from tedaudit.execution.chunks import GuessChunk, RewriteChunk
+from tedaudit.execution.units import GuessChunk, RewriteChunk
 from tedaudit.execution.wire import read_chunk, read_result, write_chunk
 from tedaudit.execution.work import Bench
 from tedaudit.registry import Reference

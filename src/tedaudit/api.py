@@ -110,7 +110,7 @@ class TemporaryFolder:
         self.remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
-def run(
+def run(  # noqa: PLR0913 - most are keywords
     spec: AuditSpec | Mapping[str, Any],
     engine: Wanted | None = None,
     progress: Progress | None = None,
@@ -118,6 +118,7 @@ def run(
     page: bool = True,
     announce: Announce | None = None,
     started: Started = lambda: None,
+    work: Path | None = None,
 ) -> Result:
     """Run an audit, or go on with it, and return the result; `page` says whether to write report.html.
 
@@ -127,7 +128,8 @@ def run(
     "workers": 4}, or an object; without it, the spec's, which is this process if nothing is said. `progress`
     is called with what is being done, how much of it is done and how much there is. If the run calls a
     function of the user's or a server, `announce` is told in one line how often it will; by default it is
-    written to standard error. `started` is called once all settings have been checked.
+    written to standard error. `started` is called once all settings have been checked. Rewrites that lie in
+    the folder `work`, made on another machine, are not made again.
     """
     given = spec if isinstance(spec, AuditSpec) else parse_spec(spec)
     said = announce or tell
@@ -136,7 +138,7 @@ def run(
             said(remark)
         with (
             open_engine(placed, engine, said) as worker,
-            executed(placed, worker, progress or (lambda *_: None), said, started) as store,
+            executed(placed, worker, progress or (lambda *_: None), said, started, work) as store,
         ):
             result = read_result(store)
             named = {plugin.title: plugin.reference("mechanism") for plugin in placed.mechanisms}

@@ -1,12 +1,9 @@
 """Audits of a mechanism with latents: one that keeps them, and what it takes to have little room for them."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from latent_examples import BYTES, Encoding, make_latent_work
 from tedaudit.api import run
-from tedaudit.execution import audited_rewrites
 from tedaudit.store import kept_latents
 
 
@@ -23,19 +20,3 @@ def small(monkeypatch):
     """Keep next to nothing; count from here what the mechanism is asked for."""
     monkeypatch.setattr(kept_latents, "KEPT_BYTES", 50 * BYTES)
     Encoding.asked.clear()
-
-
-@pytest.fixture
-def held(monkeypatch):
-    """The bytes of latents in memory after every part, and whose they are."""
-    found = SimpleNamespace(sizes=[], by=set())
-    append = audited_rewrites.AuditedRewrites.append
-
-    def spy(self, *arguments):
-        differing = append(self, *arguments)
-        found.sizes.append(self.held_bytes)
-        found.by.add(self)
-        return differing
-
-    monkeypatch.setattr(audited_rewrites.AuditedRewrites, "append", spy)
-    return found

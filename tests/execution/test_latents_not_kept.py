@@ -5,7 +5,7 @@ import pytest
 from engine_examples import Backwards
 from helpers import (
     TABLES,
-    FileEngine,
+    FreshProcesses,
     make_spec,
     snapshot,
     stopped,
@@ -21,12 +21,10 @@ from latent_examples import (
     without_latents,
 )
 from tedaudit.api import run
-from tedaudit.errors import RunDirectoryError
-from tedaudit.execution import audited_rewrites, runner
 from tedaudit.execution.engines.processes import ProcessEngine
 from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.execution.work import main as work
-from tedaudit.execution.work_folder import REPEATED, FolderEngine, write_work
+from tedaudit.execution.work_folder import REPEATED, write_work
 from tedaudit.mechanisms.adept import Adept
 from tedaudit.releasing.replay import replay
 from tedaudit.store import kept_latents
@@ -42,7 +40,7 @@ def test_guesses_are_those_of_a_run_that_keeps_latents_and_none_is_on_disk(tmp_p
         with ProcessEngine(2) as workers:
             run(spec, workers)
     else:
-        engines = {"serial": SerialEngine(), "backwards": Backwards(7), "files": FileEngine(tmp_path)}
+        engines = {"serial": SerialEngine(), "backwards": Backwards(7), "files": FreshProcesses()}
         run(spec, engines[engine])
     assert guesses(tmp_path / "run") == guesses(kept)
     assert without_latents(tmp_path / "run") == without_latents(kept)
@@ -97,28 +95,6 @@ def test_a_real_model_gives_the_same_guesses_in_a_run_that_was_stopped(tmp_path,
     assert max(finding.counts.correct for finding in result) > 30  # latents told the attacks something
 
 
-# --- memory
-
-
-@pytest.mark.parametrize(("room", "limit", "pieces"), [(1, 10**9, 1), (3, 10**9, 9), (3, 0, 3)])
-def test_latents_are_held_until_attacks_have_seen_them_and_no_longer(
-    tmp_path, kept, small, held, monkeypatch, room, limit, pieces
-):
-    monkeypatch.setattr(runner, "_HELD_BYTES", limit)
-    run(make_latent_work(tmp_path, block=10), Backwards(room))  # the first one is done last
-    assert (pieces - 1) * 10 * BYTES < max(held.sizes) <= pieces * 10 * BYTES
-    if not limit:  # the size of a latent is known once the first ones are there
-        assert max(held.sizes[2 * room :]) <= 10 * BYTES
-    assert [one.held_bytes for one in held.by] == [0, 0]
-    assert without_latents(tmp_path) == without_latents(kept)
-
-
-def test_a_latent_that_is_nowhere_stops_the_run_and_is_not_taken_for_none(tmp_path, small, monkeypatch):
-    monkeypatch.setattr(audited_rewrites.AuditedRewrites, "_hold", lambda *_: None)
-    with pytest.raises(RunDirectoryError, match="30 rewrites of 'Encoding' lack the latent"):
-        run(make_latent_work(tmp_path))
-
-
 # --- other ways to a latent
 
 
@@ -133,7 +109,7 @@ def test_work_that_is_done_elsewhere_brings_its_latents(tmp_path, kept, small):
         assert waiting == 4  # blocks: what was made before and not kept is to be made again
         work([str(folder)])
         Encoding.asked.clear()
-        run(spec, FolderEngine(folder))
+        run(spec, work=folder)
         assert len(Encoding.asked) == REPEATED * waiting  # and no more is made here
         for path in folder.iterdir():
             path.unlink()

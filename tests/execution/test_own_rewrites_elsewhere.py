@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import tiny_models
+from engine_examples import Refuses
 from helpers import (
-    FileEngine,
+    FreshProcesses,
     SharedWords,
     make_spec,
     sentences,
@@ -17,7 +18,7 @@ from helpers import (
 )
 from tedaudit.api import load_run, run
 from tedaudit.execution.work import main
-from tedaudit.execution.work_folder import FolderEngine, write_work
+from tedaudit.execution.work_folder import write_work
 
 # --- other processes
 
@@ -28,29 +29,11 @@ def test_a_worker_does_own_rewrites_in_the_same_pass(tmp_path):
     spec = make_spec(tmp_path / "there", mechanisms=[mechanism], attacks=attacks)
     write_work(spec, tmp_path / "work")
     main([str(tmp_path / "work")])
-    run(spec, FolderEngine(tmp_path / "work", _GuessesOnly()))
+    run(spec, Refuses(), work=tmp_path / "work")
     assert tables(tmp_path / "there") == tables(tmp_path / "here")
     there = load_run(tmp_path / "there")
     assert [(row.counts.trials, row.measures.own_rewrites) for row in there] == [(100, 80)]
     assert [row.counts for row in there] == [row.counts for row in here]
-
-
-class _GuessesOnly:
-    """An engine that must not be asked to rewrite."""
-
-    def __init__(self):
-        from tedaudit.execution.engines.serial import SerialEngine
-
-        self._engine = SerialEngine()
-        self.offer, self.finished = self._engine.offer, self._engine.finished
-
-    @property
-    def has_room(self):
-        return self._engine.has_room
-
-    def submit(self, ticket, chunk):
-        assert type(chunk).__name__ == "GuessChunk"
-        self._engine.submit(ticket, chunk)
 
 
 def test_own_rewrites_travel_to_another_process_with_the_guessing(tmp_path):
@@ -61,10 +44,10 @@ def test_own_rewrites_travel_to_another_process_with_the_guessing(tmp_path):
         "block": 40,
     }
     (tmp_path / "files").mkdir()
-    engine = FileEngine(tmp_path / "files")
+    engine = FreshProcesses()
     run(make_spec(tmp_path / "files-run", **settings), engine)
     run(make_spec(tmp_path / "here", **settings))
-    assert engine.chunks >= 2
+    assert engine.processes >= 2
     assert tables(tmp_path / "files-run") == tables(tmp_path / "here")
 
 

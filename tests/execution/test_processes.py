@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import threading
+import time
 
 import pytest
 
@@ -20,9 +21,9 @@ from engine_plugins import OwnError, shout
 from helpers import Stop, sentences, summary
 from tedaudit.api import run
 from tedaudit.errors import ContractError, PluginError
-from tedaudit.execution.engines.pool import ROOM
+from tedaudit.execution.engines import pool
 from tedaudit.execution.engines.processes import ProcessEngine
-from tedaudit.execution.engines.serving import SHELVE
+from tedaudit.execution.engines.workplace import SHELVE
 from tedaudit.execution.work import Bench
 
 
@@ -257,20 +258,36 @@ def test_texts_travel_once_to_each_worker(tmp_path):
     assert len({number for _, number in shelved}) == 1  # the pool
 
 
-def test_a_bounded_number_of_chunks_and_bytes_is_in_flight():
+def test_a_bounded_number_of_pieces_of_work_and_bytes_is_in_flight(monkeypatch):
     with ProcessEngine(2) as engine:
         count = 0
         while engine.has_room:
             count += 1
             engine.submit(count, make_rewriting(count))
-        assert count == 12
+        assert count == 6
         results = dict(engine.finished())
         assert results[5] == Bench().perform(make_rewriting(5))
-        assert results.keys() == set(range(1, 13))
-        engine._largest = ROOM // 2  # as if results were large
-        count = 0
-        while engine.has_room:
-            count += 1
-            engine.submit(count, make_rewriting(count))
-        assert count == 2
-        assert len(dict(engine.finished())) == 2
+        assert results.keys() == set(range(1, 7))
+        monkeypatch.setattr(pool, "ROOM", 1)  # as if work were large
+        engine.submit(7, make_rewriting(7))
+        assert not engine.has_room
+        assert len(dict(engine.finished())) == 1
+        assert engine.has_room
+
+
+def test_results_that_nobody_takes_wait_with_the_workers_and_are_dropped_in_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(pool, "_UNREAD", 3)
+    audit = make_many_chunks(tmp_path / "run", block=2)
+    with ProcessEngine(2) as engine:
+        seen = []
+
+        def progress(*what):
+            seen.append(what)
+            time.sleep(0.01)
+            assert engine._events.qsize() <= 3
+
+        run(audit, engine, progress)
+        assert len(seen) > 400
+        for ticket in range(1, 10):
+            engine.submit(ticket, make_rewriting(ticket))  # and nobody asks for their results
+    assert engine._workers == []

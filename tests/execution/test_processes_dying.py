@@ -43,7 +43,7 @@ def serial(tmp_path_factory):
     return root
 
 
-def test_a_worker_that_is_killed_is_replaced_and_its_chunks_are_done_by_others(tmp_path, serial):
+def test_a_worker_that_is_killed_is_replaced_and_its_units_are_done_by_others(tmp_path, serial):
     killed, seen = [], []
     with ProcessEngine(2) as engine:
 
@@ -61,7 +61,7 @@ def test_a_worker_that_is_killed_is_replaced_and_its_chunks_are_done_by_others(t
 
 
 @pytest.mark.parametrize("times", [2, 99])
-def test_a_chunk_that_has_killed_three_workers_ends_the_run_with_its_name(tmp_path, times):
+def test_a_unit_that_has_killed_three_workers_ends_the_run_with_its_name(tmp_path, times):
     def spec(name):
         (tmp_path / f"{name}-deaths").mkdir()
         deadly = {"name": f"{PLUGINS}:Deadly", "folder": str(tmp_path / f"{name}-deaths")}
@@ -76,12 +76,12 @@ def test_a_chunk_that_has_killed_three_workers_ends_the_run_with_its_name(tmp_pa
             with pytest.raises(InfrastructureError) as caught:
                 run(audit, engine)
             message = str(caught.value)
-            assert message.startswith("The rewriting of ")
-            assert "texts by 'py:engine_plugins:Deadly' at epsilon 3 has cost 3 workers" in message
+            assert message.startswith("The work on trials ")
+            assert " of 'py:engine_plugins:Deadly' has cost 3 workers" in message
             assert "was ended by SIGKILL" in message
             assert sentences(40)[3] not in message
     deaths = len(list((tmp_path / "killed-deaths").iterdir()))
-    assert deaths == 2 if times == 2 else 3 <= deaths <= 6  # another chunk may have that text too
+    assert deaths == 2 if times == 2 else 3 <= deaths <= 6  # another unit may have that text too
     if times == 2:
         run(make_many_chunks(tmp_path / "calm", mechanisms=[spec("calm")]))
         rows = [tedaudit.load_run(tmp_path / name).findings[0].bound.correct for name in ("killed", "calm")]

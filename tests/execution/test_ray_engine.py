@@ -15,11 +15,9 @@ from engine_examples import list_contents, make_rewriting
 from helpers import make_spec, sentences, summary
 from tedaudit.api import run
 from tedaudit.errors import ContractError, InfrastructureError, ModelError, PluginError
-from tedaudit.execution.engines.actor import Actor, describe_known
-from tedaudit.execution.engines.parcels import Shelf
 from tedaudit.execution.engines.ray import RayEngine
-from tedaudit.execution.engines.serving import restore_error
-from tedaudit.execution.wire import unpack
+from tedaudit.execution.engines.workplace import Actor, describe_known, restore_error
+from tedaudit.execution.wire import Shelf, unpack
 from tedaudit.execution.work import Bench
 from tedaudit.registry import build
 from tedaudit.spec.engine import EngineSpec
@@ -111,12 +109,12 @@ def test_workers_that_are_killed_and_machines_that_go_and_come_change_no_result(
     _wait_for_actors(engine, 2)  # the new machine is used
 
 
-def test_a_chunk_that_has_killed_three_workers_ends_the_run_with_its_name(tmp_path, engine):
+def test_a_unit_that_has_killed_three_workers_ends_the_run_with_its_name(tmp_path, engine):
     (tmp_path / "deaths").mkdir()
     deadly = {"name": f"{PLUGINS}:Deadly", "folder": str(tmp_path / "deaths"), "times": 99}
-    with pytest.raises(InfrastructureError, match=r"The rewriting of .*Deadly' at epsilon 3 has cost 3 work"):
+    with pytest.raises(InfrastructureError, match=r"The work on trials .*Deadly' has cost 3 work"):
         run(_plain(tmp_path / "run", mechanisms=[{**deadly, "text": sentences(40)[3]}]), engine)
-    assert 3 <= len(list((tmp_path / "deaths").iterdir())) <= 6  # another chunk may have that text too
+    assert 3 <= len(list((tmp_path / "deaths").iterdir())) <= 6  # another unit may have that text too
 
 
 def test_a_plug_in_that_raises_gives_the_error_that_it_gives_in_one_process(tmp_path, engine):
@@ -161,7 +159,8 @@ def _ask(actor, chunk, known):
     parcel, needs = shelf.pack(chunk)
     numbers = sorted(needs)
     lacking = actor.perform(parcel, numbers, known, [])
-    return lacking, actor.perform(parcel, numbers, known, numbers, *map(shelf.parcel, numbers))
+    [result] = actor.perform(parcel, numbers, known, numbers, *map(shelf.parcel, numbers))
+    return lacking, result
 
 
 def test_an_actor_says_what_it_lacks_and_then_does_the_chunk():
@@ -193,7 +192,7 @@ def test_an_object_that_cannot_be_loaded_on_a_machine_is_refused():
 
     actor, shelf = Actor(50, 1, []), Shelf()
     number = shelf._put(Broken())
-    result = actor.perform(b"", [number], {}, [number], shelf.parcel(number))
+    [result] = actor.perform(b"", [number], {}, [number], shelf.parcel(number))
     error = restore_error(unpack(result))
     assert isinstance(error, PluginError)
     assert "Use the engine `serial`" in str(error)

@@ -9,7 +9,7 @@ from rule_keepers import refusal
 from tedaudit.api import load_run, run
 from tedaudit.attacks._practice import make_rewrites
 from tedaudit.execution.work import main
-from tedaudit.execution.work_folder import FolderEngine, write_work
+from tedaudit.execution.work_folder import write_work
 from tedaudit.mechanisms.function import Function
 from tedaudit.testing import check_mechanism
 
@@ -115,7 +115,7 @@ def test_work_from_a_folder_is_not_compared_with_itself(tmp_path):
     CALLS.clear()
     main([str(folder)])
     assert len(CALLS) == 100
-    result = run(spec, FolderEngine(folder))
+    result = run(spec, work=folder)
     assert len(CALLS) == 100
     assert result.run.manifest()["repeats"] == {}
 

@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 
 from helpers import (
     Failing,
-    FileEngine,
+    FreshProcesses,
     Latents,
     NearestLatent,
     Recording,
@@ -27,7 +27,7 @@ from helpers import (
 )
 from tedaudit.api import run
 from tedaudit.errors import ContractError
-from tedaudit.execution.pieces import spans
+from tedaudit.execution.backlog import spans
 from tedaudit.seeding import derive, uniforms
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
@@ -78,12 +78,12 @@ def test_another_seed_gives_other_results(tmp_path, reference_tables):
     assert all(mine[name] != rows for name, rows in reference_tables[0].items())
 
 
-def test_chunks_done_elsewhere_through_files_give_the_same_tables(tmp_path):
+def test_units_done_in_processes_of_their_own_give_the_same_tables(tmp_path):
     settings = {"plans": [{"k": 3, "lambda": 0}, {"k": "all"}], "trials": 60, "block": 60, "epsilons": [2]}
     run(make_spec(tmp_path / "here", **settings))
-    engine = FileEngine(tmp_path)
+    engine = FreshProcesses()
     run(make_spec(tmp_path / "there", **settings), engine=engine)
-    assert engine.chunks == 4
+    assert engine.processes == 2  # a unit of each plan
     assert tables(tmp_path / "there") == tables(tmp_path / "here")
     assert summary(tmp_path / "there") == summary(tmp_path / "here")
 
@@ -91,7 +91,7 @@ def test_chunks_done_elsewhere_through_files_give_the_same_tables(tmp_path):
 def _here_and_there(tmp_path, **settings):
     """Return the result of an audit done in this process, after checking that files give the same."""
     here = run(make_spec(tmp_path / "here", **settings))
-    there = run(make_spec(tmp_path / "there", **settings), engine=FileEngine(tmp_path))
+    there = run(make_spec(tmp_path / "there", **settings), engine=FreshProcesses())
     assert tables(tmp_path / "there") == tables(tmp_path / "here")
     assert there.to_dict() == here.to_dict()
     return here
@@ -320,12 +320,14 @@ def test_an_empty_output_is_an_output(tmp_path):
     assert finding.bound.lower == 0
 
 
-def _spans(rows, block, *, bulky=False, shuffled=False, letters=40):
+def _spans(rows, block, workers=1, *, bulky=False, shuffled=False, letters=40, is_set=False, epsilons=4):
     plan = Plan(None, np.zeros(rows, dtype=np.int32), np.zeros(rows, dtype=np.int32))
     audit = SimpleNamespace(
-        spec=SimpleNamespace(block_size=block), corpus=SimpleNamespace(texts=("x" * letters,))
+        spec=SimpleNamespace(block_size=block, block=block * is_set),
+        corpus=SimpleNamespace(texts=("x" * letters,)),
     )
-    return list(spans(SimpleNamespace(plan=plan, bulky=bulky, shuffled=shuffled), audit))
+    job = SimpleNamespace(plan=plan, bulky=bulky, shuffled=shuffled, epsilons=range(epsilons))
+    return list(spans(job, audit, workers))
 
 
 @pytest.mark.parametrize(
@@ -346,6 +348,20 @@ def test_spans_are_bounded_and_one_block_if_rewrites_are_bulky_or_draws_shuffled
     assert {len(span) for span in _spans(100, 10, shuffled=True)} == {10}
     assert max(len(span) for span in _spans(2_000_000, 4096, letters=10_000)) == 4096
     assert max(len(span) for span in _spans(2_000_000, 4096, letters=1_000)) == 45_056
+    assert max(len(span) for span in _spans(2_000_000, 4096, epsilons=64)) == 65_536
+    assert {len(span) for span in _spans(100, 10, is_set=True)} == {10}
+
+
+@pytest.mark.parametrize("workers", [2, 4, 12])
+def test_spans_are_smaller_for_several_workers_and_the_last_ones_keep_all_of_them_busy(workers):
+    found = _spans(1_000_000, 4096, workers)
+    assert [span.start for span in found[1:]] == [span.stop for span in found[:-1]]
+    assert found[-1].stop == 1_000_000
+    sizes = [len(span) for span in found]
+    assert sizes[0] == 4096
+    assert max(sizes) <= 1_000_000 / 1.5 / workers + 4096
+    assert max(sizes[-workers:]) <= 1_000_000 / 6 / workers + 4096
+    assert len(sizes) <= 3 + 6 * workers
 
 
 @dataclass(frozen=True)
@@ -370,9 +386,9 @@ def test_a_texts_draws_are_made_together(tmp_path, monkeypatch):
     texts.write_text("\n".join(f"text number {i}" for i in range(50)))
     spec = {"mechanisms": ["py:test_runner:Counting"], "epsilons": [1, 2], "attacks": ["lexical"],
             "corpus": {"name": "files", "path": str(texts)}, "plans": [{"lambda": 0}],
-            "encoder": "lexical", "trials": 4000, "block": 100, "batch_size": 100,
+            "encoder": "lexical", "trials": 4000, "batch_size": 100,
             "out": str(tmp_path / "run")}  # fmt: skip
     run(parse_spec(spec))
-    # four spans of 100, 300, 1200 and 2400 rows, each meeting 50 texts; a batch may begin within a text
+    # three units of 400, 1200 and 2400 rows, each meeting 50 texts; a batch may begin within a text
     assert len(Counting.calls) == 80
-    assert sum(Counting.calls) <= 4 * 50 + 80
+    assert sum(Counting.calls) <= 3 * 50 + 80

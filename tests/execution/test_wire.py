@@ -17,9 +17,9 @@ from helpers import Latents, reference
 from tedaudit.batches import Draws, Guesses, Observations, PairLosses, Ragged, Rewrites
 from tedaudit.errors import PluginError, RunDirectoryError
 from tedaudit.execution import wire
-from tedaudit.execution.chunks import GuessChunk, RewriteChunk
-from tedaudit.execution.engines.parcels import Shelf
+from tedaudit.execution.units import GuessChunk, RewriteChunk
 from tedaudit.execution.wire import (
+    Shelf,
     explain_difference,
     pack,
     read_chunk,

@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from helpers import HERE, FileEngine, reference, sentences
+from helpers import HERE, FreshProcesses, reference, sentences
 from tedaudit.batches import Draws, Guesses, Observations, Rewrites
 from tedaudit.errors import ContractError
-from tedaudit.execution.chunks import GuessChunk, RewriteChunk
+from tedaudit.execution.units import GuessChunk, RewriteChunk
 from tedaudit.execution.work import Bench
 from tedaudit.registry import Reference
 from tedaudit.seeding import LateKeys, derive, key_words
@@ -228,7 +228,7 @@ def test_a_plug_in_that_is_there_already_is_used_and_prepared_anew():
 def test_another_process_does_a_chunk_from_file_to_file_with_the_same_result(tmp_path):
     rewriting = RewriteChunk(reference("mechanism", "Latents"), DRAWS)
     guessing = GuessChunk(reference("attack", "lexical"), _observations(DRAWS.texts))
-    bench, engine = Bench(), FileEngine(tmp_path)
+    bench, engine = Bench(), FreshProcesses()
     for ticket, chunk in enumerate((rewriting, guessing)):
         engine.submit(ticket, chunk)
     found = dict(engine.finished())

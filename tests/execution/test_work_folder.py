@@ -12,17 +12,18 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from engine_examples import Refuses, list_contents
 from engine_plugins import __name__ as PLUGINS
 from helpers import HERE, SharedWords, given, make_spec, snapshot, tables
 from tedaudit.api import load_run, run
 from tedaudit.cli import app
 from tedaudit.errors import RunDirectoryError
 from tedaudit.execution import wire
-from tedaudit.execution.chunks import RewriteChunk
 from tedaudit.execution.engines.serial import SerialEngine
-from tedaudit.execution.wire import read_chunk, read_result, write_result
-from tedaudit.execution.work import main
-from tedaudit.execution.work_folder import FolderEngine, count_waiting, write_work
+from tedaudit.execution.units import RewriteChunk
+from tedaudit.execution.wire import read_chunk, read_result, write_chunk, write_result
+from tedaudit.execution.work import Bench, main
+from tedaudit.execution.work_folder import count_waiting, write_work
 from tedaudit.preparing.preparation import prepare
 from tedaudit.spec.model import parse_spec
 
@@ -30,14 +31,6 @@ SETTINGS = {
     "mechanisms": ["identity", {"name": "word-rr", "slots": 4}], "epsilons": [2.0, 8.0], "trials": 60,
     "block": 25, "encoder": "lexical",
 }  # fmt: skip
-
-
-class Refuses(SerialEngine):
-    """Rewrites nothing: whatever reaches it was not taken from the folder."""
-
-    def submit(self, ticket, chunk):
-        assert not isinstance(chunk, RewriteChunk), f"{chunk.plugin.name} was to be rewritten here"
-        super().submit(ticket, chunk)
 
 
 def worker(folder):
@@ -60,7 +53,7 @@ def test_rewriting_done_elsewhere_gives_the_same_result_as_done_here(tmp_path):
     assert not (tmp_path / "there").exists()  # nothing is claimed before there are results
     assert "word-rr" in worker(tmp_path / "work").stdout
     assert write_work(spec, tmp_path / "work") == (blocks, 0)
-    taken = run(spec, engine=FolderEngine(tmp_path / "work", Refuses()))
+    taken = run(spec, Refuses(), work=tmp_path / "work")
     here = run(parse_spec({**SETTINGS, "out": str(tmp_path / "here")}))
     assert findings(taken) == findings(here)
 
@@ -209,7 +202,7 @@ def _refusals(spec, folder):
     readers = (
         lambda: write_work(spec, folder),
         lambda: count_waiting(prepare(spec), folder),
-        lambda: run(spec.model_copy(update={"out": str(out)}), engine=FolderEngine(folder, Refuses())),
+        lambda: run(spec.model_copy(update={"out": str(out)}), Refuses(), work=folder),
     )
     for read in readers:
         with pytest.raises(RunDirectoryError) as caught:
@@ -301,7 +294,7 @@ def test_a_worker_with_other_weights_does_nothing_and_names_both(tmp_path, monke
         assert ".result' was made by another 'py:engine_plugins:Weighted' " in reason
         assert "(weights: 'first' there, 'third' here)" in reason
     monkeypatch.setenv("WEIGHTS", "first")
-    run(spec, engine=FolderEngine(tmp_path / "work", Refuses()))
+    run(spec, Refuses(), work=tmp_path / "work")
 
 
 KILLED = """
@@ -342,7 +335,7 @@ def test_a_worker_that_is_killed_while_it_writes_goes_on_and_ends_the_same(done,
     }
     here, there = tmp_path / "here", tmp_path / "there"
     run(done[0].model_copy(update={"out": str(here)}))
-    run(done[0].model_copy(update={"out": str(there)}), engine=FolderEngine(work, Refuses()))
+    run(done[0].model_copy(update={"out": str(there)}), Refuses(), work=work)
     assert tables(there) == tables(here)
 
 
@@ -375,7 +368,7 @@ def _shout(rows):
 
 
 def test_draws_of_every_result_are_made_again_and_the_run_says_so(done, work, tmp_path):
-    result = run(done[0].model_copy(update={"out": str(tmp_path / "run")}), engine=FolderEngine(work))
+    result = run(done[0].model_copy(update={"out": str(tmp_path / "run")}), work=work)
     files = len(_change(work, lambda made: made))
     [note] = [note for note in result.notes if note.startswith("word-rr: rewrites come")]
     assert f"from {files} files of work that were done elsewhere; up to eight draws of each were" in note
@@ -385,24 +378,24 @@ def test_a_result_that_was_made_by_other_code_is_refused_by_name(done, work, tmp
     spec = done[0].model_copy(update={"out": str(tmp_path / "run")})
     files = _change(work, _shout(rows=2))
     with pytest.raises(RunDirectoryError, match=r"of 8 draws that were made again 2 gave another") as refused:
-        run(spec, engine=FolderEngine(work))
+        run(spec, work=work)
     assert str(refused.value).startswith(f"'{files[0]}' holds other rewrites than 'word-rr' makes here")
     for file in files:
         file.unlink()
     main([str(work)])
-    run(spec, engine=FolderEngine(work, Refuses()))
+    run(spec, Refuses(), work=work)
     run(done[0].model_copy(update={"out": str(tmp_path / "here")}))
     assert tables(tmp_path / "run") == tables(tmp_path / "here")
 
 
 def test_one_draw_may_differ_since_processors_round_differently(done, work, tmp_path):
     _change(work, _shout(rows=1))
-    run(done[0].model_copy(update={"out": str(tmp_path / "run")}), engine=FolderEngine(work, Refuses()))
+    run(done[0].model_copy(update={"out": str(tmp_path / "run")}), Refuses(), work=work)
 
 
 def test_results_of_another_device_are_taken_and_marked(done, work, tmp_path):
     files = _change(work, _shout(rows=2), device="cuda")
-    result = run(done[0].model_copy(update={"out": str(tmp_path / "run")}), engine=FolderEngine(work))
+    result = run(done[0].model_copy(update={"out": str(tmp_path / "run")}), work=work)
     [note] = [note for note in load_run(tmp_path / "run").notes if note.startswith("word-rr: rewrites come")]
     assert f"{len(files)} of these were not repeated here, so that this run vouches for them no more" in note
     assert note in result.notes
@@ -412,5 +405,76 @@ def test_a_mechanism_that_gives_nothing_twice_is_not_accused(tmp_path):
     spec = parse_spec({**SETTINGS, "mechanisms": [f"py:{PLUGINS}:FreshNoise"], "out": str(tmp_path / "run")})
     write_work(spec, tmp_path / "work")
     main([str(tmp_path / "work")])
-    result = run(spec, engine=FolderEngine(tmp_path / "work", Refuses()))
+    result = run(spec, Refuses(), work=tmp_path / "work")
     assert any("were not repeated here" in note for note in result.notes)
+
+
+# --- a folder that has some of the rewrites
+
+
+def _share(folder, keep):
+    """Leave some draws of every file of work, with their results: `keep` chooses them by number of file."""
+    for number, path in enumerate(sorted(folder.glob("*.chunk"))):
+        chunk = read_chunk(path).chunk
+        path.unlink()
+        _do(folder, str(number), replace(chunk, draws=chunk.draws[keep(number)]))
+
+
+def _do(folder, name, chunk):
+    """Write a chunk and its result."""
+    bench = Bench()
+    write_chunk(folder / f"{name}.chunk", chunk, bench.describe(chunk))
+    unit = read_chunk(folder / f"{name}.chunk")
+    write_result(folder / f"{name}.result", bench.perform(chunk), unit, unit.determinants)
+
+
+@pytest.mark.parametrize("engine", ["serial", "processes"])
+def test_a_run_that_takes_some_rewrites_from_a_folder_writes_the_same_tables(tmp_path, engine):
+    settings = {
+        "mechanisms": [{"name": "word-rr", "slots": 4}], "epsilons": [1, 4], "trials": 200, "block": 30,
+        "attacks": ["lexical", "resample"],
+    }  # fmt: skip
+    run(make_spec(tmp_path / "here", **settings))
+    spec = make_spec(tmp_path / "there", **settings)
+    write_work(spec, tmp_path / "work")
+    total = sum(len(read_chunk(path).chunk) for path in (tmp_path / "work").glob("*.chunk"))
+    _share(tmp_path / "work", lambda number: slice(number % 3, None, 3))
+    done = []
+
+    class Counting(Bench):
+        def perform(self, chunk):
+            done.append(len(chunk.draws) if isinstance(chunk, RewriteChunk) else 0)
+            return super().perform(chunk)
+
+    if engine == "serial":
+        chosen = SerialEngine()
+        chosen._bench = Counting()
+        run(spec, chosen, work=tmp_path / "work")
+        assert 0.6 < sum(done) / total < 0.7  # a third was there
+    else:
+        run(spec, engine, work=tmp_path / "work")
+    assert list_contents(tmp_path / "there") == list_contents(tmp_path / "here")
+
+
+def test_rewrites_of_a_mechanism_with_other_settings_are_not_taken(tmp_path):
+    settings = {"attacks": [SharedWords()], "trials": 20, "block": 20}
+    mechanisms = [[{"name": "word-rr", "slots": slots}] for slots in (5, 6)]
+    write_work(make_spec(tmp_path / "one", mechanisms=mechanisms[0], **settings), tmp_path / "work")
+    main([str(tmp_path / "work")])
+    other = make_spec(tmp_path / "other", mechanisms=mechanisms[1], **settings)
+    with pytest.raises(AssertionError, match="word-rr: rewritten"):
+        run(other, Refuses(), work=tmp_path / "work")
+    result = run(other, work=tmp_path / "work")
+    assert "elsewhere" not in result.run.manifest()
+
+
+def test_a_file_of_few_draws_may_have_none_that_differs(tmp_path):
+    spec = make_spec(tmp_path / "run", attacks=[SharedWords()], trials=3, block=3)
+    write_work(spec, tmp_path / "work")
+    [path] = (tmp_path / "work").glob("*.chunk")
+    unit = read_chunk(path)
+    made = Bench().perform(unit.chunk)
+    edited = replace(made, texts=["edited", *made.texts[1:]])
+    write_result(path.with_suffix(".result"), edited, unit, unit.determinants)
+    with pytest.raises(RunDirectoryError, match="of 3 draws that were made again 1 gave another output"):
+        run(spec, work=tmp_path / "work")

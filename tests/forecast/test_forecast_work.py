@@ -11,7 +11,7 @@ from latent_examples import Encoding, make_latent_work
 from tedaudit.api import run
 from tedaudit.attacks.embedding import Embedding
 from tedaudit.execution.work import main as work
-from tedaudit.execution.work_folder import FolderEngine, write_work
+from tedaudit.execution.work_folder import write_work
 from tedaudit.forecast.forecast import plan_audit
 from tedaudit.forecast.work import uses_encoder
 from tedaudit.inference.encoders import load_encoder
@@ -136,7 +136,7 @@ def test_rewrites_in_a_folder_of_work_are_not_counted(tmp_path):
     longer = spec.model_copy(update={"trials": 130})
     lacking = counted(plan(longer, work=jobs))
     assert lacking[0] == 60
-    result = run(longer, FolderEngine(jobs))
+    result = run(longer, work=jobs)
     assert stored(result)[1] == counted(plan(longer.model_copy(update={"out": str(tmp_path / "new")})))[1]
 
 

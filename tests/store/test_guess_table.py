@@ -31,15 +31,15 @@ def _rows(gaps):
 
 def test_gaps_are_what_is_left_to_do_in_pieces(tmp_path):
     table = _guess_table(tmp_path)
-    assert _rows(table.gaps(25, 10)) == [(0, 10), (10, 20), (20, 25)]
+    assert _rows(table.gaps(range(25), 10)) == [(0, 10), (10, 20), (20, 25)]
     for start, stop in ((5, 12), (20, 22)):
         table.append(range(start, stop), _judged(range(start, stop)))
     for found in (table, _guess_table(tmp_path)):
-        assert _rows(found.gaps(25, 10)) == [(0, 5), (12, 20), (22, 25)]
-        assert _rows(found.gaps(25, 3)) == [(0, 3), (3, 5), (12, 15), (15, 18), (18, 20), (22, 25)]
-        assert _rows(found.gaps(21, 100)) == [(0, 5), (12, 20)]
-        assert _rows(found.gaps(6, 100)) == [(0, 5)]
-        assert _rows(found.gaps(3, 100)) == [(0, 3)]
+        assert _rows(found.gaps(range(25), 10)) == [(0, 5), (12, 20), (22, 25)]
+        assert _rows(found.gaps(range(25), 3)) == [(0, 3), (3, 5), (12, 15), (15, 18), (18, 20), (22, 25)]
+        assert _rows(found.gaps(range(21), 100)) == [(0, 5), (12, 20)]
+        assert _rows(found.gaps(range(6), 100)) == [(0, 5)]
+        assert _rows(found.gaps(range(3), 100)) == [(0, 3)]
 
 
 def test_only_rows_with_everything_before_them_are_complete(tmp_path):
@@ -55,7 +55,7 @@ def test_only_rows_with_everything_before_them_are_complete(tmp_path):
     assert _guess_table(tmp_path).read(["choice"])["choice"].tolist() == list(range(20))
     table.append(range(20, 30), _judged(range(20, 30)))
     assert table.complete() == 40
-    assert _rows(table.gaps(40, 10)) == []
+    assert _rows(table.gaps(range(40), 10)) == []
 
 
 def test_columns_come_back_with_their_types_for_all_or_the_first_rows(tmp_path):
@@ -90,7 +90,7 @@ def test_a_part_with_another_number_of_rows_than_its_name_says_is_refused(tmp_pa
         _guess_table(tmp_path).read(["choice"])
     path.unlink()
     again = _guess_table(tmp_path)
-    assert _rows(again.gaps(10, 10)) == [(0, 10)]
+    assert _rows(again.gaps(range(10), 10)) == [(0, 10)]
 
 
 def test_columns_that_were_read_ahead_are_those_of_the_table_and_not_read_twice(tmp_path, monkeypatch):

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import tedaudit.store.recent_parts
 from tedaudit.batches import Ragged, Rewrites
 from tedaudit.errors import RunDirectoryError
 from tedaudit.store import kept_latents
@@ -70,16 +69,6 @@ def test_many_parts_are_searched_as_well_as_few(tmp_path):
     assert len(list(tmp_path.glob("part-*.parquet"))) == 40
 
 
-def test_parts_that_no_longer_fit_into_memory_are_read_again(tmp_path, monkeypatch):
-    monkeypatch.setattr(tedaudit.store.recent_parts, "_BYTES", 1)
-    table = _table(tmp_path)
-    for part in range(4):
-        _append(table, [0, 1], [part] * 2)
-    pairs = [(0, 3), (1, 0), (0, 1), (1, 2), (0, 0)]
-    assert _fetched(table, pairs) == [f"{t}/{r}" for t, r in pairs]
-    assert len(table._recent) == 1
-
-
 def test_every_part_of_a_rewrite_survives(tmp_path):
     rewrites = [
         Rewrite("naïve \u2028\x00 text", (5, 0, 9), np.array([0.5, -1.25], dtype=np.float32), 3),
@@ -113,12 +102,11 @@ def test_a_part_without_its_latents_says_so_and_one_whose_mechanism_has_none_doe
     assert ["latents_not_kept" in told for told in notes] == [False, True, False]
 
 
-def test_latents_are_too_large_if_all_rows_of_a_plan_would_take_more_than_is_kept(monkeypatch):
-    monkeypatch.setattr(kept_latents, "KEPT_BYTES", 1000)
+def test_latents_are_too_large_if_all_rows_of_a_plan_would_take_more_than_is_kept():
     one = Ragged.of([np.ones(5), None])  # 10 bytes a row
-    assert [kept_latents.is_too_large(one, rows) for rows in (2, 100, 101)] == [False, False, True]
-    assert not kept_latents.is_too_large(Ragged.absent(4), 10**9)
-    assert not kept_latents.is_too_large(Ragged.absent(0), 10**9)
+    assert [kept_latents.is_too_large(one, rows, 1000) for rows in (2, 100, 101)] == [False, False, True]
+    assert not kept_latents.is_too_large(Ragged.absent(4), 10**9, 1)
+    assert not kept_latents.is_too_large(Ragged.absent(0), 10**9, 1)
 
 
 def test_half_a_surrogate_pair_is_stored_in_the_form_that_attacks_see_now_and_later(tmp_path):

@@ -84,8 +84,6 @@ def run(
     from tedaudit import api
     from tedaudit.cli.console import progress_bar, say_redacted, show_defaults
     from tedaudit.cli.first_screen import show_result
-    from tedaudit.execution.engines.opening import open_engine
-    from tedaudit.execution.work_folder import FolderEngine
     from tedaudit.preparing.own_folder import own_folder
     from tedaudit.spec.zoo_defaults import list_defaults
 
@@ -113,9 +111,10 @@ def run(
         if work is not None:
             _check_work(placed, work)
         announce = (lambda _: None) if quiet else api.tell
-        with progress_bar(quiet=quiet) as progress, open_engine(placed, None, announce) as inner:
-            chosen = inner if work is None else FolderEngine(work, inner)
-            result: AuditResult = api.run(placed, chosen, progress, announce=announce, started=show_start)
+        with progress_bar(quiet=quiet) as progress:
+            result: AuditResult = api.run(
+                placed, None, progress, announce=announce, started=show_start, work=work
+            )
         redact, pairs = result.run.files.is_redacted, None
         if worst:
             result, pairs = try_worst(result, placed, worst, worst_trials, quiet=quiet)

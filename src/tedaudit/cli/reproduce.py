@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 import typer
 
 from tedaudit.cli import options
-from tedaudit.errors import SpecError
 
 
 def reproduce(
@@ -36,7 +35,6 @@ def reproduce(
 ) -> None:
     """Reproduce a figure or table of the paper, on corpora and models of your choice."""
     from tedaudit.cli.console import progress_bar, show_outcome
-    from tedaudit.execution.work_folder import FolderEngine
     from tedaudit.experiments.cost import tabulate_plan
     from tedaudit.experiments.definition import load
     from tedaudit.experiments.outcome import Outcome
@@ -46,15 +44,12 @@ def reproduce(
 
     flags = {"engine": engine, "workers": workers, "address": address, "resource": resource}
     chosen = merge_engine(None, flags) or None
-    if work is not None and chosen is not None:
-        raise SpecError("--work takes rewrites from a folder and does the rest here: leave --engine out.")
     changes = {"corpora": [parse_corpus(name) for name in corpus or []], "trials": trials}
     definition = load(experiment, scale, changes)
     if dry_run:
         show_outcome(Outcome((tabulate_plan(definition),)), [], redact=False)
         return
-    doer = FolderEngine(work) if work else chosen
     with progress_bar(quiet=quiet) as progress:
-        workspace = Workspace(out or Path("runs") / "reproduce" / scale, progress, engine=doer)
+        workspace = Workspace(out or Path("runs") / "reproduce" / scale, progress, chosen, work)
         outcome, files = reproduced(definition, workspace, redact=redact, force=force)
     show_outcome(outcome, files, redact=redact)

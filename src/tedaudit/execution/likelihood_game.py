@@ -8,8 +8,7 @@ import numpy.typing as npt
 
 from tedaudit.batches import Guesses, Observations, Rewrites
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
-from tedaudit.execution.chunks import Chunk, GuessChunk, RewriteChunk
-from tedaudit.execution.work import Result
+from tedaudit.execution.units import Chunk, GuessChunk, Result, RewriteChunk
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, make_draws, tie_keys
 from tedaudit.registry import Reference

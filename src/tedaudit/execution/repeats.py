@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from tedaudit.batches import Rewrites
-from tedaudit.characters import replace_surrogates
-from tedaudit.execution.chunks import Chunk, RewriteChunk
+from tedaudit.execution.doing import count_differing
 from tedaudit.execution.engines.protocol import Engine
-from tedaudit.execution.work import Result
+from tedaudit.execution.units import Chunk, Result, RewriteChunk
 from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit
@@ -32,12 +31,6 @@ def repeat_calls(job: Job, audit: PreparedAudit, engine: Engine, ticket: int) ->
     stored = RewriteTable(definition.folder, definition.check()).fetch(wanted.text, wanted.replicate)
     differing = count_differing(stored, again)  # an engine may have called nothing again
     return {"calls": len(again), "differing": differing, "seeded": bool(job.is_seeded)}
-
-
-def count_differing(made: Rewrites, again: Rewrites) -> int:
-    """Return how many of these draws gave another text or error, as tables hold them, when made again."""
-    told = ([*zip(map(replace_surrogates, one.texts), one.errors, strict=True)] for one in (made, again))
-    return sum(old != new for old, new in zip(*told, strict=False))
 
 
 def perform(engine: Engine, ticket: int, chunk: Chunk) -> Result:

@@ -1,65 +1,59 @@
-"""Runs the stages of an audit over a run directory: resumes what is there, extends it, repeats nothing.
+"""Runs an audit over a run directory: resumes what is there, extends it, repeats nothing.
 
-The engine does the model work in any order. The runner feeds guessing from finished rewriting, and
-it alone puts rows in order before it writes them.
+Units of trials go to the engine, which does them in any order, and come back as files, part by part; this
+process places them. What a unit is to do is decided when its turn comes, by what the tables lack then. So
+there is one way for new trials, for more of them, for attacks that are added later, after a kill, and for
+what a lost worker leaves behind.
+
+Some attacks guess apart, each in units of its own, once the rewrites of their rows are there: those that
+learn from own rewrites or from practice, which is done for one epsilon after the other, and those that ask a
+server or a function.
 """
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain, count
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from tedaudit.batches import Guesses, OwnRewrites, Rewrites
+from tedaudit.abilities import CallsUserCode
 from tedaudit.errors import ContractError
-from tedaudit.execution.audited_rewrites import AuditedRewrites
-from tedaudit.execution.backlog import Backlog, OwnDraws
-from tedaudit.execution.calls import describe_calls
-from tedaudit.execution.chunks import Chunk, GuessChunk
+from tedaudit.execution.backlog import Backlog
+from tedaudit.execution.calls import describe_calls, find_callee
 from tedaudit.execution.engines.protocol import Engine, TellsStatus
 from tedaudit.execution.likelihood_checks import repeat_checks
-from tedaudit.execution.pieces import (
-    Guessing,
-    Piece,
-    cut_guessing,
-    cut_rewriting,
-    restore_withheld,
-    spans,
-)
 from tedaudit.execution.repeats import perform, repeat_calls
-from tedaudit.execution.work import Result
-from tedaudit.execution.work_folder import FolderEngine
+from tedaudit.execution.units import Finished, Interrupted, Parts, Result, Unit
+from tedaudit.execution.work_folder import WorkFolder
 from tedaudit.nominal import Nominal
-from tedaudit.plans.trials import Wanted, judge, late_tie_keys
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit, prepare
-from tedaudit.preparing.stretches import Stretch
-from tedaudit.seeding import LateKeys
 from tedaudit.spec.model import AuditSpec
 from tedaudit.store.directory import RunDirectory
-from tedaudit.store.kept_latents import LeftOut, is_too_large
+from tedaudit.store.kept_latents import LeftOut
+from tedaudit.store.rewrites import RewriteTable
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
 Announce = Callable[[str], None]  # takes a line for the user
 Started = Callable[[], None]  # called once all is checked and the run begins
-_CELLS = 4_000_000  # scores held at a time
-_WINDOW = 32  # pieces of rewriting that may be under way: later ones wait in memory for earlier ones
-_HELD_BYTES = 512 * 1024 * 1024  # latents that only memory holds: with more of them, one piece at a time
 _TICKETS = count(1)  # never used twice: an engine may still return work of a run that was stopped
 
 
 @contextmanager
 def executed(
-    spec: AuditSpec, engine: Engine, progress: Progress, announce: Announce, started: Started = lambda: None
+    spec: AuditSpec,
+    engine: Engine,
+    progress: Progress,
+    announce: Announce,
+    started: Started = lambda: None,
+    work: Path | None = None,
 ) -> Iterator[RunDirectory]:
     """Run an audit, or go on with it, and give the complete run, which stays locked until it is left.
 
     Nothing is written, and `started` not called, before every setting has been checked against the run
     directory. `announce` is told in one line, before the first call, how often functions and servers will be
-    called, if any is.
+    called, if any is. Rewrites that lie in a folder of work are not made again.
     """
     audit = prepare(spec)
     with audit.store.locked():
@@ -73,13 +67,12 @@ def executed(
             announce(calls)
         audit.write()
         engine.offer(audit.plugins)
-        if isinstance(engine, FolderEngine):
-            engine.note = audit.note_elsewhere
+        folder = None if work is None else WorkFolder(work, audit)
         meter = _Meter(progress, sum(map(_count_work, audit.jobs)), engine)
         for job in audit.jobs:
-            work = _JobRun(job, audit, engine, meter)
-            work.run()
-            if job.is_seeded is not None and work.has_rewritten:
+            run = _JobRun(job, audit, engine, meter, folder)
+            run.run()
+            if job.is_seeded is not None and run.has_rewritten and folder is None:
                 audit.note_repeats(job.label, repeat_calls(job, audit, engine, next(_TICKETS)))
             for told in repeat_checks(job, audit, lambda chunk: perform(engine, next(_TICKETS), chunk)):
                 audit.note_likelihood(told)
@@ -106,36 +99,23 @@ class _Meter:
         self._progress(f"{what} ({status})" if status else what, self._count, self._total)
 
 
-@dataclass(frozen=True, slots=True)
-class _Flight:
-    """A chunk of guessing in flight: its rows, which of their rewrites failed, and their keys for ties."""
-
-    gap: Guessing
-    failed: npt.NDArray[np.bool_]
-    keys: LateKeys
-
-
 class _JobRun:
     """The missing work of one mechanism and plan."""
 
-    def __init__(self, job: Job, audit: PreparedAudit, engine: Engine, meter: _Meter) -> None:
+    def __init__(
+        self, job: Job, audit: PreparedAudit, engine: Engine, meter: _Meter, folder: WorkFolder | None
+    ) -> None:
         self._job, self._audit, self._engine, self._meter = job, audit, engine, meter
+        self._folder = folder
         self._backlog = Backlog(job, claim=True)
-        self._guesses, self._own = self._backlog.guesses, self._backlog.own
-        self._rewrites = {epsilon: AuditedRewrites(self._backlog, epsilon) for epsilon in job.epsilons}
-        own = OwnDraws(self._backlog)
-        meter.advance("", int(job.own_numbers.sum()) * len(self._own) - len(own))
-        self._pieces = enumerate(cut_rewriting(self._backlog, own, audit))
-        self._gaps = self._find_gaps([name for name in job.attacks if name not in job.stretches])
-        self._own_gaps = self._find_gaps(list(job.stretches))  # these wait for all own rewrites
-        self._own_left = len(own)
-        self._learning: tuple[Nominal, Stretch, OwnRewrites] | None = None  # what was last given to an attack
-        self._flying: dict[int, tuple[int, Piece] | _Flight] = {}
-        self._early: dict[int, tuple[Piece, Rewrites]] = {}  # rewritten before a piece that comes first
-        self._begun = self._stored = 0  # pieces that were taken up, and those that are in the tables
-        self._largest = 0  # bytes of latents of a piece that no table keeps
+        self._apart = {attack for attack in job.attacks if self._guesses_apart(attack)}
+        together = [attack for attack in job.attacks if attack not in self._apart]
+        self._units = self._backlog.units(audit, together, engine.workers)
+        self._ready: deque[tuple[range, Nominal, str]] = deque()  # attacks apart that can guess,
+        self._learners: deque[tuple[range, Nominal, str]] = deque()  # and those that wait for own rewrites
+        self._flying: dict[int, Unit] = {}
         self.has_rewritten = False
-        self._ready = 0  # rows whose rewrites are all in the tables
+        meter.advance("", self._backlog.count_done())
 
     def run(self) -> None:
         """Do what is missing."""
@@ -143,145 +123,100 @@ class _JobRun:
         while self._flying:
             for ticket, result in self._engine.finished():
                 if ticket in self._flying:
-                    self._take(self._flying.pop(ticket), result)
+                    self._take(ticket, self._flying[ticket], result)
                 self._feed()
         if self._job.bulky:
-            left_out = [rewrites.table.count_left_out() for rewrites in self._rewrites.values()]
-            self._audit.note_latents(self._job.label, sum(left_out, LeftOut()))
+            tables = [RewriteTable(*self._open(epsilon)) for epsilon in self._job.epsilons]
+            left_out = sum((table.count_left_out() for table in tables), LeftOut())
+            self._audit.note_latents(self._job.label, left_out)
+
+    def _open(self, epsilon: Nominal) -> tuple[Any, str]:
+        definition = self._job.rewrites_at(epsilon)
+        return definition.folder, definition.check()
 
     def _feed(self) -> None:
-        """Give the engine what it has room for: guessing if rows are ready, or else more rewriting."""
+        """Give the engine what it has room for: attacks whose rows are ready, or else the next rows."""
         while self._engine.has_room:
-            gap = self._take_gap()
-            if gap is not None:
-                self._submit(*self._observe(gap))
-                continue
-            if self._begun - self._stored >= _WINDOW or (self._flying and self._holds_much()):
+            unit = self._take_ready() or self._take_next()
+            if unit is None:
                 return
-            number, work = next(self._pieces, (-1, None))
-            if work is None:
-                return
-            self._begun = number + 1
-            piece, rewriting = work
-            if len(rewriting):
-                self.has_rewritten |= len(piece.wanted) > 0
-                self._submit((number, piece), rewriting)
-            else:
-                self._store_rewrites(number, piece, Rewrites.of([]))
+            self._submit(unit)
 
-    def _holds_much(self) -> bool:
-        """Return whether latents fill memory, with those of the pieces under way, by the largest so far."""
-        held = sum(rewrites.held_bytes for rewrites in self._rewrites.values())
-        return held + (self._begun - self._stored) * self._largest > _HELD_BYTES
-
-    def _take_gap(self) -> Guessing | None:
-        """Return the next guessing for which everything is there, if there is any."""
-        for gaps, is_ready in ((self._gaps, True), (self._own_gaps, not self._own_left)):
-            if is_ready and gaps and gaps[0].rows.stop <= self._ready:
-                return gaps.pop(0)
+    def _take_next(self) -> Unit | None:
+        """Return the next unit, or the one of an attack apart if rows before it lack nothing else."""
+        for rows, unit in self._units:
+            if unit is not None:
+                return unit
+            self._release(rows)
+            ready = self._take_ready()
+            if ready is not None:
+                return ready
         return None
 
-    def _submit(self, work: tuple[int, Piece] | _Flight, chunk: Chunk) -> None:
+    def _submit(self, unit: Unit) -> None:
         ticket = next(_TICKETS)
-        self._flying[ticket] = work
-        self._engine.submit(ticket, chunk)
+        if self._folder is not None:
+            unit = self._folder.fill(unit)
+        self.has_rewritten |= any(rewriting.lacking.any() for rewriting in unit.rewriting)
+        self._flying[ticket] = unit
+        self._engine.submit(ticket, unit)
 
-    def _take(self, work: tuple[int, Piece] | _Flight, result: Result) -> None:
-        if isinstance(work, _Flight) and isinstance(result, Guesses):
-            self._store_guesses(work, result)
-        elif isinstance(work, tuple) and isinstance(result, Rewrites):
-            self._store_rewrites(*work, result)
-        else:
-            raise ContractError(
-                f"The engine {type(self._engine).__name__} returned the result of another chunk."
-            )
+    def _guesses_apart(self, attack: str) -> bool:
+        """Return whether an attack guesses in units of its own.
 
-    def _store_rewrites(self, number: int, piece: Piece, rewrites: Rewrites) -> None:
-        """Write the pieces whose turn it is; one that comes early waits for those before it."""
-        self._early[number] = piece, rewrites
-        if not self._job.keeps_latents and is_too_large(rewrites.latents, len(self._job.plan)):
-            self._largest = max(self._largest, rewrites.latents.values.nbytes)
-        while self._stored in self._early:
-            piece, rewrites = self._early.pop(self._stored)
-            audited = len(piece.wanted)
-            if len(piece.own):
-                self._append_own(piece.own, rewrites[piece.place[audited:]])
-                rewrites = rewrites[piece.place[:audited]]
-            self._append(piece.wanted, rewrites)
-            self._stored += 1
-            self._ready, self._own_left = max(self._ready, piece.ready), piece.own_left
-            done = piece.rows * len(self._rewrites) + len(piece.own)
-            self._meter.advance(f"{self._job.label}: rewriting", done)
-
-    def _append(self, wanted: Wanted, rewrites: Rewrites) -> None:
-        """Add rewrites to the tables of their epsilons."""
-        for epsilon, made, some in _split(self._rewrites, wanted, rewrites):
-            differing = self._rewrites[epsilon].append(made, some, self._audit.corpus.texts)
-            if differing:
-                self._audit.note_latents(self._job.label, LeftOut(), differing)
-
-    def _append_own(self, wanted: Wanted, rewrites: Rewrites) -> None:
-        """Add own rewrites; no attack is given their latents, and large ones are not kept."""
-        rows = int(self._job.own_numbers.sum())
-        for epsilon, made, some in _split(self._own, wanted, rewrites):
-            keep = not is_too_large(some.latents, rows)
-            texts = self._audit.corpus.texts
-            self._own[epsilon].append(made.text, made.replicate, some, texts, keep_latents=keep)
-
-    def _store_guesses(self, work: _Flight, guesses: Guesses) -> None:
-        job, gap = self._job, work.gap
-        withheld = job.attacks[gap.attack].withheld(work.failed)
-        whole = restore_withheld(guesses, withheld, job.candidates)
-        judged = judge(whole, work.failed, job.plan.rows(gap.rows.start, gap.rows.stop), work.keys)
-        self._guesses[gap.epsilon, gap.attack].append(gap.rows, judged)
-        self._meter.advance(f"{job.label}: {gap.attack}", len(gap.rows))
-
-    def _observe(self, gap: Guessing) -> tuple[_Flight, GuessChunk]:
-        """Return the guessing for a gap, and what is needed to judge it."""
-        job, rows = self._job, gap.rows
-        outputs = self._rewrites[gap.epsilon].fetch(rows, job.attacks[gap.attack].card.sees)
-        flight = _Flight(
-            gap, outputs.failed, late_tie_keys(self._audit.spec.seed, job.plan_name, gap.attack, rows)
-        )
-        return flight, cut_guessing(job, gap, outputs, flight.keys, self._audit, self._fetch_own(gap))
-
-    def _fetch_own(self, gap: Guessing) -> OwnRewrites | None:
-        """Return the own rewrites that an attack is given for a gap, if any; the last ones are kept."""
-        stretch = self._job.stretch_of(gap.attack, gap.rows.start)
-        if stretch is None:
-            return None
-        if self._learning is None or self._learning[0] != gap.epsilon or self._learning[1] is not stretch:
-            sees = self._job.attacks[gap.attack].card.sees
-            own = stretch.fetch(self._own[gap.epsilon], self._audit.corpus.texts, sees)
-            self._learning = gap.epsilon, stretch, own
-        return self._learning[2]
-
-    def _find_gaps(self, attacks: Sequence[str]) -> list[Guessing]:
-        """Return what is left to guess: span by span, and within a span one table after the other."""
-        job = self._job
-        size = max(1, min(self._audit.spec.block_size, _CELLS // job.candidates))
-        gaps = [
-            Guessing(part, epsilon, attack)
-            for epsilon in job.epsilons
-            for attack in attacks
-            for rows in self._backlog.find_gaps(epsilon, attack, size)
-            for part in job.split_by_stretch(attack, rows)
-        ]
-        missing = sum(len(gap.rows) for gap in gaps)
-        self._meter.advance("", len(job.plan) * len(job.epsilons) * len(attacks) - missing)
-        ends = [span.stop for span in spans(job, self._audit)]
-        return sorted(
-            gaps, key=lambda gap: (bisect_left(ends, gap.rows.stop), gap.epsilon, gap.attack, gap.rows.start)
+        One that is shown latents which no table keeps guesses where they are, whatever else it needs.
+        """
+        job, plugins = self._job, self._audit.plugins
+        prepared, mechanism = job.attacks[attack], plugins[job.reference.identity]
+        if job.sees_latents(attack) and not job.keeps_latents:
+            return False
+        calls_out = find_callee(mechanism) is not None
+        stays = calls_out and not isinstance(mechanism, CallsUserCode)
+        return (
+            attack in job.stretches
+            or prepared.own_rewrites > 0
+            or find_callee(plugins[prepared.reference.identity], job.candidates) is not None
+            or stays
+            or (prepared.knows_mechanism and calls_out)
         )
 
+    def _release(self, rows: range) -> None:
+        """Let the attacks apart guess some rows, whose rewrites are all there."""
+        for epsilon in self._job.epsilons:
+            for attack in sorted(self._apart):
+                waiting = self._learners if attack in self._job.stretches else self._ready
+                waiting.append((rows, epsilon, attack))
 
-def _split(
-    epsilons: Iterable[Nominal], wanted: Wanted, rewrites: Rewrites
-) -> Iterator[tuple[Nominal, Wanted, Rewrites]]:
-    """Yield the rewrites of each epsilon that has some."""
-    for epsilon in epsilons:
-        rows = np.flatnonzero(wanted.epsilon == epsilon)
-        if len(rows) == len(wanted) > 0:
-            yield epsilon, wanted, rewrites
-        elif len(rows):
-            yield epsilon, wanted.rows(rows), rewrites[rows]
+    def _take_ready(self) -> Unit | None:
+        """Return the next unit of an attack apart for which everything is there, if there is any."""
+        for waiting, is_ready in ((self._ready, True), (self._learners, not self._backlog.own_left)):
+            while is_ready and waiting:
+                rows, epsilon, attack = waiting.popleft()
+                unit = self._backlog.make_unit(self._audit, rows, [attack], [epsilon])
+                if unit is not None:
+                    return unit
+        return None
+
+    def _take(self, ticket: int, unit: Unit, result: Result) -> None:
+        if isinstance(result, tuple):
+            self._place(unit, result)
+            return
+        if not isinstance(result, Finished | Interrupted):
+            name = type(self._engine).__name__
+            raise ContractError(f"The engine {name} returned the result of other work.")
+        del self._flying[ticket]
+        rest = self._backlog.make_rest(self._audit, unit) if isinstance(result, Interrupted) else None
+        if rest is not None:
+            self._submit(rest)
+        elif len(unit.plan) and not {guessing.attack for guessing in unit.guessing} & self._apart:
+            self._release(range(unit.start, unit.stop))
+        if isinstance(result, Finished) and result.differing:
+            self._audit.note_latents(self._job.label, LeftOut(), result.differing)
+
+    def _place(self, unit: Unit, parts: Parts) -> None:
+        """Write parts that were made together, and count them then: nothing of them is made twice."""
+        for part in parts:
+            self._backlog.place(unit, part)
+        for attack in dict.fromkeys(part.attack for part in parts):
+            size = sum(part.size for part in parts if part.attack == attack)
+            self._meter.advance(f"{self._job.label}: {attack or 'rewriting'}", size)

@@ -1,7 +1,11 @@
 """The one format in which work and results travel: columns as they lie in memory, and what binds them.
 
-The body of a message is a header of plain values and then the columns. Pipes carry bodies, between processes
-of one run. A file, which anybody may have changed, mixed up or made elsewhere, is sealed:
+The body of a message is a header of plain values and then the columns. Pipes and clusters carry bodies,
+between processes of one run. Large things that much work shares (the pool of texts, practice texts, own
+rewrites) and objects of this process (a user's function, a plug-in that was built here) travel once to every
+worker, and work names them by a number. Only such objects are pickled, by cloudpickle; columns never are.
+
+A file, which anybody may have changed, mixed up or made elsewhere, is sealed:
 
     magic          8 bytes
     version        4 bytes
@@ -21,6 +25,7 @@ import hashlib
 import json
 import math
 import os
+import pickle
 import struct
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -33,11 +38,24 @@ import numpy as np
 
 from tedaudit.batches import Draws, Guesses, Observations, OwnRewrites, PairLosses, Ragged, Rewrites
 from tedaudit.errors import PluginError, RunDirectoryError, quote
-from tedaudit.execution.chunks import Chunk, GuessChunk, RewriteChunk
+from tedaudit.execution.units import (
+    Chunk,
+    Finished,
+    GuessChunk,
+    Guessing,
+    OwnTable,
+    Part,
+    RewriteChunk,
+    Rewriting,
+    Stored,
+    Unit,
+)
 from tedaudit.nominal import Nominal
 from tedaudit.paths import describe_os_error
+from tedaudit.plans.trials import Wanted
 from tedaudit.registry import Reference
 from tedaudit.seeding import LateKeys
+from tedaudit.types import Plan
 
 _SIZES = struct.Struct(">QQ")  # of the header, and of all columns
 _STEP = 16  # columns begin at multiples of it, as numpy likes them
@@ -82,7 +100,8 @@ def _name_kinds(*kinds: type[Any]) -> Kinds:
 
 _CHUNKS = _name_kinds(RewriteChunk, GuessChunk, Reference, Draws, Observations, Rewrites, Ragged, OwnRewrites)
 _RESULTS = _name_kinds(Rewrites, Guesses, PairLosses, Ragged)
-_KINDS = {**_CHUNKS, **_RESULTS, **_name_kinds(Failure)}
+_UNITS = _name_kinds(Unit, Plan, Wanted, Rewriting, Guessing, OwnTable, Stored, Part, Finished)
+_KINDS = {**_CHUNKS, **_RESULTS, **_UNITS, **_name_kinds(Failure)}
 
 
 class _Packing:
@@ -219,6 +238,100 @@ class _Unpacking:
         return [self.unpack(part) for part in held]
 
 
+# --- what travels once
+
+_KEPT = 16  # things on the shelf that no work in flight needs
+
+
+class Shelf:
+    """What travels once to every worker, by number. Numbers are never used again, and grow."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}  # by the identity of the thing, which is kept here
+        self._things: dict[int, tuple[Any, frozenset[int]]] = {}  # with what it needs itself
+        self._parcels: dict[int, bytes] = {}
+        self._last = 0
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._things
+
+    def pack(self, work: Any) -> tuple[bytes, frozenset[int]]:
+        """Return work as bytes, and the numbers of what it needs from the shelf."""
+        needs: set[int] = set()
+
+        def share(thing: Any) -> int:
+            number = self._put(thing)
+            needs.update(self._things[number][1], {number})
+            return number
+
+        return pack(work, share), frozenset(needs)
+
+    def parcel(self, number: int) -> bytes:
+        """Return a thing of the shelf as bytes; what it needs itself has a lower number."""
+        if number not in self._parcels:
+            self._parcels[number] = pack_thing(self._things[number][0], self._put)
+        return self._parcels[number]
+
+    def forget(self, needed: frozenset[int]) -> list[int]:
+        """Drop the oldest things that nothing needs, if there are many; return their numbers."""
+        needed = needed.union(*(needs for _, needs in self._things.values()))
+        spare = [number for number in self._things if number not in needed]
+        dropped = spare[: max(0, len(spare) - _KEPT)]
+        for number in dropped:
+            thing, _ = self._things.pop(number)
+            del self._numbers[id(thing)]
+            self._parcels.pop(number, None)
+        return dropped
+
+    def _put(self, thing: Any) -> int:
+        number = self._numbers.get(id(thing))
+        if number is None:
+            needs = frozenset({self._put(thing.pool)}) if isinstance(thing, OwnRewrites) else frozenset()
+            self._last += 1
+            number = self._numbers[id(thing)] = self._last
+            self._things[number] = thing, needs
+            if not _is_plain(thing):
+                self.parcel(number)  # one that cannot travel is refused here, by name
+        return number
+
+
+def _is_plain(thing: Any) -> bool:
+    return isinstance(thing, OwnRewrites | list | tuple)
+
+
+def pack_thing(thing: Any, share: Callable[[Any], int]) -> bytes:
+    """Return texts or own rewrites as columns, and any other object as cloudpickle writes it."""
+    if _is_plain(thing):
+        return pack(thing, share)
+    import cloudpickle
+
+    try:
+        return pack(cloudpickle.dumps(thing))
+    except Exception as error:  # whatever a class raises that is no file, lock or connection
+        raise PluginError(explain_stay(thing, error)) from error
+
+
+def unpack_thing(parcel: bytes | bytearray | memoryview, shelf: Mapping[int, Any]) -> Any:
+    """Return what `pack_thing` packed; PluginError if an object cannot be loaded here."""
+    thing = unpack(parcel, shelf)
+    if not isinstance(thing, bytes):
+        return thing
+    try:
+        return pickle.loads(thing)  # noqa: S301 - from the process that started this one
+    except Exception as error:
+        raise PluginError(explain_stay("An object of the run", error)) from error
+
+
+def explain_stay(thing: Any, error: Exception) -> str:
+    """Return in one line that an object cannot leave its process, and what to do."""
+    named = getattr(thing, "__qualname__", None) or type(thing).__qualname__
+    name = thing if isinstance(thing, str) else f"'{named}'"
+    return (
+        f"{name} cannot travel to another process ({type(error).__name__}: {error}). Use the engine "
+        "`serial`, or name it as py:package.module:name, so that every worker makes its own."
+    )
+
+
 # --- what stands around a body
 
 
@@ -278,7 +391,7 @@ def unseal(message: bytearray) -> Sealed:
 
 
 @dataclass(frozen=True)
-class Unit:
+class FiledChunk:
     """A chunk as a file holds it: its digest, and what determined its plug-ins where it was written."""
 
     chunk: Chunk
@@ -310,7 +423,7 @@ def write_chunk(path: Path, chunk: Chunk, determinants: Determinants) -> None:
     write_sealed(path, seal_chunk(chunk, determinants))
 
 
-def read_chunk(path: Path) -> Unit:
+def read_chunk(path: Path) -> FiledChunk:
     """Return the chunk in a file; one that is damaged is named."""
     with _damage_named(path, _WRITER):
         sealed = unseal(_read(path))
@@ -320,10 +433,12 @@ def read_chunk(path: Path) -> Unit:
         rows = chunk.draws if isinstance(chunk, RewriteChunk) else chunk.observations
         if not isinstance(rows, Draws | Observations) or not all(r.is_named for r in chunk.references):
             raise DamageError("holds work that cannot be done")
-        return Unit(chunk, sealed.determinants, sealed.digest)
+        return FiledChunk(chunk, sealed.determinants, sealed.digest)
 
 
-def write_result(path: Path, result: Rewrites | Guesses, unit: Unit, determinants: Determinants) -> None:
+def write_result(
+    path: Path, result: Rewrites | Guesses, unit: FiledChunk, determinants: Determinants
+) -> None:
     """Write the outcome of a chunk, with what determines the plug-ins that made it, and where it was made."""
     told = {**determinants, _MACHINE: {"device": find_device()}}
     write_sealed(path, seal(pack(result), told, unit.digest))
@@ -337,7 +452,7 @@ def find_device() -> str:
     return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
 
 
-def read_result(path: Path, unit: Unit, determinants: Determinants) -> tuple[Rewrites | Guesses, str]:
+def read_result(path: Path, unit: FiledChunk, determinants: Determinants) -> tuple[Rewrites | Guesses, str]:
     """Return the outcome of a chunk and the device that made it, "" if it does not say.
 
     One that is damaged, of another chunk or of other plug-ins is named.

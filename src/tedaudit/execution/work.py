@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ import numpy.typing as npt
 from tedaudit.abilities import CallsUserCode, KnowsMechanism, Practises, Prepares, Resamples, tosses_coins
 from tedaudit.batches import Guesses, OwnRewrites, Rewrites
 from tedaudit.errors import ContractError, ModelError, SpecError, TedauditError
-from tedaudit.execution.chunks import Chunk, GuessChunk, RewriteChunk
+from tedaudit.execution.units import Chunk, GuessChunk, RewriteChunk
 from tedaudit.execution.wire import Determinants, find_other, read_chunk, write_result
 from tedaudit.paths import parse_path
 from tedaudit.registry import Reference, build, determinants
@@ -33,7 +33,6 @@ from tedaudit.types import Guess, Rewrite
 CHUNK, RESULT = ".chunk", ".result"
 BATCH = 4096  # draws or trials per call of a plug-in
 _FOLDER_BATCH = 20_000  # draws per call on a machine that was lent for the work
-Result = Rewrites | Guesses
 _NUMBERS = "biuf"  # kinds of arrays: whole numbers and fractions
 _PARTS = "Tokens must be whole numbers, units a whole number, a latent an array of numbers; each may be None."
 
@@ -59,7 +58,13 @@ class Bench:
                 self._practising.pop(identity, None)
                 self._learnt.pop(identity, None)
 
-    def perform(self, chunk: Chunk) -> Result:
+    @overload
+    def perform(self, chunk: RewriteChunk) -> Rewrites: ...
+
+    @overload
+    def perform(self, chunk: GuessChunk) -> Guesses: ...
+
+    def perform(self, chunk: Chunk) -> Rewrites | Guesses:
         """Return one rewrite per draw or one guess per observation, checked."""
         return self._rewrite(chunk) if isinstance(chunk, RewriteChunk) else self._guess(chunk)
 

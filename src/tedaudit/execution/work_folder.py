@@ -3,17 +3,16 @@
 `write_work` puts a file there for every block of rewrites that a run lacks: the texts of its draws, and no
 others. Folder and files are closed to other users. `python -m tedaudit.worker
 FOLDER` does them, wherever the folder lies; it needs no table, spec or terminal library. A run with a
-`FolderEngine` then takes the results instead of computing them. Files are named by their content.
+`WorkFolder` then takes the results instead of computing them. Files are named by their content.
 
 A checksum shows damage, not who made a result. So where both machines compute on a CPU, eight draws of each
 result are made again and compared. Where they do not, or where a mechanism gives no draw twice, the run says
 that rows were made elsewhere and not repeated.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,12 +20,9 @@ import numpy.typing as npt
 from tedaudit.abilities import CallsUserCode
 from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import RunDirectoryError
-from tedaudit.execution.backlog import Backlog, OwnDraws
-from tedaudit.execution.chunks import Chunk, RewriteChunk
-from tedaudit.execution.engines.protocol import Engine, TellsStatus
-from tedaudit.execution.engines.serial import SerialEngine
-from tedaudit.execution.pieces import cut_rewriting
-from tedaudit.execution.repeats import count_differing
+from tedaudit.execution.backlog import Backlog
+from tedaudit.execution.doing import count_differing
+from tedaudit.execution.units import Chunk, RewriteChunk, Unit, cut
 from tedaudit.execution.wire import (
     Determinants,
     find_device,
@@ -35,7 +31,7 @@ from tedaudit.execution.wire import (
     seal_chunk,
     write_sealed,
 )
-from tedaudit.execution.work import CHUNK, RESULT, Bench, Result
+from tedaudit.execution.work import CHUNK, RESULT, Bench
 from tedaudit.paths import describe_os_error, parse_path
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit, prepare
@@ -85,12 +81,11 @@ def _find_waiting(
     """Yield the draws that have no rewrite anywhere, each once, with whether they are for an adversary."""
     planned = set[tuple[str, int, float]]()
     for job in audit.jobs:
-        backlog = Backlog(job)
-        for piece, chunk in cut_rewriting(backlog, OwnDraws(backlog), audit):
+        units = (unit for _, unit in Backlog(job).units(audit, list(job.attacks)) if unit is not None)
+        for piece in (piece for unit in units if unit.rewrites for piece in cut(unit)):
+            chunk = RewriteChunk(job.reference, piece.draws, own=piece.must_tell)
             is_lacking = ~results.has(chunk)
-            is_own = np.zeros(len(chunk), dtype=np.bool_)
-            is_own[piece.place[len(piece.wanted) :]] = True
-            draws, is_own = chunk.draws[is_lacking], is_own[is_lacking]
+            draws, is_own = piece.draws[is_lacking], piece.own[is_lacking] >= 0
             draw_names = [(job.label, *name) for name in _names(draws)]
             is_new = np.array([name not in planned for name in draw_names], dtype=np.bool_)
             planned.update(draw_names)  # by a plan before this one
@@ -98,81 +93,54 @@ def _find_waiting(
                 yield job, replace(chunk, draws=draws[is_new]), is_own[is_new]
 
 
-class FolderEngine:
-    """Takes the rewrites that lie in a folder, draw by draw; another engine does the others.
+class WorkFolder:
+    """The rewrites that lie in a folder: a run takes them, draw by draw, and makes the others.
 
-    Before any is taken, `note` is told the identity of the mechanism, how many files have rewrites of it, and
-    how many of these were not repeated.
+    Before any is taken, the run notes how many files have rewrites of a mechanism, and how many of these were
+    not repeated.
     """
 
-    def __init__(self, folder: Path, engine: Engine | None = None) -> None:
-        self._engine, self._bench = engine or SerialEngine(), Bench()
-        self.note: Callable[[str, int, int], None] = lambda *_: None
+    def __init__(self, folder: Path, audit: PreparedAudit) -> None:
+        self._bench, self._audit = Bench(), audit
+        self._bench.adopt(audit.plugins)
         self._results = _Results(parse_path(folder), self._bench.describe, self._repeat)
-        self._chunks: dict[int, tuple[RewriteChunk, npt.NDArray[np.bool_]]] = {}
-        self._complete: list[tuple[int, Rewrites]] = []
         self._noted = set[MechanismName]()
 
-    @property
-    def has_room(self) -> bool:
-        """Whether another chunk may be submitted now."""
-        return not self._complete and self._engine.has_room
+    def fill(self, unit: Unit) -> Unit:
+        """Return a unit with those of its rewrites that the folder has."""
+        given: list[Rewrites] = []
+        found = [np.full(len(unit.plan), -1) for _ in unit.rewriting]
+        own, size = np.full(len(unit.own), -1), 0
+        for piece in cut(unit) if unit.rewrites else ():
+            chunk = RewriteChunk(unit.mechanism, piece.draws, own=piece.must_tell)
+            known = np.flatnonzero(self._results.has(chunk))
+            if not len(known):
+                continue
+            self._note(chunk)
+            given.append(self._results.rewrites(replace(chunk, draws=piece.draws[known])))
+            places = size + np.arange(len(known))
+            size += len(known)
+            for at, where in enumerate(found):
+                here = piece.at[known] == at
+                where[piece.rows[known][here]] = places[here]
+            is_own = piece.own[known] >= 0
+            own[piece.own[known][is_own]] = places[is_own]
+        if not given:
+            return unit
+        rewriting = tuple(replace(r, given=where) for r, where in zip(unit.rewriting, found, strict=True))
+        return replace(unit, given=Rewrites.join(given), rewriting=rewriting, own_given=own)
 
-    @property
-    def status(self) -> str:
-        """What the other engine says of its workers."""
-        return self._engine.status if isinstance(self._engine, TellsStatus) else ""
-
-    def offer(self, plugins: Mapping[str, Any]) -> None:
-        """Give plug-ins that are built already to the engine that may need them."""
-        self._engine.offer(plugins)
-        self._bench.adopt(plugins)
+    def _note(self, chunk: RewriteChunk) -> None:
+        identity = chunk.plugin.identity
+        if (identity, chunk.own) not in self._noted:
+            self._noted.add((identity, chunk.own))
+            self._audit.note_elsewhere(identity, *self._results.count_files(identity))
 
     def _repeat(self, chunk: RewriteChunk) -> Rewrites | None:
         """Return the rewrites of a chunk made again; None if nobody knows what a second call would change."""
         if isinstance(self._bench.plugin(chunk.plugin), CallsUserCode):
             return None
-        again = self._bench.perform(chunk)
-        assert isinstance(again, Rewrites)  # noqa: S101 - by the kind of the chunk
-        return again
-
-    def submit(self, ticket: int, chunk: Chunk) -> None:
-        """Take a chunk; draws whose rewrite is in the folder are not done again."""
-        if not isinstance(chunk, RewriteChunk):
-            self._engine.submit(ticket, chunk)
-            return
-        if chunk.repeats:  # what a folder holds would be compared with itself
-            self._complete.append((ticket, Rewrites.of([])))
-            return
-        known = self._results.has(chunk)
-        identity = chunk.plugin.identity
-        if known.any() and (identity, chunk.own) not in self._noted:
-            self._noted.add((identity, chunk.own))
-            self.note(identity, *self._results.count_files(identity))
-        if known.all():
-            self._complete.append((ticket, self._results.rewrites(chunk)))
-        else:
-            self._chunks[ticket] = chunk, known
-            self._engine.submit(ticket, replace(chunk, draws=chunk.draws[~known]))
-
-    def finished(self) -> Iterator[tuple[int, Result]]:
-        """Yield what is there, and what the other engine has finished, put together with what was known."""
-        while self._complete:
-            yield self._complete.pop(0)
-        for ticket, result in self._engine.finished():
-            chunk, known = self._chunks.pop(ticket, (None, None))
-            if chunk is None or known is None or not isinstance(result, Rewrites):
-                yield ticket, result
-            else:
-                yield ticket, self._combine(chunk, known, result)
-            while self._complete:
-                yield self._complete.pop(0)
-
-    def _combine(self, chunk: RewriteChunk, known: npt.NDArray[np.bool_], new: Rewrites) -> Rewrites:
-        """Return the rewrites of all draws in their order: those from the folder, and the new ones."""
-        old = self._results.rewrites(replace(chunk, draws=chunk.draws[known]))
-        order = np.argsort(np.concatenate([np.flatnonzero(known), np.flatnonzero(~known)]), kind="stable")
-        return Rewrites.join([old, new])[order]
+        return self._bench.perform(chunk)
 
 
 class _Results:

@@ -19,6 +19,7 @@ class Workspace:
     root: Path
     progress: Progress | None = None
     engine: Wanted | None = None  # does the model work; by default this process does
+    work: Path | None = None  # a folder with rewrites that were made elsewhere
 
     def folder(self, corpus: Any, trials: int) -> Path:
         """Return the run directory that all experiments with a corpus and a number of trials share."""
@@ -33,7 +34,7 @@ class Workspace:
         name, folder = corpus_name(corpus), self.folder(corpus, settings["trials"])
         spec = parse_spec({**settings, "corpus": corpus, "name": name, "out": str(folder)})
         announce = None if self.progress else lambda _: None  # quiet
-        result = api.run(spec, self.engine, self.progress, page=False, announce=announce)
+        result = api.run(spec, self.engine, self.progress, page=False, announce=announce, work=self.work)
         return _select_own(result, spec)
 
 

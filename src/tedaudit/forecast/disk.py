@@ -14,6 +14,7 @@ from tedaudit.forecast.work import Guessing, Rewriting
 from tedaudit.plans.trials import judge
 from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.seeding import derive, key_words, uniforms
+from tedaudit.store import kept_latents
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.kept_latents import is_too_large
@@ -53,8 +54,10 @@ def predict_rewrites(part: Rewriting, sample: Sample, audit: PreparedAudit) -> f
     """Return the bytes of the rewrites that a mechanism still has to make; large latents are not kept."""
     jobs = [job for job in audit.jobs if job.label == part.label]
     tables, block, latents = len(jobs[0].epsilons), audit.spec.block_size, sample.rewrites.latents
-    is_large = is_too_large(latents, max(len(job.plan) for job in jobs))
-    own_large = is_too_large(latents, max(int(job.own_numbers.sum()) for job in jobs))
+    is_large = is_too_large(latents, max(len(job.plan) for job in jobs), kept_latents.KEPT_BYTES)
+    own_large = is_too_large(
+        latents, max(int(job.own_numbers.sum()) for job in jobs), kept_latents.KEPT_BYTES
+    )
     total = 0.0
     for rows, keep in (
         (part.audited, any(job.keeps_latents for job in jobs) or not is_large),

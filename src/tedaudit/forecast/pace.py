@@ -11,7 +11,7 @@ from tedaudit.abilities import Prepares, Resamples, can_compare
 from tedaudit.batches import Guesses, Rewrites
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.execution.calls import find_callee
-from tedaudit.execution.chunks import RewriteChunk
+from tedaudit.execution.units import RewriteChunk
 from tedaudit.execution.work import Bench
 from tedaudit.forecast.samples import PURPOSE, Questions, Sample, group_missing, join_wanted
 from tedaudit.plans.trials import Wanted, make_draws

@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import Observations, OwnRewrites, Rewrites
-from tedaudit.execution.backlog import Backlog
-from tedaudit.execution.chunks import GuessChunk
-from tedaudit.execution.pieces import spans
+from tedaudit.execution.backlog import Backlog, spans
+from tedaudit.execution.units import GuessChunk
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted
 from tedaudit.preparing.jobs import Job

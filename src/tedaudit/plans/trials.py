@@ -16,6 +16,7 @@ from tedaudit.types import Array, Floats, Guess, Plan
 TIE_PRECISION = 5  # decimals: scores closer than this count as tied
 KEPT_SCORES = 64  # candidate sets larger than this keep the best five only
 _BEST = 5
+OWN = "own rewrites"  # the purpose of rewrites for adversaries
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.nominal import Nominal
+from tedaudit.plans.trials import OWN
 from tedaudit.preparing.planner import PlannedTrials
 from tedaudit.preparing.practice import PracticeTexts
-from tedaudit.preparing.stretches import PURPOSE, Numbers, Stretch
+from tedaudit.preparing.stretches import Numbers, Stretch
 from tedaudit.registry import Reference
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.table_folder import TableDefinition
@@ -100,7 +101,7 @@ class Job:
     def own_rewrites_at(self, epsilon: Nominal) -> TableDefinition:
         """Return the table of rewrites for adversaries at an epsilon."""
         audited = self.rewrites_at(epsilon)
-        determinants = {**audited.determinants, "purpose": PURPOSE}
+        determinants = {**audited.determinants, "purpose": OWN}
         return TableDefinition(
             self.store.own_rewrites_folder(self.label, epsilon), determinants, audited.about
         )

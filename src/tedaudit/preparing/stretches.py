@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from tedaudit.abilities import Resamples
 from tedaudit.batches import OwnRewrites
+from tedaudit.plans.trials import OWN
 from tedaudit.preparing.planner import PlannedTrials
 from tedaudit.seeding import derive, uniforms
 from tedaudit.store.rewrites import RewriteTable
 
-PURPOSE = "own rewrites"
 Numbers = npt.NDArray[np.int32]
 Positions = npt.NDArray[np.int64]
 
@@ -41,7 +41,8 @@ class Stretch:
     def fetch(self, table: RewriteTable, pool: Sequence[str], sees: Sequence[str]) -> OwnRewrites:
         """Return the own rewrites, cut down to what an attack may see of them, without latents."""
         text, replicate = self.wanted()
-        rewrites = table.fetch(text, replicate).reveal([part for part in sees if part != "latent"])
+        shown = [part for part in sees if part != "latent"]
+        rewrites = table.fetch(text, replicate, shown).reveal(shown)
         return OwnRewrites(pool, text.astype(np.int32), rewrites)
 
 
@@ -52,7 +53,7 @@ def share_out(planned: PlannedTrials, pool: int, attack: Resamples, seed: int) -
     them in all than rows, if the attack is limited. If there is not one for each, coins choose who gets one:
     they belong to the texts, whatever is secret. What was given once is never taken away.
     """
-    coins = uniforms([derive(seed, PURPOSE, "coins")], pool)[0]
+    coins = uniforms([derive(seed, OWN, "coins")], pool)[0]
     numbers, stretches = np.zeros(pool, dtype=np.int32), []
     for stop in (*planned.looks, len(planned.plan)):
         candidates = _find_candidates(planned, stop, pool)

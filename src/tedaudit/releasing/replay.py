@@ -2,17 +2,15 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from tedaudit.batches import Guesses, OwnRewrites, Rewrites
+from tedaudit.batches import OwnRewrites, Ragged
 from tedaudit.errors import PluginError, RunDirectoryError, SpecError, join_names
 from tedaudit.estimators import find_estimator
-from tedaudit.execution.audited_rewrites import add_latents_again
-from tedaudit.execution.chunks import RewriteChunk
-from tedaudit.execution.pieces import Guessing, cut_guessing, restore_withheld
+from tedaudit.execution.units import Guessing, RewriteChunk, ask, restore_withheld
 from tedaudit.execution.work import Bench
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, make_draws, tie_keys
@@ -121,16 +119,21 @@ def _replay_row(
     wanted = Wanted(plan.source, plan.replicate, np.array([float(epsilon)]))
     draws = make_draws(texts, wanted, audit.spec.seed)
     again = bench.perform(RewriteChunk(job.reference, draws))
-    assert isinstance(again, Rewrites)  # noqa: S101 - by the kind of the chunk
     outputs = rewrites.fetch(plan.source, plan.replicate)
-    outputs = add_latents_again(outputs, again, rewrites.lacks_latent(plan.source, plan.replicate))
-    guessing = Guessing(range(row, row + 1), epsilon, attack)
-    keys = tie_keys(audit.spec.seed, job.plan_name, attack, guessing.rows)
-    chunk = cut_guessing(job, guessing, outputs, keys, audit, _fetch_own(job, guessing, audit))
-    guessed = bench.perform(chunk)
-    assert isinstance(guessed, Guesses)  # noqa: S101 - by the kind of the chunk
-    withheld = job.attacks[attack].withheld(outputs.failed)
-    guess = restore_withheld(guessed, withheld, job.candidates)[0]
+    if rewrites.lacks_latent(plan.source, plan.replicate).any():
+        numbers = again.latents.values.astype(np.float32)  # as the attack was given them
+        latents = Ragged(numbers, again.latents.offsets, again.latents.missing)
+        outputs = replace(outputs, latents=latents)
+    prepared = job.attacks[attack]
+    guessing = Guessing(
+        attack, prepared.reference, tuple(prepared.card.sees), epsilon, ((row, row + 1),),
+        knows_mechanism=prepared.knows_mechanism,
+        practice=job.practice.texts if prepared.own_rewrites else (),
+        own=_fetch_own(job, epsilon, attack, row, audit),
+    )  # fmt: skip
+    keys = tie_keys(audit.spec.seed, job.plan_name, attack, range(row, row + 1))
+    guessed = bench.perform(ask(guessing, outputs, plan, texts, keys, job.reference))
+    guess = restore_withheld(guessed, guessing.withheld(outputs.failed), job.candidates)[0]
     positions = range(len(texts)) if plan.candidates is None else plan.candidates[0].tolist()
     choice, secret = int(choices[row]), int(plan.secret[0])
     return Replayed(
@@ -139,11 +142,11 @@ def _replay_row(
     )  # fmt: skip
 
 
-def _fetch_own(job: Job, guessing: Guessing, audit: PreparedAudit) -> OwnRewrites | None:
+def _fetch_own(job: Job, epsilon: Nominal, attack: str, row: int, audit: PreparedAudit) -> OwnRewrites | None:
     """Return the own rewrites that the attack was given for a row, as they are stored."""
-    stretch = job.stretch_of(guessing.attack, guessing.rows.start)
+    stretch = job.stretch_of(attack, row)
     if stretch is None:
         return None
-    definition = job.own_rewrites_at(guessing.epsilon)
+    definition = job.own_rewrites_at(epsilon)
     table = RewriteTable(definition.folder, definition.check())
-    return stretch.fetch(table, audit.corpus.texts, job.attacks[guessing.attack].card.sees)
+    return stretch.fetch(table, audit.corpus.texts, job.attacks[attack].card.sees)

@@ -94,8 +94,22 @@ def read_frame(
 
     `sealed` says that no file of the table was written before files had checksums.
     """
+    return parse_frame(path, read_part(path), key, columns, sealed=sealed)
+
+
+def read_part(path: Path) -> bytes:
+    """Return the bytes of a file of a table."""
     try:
-        raw = path.read_bytes()
+        return path.read_bytes()
+    except OSError as error:
+        raise _damaged(path, error) from error
+
+
+def parse_frame(
+    path: Path, raw: bytes, key: str, columns: Sequence[str] | None = None, *, sealed: bool = False
+) -> pl.DataFrame:
+    """Return the table of a file whose bytes these are."""
+    try:
         has_checksum = check_parquet(raw)
         notes = pl.read_parquet_metadata(io.BytesIO(raw))
         _check_identity(path, key, notes)

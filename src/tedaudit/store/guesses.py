@@ -1,6 +1,9 @@
 """The table of judged guesses: one attack on one plan, mechanism and epsilon."""
 
+from bisect import bisect_right, insort
 from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +14,7 @@ from tedaudit.batches import PairLosses, Ragged
 from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators.protocol import Choices
 from tedaudit.plans.trials import Judged
-from tedaudit.store.files import read_frame, write_frame
+from tedaudit.store.files import make_parquet, read_frame, write_atomically
 from tedaudit.store.ragged_columns import from_lists, to_lists
 from tedaudit.store.table_folder import TableFolder
 from tedaudit.types import Floats
@@ -23,7 +26,7 @@ class GuessTable:
     """Judged guesses in parts of consecutive rows of the plan."""
 
     def __init__(self, folder: TableFolder, key: str) -> None:
-        self._folder, self._key, self._sealed = folder, key, folder.is_sealed()
+        self._folder, self.key, self._sealed = folder, key, folder.is_sealed()
         self._parts = folder.parts(r"part-(\d{9})-(\d{9})\.parquet")
         self._ahead: pl.DataFrame | None = None  # columns of the complete rows that were read ahead
         self._refuse_overlaps()
@@ -40,33 +43,26 @@ class GuessTable:
                 )
             end, before = stop, path.name
 
-    def gaps(self, rows: int, size: int) -> Iterator[range]:
-        """Yield the runs of rows still to be done, at most `size` at a time."""
-        end = 0
-        for start, stop in [*(numbers for _, numbers in self._parts), (rows, rows)]:
-            for at in range(end, min(start, rows), size):
-                yield range(at, min(at + size, start, rows))
+    def gaps(self, rows: range, size: int) -> Iterator[range]:
+        """Yield the runs of these rows that are still to be done, at most `size` at a time."""
+        end, first = rows.start, bisect_right(self._parts, rows.start, key=_get_start)
+        for at in range(max(0, first - 1), len(self._parts) + 1):
+            start, stop = self._parts[at][1] if at < len(self._parts) else (rows.stop, rows.stop)
+            for begin in range(end, min(start, rows.stop), size):
+                yield range(begin, min(begin + size, start, rows.stop))
             end = max(end, stop)
+            if end >= rows.stop:
+                return
 
     def append(self, rows: range, judged: Judged) -> None:
         """Add the guesses of a run of rows as one part."""
-        columns: dict[str, Any] = {
-            "choice": judged.choice,
-            "margin": judged.margin,
-            "rank": judged.rank,
-            "usable": judged.usable,
-            "failed": judged.failed,
-            "scores": judged.scores,
-        }
-        if judged.best is not None:
-            columns["best"] = judged.best
-        places = judged.place if judged.place is not None else np.full(len(judged), -1, dtype=np.int32)
-        columns["place"] = places
-        if judged.losses is not None and (not self._parts or self._tells_losses()):
-            columns |= _pack_losses(judged.losses)
-        path = self._folder.path / f"part-{rows.start:09d}-{rows.stop:09d}.parquet"
-        write_frame(path, pl.DataFrame(columns), self._key)
-        self._parts = sorted([*self._parts, (path, (rows.start, rows.stop))], key=lambda part: part[1])
+        self.place(rows, make_guesses_part(rows, judged, self.key, tells_losses=self.tells_losses))
+
+    def place(self, rows: range, content: bytes) -> None:
+        """Write the part of a run of rows, which was made elsewhere."""
+        path = self._folder.path / name_rows(rows)
+        write_atomically(path, content)
+        insort(self._parts, (path, (rows.start, rows.stop)), key=_get_start)
         self._ahead = None
 
     def complete(self) -> int:
@@ -103,7 +99,7 @@ class GuessTable:
         frames = []
         for path, (start, stop) in self._parts:
             if start < limit:
-                frame = read_frame(path, self._key, columns, sealed=self._sealed)
+                frame = read_frame(path, self.key, columns, sealed=self._sealed)
                 if len(frame) != stop - start:
                     raise RunDirectoryError(f"'{path}' has {len(frame)} rows instead of {stop - start}. "
                                             "Delete it and run the same command again.")  # fmt: skip
@@ -112,18 +108,21 @@ class GuessTable:
 
     def read_largest(self) -> tuple[Floats, Floats] | None:
         """Return the largest losses of pairs and their mus; None if the table does not tell."""
-        if not self._parts or not self._tells_losses():
+        if not self._parts or not self.tells_losses:
             return None
         told = self.read(["largest", "mu"])
         return told["largest"], told["mu"]
 
     def read_terms(self) -> Ragged | None:
         """Return the parts of every loss; None if the table does not tell."""
-        frame = self._read_frame(["terms"]) if self._parts and self._tells_losses() else None
+        frame = self._read_frame(["terms"]) if self._parts and self.tells_losses else None
         return None if frame is None else from_lists(frame["terms"], pl.Float64, np.float64)
 
-    def _tells_losses(self) -> bool:
-        """Return whether parts have these columns: all of them or, in a table from before them, none."""
+    @cached_property
+    def tells_losses(self) -> bool:
+        """Whether parts have columns for losses: all of them or, in a table from before them, none."""
+        if not self._parts:
+            return True
         with self._parts[0][0].open("rb") as part:  # a path is a pattern; labels may have [brackets]
             return not set(_LOSSES) - set(pl.read_parquet_schema(part))
 
@@ -133,9 +132,37 @@ class GuessTable:
         for path, (start, stop) in self._parts:
             inside = ordered[(ordered >= start) & (ordered < stop)]
             if len(inside):
-                frame = read_frame(path, self._key, sealed=self._sealed)
+                frame = read_frame(path, self.key, sealed=self._sealed)
                 fetched += frame[(inside - start).tolist()].to_dicts()
         return fetched
+
+
+def name_rows(rows: range) -> str:
+    """Return the name of the file that holds a run of rows."""
+    return f"part-{rows.start:09d}-{rows.stop:09d}.parquet"
+
+
+def make_guesses_part(rows: range, judged: Judged, key: str, *, tells_losses: bool = True) -> bytes:
+    """Return the guesses of a run of rows as one part."""
+    columns: dict[str, Any] = {
+        "choice": judged.choice,
+        "margin": judged.margin,
+        "rank": judged.rank,
+        "usable": judged.usable,
+        "failed": judged.failed,
+        "scores": judged.scores,
+    }
+    if judged.best is not None:
+        columns["best"] = judged.best
+    places = judged.place if judged.place is not None else np.full(len(judged), -1, dtype=np.int32)
+    columns["place"] = places
+    if judged.losses is not None and tells_losses:
+        columns |= _pack_losses(judged.losses)
+    return make_parquet(name_rows(rows), pl.DataFrame(columns), key)
+
+
+def _get_start(part: tuple[Path, tuple[int, ...]]) -> int:
+    return part[1][0]
 
 
 def _pack_losses(losses: PairLosses) -> dict[str, Any]:

@@ -26,9 +26,9 @@ class LeftOut:
         return {_ROWS: str(self.rows), _BYTES: str(self.size)} if self.rows else {}
 
 
-def is_too_large(latents: Ragged, rows: int) -> bool:
-    """Return whether latents like these would take more than a table keeps, for so many rows."""
-    return latents.values.size * _VALUE * rows > KEPT_BYTES * len(latents)
+def is_too_large(latents: Ragged, rows: int, limit: int) -> bool:
+    """Return whether latents like these would take more bytes than a limit, for so many rows."""
+    return latents.values.size * _VALUE * rows > limit * len(latents)
 
 
 def measure_latents(latents: Ragged) -> LeftOut:

@@ -12,16 +12,12 @@ import numpy.typing as npt
 import polars as pl
 
 from tedaudit.batches import Ragged, Rewrites
-from tedaudit.characters import replace_surrogates
 from tedaudit.errors import RunDirectoryError
 from tedaudit.plans.trials import number_rows
-from tedaudit.store.files import read_frame, read_notes, write_frame
+from tedaudit.store.files import make_parquet, read_frame, read_notes, write_atomically
+from tedaudit.store.held_parts import LISTS, HeldParts, frame_rewrites
 from tedaudit.store.kept_latents import LeftOut, measure_latents, read_left_out
-from tedaudit.store.ragged_columns import to_lists
-from tedaudit.store.recent_parts import Part, RecentParts, pick
 from tedaudit.store.table_folder import TableFolder
-
-_LARGE = ("tokens", "latent")  # parts of a rewrite that are read if they are asked for
 
 Keys = npt.NDArray[np.int64]
 
@@ -38,13 +34,49 @@ class Released:
         return Released(self.rewrites + other.rewrites, self.copied + other.copied, self.empty + other.empty)
 
 
+@dataclass(frozen=True, slots=True)
+class RewritesPart:
+    """A part in the making: its number, its bytes, and the latents that it has left out."""
+
+    number: int
+    content: bytes
+    left_out: LeftOut
+
+
+def name_part(number: int) -> str:
+    """Return the name of a part's file."""
+    return f"part-{number:06d}.parquet"
+
+
+class PartMaker:
+    """Makes parts of a table of rewrites of texts of the pool, numbered one after the other."""
+
+    def __init__(self, key: str, pool: Sequence[str], number: int) -> None:
+        self._key, self._pool, self.number = key, pool, number
+
+    def make(
+        self, text: npt.ArrayLike, replicate: npt.ArrayLike, rewrites: Rewrites, *, keep_latents: bool = True
+    ) -> RewritesPart:
+        """Return rewrites as one part, which carries how many are copies or empty.
+
+        Without its latents it says so, and how many bytes they had.
+        """
+        left_out = LeftOut() if keep_latents else measure_latents(rewrites.latents)
+        if not keep_latents:
+            rewrites = replace(rewrites, latents=Ragged.absent(len(rewrites), np.float32))
+        frame = frame_rewrites(text, replicate, rewrites)
+        counts = _count_released(frame, self._pool)
+        content = make_parquet(name_part(self.number), frame, self._key, _notes(counts) | left_out.notes)
+        self.number += 1
+        return RewritesPart(self.number - 1, content, left_out)
+
+
 class RewriteTable:
     """Rewrites in parts; an index in memory, read when it is first needed, says where each one lies."""
 
     def __init__(self, folder: TableFolder, key: str) -> None:
-        self._folder, self._key, self._sealed = folder, key, folder.is_sealed()
+        self._folder, self.key, self.sealed = folder, key, folder.is_sealed()
         self._runs: list[tuple[Keys, Keys]] | None = None  # sorted keys, and where each row lies
-        self._recent = RecentParts()
         self._paths: dict[int, Path] = {}
         self._left_out: dict[int, LeftOut] | None = None  # of parts without their latents
         for path, (number,) in folder.parts(r"part-(\d{6})\.parquet"):
@@ -52,6 +84,47 @@ class RewriteTable:
 
     def __len__(self) -> int:
         return sum(len(keys) for keys, _ in self._load_index())
+
+    def append(
+        self,
+        text: npt.ArrayLike,
+        replicate: npt.ArrayLike,
+        rewrites: Rewrites,
+        pool: Sequence[str],
+        *,
+        keep_latents: bool = True,
+    ) -> None:
+        """Add rewrites of texts of the pool as one part."""
+        number = self.next_number
+        part = PartMaker(self.key, pool, number).make(text, replicate, rewrites, keep_latents=keep_latents)
+        self.place(number, part.content)
+        self._index(number, np.asarray(text, dtype=np.int32), np.asarray(replicate))
+        self._paths[number] = self.path_of(number)
+        if part.left_out.rows and self._left_out is not None:
+            self._left_out[number] = part.left_out
+
+    def place(self, number: int, content: bytes) -> None:
+        """Write a part that was made elsewhere; whoever looks for its rows opens the table again."""
+        write_atomically(self.path_of(number), content)
+
+    def locate(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> npt.NDArray[np.int32]:
+        """Return the number of the part that each of these lies in; -1 if it has not been rewritten yet."""
+        if not self._paths:
+            return np.full(len(text), -1, dtype=np.int32)
+        return (self._find(number_rows(text, replicate)) >> 32).astype(np.int32)
+
+    def path_of(self, number: int) -> Path:
+        """Return the file of a part."""
+        return self._folder.path / name_part(number)
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next part."""
+        return max(self._paths, default=-1) + 1
+
+    def find_left_out(self) -> set[int]:
+        """Return the numbers of the parts that have left out their latents."""
+        return set(self._find_left_out())
 
     def missing(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Return which of these have not been rewritten yet."""
@@ -66,56 +139,14 @@ class RewriteTable:
         """Return how many latents the table has not kept, and their bytes."""
         return sum(self._find_left_out().values(), LeftOut())
 
-    def append(
-        self,
-        text: npt.ArrayLike,
-        replicate: npt.ArrayLike,
-        rewrites: Rewrites,
-        pool: Sequence[str],
-        *,
-        keep_latents: bool = True,
-    ) -> None:
-        """Add rewrites of texts of the pool as one part, which carries how many are copies or empty.
-
-        Without its latents it says so, and how many bytes they had.
-        """
-        left_out = LeftOut() if keep_latents else measure_latents(rewrites.latents)
-        latents = rewrites.latents if keep_latents else Ragged.absent(len(rewrites), np.float32)
-        number = max(self._paths, default=-1) + 1
-        positions = np.asarray(text, dtype=np.int32)
-        stored = rewrites
-        if not all(map(str.isascii, rewrites.texts)):
-            stored = replace(rewrites, texts=list(map(replace_surrogates, rewrites.texts)))
-        frame = pl.DataFrame(
-            {
-                "text": positions,
-                "replicate": np.asarray(replicate, dtype=np.int32),
-                "output": pl.Series(stored.texts, dtype=pl.String),
-                "error": _to_errors(rewrites.errors),
-                "units": _to_units(rewrites.units),
-                "tokens": to_lists(rewrites.tokens, pl.Int32),
-                "latent": to_lists(latents, pl.Float32),
-            }
-        )
-        path = self._folder.path / f"part-{number:06d}.parquet"
-        counts = _count_released(positions, stored.texts, rewrites.errors, pool)
-        write_frame(path, frame, self._key, _notes(counts) | left_out.notes)
-        self._index(number, positions, np.asarray(replicate))
-        self._paths[number] = path
-        if left_out.rows and self._left_out is not None:
-            self._left_out[number] = left_out
-        self._recent.remember(number, Part.of(frame, stored))
-
     def fetch(
-        self, text: npt.NDArray[Any], replicate: npt.NDArray[Any], parts: Sequence[str] = _LARGE
+        self, text: npt.NDArray[Any], replicate: npt.NDArray[Any], parts: Sequence[str] = LISTS
     ) -> Rewrites:
         """Return stored rewrites, in the order asked for; of tokens and latents only the parts named."""
-        where = self._where(text, replicate)
-        if not len(where):
-            return Rewrites.of([])
-        numbers, which = np.unique(where >> 32, return_inverse=True)
-        held = [self._part(number) for number in numbers.tolist()]
-        return pick(held, which, where & 0xFFFFFFFF, parts)
+        held = HeldParts(self.key, sealed=self.sealed)
+        for number in np.unique(self._where(text, replicate) >> 32).tolist():
+            held.add_file(self._paths[number])
+        return held.fetch(text, replicate, parts)
 
     def outputs(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> list[tuple[str, str]]:
         """Return released text and error code of a few rewrites."""
@@ -125,13 +156,12 @@ class RewriteTable:
         """Return the counts that every part carries; a part that carries none is read and counted."""
         total = Released()
         for path in self._paths.values():
-            notes = read_notes(path, self._key, sealed=self._sealed)
+            notes = read_notes(path, self.key, sealed=self.sealed)
             if "released" in notes:
                 total += Released(int(notes["released"]), int(notes["copied"]), int(notes["empty"]))
             else:
-                frame = read_frame(path, self._key, ["text", "output", "error"], sealed=self._sealed)
-                texts, errors = frame["output"].to_list(), frame["error"].to_list()
-                total += _count_released(frame["text"].to_numpy(), texts, errors, pool())
+                frame = read_frame(path, self.key, ["text", "output", "error"], sealed=self.sealed)
+                total += _count_released(frame, pool())
         return total
 
     def mean_units(self, text: npt.NDArray[Any], replicate: npt.NDArray[Any]) -> float | None:
@@ -160,16 +190,13 @@ class RewriteTable:
             raise RunDirectoryError(f"'{self._folder.path}' lacks rewrites that it should hold; run again.")
         return where
 
-    def _part(self, number: int) -> Part:
-        return self._recent.find(number) or self._recent.remember(number, Part.of(self._read(number)))
-
     def _read(self, number: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
-        return read_frame(self._paths[number], self._key, columns, sealed=self._sealed)
+        return read_frame(self._paths[number], self.key, columns, sealed=self.sealed)
 
     def _find_left_out(self) -> dict[int, LeftOut]:
         """Return the parts that have left out their latents, looked for once."""
         if self._left_out is None:
-            notes = {n: read_notes(path, self._key, sealed=self._sealed) for n, path in self._paths.items()}
+            notes = {n: read_notes(path, self.key, sealed=self.sealed) for n, path in self._paths.items()}
             found = {number: read_left_out(told) for number, told in notes.items()}
             self._left_out = {number: left_out for number, left_out in found.items() if left_out.rows}
         return self._left_out
@@ -206,28 +233,14 @@ class RewriteTable:
         return where
 
 
-def _count_released(
-    positions: npt.NDArray[Any], outputs: Sequence[str], errors: Sequence[str], pool: Sequence[str]
-) -> Released:
+def _count_released(frame: pl.DataFrame, pool: Sequence[str]) -> Released:
     """Count copies and empty texts among the rewrites that did not fail."""
+    positions, outputs, errors = (frame[name].to_list() for name in ("text", "output", "error"))
     if any(errors):
         right = [not error for error in errors]
-        positions, outputs = positions[right], list(compress(outputs, right))
-    copied = sum(map(operator.eq, map(pool.__getitem__, positions.tolist()), outputs))
+        positions, outputs = list(compress(positions, right)), list(compress(outputs, right))
+    copied = sum(map(operator.eq, map(pool.__getitem__, positions), outputs))
     return Released(len(outputs), copied, outputs.count("") + sum(map(str.isspace, outputs)))
-
-
-def _to_errors(errors: Sequence[str]) -> pl.Series:
-    """Return a column of error codes; most rewrites have none."""
-    if errors and not any(errors):
-        return pl.Series([""], dtype=pl.String).new_from_index(0, len(errors))
-    return pl.Series(errors, dtype=pl.String)
-
-
-def _to_units(units: npt.NDArray[np.int64]) -> pl.Series:
-    """Return a column of what rewrites cost, null if it is not known."""
-    cost = pl.Series(units).cast(pl.Int32)
-    return cost if (units >= 0).all() else pl.select(pl.when(cost >= 0).then(cost)).to_series()
 
 
 def _notes(counts: Released) -> dict[str, str]:

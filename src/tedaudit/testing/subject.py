@@ -14,7 +14,7 @@ import numpy as np
 
 from tedaudit.batches import Observations
 from tedaudit.errors import ContractError, join_names
-from tedaudit.execution.chunks import Chunk, GuessChunk, RewriteChunk
+from tedaudit.execution.units import Chunk, GuessChunk, RewriteChunk
 from tedaudit.execution.work import Bench
 from tedaudit.registry import Reference
 from tedaudit.seeding import derive, uniforms

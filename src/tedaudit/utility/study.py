@@ -15,7 +15,7 @@ import numpy as np
 from tedaudit.abilities import WritesOnce
 from tedaudit.batches import Rewrites
 from tedaudit.execution.calls import CallCounts, find_callee
-from tedaudit.execution.chunks import RewriteChunk
+from tedaudit.execution.units import RewriteChunk
 from tedaudit.execution.work import Bench
 from tedaudit.inference.tuning import Tuning
 from tedaudit.nominal import NO_EPSILON, Nominal

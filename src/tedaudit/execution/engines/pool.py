@@ -1,34 +1,118 @@
-"""What engines with workers have in common: which chunk is where, and what becomes of those of a lost worker.
+"""What engines with workers have in common: which work is where, and what becomes of that of a lost worker.
 
-A chunk is kept as bytes until its result is there, so that it can be given to another worker. Of the chunks
-that a lost worker had, it was at work on the first: a chunk that has cost three workers ends the run.
+Work is kept as bytes until all its results are there, so that it can be given to another worker; unless some
+parts of a unit have been placed already: then the run makes a unit of the rest. Work that has cost three
+workers without a result ends the run.
 """
 
 import queue
+import threading
 from abc import ABC, abstractmethod
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from tedaudit.abilities import CallsOut, CallsUserCode
 from tedaudit.errors import InfrastructureError
-from tedaudit.execution.chunks import Chunk, GuessChunk
-from tedaudit.execution.engines.parcels import Shelf
-from tedaudit.execution.engines.serving import restore_error
-from tedaudit.execution.engines.tasks import Done, Here, Lost, Task, name_chunk
-from tedaudit.execution.wire import Failure, unpack
-from tedaudit.execution.work import Bench, Result
+from tedaudit.execution.doing import do
+from tedaudit.execution.engines.workplace import restore_error
+from tedaudit.execution.units import GuessChunk, Interrupted, Result, RewriteChunk, Unit, Work
+from tedaudit.execution.wire import Failure, Shelf, unpack
+from tedaudit.execution.work import Bench
+from tedaudit.nominal import Nominal, distinct_epsilons
 
-MOST_LOST = 3  # workers that one chunk may cost
-AHEAD = 2  # chunks that a worker has: one that it does, and one that is there when it is done
-_WINDOW = 4  # chunks in flight for each worker, so that there is something for everybody
-_CROWD = 4  # chunks that wait for one worker before another one learns to do them
-ROOM = 512 * 2**20  # bytes of chunks and results in flight, as far as more than one chunk is
+MOST_LOST = 3  # workers that the same work may cost
+_WINDOW = 3  # pieces of work in flight for each worker, so that there is something for everybody
+_CROWD = 4  # pieces that wait for one worker before another one learns to do them
+_UNREAD = 64  # results that nobody has taken yet: who has more of them waits
+ROOM = 512 * 2**20  # bytes of work and results in flight, as far as more than one piece is
 Announce = Callable[[str], None]
 
 
+@dataclass
+class Task:
+    """Work on its way."""
+
+    parcel: bytes
+    needs: frozenset[int]
+    name: str
+    home: object = None  # work that shares it is done faster by one worker
+    is_bound: bool = False  # whether no other worker may do it
+    has_parts: bool = False  # whether some of its results are there
+
+
+@dataclass(frozen=True)
+class Done:
+    """A result, as bytes from a worker or as it is from this process."""
+
+    ticket: int
+    worker: Any
+    result: Any
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A worker that is gone, and why."""
+
+    worker: Any
+    reason: str
+
+
+@dataclass
+class Here:
+    """A thread of this process, for plug-ins that must not be there several times."""
+
+    bench: Bench
+    events: "queue.Queue[Any]"
+    waiting: "queue.SimpleQueue[tuple[int, Work] | None]" = field(default_factory=queue.SimpleQueue)
+    thread: threading.Thread | None = None
+
+    def submit(self, ticket: int, work: Work) -> None:
+        """Take some work."""
+        self.waiting.put((ticket, work))
+        if self.thread is None:
+            self.thread = threading.Thread(target=self._work, daemon=True)
+            self.thread.start()
+
+    def close(self) -> None:
+        """End the thread once it has done what it is doing."""
+        if self.thread is not None:
+            self.waiting.put(None)
+            self.thread = None
+
+    def _work(self) -> None:
+        while (given := self.waiting.get()) is not None:
+            ticket, work = given
+            try:
+                for result in do(work, self.bench):
+                    self.events.put(Done(ticket, None, result))
+            except BaseException as error:
+                self.events.put(Done(ticket, None, error))
+
+
+def name_work(work: Work) -> str:
+    """Return how messages call some work; no text of it is told."""
+    if isinstance(work, Unit) and not work.rewrites:
+        guessing = work.guessing[0]
+        name = guessing.reference.name
+        return f"The guessing of trials {work.start:,} to {work.stop:,} by '{name}'{_at(guessing.epsilon)}"
+    if isinstance(work, Unit):
+        rows = f"trials {work.start:,} to {work.stop:,}" if len(work.plan) else f"{len(work.own):,} own draws"
+        return f"The work on {rows} of '{work.mechanism.name}'"
+    if isinstance(work, RewriteChunk):
+        given = [e.label for e in distinct_epsilons(work.draws.epsilons.tolist()) if e.is_given]
+        where = f" at epsilon {', '.join(given)}" if given else ""
+        return f"The rewriting of {len(work):,} texts by '{work.plugin.name}'{where}"
+    return f"The guessing of {len(work):,} trials by '{work.plugin.name}'{_at(work.epsilon)}"
+
+
+def _at(epsilon: Nominal) -> str:
+    return f" at {epsilon.phrase}" if epsilon.phrase else ""
+
+
 class Worker(Protocol):
-    """Somebody who does chunks."""
+    """Somebody who does work."""
 
     tickets: list[int]  # in the order in which they were given
     is_ready: bool  # whether it has said that it is at work
@@ -39,7 +123,7 @@ W = TypeVar("W", bound=Worker)
 
 
 class PoolEngine(ABC, Generic[W]):
-    """Gives chunks to workers, and takes their results."""
+    """Gives work to workers, and takes their results."""
 
     def __init__(self, size: int, batch_size: int, announce: Announce | None = None) -> None:
         self._size, self._batch_size, self._announce = size, batch_size, announce
@@ -47,22 +131,28 @@ class PoolEngine(ABC, Generic[W]):
         self._shelf = Shelf()
         self._tasks: dict[int, Task] = {}
         self._waiting: deque[int] = deque()
-        self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._events: queue.Queue[Any] = queue.Queue(_UNREAD)
         self._here = Here(Bench(batch_size), self._events)
-        self._at_home: set[int] = set()  # tickets of chunks that this process does
+        self._at_home: set[int] = set()  # tickets of work that this process does
         self._homes: dict[object, Any] = {}
         self._plugins: Mapping[str, Any] = {}
-        self._largest = 0  # bytes of a result
+        self._lost: Counter[str] = Counter()  # workers that work has cost, by its name
+        self._interrupted: list[int] = []  # tickets of units whose worker was lost on the way
         self._told: set[str] = set()
 
     # --- what the runner calls
 
     @property
     def has_room(self) -> bool:
-        """Whether another chunk may be submitted: as many as keep all workers busy, if bytes allow it."""
+        """Whether more work may be submitted: as many as keep all workers busy, if bytes allow it."""
         count = len(self._tasks) + len(self._at_home)
-        used = sum(len(task.parcel) for task in self._tasks.values()) + len(self._tasks) * self._largest
-        return count == 0 or (count < _WINDOW * (self._size + 1) and used < ROOM)
+        used = sum(len(task.parcel) for task in self._tasks.values())
+        return count == 0 or (count < _WINDOW * self._size and used < ROOM)
+
+    @property
+    def workers(self) -> int:
+        """How many workers there are, or will be once there is work for them."""
+        return self._size
 
     def offer(self, plugins: Mapping[str, Any]) -> None:
         """Learn what the plug-ins of a run are; work of a run before it is not wanted any more."""
@@ -70,6 +160,8 @@ class PoolEngine(ABC, Generic[W]):
         self._here.bench.adopt(plugins)
         for pending in (self._tasks, self._waiting, self._at_home, self._homes):
             pending.clear()
+        self._lost.clear()
+        self._interrupted.clear()
         for plugin in plugins.values():
             if isinstance(plugin, CallsUserCode) and self._size > 1:
                 self._tell(
@@ -77,20 +169,22 @@ class PoolEngine(ABC, Generic[W]):
                     "calls, it remembers in each of them apart."
                 )
 
-    def submit(self, ticket: int, chunk: Chunk) -> None:
-        """Take a chunk."""
-        if self._must_stay(chunk):
+    def submit(self, ticket: int, work: Work) -> None:
+        """Take some work."""
+        if self._must_stay(work):
             self._at_home.add(ticket)
-            self._here.submit(ticket, chunk)
+            self._here.submit(ticket, work)
             return
-        parcel, needs = self._shelf.pack(chunk)
-        self._tasks[ticket] = Task(parcel, needs, name_chunk(chunk), *self._find_home(chunk))
+        parcel, needs = self._shelf.pack(work)
+        self._tasks[ticket] = Task(parcel, needs, name_work(work), *self._find_home(work))
         self._waiting.append(ticket)
         self._hand_out()
 
     def finished(self) -> Iterator[tuple[int, Result]]:
         """Yield results as they come; an error of a plug-in is raised as if it had been done here."""
-        while self._tasks or self._at_home:
+        while self._tasks or self._at_home or self._interrupted:
+            while self._interrupted:
+                yield self._interrupted.pop(0), Interrupted()
             self._hand_out()
             event = self._next_event()
             if isinstance(event, Lost):
@@ -121,7 +215,7 @@ class PoolEngine(ABC, Generic[W]):
 
     @abstractmethod
     def _give(self, worker: W, ticket: int, task: Task) -> None:
-        """Give a chunk to a worker, with what it lacks from the shelf."""
+        """Give some work to a worker, with what it lacks from the shelf."""
 
     @abstractmethod
     def _drop(self, worker: W, number: int) -> None:
@@ -138,21 +232,20 @@ class PoolEngine(ABC, Generic[W]):
     # --- who does what
 
     def _hand_out(self) -> None:
-        """Give what waits to workers with little to do; start more workers as long as there is work."""
+        """Give what waits to workers with nothing to do; start more workers as long as there is work."""
         if len(self._tasks) > len(self._workers) and len(self._workers) < self._size:
             self._start()
-        for depth in range(AHEAD):
-            for worker in self._workers:
-                if worker.is_ready and len(worker.tickets) == depth:
-                    ticket = self._choose(worker)
-                    if ticket is not None:
-                        self._give_ticket(worker, ticket)
+        for worker in self._workers:
+            if worker.is_ready and not worker.tickets:
+                ticket = self._choose(worker)
+                if ticket is not None:
+                    self._give_ticket(worker, ticket)
 
     def _choose(self, worker: W) -> int | None:
-        """Return the next chunk that a worker should do.
+        """Return what a worker should do next.
 
-        What a worker has learnt for some chunks serves others of their home. Somebody else learns it too if
-        there is nothing else to do and much of it waits.
+        What a worker has learnt for some work serves other work of the same home. Somebody else learns it
+        too if there is nothing else to do and much of it waits.
         """
         elsewhere: dict[object, list[int]] = {}
         for ticket in self._waiting:
@@ -162,7 +255,7 @@ class PoolEngine(ABC, Generic[W]):
             if not task.is_bound:
                 elsewhere.setdefault(task.home, []).append(ticket)
         crowded = [tickets for tickets in elsewhere.values() if len(tickets) >= _CROWD]
-        return crowded[0][-1] if crowded and not worker.tickets else None
+        return crowded[0][-1] if crowded else None
 
     def _give_ticket(self, worker: W, ticket: int) -> None:
         self._waiting.remove(ticket)
@@ -177,61 +270,74 @@ class PoolEngine(ABC, Generic[W]):
                     self._drop(other, number)
 
     def _take(self, event: Done) -> Iterator[tuple[int, Result]]:
-        if event.worker is None:
-            if event.ticket not in self._at_home:
-                return
-            self._at_home.remove(event.ticket)
-            if isinstance(event.result, BaseException):
-                raise event.result
-            yield event.ticket, event.result
-            return
-        if event.ticket in event.worker.tickets:
-            event.worker.tickets.remove(event.ticket)
-        if self._tasks.pop(event.ticket, None) is None:
-            return  # of a run that was stopped
-        self._largest = max(self._largest, len(event.result))
-        result = unpack(event.result)
-        if isinstance(result, Failure):
-            raise restore_error(result)
-        self._hand_out()
-        yield event.ticket, result
+        ticket, worker = event.ticket, event.worker
+        result = event.result if worker is None else unpack(event.result)
+        known = ticket in (self._at_home if worker is None else self._tasks)  # or of a run that was stopped
+        if isinstance(result, tuple):
+            if worker is not None and known:
+                self._tasks[ticket].has_parts = True
+        else:
+            self._at_home.discard(ticket)
+            self._tasks.pop(ticket, None)
+            if worker is not None and ticket in worker.tickets:
+                worker.tickets.remove(ticket)
+            self._hand_out()
+        if known and isinstance(result, BaseException | Failure):
+            raise restore_error(result) if isinstance(result, Failure) else result
+        if known:
+            yield ticket, result
 
     def _give_back(self, event: Lost) -> None:
-        """Take back the chunks of a lost worker, and blame the one that it was at work on."""
+        """Take back the work of a lost worker."""
         if event.worker in self._workers:
             self._workers.remove(event.worker)
         self._homes = {home: worker for home, worker in self._homes.items() if worker is not event.worker}
-        tickets = [ticket for ticket in event.worker.tickets if ticket in self._tasks]
-        if tickets and event.worker.tickets[0] == tickets[0]:
-            task = self._tasks[tickets[0]]
-            task.lost += 1
-            if task.lost >= MOST_LOST:
-                raise InfrastructureError(
-                    f"{task.name} has cost {task.lost} workers, one after the other; the last one "
-                    f"{event.reason}. That is no output, so no attack is shown it. Finished blocks are kept: "
-                    "remove the cause (too little memory for so many workers?) and run the same command "
-                    "again; the engine `serial` shows what the plug-in does."
-                )
-        self._waiting.extendleft(reversed(tickets))
+        for ticket in event.worker.tickets:
+            if ticket in self._tasks:
+                self._blame(ticket, self._tasks[ticket], event.reason)
 
-    def _must_stay(self, chunk: Chunk) -> bool:
-        """Return whether a chunk's plug-in asks a server: limits on its requests hold for one process."""
-        plugin = self._plugins.get(chunk.plugin.identity)
+    def _blame(self, ticket: int, task: Task, reason: str) -> None:
+        """Note that work has cost a worker, and have it done by another."""
+        self._lost[task.name] = 1 if task.has_parts else self._lost[task.name] + 1
+        if self._lost[task.name] >= MOST_LOST:
+            raise InfrastructureError(
+                f"{task.name} has cost {MOST_LOST} workers, one after the other; the last one {reason}. That "
+                "is no output, so no attack is shown it. What is finished is kept: remove the cause (too "
+                "little memory for so many workers?) and run the same command again; the engine `serial` "
+                "shows what the plug-in does."
+            )
+        if task.has_parts:
+            del self._tasks[ticket]
+            self._interrupted.append(ticket)
+        else:
+            self._waiting.appendleft(ticket)
+
+    def _must_stay(self, work: Work) -> bool:
+        """Return whether work is for a plug-in that asks a server: its limits hold for one process."""
+        plugin = self._plugins.get(work.plugin.identity)
         return _calls_out(plugin) and not isinstance(plugin, CallsUserCode)
 
-    def _find_home(self, chunk: Chunk) -> tuple[object, bool]:
-        """Return what makes a chunk belong to the worker that had others like it, and whether no other may.
+    def _find_home(self, work: Work) -> tuple[object, bool]:
+        """Return what makes work belong to the worker that had other work like it, and whether no other may.
 
         An attack that practises or learns does so in every worker that it guesses in. If it tries a function
         or a server, it may do so in one only: how often that is called was said before.
         """
-        if not isinstance(chunk, GuessChunk) or not (chunk.mechanism or chunk.own):
+        if isinstance(work, Unit) and len(work.guessing) and not any(r.lacking.any() for r in work.rewriting):
+            guessing = work.guessing[0]
+            mechanism = work.mechanism if guessing.knows_mechanism else None
+            attack, practice, own, epsilon = (
+                guessing.reference, guessing.practice, guessing.own, guessing.epsilon,
+            )  # fmt: skip
+        elif isinstance(work, GuessChunk):
+            mechanism, attack, epsilon = work.mechanism, work.plugin, work.epsilon
+            practice, own = work.practice, work.own
+        else:
             return None, False
-        is_bound = chunk.mechanism is not None and _calls_out(self._plugins.get(chunk.mechanism.identity))
-        if not (is_bound or len(chunk.practice) or chunk.own):
+        is_bound = mechanism is not None and _calls_out(self._plugins.get(mechanism.identity))
+        if not (is_bound or len(practice) or own):
             return None, False
-        mechanism = "" if chunk.mechanism is None else chunk.mechanism.identity
-        return (chunk.plugin.identity, mechanism, chunk.epsilon), is_bound
+        return (attack.identity, "" if mechanism is None else mechanism.identity, epsilon), is_bound
 
     def _tell(self, line: str) -> None:
         if self._announce is not None and line not in self._told:

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from tedaudit.errors import InfrastructureError
-from tedaudit.execution.engines.pool import MOST_LOST, Announce, PoolEngine
-from tedaudit.execution.engines.serving import DROP, OPEN, PERFORM, READY, SHELVE, receive, send
-from tedaudit.execution.engines.tasks import Done, Lost, Task
+from tedaudit.execution.engines.pool import MOST_LOST, Announce, Done, Lost, PoolEngine, Task
+from tedaudit.execution.engines.workplace import DROP, OPEN, PERFORM, READY, SHELVE, receive, send
 from tedaudit.execution.work import BATCH
 
 _ONE_THREAD = (
@@ -37,7 +36,7 @@ def find_path() -> list[str]:
 
 @dataclass(eq=False)
 class WorkerProcess:
-    """A process that does chunks."""
+    """A process that does work."""
 
     process: "subprocess.Popen[bytes]"
     listener: threading.Thread | None = None
@@ -53,7 +52,7 @@ class WorkerProcess:
 
 
 class ProcessEngine(PoolEngine[WorkerProcess]):
-    """Has chunks done by processes that it starts when there is work, and ends when it is closed."""
+    """Has work done by processes that it starts when there is work, and ends when it is closed."""
 
     def __init__(self, workers: int = 0, batch_size: int = BATCH, announce: Announce | None = None) -> None:
         super().__init__(workers or count_cores(), batch_size, announce)
@@ -119,6 +118,15 @@ class ProcessEngine(PoolEngine[WorkerProcess]):
                 f"`{Path(sys.executable).name} -m tedaudit.worker --serve </dev/null` shows why; the engine "
                 "`serial` needs none."
             )
+
+    def close(self) -> None:
+        """End all workers; results that nobody has taken are dropped, so that no listener waits with one."""
+        for worker in self._workers:
+            _kill(worker.process)
+        while any(worker.listener is not None and worker.listener.is_alive() for worker in self._workers):
+            with suppress(queue.Empty):
+                self._events.get(timeout=_PAUSE / 4)
+        super().close()
 
     def _end(self, worker: WorkerProcess) -> None:
         if worker.process.poll() is None:

@@ -1,34 +1,42 @@
-"""What an engine is: it takes chunks and gives back their results, in any order."""
+"""What an engine is: it takes work and gives back what becomes of it, in any order."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, runtime_checkable
 
-from tedaudit.execution.chunks import Chunk
-from tedaudit.execution.work import Result
+from tedaudit.execution.units import Result, Work
 
 
 class Engine(Protocol):
-    """Does chunks. Only a bounded number of chunks and bytes is in flight at a time.
+    """Does units of trials, and chunks. Only a bounded number of them and of bytes is in flight at a time.
 
-    A chunk may be done twice: its result depends on nothing but the chunk. Which engine does it is
-    incidental, so it is part of no table's key.
+    Work may be done twice: its result depends on nothing but the work. Which engine does it is incidental,
+    so it is part of no table's key. `doing.do` does any work and yields its results.
     """
 
     @property
+    def workers(self) -> int:
+        """How many pieces of work it does at the same time, so that units can be cut for all of them."""
+        ...
+
+    @property
     def has_room(self) -> bool:
-        """Whether another chunk may be submitted now; if not, take what is finished first."""
+        """Whether more work may be submitted now; if not, take what is finished first."""
         ...
 
     def offer(self, plugins: Mapping[str, Any]) -> None:
         """Take plug-ins that are built already, by their identity; engines that work elsewhere need none."""
         ...
 
-    def submit(self, ticket: int, chunk: Chunk) -> None:
-        """Take a chunk; the ticket comes back with its result."""
+    def submit(self, ticket: int, work: Work) -> None:
+        """Take some work; the ticket comes back with its results."""
         ...
 
     def finished(self) -> Iterator[tuple[int, Result]]:
-        """Yield results, in any order; wait for one if none is there and something is in flight."""
+        """Yield results, in any order of work; wait for one if none is there and something is in flight.
+
+        A chunk has one result. A unit has tuples of parts, in their order, and then `Finished`; or
+        `Interrupted`, if whoever did it was lost after some parts: then the run submits the rest.
+        """
         ...
 
 

@@ -1,25 +1,26 @@
-"""A Ray cluster: actors hold plug-ins, and this process keeps the chunks until their results are there.
+"""A Ray cluster: actors hold plug-ins, and this process keeps the work until their results are there.
 
 Actors restart by themselves; calls are never retried by Ray, because one whose node is gone would never come
-back. A chunk of a lost actor goes to another one at once, and the actor is used again as soon as it answers.
+back. Work of a lost actor goes to another one at once, and the actor is used again as soon as it answers.
 """
 
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import InfrastructureError, shorten
-from tedaudit.execution.chunks import Chunk
-from tedaudit.execution.engines.actor import Actor, describe_known
 from tedaudit.execution.engines.cluster import Cluster
-from tedaudit.execution.engines.pool import Announce, PoolEngine
+from tedaudit.execution.engines.pool import Announce, Done, Lost, PoolEngine, Task
 from tedaudit.execution.engines.processes import find_path
-from tedaudit.execution.engines.tasks import Done, Lost, Task
+from tedaudit.execution.engines.workplace import Actor, describe_known
+from tedaudit.execution.units import Rewriting, Unit, Work
 from tedaudit.extras import require
 from tedaudit.registry import Reference
 from tedaudit.spec.engine import EngineSpec
+from tedaudit.store.files import read_part
 from tedaudit.version import __version__
 
 _POLL = 0.5  # seconds between looks at what happens
@@ -42,8 +43,18 @@ class ActorHandle:
     greet_at: float = 0.0
 
 
+def _bring_parts(unit: Unit) -> Unit:
+    """Return a unit with the bytes of stored parts that it needs: other machines do not see our disk."""
+
+    def bring(rewriting: Rewriting) -> Rewriting:
+        stored = (replace(part, content=read_part(Path(part.path))) for part in rewriting.stored)
+        return replace(rewriting, stored=tuple(stored))
+
+    return replace(unit, rewriting=tuple(map(bring, unit.rewriting)))
+
+
 class RayEngine(PoolEngine[ActorHandle]):
-    """Has chunks done by actors of a cluster: one that is named, or one that is started here."""
+    """Has work done by actors of a cluster: one that is named, or one that is started here."""
 
     def __init__(self, settings: EngineSpec, batch_size: int, announce: Announce | None = None) -> None:
         require("The engine ray", "ray")
@@ -73,11 +84,11 @@ class RayEngine(PoolEngine[ActorHandle]):
                 f"Texts go to the Ray cluster at {self._cluster.address}: whoever may use it can read them."
             )
 
-    def submit(self, ticket: int, chunk: Chunk) -> None:
-        """Take a chunk; what determines its plug-ins goes with it, so that other ones are noticed."""
-        for reference in chunk.references:
+    def submit(self, ticket: int, work: Work) -> None:
+        """Take some work; what determines its plug-ins goes with it, so that other ones are noticed."""
+        for reference in work.references:
             self._note(reference)
-        super().submit(ticket, chunk)
+        super().submit(ticket, _bring_parts(work) if isinstance(work, Unit) else work)
 
     def close(self) -> None:
         """End all actors, and the cluster if it was started here."""
@@ -162,7 +173,7 @@ class RayEngine(PoolEngine[ActorHandle]):
                 if ticket in self._tasks:
                     self._give(worker, ticket, self._tasks[ticket])
             else:
-                self._arrived.append(Done(ticket, worker, bytearray(result)))
+                self._arrived += [Done(ticket, worker, bytearray(one)) for one in result]
         if reason:
             self._arrived.append(Lost(worker, reason))
 
@@ -186,7 +197,7 @@ class RayEngine(PoolEngine[ActorHandle]):
         worker.is_ready = worker.has_begun = True
 
     def _give_back(self, event: Lost) -> None:
-        """Take back the chunks of a lost actor; it is asked again until it answers."""
+        """Take back the work of a lost actor; it is asked again until it answers."""
         worker: ActorHandle = event.worker
         is_known = worker in self._workers
         super()._give_back(event)

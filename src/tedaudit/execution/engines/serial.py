@@ -1,34 +1,42 @@
-"""One chunk after the other, in this process."""
+"""One piece of work after the other, in this process."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tedaudit.execution.chunks import Chunk
-from tedaudit.execution.work import BATCH, Bench, Result
+from tedaudit.execution.doing import do
+from tedaudit.execution.units import Result, Work
+from tedaudit.execution.work import BATCH, Bench
 
 
 class SerialEngine:
-    """Does a chunk when its result is asked for, and keeps plug-ins loaded between chunks."""
+    """Does work when its results are asked for, and keeps plug-ins loaded in between."""
+
+    workers = 1
 
     def __init__(self, batch_size: int = BATCH) -> None:
         self._bench = Bench(batch_size)
-        self._waiting: list[tuple[int, Chunk]] = []
+        self._waiting: list[tuple[int, Work]] = []
+        self._is_busy = False
 
     @property
     def has_room(self) -> bool:
-        """Whether nothing waits: one chunk is in memory at a time."""
-        return not self._waiting
+        """Whether nothing waits: one piece of work is in memory at a time."""
+        return not self._waiting and not self._is_busy
 
     def offer(self, plugins: Mapping[str, Any]) -> None:
         """Use these plug-ins instead of building them again."""
         self._bench.adopt(plugins)
+        self._waiting.clear()
+        self._is_busy = False
 
-    def submit(self, ticket: int, chunk: Chunk) -> None:
-        """Take a chunk."""
-        self._waiting.append((ticket, chunk))
+    def submit(self, ticket: int, work: Work) -> None:
+        """Take some work."""
+        self._waiting.append((ticket, work))
 
     def finished(self) -> Iterator[tuple[int, Result]]:
-        """Do the chunks that wait, in order."""
+        """Do the work that waits, in order."""
         while self._waiting:
-            ticket, chunk = self._waiting.pop(0)
-            yield ticket, self._bench.perform(chunk)
+            ticket, work = self._waiting.pop(0)
+            for result in do(work, self._bench):
+                self._is_busy = isinstance(result, tuple)
+                yield ticket, result

@@ -1,8 +1,9 @@
-"""The other end of an engine: does chunks that arrive as bytes, and answers with bytes.
+"""The other end of an engine: does work that arrives as bytes, and answers with bytes.
 
 `python -m tedaudit.worker --serve` reads messages from standard input and ends when that ends, so that no
 worker outlives the run that started it. Whatever code prints goes to standard error: standard output is for
-answers alone. An error is an answer too.
+answers alone. An error is an answer too. On the machines of a cluster an actor does the same, and checks that
+its plug-ins are those of the run.
 """
 
 import io
@@ -13,19 +14,22 @@ import struct
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Any
 
-from tedaudit.errors import TedauditError
-from tedaudit.execution.chunks import Chunk
-from tedaudit.execution.engines.parcels import unpack_thing
-from tedaudit.execution.wire import Failure, pack, unpack
+from tedaudit.errors import ModelError, TedauditError
+from tedaudit.execution.doing import do
+from tedaudit.execution.units import Work
+from tedaudit.execution.wire import Failure, explain_difference, pack, unpack, unpack_thing
 from tedaudit.execution.work import BATCH, Bench
+from tedaudit.registry import Reference, determinants
+from tedaudit.version import __version__
 
 MESSAGE = struct.Struct(">BQQ")  # what it is, a number, and how many bytes follow
 OPEN, SHELVE, DROP, PERFORM, READY = range(5)
-"""Batch size in the number; a thing for the shelf; one that is not needed any more; a chunk; at work."""
+"""Batch size in the number; a thing for the shelf; one that is not needed any more; some work; at work."""
 
 
 class Workplace:
@@ -37,7 +41,7 @@ class Workplace:
         self._broken: dict[int, TedauditError] = {}  # things that could not be loaded here
 
     def shelve(self, number: int, parcel: Any) -> None:
-        """Take something that chunks will name by its number."""
+        """Take something that work will name by its number."""
         try:
             self._shelf[number] = unpack_thing(parcel, self._shelf)
         except TedauditError as error:
@@ -52,18 +56,72 @@ class Workplace:
         self._shelf.pop(number, None)
         self._broken.pop(number, None)
 
-    def perform(self, parcel: Any, check: Callable[[Chunk], None] | None = None) -> bytes:
-        """Do a chunk; return its result, or the error that it, or a check of it, ended with."""
+    def perform(self, parcel: Any, check: Callable[[Work], None] | None = None) -> Iterator[bytes]:
+        """Do some work; yield its results, the last of which may be the error that it ended with."""
         limit_threads(self._threads)
+        if self._broken:
+            yield pack(describe_failure(next(iter(self._broken.values()))))
+            return
         try:
-            if self._broken:
-                return pack(describe_failure(next(iter(self._broken.values()))))
-            chunk = unpack(parcel, self._shelf)
+            work = unpack(parcel, self._shelf)
             if check is not None:
-                check(chunk)
-            return pack(self.bench.perform(chunk))
+                check(work)
+            yield from map(pack, do(work, self.bench))
         except BaseException as error:
-            return pack(describe_failure(error))
+            if isinstance(error, GeneratorExit):
+                raise
+            yield pack(describe_failure(error))
+
+
+class Actor:
+    """A workplace on a machine of a cluster; its methods are called by name."""
+
+    def __init__(self, batch_size: int, threads: int, path: Sequence[str]) -> None:
+        self._place = Workplace(batch_size, threads)
+        sys.path += [entry for entry in path if entry not in sys.path and Path(entry).exists()]
+        self._checked: set[str] = set()
+
+    def greet(self) -> str:
+        """Say that it is there, and which version it has."""
+        return __version__
+
+    def drop(self, number: int) -> None:
+        """Forget something from the shelf."""
+        self._place.drop(number)
+
+    def perform(
+        self,
+        parcel: bytes,
+        needs: Sequence[int],
+        known: Mapping[str, Any],
+        numbers: Sequence[int],
+        *things: bytes,
+    ) -> list[bytes] | None:
+        """Do some work with what it needs from the shelf; None if something is not there."""
+        for number, thing in zip(numbers, things, strict=True):
+            self._place.shelve(number, bytearray(thing))
+        if not all(map(self._place.has, needs)):
+            return None
+        return list(self._place.perform(bytearray(parcel), lambda work: self._check(work, known)))
+
+    def _check(self, work: Work, known: Mapping[str, Any]) -> None:
+        """Refuse a plug-in that is not here what it is where the run is: rows would get a wrong key."""
+        for reference in work.references:
+            wanted = known.get(reference.identity)
+            if wanted is None or reference.identity in self._checked:
+                continue
+            difference = explain_difference(wanted, determinants(self._place.bench.plugin(reference)))
+            if difference:
+                raise ModelError(
+                    f"'{reference.name}' is not the same on every machine of the cluster ({difference}). "
+                    "Install the same versions and the same models everywhere."
+                )
+            self._checked.add(reference.identity)
+
+
+def describe_known(reference: Reference, plugin: Any) -> dict[str, Any] | None:
+    """Return what determines a plug-in that other machines make by its name; None if it travels itself."""
+    return None if plugin is None or not reference.is_named else determinants(plugin)
 
 
 def limit_threads(threads: int) -> None:
@@ -111,11 +169,11 @@ def serve() -> None:
         elif what == DROP:
             workplace.drop(number)
         else:
-            result = workplace.perform(parcel)
-            try:
-                send(sink, PERFORM, number, result)
-            except OSError:  # nobody is there to read it
-                os._exit(0)
+            for result in workplace.perform(parcel):
+                try:
+                    send(sink, PERFORM, number, result)
+                except OSError:  # nobody is there to read it
+                    os._exit(0)
 
 
 def send(sink: IO[bytes], what: int, number: int = 0, parcel: bytes = b"") -> None:
@@ -142,7 +200,7 @@ def receive(source: IO[bytes]) -> tuple[int, int, bytearray] | None:
 
 
 def _listen(source: IO[bytes], arrived: "queue.SimpleQueue[tuple[int, int, bytearray]]") -> None:
-    """Take in messages while a chunk is done; end the process with its input, whatever it is doing."""
+    """Take in messages while work is done; end the process with its input, whatever it is doing."""
     while (message := receive(source)) is not None:
         arrived.put(message)
     os._exit(0)

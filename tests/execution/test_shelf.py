@@ -7,9 +7,8 @@ from engine_examples import POOL, make_draws
 from helpers import reference, sentences
 from tedaudit.batches import Observations, OwnRewrites, Rewrites
 from tedaudit.errors import PluginError
-from tedaudit.execution.chunks import GuessChunk, RewriteChunk
-from tedaudit.execution.engines.parcels import _KEPT, Shelf, unpack_thing
-from tedaudit.execution.wire import unpack
+from tedaudit.execution.units import GuessChunk, RewriteChunk
+from tedaudit.execution.wire import _KEPT, Shelf, unpack, unpack_thing
 from tedaudit.nominal import Nominal
 from tedaudit.registry import Reference
 from tedaudit.seeding import key_words

@@ -1,0 +1,120 @@
+"""Rewrites that lie in several parts, files or in memory, gathered in the order that is asked for."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from tedaudit.batches import Ragged, Rewrites
+from tedaudit.characters import replace_surrogates
+from tedaudit.errors import RunDirectoryError
+from tedaudit.plans.trials import number_rows
+from tedaudit.store.files import parse_frame, read_part
+from tedaudit.store.ragged_columns import from_lists, to_lists
+
+LISTS = ("tokens", "latent")  # parts of a rewrite that are read if they are asked for
+_PLACE = ("text", "replicate")
+_SCALARS = ("output", "error", "units")
+
+
+def frame_rewrites(text: npt.ArrayLike, replicate: npt.ArrayLike, rewrites: Rewrites) -> pl.DataFrame:
+    """Return rewrites of texts of the pool as a table holds them."""
+    texts = rewrites.texts
+    if not all(map(str.isascii, texts)):
+        texts = list(map(replace_surrogates, texts))
+    return pl.DataFrame(
+        {
+            "text": np.asarray(text, dtype=np.int32),
+            "replicate": np.asarray(replicate, dtype=np.int32),
+            "output": pl.Series(texts, dtype=pl.String),
+            "error": _to_errors(rewrites.errors),
+            "units": _to_units(rewrites.units),
+            "tokens": to_lists(rewrites.tokens, pl.Int32),
+            "latent": to_lists(rewrites.latents, pl.Float32),
+        }
+    )
+
+
+def _to_errors(errors: Sequence[str]) -> pl.Series:
+    """Return a column of error codes; most rewrites have none."""
+    if errors and not any(errors):
+        return pl.Series([""], dtype=pl.String).new_from_index(0, len(errors))
+    return pl.Series(errors, dtype=pl.String)
+
+
+def _to_units(units: npt.NDArray[np.int64]) -> pl.Series:
+    """Return a column of what rewrites cost, null if it is not known."""
+    cost = pl.Series(units).cast(pl.Int32)
+    return cost if (units >= 0).all() else pl.select(pl.when(cost >= 0).then(cost)).to_series()
+
+
+class HeldParts:
+    """Parts of one table. A row that lies in several of them is that of the last one."""
+
+    def __init__(self, key: str, *, sealed: bool) -> None:
+        self._key, self._sealed = key, sealed
+        self._parts: list[bytes | pl.DataFrame | tuple[Path, bytes]] = []
+
+    def add_file(self, path: Path, content: bytes = b"") -> None:
+        """Add the part in a file; its content if this process does not see the file."""
+        self._parts.append((path, content))
+
+    def add_content(self, content: bytes) -> None:
+        """Add a part that was made here, as its file will be."""
+        self._parts.append(content)
+
+    def add_rewrites(self, text: npt.ArrayLike, replicate: npt.ArrayLike, rewrites: Rewrites) -> None:
+        """Add rewrites as they are, whatever the table keeps of them."""
+        self._parts.append(frame_rewrites(text, replicate, rewrites))
+
+    def fetch(
+        self, text: npt.NDArray[Any], replicate: npt.NDArray[Any], lists: Sequence[str] = LISTS
+    ) -> Rewrites:
+        """Return rewrites in the order asked for; of tokens and latents only what is named."""
+        if not len(text):
+            return Rewrites.of([])
+        columns = [*_PLACE, *_SCALARS, *(name for name in LISTS if name in lists)]
+        wanted, frames, keys = number_rows(text, replicate), [], []
+        for part in self._parts:
+            frame = self._read(part, columns)
+            held = number_rows(frame["text"].to_numpy(), frame["replicate"].to_numpy())
+            inside = np.isin(held, wanted)
+            frames.append(frame if inside.all() else frame.filter(pl.Series(inside)))
+            keys.append(held[inside])
+        known = np.concatenate([number_rows([], []), *keys])
+        order = np.argsort(known, kind="stable")
+        at = np.searchsorted(known[order], wanted, side="right") - 1
+        if not len(known) or (known[order][at] != wanted).any():
+            raise RunDirectoryError("Rewrites that should be there are not. Run the same command again.")
+        return _as_rewrites(_join(frames)[order[at]])
+
+    def _read(self, part: bytes | pl.DataFrame | tuple[Path, bytes], columns: Sequence[str]) -> pl.DataFrame:
+        if isinstance(part, pl.DataFrame):
+            return part.select(columns)
+        if isinstance(part, bytes):
+            return pl.read_parquet(io.BytesIO(part), columns=list(columns)).select(columns)
+        path, content = part
+        raw = content or read_part(path)
+        return parse_frame(path, raw, self._key, columns, sealed=self._sealed).select(columns)
+
+
+def _join(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return the rows of all parts; one in which every list is missing has a type of its own."""
+    return pl.concat(frames, how="vertical_relaxed") if len(frames) > 1 else frames[0]
+
+
+def _as_rewrites(frame: pl.DataFrame) -> Rewrites:
+    latents = Ragged.absent(len(frame), np.float32)
+    if "latent" in frame.columns:
+        latents = from_lists(frame["latent"], pl.Float32, np.float32)
+    return Rewrites.from_texts(
+        frame["output"].to_list(),
+        errors=frame["error"].to_list(),
+        units=frame["units"].fill_null(-1).cast(pl.Int64).to_numpy(),
+        tokens=from_lists(frame["tokens"], pl.Int64, np.int64) if "tokens" in frame.columns else None,
+        latents=latents,
+    )
