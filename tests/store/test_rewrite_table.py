@@ -234,7 +234,7 @@ def test_rows_with_and_without_tokens_latents_and_units_come_back_side_by_side(t
     assert _table(folder).fetch(np.arange(len(rows)), np.zeros(len(rows))) == rewrites
 
 
-def test_tokens_and_latents_are_read_only_if_they_are_asked_for(tmp_path):
+def test_units_tokens_and_latents_are_read_only_if_they_are_asked_for(tmp_path):
     """Parts without any have a type of their own, and may be read together with parts that have some."""
     table, places = _table(tmp_path), np.array([0, 1])
     one, other = Rewrite("a", tokens=(1, 2), latent=np.ones(3, np.float32), units=2), Rewrite("b", units=1)
@@ -244,8 +244,9 @@ def test_tokens_and_latents_are_read_only_if_they_are_asked_for(tmp_path):
         assert found.fetch(places, np.zeros(2)) == Rewrites.of([one, other])
         tokens = [rewrite.tokens for rewrite in found.fetch(places, np.zeros(2), ("text", "tokens"))]
         assert tokens == [(1, 2), None]
-        plain = found.fetch(places, np.zeros(2), ("text", "error"))
+        plain = found.fetch(places, np.zeros(2), ("text", "error", "units"))
         assert plain == [Rewrite("a", units=2), Rewrite("b", units=1)]
+        assert found.fetch(places, np.zeros(2), ("text",)) == [Rewrite("a"), Rewrite("b")]
 
 
 def test_many_parts_are_found_however_they_were_added(tmp_path):

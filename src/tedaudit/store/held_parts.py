@@ -16,9 +16,8 @@ from tedaudit.plans.trials import number_rows
 from tedaudit.store.files import parse_frame, read_part
 from tedaudit.store.ragged_columns import from_lists, to_lists
 
-LISTS = ("tokens", "latent")  # parts of a rewrite that are read if they are asked for
-_PLACE = ("text", "replicate")
-_SCALARS = ("output", "error", "units")
+OPTIONAL = ("units", "tokens", "latent")  # parts of a rewrite that are read if they are asked for
+_ALWAYS = ("text", "replicate", "output", "error")
 
 
 def frame_rewrites(text: npt.ArrayLike, replicate: npt.ArrayLike, rewrites: Rewrites) -> pl.DataFrame:
@@ -72,17 +71,18 @@ class HeldParts:
         self._parts.append(frame_rewrites(text, replicate, rewrites))
 
     def fetch(
-        self, text: npt.NDArray[Any], replicate: npt.NDArray[Any], lists: Sequence[str] = LISTS
+        self, text: npt.NDArray[Any], replicate: npt.NDArray[Any], parts: Sequence[str] = OPTIONAL
     ) -> Rewrites:
-        """Return rewrites in the order asked for; of tokens and latents only what is named."""
+        """Return rewrites in the order asked for; of units, tokens and latents only what is named."""
         if not len(text):
             return Rewrites.of([])
-        columns = [*_PLACE, *_SCALARS, *(name for name in LISTS if name in lists)]
+        columns = [*_ALWAYS, *(name for name in OPTIONAL if name in parts)]
         wanted, frames, keys = number_rows(text, replicate), [], []
+        ordered = np.sort(wanted)
         for part in self._parts:
             frame = self._read(part, columns)
             held = number_rows(frame["text"].to_numpy(), frame["replicate"].to_numpy())
-            inside = np.isin(held, wanted)
+            inside = ordered[np.minimum(np.searchsorted(ordered, held), len(ordered) - 1)] == held
             frames.append(frame if inside.all() else frame.filter(pl.Series(inside)))
             keys.append(held[inside])
         known = np.concatenate([number_rows([], []), *keys])
@@ -108,13 +108,14 @@ def _join(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _as_rewrites(frame: pl.DataFrame) -> Rewrites:
+    there, error = frame.columns, frame["error"]
     latents = Ragged.absent(len(frame), np.float32)
-    if "latent" in frame.columns:
+    if "latent" in there:
         latents = from_lists(frame["latent"], pl.Float32, np.float32)
     return Rewrites.from_texts(
         frame["output"].to_list(),
-        errors=frame["error"].to_list(),
-        units=frame["units"].fill_null(-1).cast(pl.Int64).to_numpy(),
-        tokens=from_lists(frame["tokens"], pl.Int64, np.int64) if "tokens" in frame.columns else None,
+        errors=error.to_list() if (error != "").any() else None,
+        units=frame["units"].fill_null(-1).cast(pl.Int64).to_numpy() if "units" in there else None,
+        tokens=from_lists(frame["tokens"], pl.Int64, np.int64) if "tokens" in there else None,
         latents=latents,
     )

@@ -3,7 +3,6 @@
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from tedaudit.batches import Ragged, Rewrites
 from tedaudit.errors import RunDirectoryError
 from tedaudit.plans.trials import number_rows
 from tedaudit.store.files import make_parquet, read_frame, read_notes, write_atomically
-from tedaudit.store.held_parts import LISTS, HeldParts, frame_rewrites
+from tedaudit.store.held_parts import OPTIONAL, HeldParts, frame_rewrites
 from tedaudit.store.kept_latents import LeftOut, measure_latents, read_left_out
 from tedaudit.store.table_folder import TableFolder
 
@@ -140,9 +139,9 @@ class RewriteTable:
         return sum(self._find_left_out().values(), LeftOut())
 
     def fetch(
-        self, text: npt.NDArray[Any], replicate: npt.NDArray[Any], parts: Sequence[str] = LISTS
+        self, text: npt.NDArray[Any], replicate: npt.NDArray[Any], parts: Sequence[str] = OPTIONAL
     ) -> Rewrites:
-        """Return stored rewrites, in the order asked for; of tokens and latents only the parts named."""
+        """Return stored rewrites in the order asked for; of units, tokens and latents only those named."""
         held = HeldParts(self.key, sealed=self.sealed)
         for number in np.unique(self._where(text, replicate) >> 32).tolist():
             held.add_file(self._paths[number])
@@ -235,11 +234,9 @@ class RewriteTable:
 
 def _count_released(frame: pl.DataFrame, pool: Sequence[str]) -> Released:
     """Count copies and empty texts among the rewrites that did not fail."""
-    positions, outputs, errors = (frame[name].to_list() for name in ("text", "output", "error"))
-    if any(errors):
-        right = [not error for error in errors]
-        positions, outputs = list(compress(positions, right)), list(compress(outputs, right))
-    copied = sum(map(operator.eq, map(pool.__getitem__, positions), outputs))
+    right = frame.filter(pl.col("error") == "") if (frame["error"] != "").any() else frame
+    outputs = right["output"].to_list()
+    copied = sum(map(operator.eq, map(pool.__getitem__, right["text"].to_list()), outputs))
     return Released(len(outputs), copied, outputs.count("") + sum(map(str.isspace, outputs)))
 
 
