@@ -17,10 +17,12 @@ import tempfile
 import time
 from pathlib import Path
 
+import polars as pl
+
 AUDITS = {
     "dp-mlm": ["-m", "dp-mlm", "-e", "10", "-e", "100", "-e", "1000"],
     "dp-bart": ["-m", "dp-bart", "-e", "100", "-e", "1000"],
-    "word-rr": ["-m", "word-rr", "-e", "1", "-e", "4", "-e", "8"],
+    "word-rr": ["-m", "word-rr", "--encoder", "lexical", "-e", "1", "-e", "2", "-e", "4", "-e", "8"],
 }
 _TABLES = ("rewrites", "own_rewrites", "guesses")
 
@@ -32,9 +34,19 @@ def time_run(flags: list[str], folder: Path) -> tuple[float, str]:
     begin = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)  # noqa: S603
     seconds = time.perf_counter() - begin
-    files = sorted(path for table in _TABLES for path in folder.glob(f"{table}/**/*.parquet"))
-    content = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in files))
-    return seconds, content.hexdigest()
+    return seconds, hash_tables(folder)
+
+
+def hash_tables(folder: Path) -> str:
+    """Return a hash of the rows of all tables, however they were cut into files."""
+    content = hashlib.sha256()
+    for table in sorted({path.parent for kind in _TABLES for path in folder.glob(f"{kind}/**/*.parquet")}):
+        rows = pl.concat(
+            [pl.read_parquet(path) for path in sorted(table.iterdir()) if path.suffix != ".json"]
+        )
+        rows = rows.sort("text", "replicate") if "replicate" in rows.columns else rows
+        content.update(str(table.relative_to(folder)).encode() + rows.hash_rows().to_numpy().tobytes())
+    return content.hexdigest()
 
 
 def main() -> None:
