@@ -19,7 +19,7 @@ from tedaudit.store.checking import find_damage
 from tedaudit.store.directory import RunDirectory
 
 
-def kill_at_every_file(spec_path: str, folder: str) -> None:
+def kill_at_every_file(spec_path: str, folder: str, engine: object = "serial") -> None:
     """Kill an audit at its n-th file for every n, look at it, let it go on; print what happened.
 
     To be called in a process of its own. Every audit runs in a fork, so that nothing is imported
@@ -32,7 +32,7 @@ def kill_at_every_file(spec_path: str, folder: str) -> None:
     moments = []
     for number in range(1, 500):
         out = Path(folder) / f"{number:03d}"
-        spec = parse_spec({**settings, "out": str(out)})
+        spec = parse_spec({**settings, "out": str(out), "engine": engine})
         first = _in_a_fork(lambda n=number, s=spec: _run_until(n, s))
         left = [path.name for path in out.rglob(".writing-*")]
         looked = _in_a_fork(lambda o=out: _look(o))

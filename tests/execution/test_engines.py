@@ -68,13 +68,32 @@ def test_a_result_that_cannot_be_of_a_unit_is_refused(tmp_path):
             for ticket, _ in super().finished():
                 yield ticket, Guesses.of([])
 
-    with pytest.raises(ContractError, match="Mistaken returned the result of other work"):
+    with pytest.raises(ContractError, match="Mistaken returned another work's result"):
         run(make_spec(tmp_path / "run"), Mistaken())
 
 
 def test_a_result_with_an_unknown_ticket_is_ignored(tmp_path, serial):
     run(_work(tmp_path), engine=Talkative())
     assert list_contents(tmp_path) == list_contents(serial)
+
+
+def test_parts_that_come_twice_are_counted_once(tmp_path):
+    both = {"attacks": ["lexical", "resample"], "trials": 60}
+    run(_work(tmp_path / "twice", **both), engine=Talkative())
+    run(_work(tmp_path / "once", **both))
+    assert list_contents(tmp_path / "twice") == list_contents(tmp_path / "once")
+
+
+def test_an_engine_that_loses_own_rewrites_is_named(tmp_path):
+    class Forgetful(SerialEngine):
+        def finished(self):
+            for ticket, result in super().finished():
+                is_own = isinstance(result, tuple) and any(part.own for part in result)
+                if not is_own:
+                    yield ticket, result
+
+    with pytest.raises(ContractError, match="Forgetful has lost own rewrites"):
+        run(_work(tmp_path, mechanisms=["py:helpers:Failing"], attacks=["resample"], trials=60), Forgetful())
 
 
 @pytest.mark.parametrize("steps", [8, 14])

@@ -11,7 +11,7 @@ import pytest
 
 import tedaudit
 from engine_examples import PLUGINS, list_contents, make_many_chunks, make_work
-from helpers import sentences
+from helpers import sentences, tables
 from tedaudit.api import run
 from tedaudit.errors import InfrastructureError
 from tedaudit.execution.engines.processes import ProcessEngine
@@ -162,3 +162,25 @@ def test_a_run_whose_process_was_killed_is_finished_by_another_engine(tmp_path, 
     counts = [tedaudit.load_run(folder).findings[0].bound for folder in (out, serial / "plain")]
     assert counts[0].correct == counts[1].correct
     assert counts[0].trials == 400
+
+
+def test_workers_that_are_killed_in_the_middle_of_large_units_change_no_row(tmp_path):
+    slow = {"name": f"{PLUGINS}:Slow", "seconds": 0.02}
+    changes = {"mechanisms": [slow], "trials": 4000, "block": 0, "epsilons": [1, 3], "batch_size": 100}
+    run(make_many_chunks(tmp_path / "calm", **changes))
+    killed, interrupted = [], []
+    with ProcessEngine(2) as engine:
+
+        def progress(*_):
+            progress.seen += 1
+            busy = [worker for worker in engine._workers if worker.tickets]
+            in_the_middle = [w for w in busy if (t := engine._tasks.get(w.tickets[0])) and t.has_parts]
+            if progress.seen % 4 == 0 and len(killed) < 5 and in_the_middle:
+                killed.append(in_the_middle[0].process.pid)
+                os.kill(killed[-1], signal.SIGKILL)
+            interrupted.extend(engine._interrupted)
+
+        progress.seen = 0
+        run(make_many_chunks(tmp_path / "killed", **changes), engine, progress)
+    assert len(killed) >= 3
+    assert tables(tmp_path / "killed") == tables(tmp_path / "calm")

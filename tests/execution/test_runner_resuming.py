@@ -76,6 +76,28 @@ def test_after_a_kill_at_any_file_the_same_command_gives_the_files_of_an_uninter
         assert find_damage(RunDirectory(resumed))[1] == []
 
 
+@pytest.mark.timeout(900)
+def test_after_a_kill_at_any_file_a_run_with_workers_ends_with_the_rows_of_an_uninterrupted_one(tmp_path):
+    spec = _written(
+        tmp_path, corpus={"name": "py:tedaudit.corpora.files:Files", "path": str(tmp_path / "texts.txt")},
+        mechanisms=[{"name": "word-rr", "slots": 4}], plans=[{"k": 2, "lambda": 0}], epsilons=[2],
+        attacks=["resample"], trials=20, block=10,
+    )  # fmt: skip
+    engine = '{"name": "processes", "workers": 2}'
+    script = f"import sys, killing; killing.kill_at_every_file(*sys.argv[1:], engine={engine})"
+    command = [sys.executable, "-c", script, str(spec), str(tmp_path / "runs")]
+    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=True)
+    *killed, last = json.loads(done.stdout)
+    assert last["killed"] == 0
+    assert len(killed) > 12
+    whole = tables(tmp_path / "runs" / last["folder"][-3:])
+    for moment in killed:
+        assert moment["killed"] == signal.SIGKILL
+        assert (moment["looked"], moment["resumed"]) == (0, 0), done.stderr
+        assert tables(tmp_path / "runs" / moment["folder"][-3:]) == whole
+        assert find_damage(RunDirectory(tmp_path / "runs" / moment["folder"][-3:]))[1] == []
+
+
 @pytest.mark.timeout(300)
 def test_a_command_killed_again_and_again_ends_with_the_tables_of_an_uninterrupted_one(tmp_path):
     spec = _written(tmp_path, trials=80)

@@ -167,10 +167,3 @@ def test_a_dry_run_says_what_would_run_where_and_writes_nothing(tmp_path, monkey
 
 def test_another_engine_reproduces_the_same(by_command, tmp_path):
     assert reproduce_by_command(tmp_path, "--engine", "processes")[1] == by_command[2]
-
-
-def test_an_engine_and_a_folder_of_rewrites_are_not_given_together(tmp_path):
-    arguments = ["reproduce", "cross-convention", "--scale", "smoke", "--work", str(tmp_path)]
-    done = CliRunner().invoke(app, [*arguments, "--engine", "processes"])
-    assert isinstance(done.exception, SpecError)
-    assert "leave --engine out" in str(done.exception)

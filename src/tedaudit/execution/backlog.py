@@ -53,6 +53,7 @@ class Backlog:
         self._without: dict[Nominal, set[int]] = {}  # parts that have left out their latents
         self._numbers = {epsilon: table.next_number for epsilon, table in self.rewrites.items()}
         self._own_numbers = {epsilon: table.next_number for epsilon, table in self.own.items()}
+        self._own_placed: dict[tuple[Nominal, int], int] = {}  # rows of the parts that were placed
         self._learning: tuple[Nominal, Stretch, OwnRewrites] | None = None  # what was last given to an attack
         self._is_learning = claim  # only a run gives own rewrites to attacks
 
@@ -112,9 +113,14 @@ class Backlog:
         columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
         return Wanted(columns[0], columns[1], columns[2])
 
-    @cached_property
+    @property
     def own_left(self) -> int:
         """How many rewrites for adversaries are missing."""
+        return self._own_missing - sum(self._own_placed.values())
+
+    @cached_property
+    def _own_missing(self) -> int:
+        """How many of them the tables lacked when they were opened."""
         return len(self.list_own())
 
     def count_done(self) -> int:
@@ -231,7 +237,7 @@ class Backlog:
                     again[start - rows.start : stop - rows.start] = True
         again &= self._lacks_latent(epsilon, parts)
         needed = np.unique(parts[parts >= 0]).tolist() if guessing else []
-        stored = tuple(Stored(str(table.path_of(number))) for number in needed)
+        stored = tuple(Stored(str(table.path_of(number).absolute())) for number in needed)
         return Rewriting(epsilon, table.key, 0, parts < 0, again, stored, table.sealed)
 
     def _reserve(self, rewriting: Rewriting, pieces: int) -> Rewriting:
@@ -263,7 +269,7 @@ class Backlog:
             self.guesses[part.epsilon, part.attack].place(rows, part.content)
         elif part.own:
             self.own[part.epsilon].place(part.at, part.content)
-            self.own_left -= part.size
+            self._own_placed[part.epsilon, part.at] = part.size
         else:
             self.rewrites[part.epsilon].place(part.at, part.content)
             self.find_parts(part.epsilon)[unit.start + part.rows] = part.at

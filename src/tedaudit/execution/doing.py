@@ -30,6 +30,7 @@ from tedaudit.execution.units import (
     ask,
     cut,
     restore_withheld,
+    withhold,
 )
 from tedaudit.execution.work import Bench
 from tedaudit.plans.trials import judge, late_tie_keys
@@ -59,10 +60,11 @@ def _do_unit(unit: Unit, bench: Bench) -> Iterator[Parts | Finished]:
             if len(which):
                 parts += epsilon.take(piece.rows[which], made[which])
         yield tuple(parts)
-    for epsilon in epsilons:
-        for part in epsilon.guess(bench):
+    differing = sum(epsilon.differing for epsilon in epsilons)
+    while epsilons:
+        for part in epsilons.pop(0).guess(bench):  # what it holds is not needed any more then
             yield (part,)
-    yield Finished(sum(epsilon.differing for epsilon in epsilons))
+    yield Finished(differing)
 
 
 def _rewrite(unit: Unit, piece: Piece, bench: Bench) -> Rewrites:
@@ -158,7 +160,7 @@ class _Epsilon:
         plan = unit.plan.rows(rows.start - unit.start, rows.stop - unit.start)
         keys = late_tie_keys(unit.seed, unit.plan_name, guessing.attack, rows)
         guesses = bench.perform(ask(guessing, outputs, plan, unit.pool, keys, unit.mechanism))
-        whole = restore_withheld(guesses, guessing.withheld(outputs.failed), unit.candidates)
+        whole = restore_withheld(guesses, withhold(guessing.sees, outputs.failed), unit.candidates)
         judged = judge(whole, outputs.failed, plan, keys)
         content = make_guesses_part(rows, judged, guessing.key, tells_losses=guessing.tells_losses)
         return Part(guessing.epsilon, guessing.attack, rows.start, content, len(rows))

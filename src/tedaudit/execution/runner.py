@@ -125,6 +125,8 @@ class _JobRun:
                 if ticket in self._flying:
                     self._take(ticket, self._flying[ticket], result)
                 self._feed()
+        if self._learners:
+            raise ContractError(f"The engine {type(self._engine).__name__} has lost own rewrites.")
         if self._job.bulky:
             tables = [RewriteTable(*self._open(epsilon)) for epsilon in self._job.epsilons]
             left_out = sum((table.count_left_out() for table in tables), LeftOut())
@@ -202,8 +204,7 @@ class _JobRun:
             self._place(unit, result)
             return
         if not isinstance(result, Finished | Interrupted):
-            name = type(self._engine).__name__
-            raise ContractError(f"The engine {name} returned the result of other work.")
+            raise ContractError(f"The engine {type(self._engine).__name__} returned another work's result.")
         del self._flying[ticket]
         rest = self._backlog.make_rest(self._audit, unit) if isinstance(result, Interrupted) else None
         if rest is not None:

@@ -137,10 +137,6 @@ class Guessing:
     own: OwnRewrites | None = None
     tells_losses: bool = True  # whether its table has room for them
 
-    def withheld(self, failed: Mask) -> Mask:
-        """Return which rewrites the attack is not given: the failed ones, unless it sees their codes."""
-        return np.zeros_like(failed) if "error" in self.sees else failed
-
 
 @dataclass(frozen=True)
 class Unit:
@@ -273,6 +269,11 @@ def shuffle_own(own: Wanted, seed: int) -> Wanted:
     return own.rows(np.argsort(uniforms(keys, 1)[:, 0], kind="stable"))
 
 
+def withhold(sees: Sequence[str], failed: Mask) -> Mask:
+    """Return which rewrites an attack is not given: the failed ones, unless it sees their codes."""
+    return np.zeros_like(failed) if "error" in sees else failed
+
+
 def ask(
     guessing: Guessing,
     outputs: Rewrites,
@@ -282,7 +283,7 @@ def ask(
     mechanism: Reference,
 ) -> GuessChunk:
     """Return the question about some rows: those that the attack is given, and what it may see of them."""
-    withheld = guessing.withheld(outputs.failed)
+    withheld = withhold(guessing.sees, outputs.failed)
     given = np.flatnonzero(~withheld) if withheld.any() else slice(None)
     seen = Observations(
         outputs[given].reveal(guessing.sees),

@@ -11,7 +11,7 @@ from tedaudit.abilities import Prepares, Resamples, can_compare
 from tedaudit.batches import Guesses, Rewrites
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.execution.calls import find_callee
-from tedaudit.execution.units import RewriteChunk
+from tedaudit.execution.units import RewriteChunk, withhold
 from tedaudit.execution.work import Bench
 from tedaudit.forecast.samples import PURPOSE, Questions, Sample, group_missing, join_wanted
 from tedaudit.plans.trials import Wanted, make_draws
@@ -95,7 +95,7 @@ class Stopwatch:
         """
         epsilon, prepared = job.epsilons[-1], job.attacks[attack]
         outputs = sample.at(epsilon)
-        outputs = outputs[np.flatnonzero(~prepared.withheld(outputs.failed))]
+        outputs = outputs[np.flatnonzero(~withhold(prepared.card.sees, outputs.failed))]
         calls = prepared.own_rewrites and self._calls_out(job)
         if not len(outputs) or practice > self._seconds or calls:
             return None

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import OWN
@@ -29,10 +28,6 @@ class PreparedAttack:
     knows_mechanism: bool
     own_rewrites: int = 0
     standard: bool = True  # built in, with default settings: it cannot have been made from what was seen
-
-    def withheld(self, failed: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """Return which rewrites the attack is not given: the failed ones, unless it sees their codes."""
-        return np.zeros_like(failed) if "error" in self.card.sees else failed
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from tedaudit.batches import OwnRewrites, Ragged
 from tedaudit.errors import PluginError, RunDirectoryError, SpecError, join_names
 from tedaudit.estimators import find_estimator
-from tedaudit.execution.units import Guessing, RewriteChunk, ask, restore_withheld
+from tedaudit.execution.units import Guessing, RewriteChunk, ask, restore_withheld, withhold
 from tedaudit.execution.work import Bench
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, make_draws, tie_keys
@@ -133,7 +133,7 @@ def _replay_row(
     )  # fmt: skip
     keys = tie_keys(audit.spec.seed, job.plan_name, attack, range(row, row + 1))
     guessed = bench.perform(ask(guessing, outputs, plan, texts, keys, job.reference))
-    guess = restore_withheld(guessed, guessing.withheld(outputs.failed), job.candidates)[0]
+    guess = restore_withheld(guessed, withhold(guessing.sees, outputs.failed), job.candidates)[0]
     positions = range(len(texts)) if plan.candidates is None else plan.candidates[0].tolist()
     choice, secret = int(choices[row]), int(plan.secret[0])
     return Replayed(

@@ -213,7 +213,10 @@ class AuditSpec(BaseModel):
         default=4096, ge=1, le=LARGEST, description="Draws or trials per call of a plug-in."
     )
     block: int = Field(
-        default=0, ge=0, le=LARGEST, description="Trials written at a time; 0: by the number of trials."
+        default=0,
+        ge=0,
+        le=LARGEST,
+        description="Trials that are done and written together; 0: by the number of trials.",
     )
     engine: EngineSpec = Field(
         default_factory=EngineSpec, description="Who does the model work; it changes no result."

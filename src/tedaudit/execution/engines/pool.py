@@ -10,6 +10,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, Self, TypeVar
 
@@ -25,6 +26,7 @@ from tedaudit.nominal import Nominal, distinct_epsilons
 MOST_LOST = 3  # workers that the same work may cost
 _WINDOW = 3  # pieces of work in flight for each worker, so that there is something for everybody
 _CROWD = 4  # pieces that wait for one worker before another one learns to do them
+_PAUSE = 0.2  # seconds
 _UNREAD = 64  # results that nobody has taken yet: who has more of them waits
 ROOM = 512 * 2**20  # bytes of work and results in flight, as far as more than one piece is
 Announce = Callable[[str], None]
@@ -67,6 +69,7 @@ class Here:
     events: "queue.Queue[Any]"
     waiting: "queue.SimpleQueue[tuple[int, Work] | None]" = field(default_factory=queue.SimpleQueue)
     thread: threading.Thread | None = None
+    is_closed: bool = False
 
     def submit(self, ticket: int, work: Work) -> None:
         """Take some work."""
@@ -76,7 +79,8 @@ class Here:
             self.thread.start()
 
     def close(self) -> None:
-        """End the thread once it has done what it is doing."""
+        """End the thread once it has done what it is doing; its results are dropped."""
+        self.is_closed = True
         if self.thread is not None:
             self.waiting.put(None)
             self.thread = None
@@ -86,9 +90,16 @@ class Here:
             ticket, work = given
             try:
                 for result in do(work, self.bench):
-                    self.events.put(Done(ticket, None, result))
+                    self._tell(Done(ticket, None, result))
             except BaseException as error:
-                self.events.put(Done(ticket, None, error))
+                self._tell(Done(ticket, None, error))
+
+    def _tell(self, event: "Done") -> None:
+        """Say that something is done; wait as long as too much of it is unread."""
+        while not self.is_closed:
+            with suppress(queue.Full):
+                self.events.put(event, timeout=_PAUSE)
+                return
 
 
 def name_work(work: Work) -> str:
