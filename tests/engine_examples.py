@@ -1,7 +1,9 @@
 """An engine for tests, chunks for it, and what it leaves behind."""
 
+import math
+
 from helpers import TABLES, make_spec, reference, sentences, snapshot
-from tedaudit.batches import Draws
+from tedaudit.batches import Draws, Rewrites
 from tedaudit.execution.doing import do
 from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.execution.units import RewriteChunk, Unit
@@ -53,6 +55,24 @@ class Refuses(SerialEngine):
             assert is_given or not wanted.any(), f"{work.mechanism.name}: rewritten"
         assert not len(work.own) or (work.own_given >= 0).all(), "own rewrites were to be made here"
         super().submit(ticket, work)
+
+
+class Counting(SerialEngine):
+    """Counts results and the rewrites among them, and breaks down after a number of results."""
+
+    def __init__(self, last=math.inf):
+        super().__init__(4096)
+        self.made, self.results, self._last = 0, 0, last
+
+    def finished(self):
+        for ticket, result in super().finished():
+            self.results += 1
+            parts = result if isinstance(result, tuple) else ()
+            self.made += sum(part.size for part in parts if not part.attack)
+            self.made += len(result) if isinstance(result, Rewrites) else 0
+            yield ticket, result
+            if self.results >= self._last:
+                raise KeyboardInterrupt
 
 
 def make_draws(*numbers):

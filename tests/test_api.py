@@ -12,6 +12,7 @@ import pytest
 
 import tedaudit
 import tedaudit.api
+from engine_examples import Counting
 from tedaudit import (
     NO_EPSILON,
     Card,
@@ -29,7 +30,6 @@ from tedaudit import (
 from tedaudit.attacks.lexical import Lexical
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.estimators import reduced_form
-from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.spec.model import parse_spec
 
@@ -213,16 +213,9 @@ def test_without_out_nothing_stays_on_disk_after_a_failure(elsewhere):
 
 
 def test_an_audit_is_done_by_the_engine_that_is_given():
-    class Counting(SerialEngine):
-        chunks = 0
-
-        def submit(self, ticket, chunk):
-            self.chunks += 1
-            super().submit(ticket, chunk)
-
     engine = Counting()
     result = audit("word-rr", TEXTS, epsilon=8, trials=40, engine=engine, attack="lexical")
-    assert engine.chunks == 2
+    assert engine.results == 3  # rewrites, guesses and the end of the unit
     assert result.to_dict() == audit("word-rr", TEXTS, epsilon=8, trials=40, attack="lexical").to_dict()
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from helpers import make_spec, stopped, tables
+from latent_examples import guesses, make_latent_work
 from tedaudit.api import run
 from tedaudit.execution.backlog import Backlog
 from tedaudit.execution.doing import do
@@ -130,3 +131,15 @@ def test_counts_are_those_of_rows_that_are_there(tmp_path):
     assert _open(spec)[1].count_done() == rewrites + 2 * 100
     run(spec)
     assert _open(spec)[1].count_done() == 2 * 400 + 2 * 400
+
+
+@pytest.mark.usefixtures("small")
+def test_the_rest_of_a_unit_makes_latents_again_that_no_table_has_kept(tmp_path, kept):
+    audit, backlog = _open(make_latent_work(tmp_path), claim=True)
+    attacks, bench = list(backlog.job.attacks), Bench()
+    for _, unit in backlog.units(audit, attacks):
+        assert not _do(backlog, unit, bench, 1)  # its worker is lost after the rewrites
+        rest = backlog.make_rest(audit, unit)
+        assert all(rewriting.again.all() and not rewriting.lacking.any() for rewriting in rest.rewriting)
+        assert _do(backlog, rest, bench)
+    assert guesses(tmp_path) == guesses(kept)

@@ -5,11 +5,11 @@ import shutil
 
 import pytest
 
+from engine_examples import Counting
 from helpers import Promising, make_spec, sentences, summary
 from tedaudit.api import load_run, report, run
 from tedaudit.errors import SpecError
 from tedaudit.estimators import reduced_form
-from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.nominal import Nominal
 from tedaudit.reports.calibration_card import calibration_cards
 from tedaudit.reports.headline import headlines
@@ -35,18 +35,6 @@ def audited_function(root, function, trials=400, **changes):
         root, mechanisms=[function], epsilons=[0.2], attacks=["lexical"], trials=trials, **changes
     )
     return spec, run(spec)
-
-
-class Counting(SerialEngine):
-    """Counts the rewrites that it makes."""
-
-    def __init__(self):
-        super().__init__(4096)
-        self.made = 0
-
-    def submit(self, ticket, chunk):
-        self.made += len(chunk) if hasattr(chunk, "draws") else 0
-        super().submit(ticket, chunk)
 
 
 def test_a_leak_of_one_text_is_found_in_its_pairs_on_fresh_trials(tmp_path):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import tedaudit
+from engine_examples import Counting
 from helpers import sentences, snapshot, within
 from known_curves import load_script
 from tedaudit.errors import RunDirectoryError, SpecError
-from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.calibrate.answer import Answer
@@ -27,21 +27,6 @@ def calibrate(out, **changes):
         "out": str(out), "page": False,
     }  # fmt: skip
     return tedaudit.calibrate({"name": "word-rr", "slots": 4}, TEXTS, **(settings | changes))
-
-
-class Counting(SerialEngine):
-    """Counts the rewrites that it makes, and breaks down after a number of chunks."""
-
-    def __init__(self, last=math.inf):
-        super().__init__(4096)
-        self.made, self.chunks, self._last = 0, 0, last
-
-    def submit(self, ticket, chunk):
-        self.chunks += 1
-        if self.chunks > self._last:
-            raise KeyboardInterrupt
-        self.made += len(chunk) if hasattr(chunk, "draws") else 0
-        super().submit(ticket, chunk)
 
 
 @pytest.fixture(scope="module")
@@ -76,14 +61,14 @@ def test_the_same_command_reads_and_makes_nothing(whole):
     found, folder, _ = whole
     before, again = snapshot(folder, "[grs]*es/**/*.parquet"), Counting()
     assert calibrate(folder, engine=again).to_dict() == found.to_dict()
-    assert again.chunks == 0
+    assert again.results == 0
     assert snapshot(folder, "[grs]*es/**/*.parquet") == before
 
 
 @pytest.mark.parametrize("last", [1, 9, 20, 33])
 def test_one_that_was_stopped_goes_on_and_ends_alike_with_nothing_made_twice(whole, tmp_path, last):
     found, _, engine = whole
-    assert last < engine.chunks
+    assert last < engine.results
     first, second = Counting(last), Counting()
     with pytest.raises(KeyboardInterrupt):
         calibrate(tmp_path / "run", engine=first)
