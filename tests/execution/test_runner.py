@@ -28,6 +28,7 @@ from helpers import (
 from tedaudit.api import run
 from tedaudit.errors import ContractError
 from tedaudit.execution.backlog import spans
+from tedaudit.execution.engines.serial import SerialEngine
 from tedaudit.seeding import derive, uniforms
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
@@ -392,3 +393,23 @@ def test_a_texts_draws_are_made_together(tmp_path, monkeypatch):
     # three units of 400, 1200 and 2400 rows, each meeting 50 texts; a batch may begin within a text
     assert len(Counting.calls) == 80
     assert sum(Counting.calls) <= 3 * 50 + 80
+
+
+def test_attacks_that_learn_or_practise_guess_apart_each_at_one_epsilon(tmp_path):
+    units = []
+
+    class Noting(SerialEngine):
+        def submit(self, ticket, work):
+            units.append(work)
+            super().submit(ticket, work)
+
+    attacks = ["lexical", "trained", "resample"]
+    run(make_spec(tmp_path, attacks=attacks, epsilons=[1, 4], trials=60, block=30), Noting())
+    learning = {"trained", "resample"}
+    apart = [unit for unit in units if learning & {g.attack for g in unit.guessing}]
+    assert len(apart) == 2 * 2 * 2  # attacks, epsilons and units
+    for unit in apart:
+        assert len({(guessing.attack, guessing.epsilon) for guessing in unit.guessing}) == 1
+        assert not unit.rewrites
+    together = [attacks for unit in units if (attacks := {g.attack for g in unit.guessing}) - learning]
+    assert together == [{"lexical"}] * 2

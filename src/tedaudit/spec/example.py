@@ -35,7 +35,7 @@ alpha: 0.01              # the bound's one-sided error is half of it
 seed: 0
 # delta: 1.0e-5          # in the place of the claim's own
 # batch_size: 4096       # draws or trials per call of a plug-in: memory, never results
-# block: 0               # trials written at a time; 0: by the number of trials
+# block: 0               # trials done and written together; 0: by their number
 # engine: serial         # this process; or processes, ray: {name: processes, workers: 4}; never results
 # out: runs/example      # the run directory; runs/NAME if nothing is said
 """
