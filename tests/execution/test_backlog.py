@@ -141,5 +141,6 @@ def test_the_rest_of_a_unit_makes_latents_again_that_no_table_has_kept(tmp_path,
         assert not _do(backlog, unit, bench, 1)  # its worker is lost after the rewrites
         rest = backlog.make_rest(audit, unit)
         assert all(rewriting.again.all() and not rewriting.lacking.any() for rewriting in rest.rewriting)
+        assert all(result for result in do(rest, bench))  # no part, no result: it would count as one
         assert _do(backlog, rest, bench)
     assert guesses(tmp_path) == guesses(kept)

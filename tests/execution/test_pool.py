@@ -1,5 +1,6 @@
 """Which worker does which chunk, and what becomes of the chunks of one that is lost."""
 
+import time
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,10 +12,11 @@ from helpers import reference
 from tedaudit.batches import Observations, Rewrites
 from tedaudit.errors import InfrastructureError
 from tedaudit.execution.engines.pool import Done, Lost, PoolEngine, name_work
-from tedaudit.execution.units import GuessChunk, Guessing, Interrupted, Part, Rewriting, Unit
+from tedaudit.execution.units import Finished, GuessChunk, Guessing, Interrupted, Part, Rewriting, Unit
 from tedaudit.execution.wire import pack
 from tedaudit.mechanisms.function import Function
 from tedaudit.nominal import Nominal
+from tedaudit.plans.trials import Wanted
 from tedaudit.registry import Reference
 from tedaudit.seeding import key_words
 from tedaudit.types import Plan
@@ -121,6 +123,30 @@ def test_a_unit_that_had_parts_is_interrupted_and_its_rest_begins_to_count_anew(
         engine.lose(engine._workers[0])
 
 
+def test_losses_of_work_that_was_done_in_the_end_and_of_other_work_do_not_add_up():
+    engine = Office(1, 100)
+    own = Wanted(np.array([1], np.int32), np.array([0], np.int32), np.array([1.0]))
+    other = replace(own, text=np.array([2], np.int32))
+    units = [replace(_unit(lacking=False), own=some) for some in (own, other)]
+    assert name_work(units[0]) == name_work(units[1])
+    for ticket in range(1, 7):  # each is lost twice, and done by the third worker
+        engine.submit(ticket, units[ticket % 2])
+        for _ in range(2):
+            engine.lose(engine._workers[0])
+            engine._hand_out()
+        assert engine.finish(ticket, Finished()) == (ticket, Finished())
+    engine.submit(7, units[0])
+    engine.submit(8, units[1])
+    for _ in range(2):
+        engine.lose(engine._workers[0])
+        engine._hand_out()
+    assert engine.finish(7, Finished())[0] == 7
+    for _ in range(2):  # which has not been to blame yet
+        engine.lose(engine._workers[0])
+        engine._hand_out()
+    assert engine.finish(8, Finished())[0] == 8
+
+
 def test_what_a_worker_has_learnt_is_learnt_by_another_only_if_much_waits():
     engine = Office(2, 100)
     mechanism = reference("mechanism", "word-rr")
@@ -180,6 +206,33 @@ def test_an_attack_on_a_server_is_asked_here(tmp_path):
     engine.close()
     thread.join(10)
     assert not thread.is_alive()
+
+
+def test_nobody_is_asked_any_more_once_an_engine_is_closed_or_does_another_run(tmp_path):
+    attack = Reference("attack", "py:engine_plugins:Server", {"folder": str(tmp_path)})
+    engine, asked = Office(2, 100), []
+
+    class Slow(Server):
+        def guess(self, seen):
+            asked.append(len(seen))
+            time.sleep(0.2)
+            return super().guess(seen)
+
+    for end in (engine.close, lambda: engine.offer({})):
+        asked.clear()
+        engine.offer({attack.identity: Slow(str(tmp_path))})
+        for ticket in range(1, 6):
+            engine.submit(ticket, GuessChunk(attack, _guessing(None).observations))
+        thread = engine._here.thread
+        while not asked:
+            time.sleep(0.01)
+        end()
+        thread.join(20)
+        assert not thread.is_alive()
+        assert len(asked) <= 2
+    engine.offer({attack.identity: Server(str(tmp_path))})  # and it can be used again
+    engine.submit(9, GuessChunk(attack, _guessing(None).observations))
+    assert [ticket for ticket, _ in engine.finished()] == [9]
 
 
 def test_work_of_a_run_that_was_stopped_is_ignored():

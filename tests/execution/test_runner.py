@@ -411,5 +411,6 @@ def test_attacks_that_learn_or_practise_guess_apart_each_at_one_epsilon(tmp_path
     for unit in apart:
         assert len({(guessing.attack, guessing.epsilon) for guessing in unit.guessing}) == 1
         assert not unit.rewrites
+    assert [g.epsilon for unit in apart for g in unit.guessing if g.attack == "resample"] == [1, 1, 4, 4]
     together = [attacks for unit in units if (attacks := {g.attack for g in unit.guessing}) - learning]
     assert together == [{"lexical"}] * 2

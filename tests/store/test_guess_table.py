@@ -1,9 +1,12 @@
 """Tables of guesses: what is left to do, what is complete, and parts that cannot be."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 
+from tedaudit.batches import PairLosses, Ragged
 from tedaudit.errors import RunDirectoryError
 from tedaudit.plans.trials import Judged
 from tedaudit.store import guesses as guesses_module
@@ -105,3 +108,30 @@ def test_columns_that_were_read_ahead_are_those_of_the_table_and_not_read_twice(
     assert len(table.read(["scores"], 3)["scores"]) == 3
     table.append(range(5, 8), _judged(range(5, 8)))
     assert len(table.read(["scores"])["scores"]) == 8
+
+
+def _with_losses(rows):
+    known = PairLosses(np.arange(len(rows), dtype=float), np.ones(len(rows)), Ragged.of([[0.5]] * len(rows)))
+    return replace(_judged(rows), usable=np.ones(len(rows), dtype=np.bool_), losses=known)
+
+
+@pytest.mark.parametrize("first", ["nothing usable", "losses"])
+def test_a_part_without_a_usable_guess_tells_no_losses_and_hides_none(tmp_path, first):
+    nobody = replace(_judged(range(3)), usable=np.zeros(3, dtype=np.bool_))
+    parts = [nobody, _with_losses(range(4))]
+    at = 0
+    for judged in parts if first == "nothing usable" else parts[::-1]:
+        _guess_table(tmp_path).append(range(at, at + len(judged)), judged)  # as after a resumption
+        at += len(judged)
+    largest, mu = _guess_table(tmp_path).read_largest()
+    known = [0.0, 1.0, 2.0, 3.0]
+    expected = [np.nan] * 3 + known if first == "nothing usable" else known + [np.nan] * 3
+    np.testing.assert_array_equal(largest, expected)
+    assert np.isnan(mu).sum() == 3
+    assert _guess_table(tmp_path).read_terms().lengths.sum() == 4
+
+
+def test_a_table_from_before_losses_stays_without_them(tmp_path):
+    _guess_table(tmp_path).append(range(3), _judged(range(3)))
+    _guess_table(tmp_path).append(range(3, 7), _with_losses(range(4)))
+    assert _guess_table(tmp_path).read_largest() is None

@@ -59,7 +59,8 @@ def _do_unit(unit: Unit, bench: Bench) -> Iterator[Parts | Finished]:
             which = np.flatnonzero(piece.at == at)
             if len(which):
                 parts += epsilon.take(piece.rows[which], made[which])
-        yield tuple(parts)
+        if parts:
+            yield tuple(parts)
     differing = sum(epsilon.differing for epsilon in epsilons)
     while epsilons:
         for part in epsilons.pop(0).guess(bench):  # what it holds is not needed any more then

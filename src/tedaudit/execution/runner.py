@@ -112,7 +112,7 @@ class _JobRun:
         together = [attack for attack in job.attacks if attack not in self._apart]
         self._units = self._backlog.units(audit, together, engine.workers)
         self._ready: deque[tuple[range, Nominal, str]] = deque()  # attacks apart that can guess,
-        self._learners: deque[tuple[range, Nominal, str]] = deque()  # and those that wait for own rewrites
+        self._learners: dict[tuple[Nominal, str], deque[range]] = {}  # and those that wait for own rewrites
         self._flying: dict[int, Unit] = {}
         self.has_rewritten = False
         meter.advance("", self._backlog.count_done())
@@ -125,7 +125,7 @@ class _JobRun:
                 if ticket in self._flying:
                     self._take(ticket, self._flying[ticket], result)
                 self._feed()
-        if self._learners:
+        if any(self._learners.values()):
             raise ContractError(f"The engine {type(self._engine).__name__} has lost own rewrites.")
         if self._job.bulky:
             tables = [RewriteTable(*self._open(epsilon)) for epsilon in self._job.epsilons]
@@ -186,15 +186,24 @@ class _JobRun:
         """Let the attacks apart guess some rows, whose rewrites are all there."""
         for epsilon in self._job.epsilons:
             for attack in sorted(self._apart):
-                waiting = self._learners if attack in self._job.stretches else self._ready
-                waiting.append((rows, epsilon, attack))
+                if attack in self._job.stretches:
+                    self._learners.setdefault((epsilon, attack), deque()).append(rows)
+                else:
+                    self._ready.append((rows, epsilon, attack))
 
     def _take_ready(self) -> Unit | None:
-        """Return the next unit of an attack apart for which everything is there, if there is any."""
-        for waiting, is_ready in ((self._ready, True), (self._learners, not self._backlog.own_left)):
-            while is_ready and waiting:
-                rows, epsilon, attack = waiting.popleft()
-                unit = self._backlog.make_unit(self._audit, rows, [attack], [epsilon])
+        """Return the next unit of an attack apart for which everything is there, if there is any.
+
+        What is learnt is learnt for one attack and epsilon: all of its rows come before those of another.
+        """
+        while self._ready:
+            rows, epsilon, attack = self._ready.popleft()
+            unit = self._backlog.make_unit(self._audit, rows, [attack], [epsilon])
+            if unit is not None:
+                return unit
+        for (epsilon, attack), waiting in self._learners.items() if not self._backlog.own_left else ():
+            while waiting:
+                unit = self._backlog.make_unit(self._audit, waiting.popleft(), [attack], [epsilon])
                 if unit is not None:
                     return unit
         return None

@@ -173,9 +173,9 @@ class Unit:
         return self.start + len(self.plan)
 
     @property
-    def plugin(self) -> Reference:
-        """The plug-in that most of its work is for."""
-        return self.mechanism if self.rewrites else self.guessing[0].reference
+    def called(self) -> tuple[Reference, ...]:
+        """The plug-ins that it calls itself; attacks may call the mechanism besides."""
+        return (*((self.mechanism,) if self.rewrites else ()), *(g.reference for g in self.guessing))
 
     @property
     def rewrites(self) -> bool:

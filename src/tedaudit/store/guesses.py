@@ -110,20 +110,42 @@ class GuessTable:
         """Return the largest losses of pairs and their mus; None if the table does not tell."""
         if not self._parts or not self.tells_losses:
             return None
-        told = self.read(["largest", "mu"])
-        return told["largest"], told["mu"]
+        frame = self._read_losses(["largest", "mu"])
+        return frame["largest"].to_numpy(), frame["mu"].to_numpy()
 
     def read_terms(self) -> Ragged | None:
         """Return the parts of every loss; None if the table does not tell."""
-        frame = self._read_frame(["terms"]) if self._parts and self.tells_losses else None
-        return None if frame is None else from_lists(frame["terms"], pl.Float64, np.float64)
+        if not self._parts or not self.tells_losses:
+            return None
+        return from_lists(self._read_losses(["terms"])["terms"], pl.Float64, np.float64)
+
+    def _read_losses(self, columns: Sequence[str]) -> pl.DataFrame:
+        """Return what the complete rows tell of losses: nothing, in a part without a usable guess."""
+        limit, frames = self.complete(), []
+        for path, (start, stop) in self._parts:
+            if start < limit:
+                if self._has_losses(path):
+                    frame = read_frame(path, self.key, columns, sealed=self._sealed)
+                else:
+                    frame = pl.DataFrame({name: _nothing(name, stop - start) for name in columns})
+                frames.append(frame.head(limit - start))
+        return pl.concat(frames, how="vertical_relaxed")
 
     @cached_property
     def tells_losses(self) -> bool:
-        """Whether parts have columns for losses: all of them or, in a table from before them, none."""
-        if not self._parts:
-            return True
-        with self._parts[0][0].open("rb") as part:  # a path is a pattern; labels may have [brackets]
+        """Whether parts have columns for losses: in a table from before them, none has.
+
+        A part in which no guess is usable has none either, whatever the table.
+        """
+        for path, _ in self._parts:
+            if self._has_losses(path):
+                return True
+            if read_frame(path, self.key, ["usable"], sealed=self._sealed)["usable"].any():
+                return False
+        return True
+
+    def _has_losses(self, path: Path) -> bool:
+        with path.open("rb") as part:  # a path is a pattern; labels may have [brackets]
             return not set(_LOSSES) - set(pl.read_parquet_schema(part))
 
     def fetch(self, rows: npt.NDArray[Any]) -> list[dict[str, Any]]:
@@ -135,6 +157,12 @@ class GuessTable:
                 frame = read_frame(path, self.key, sealed=self._sealed)
                 fetched += frame[(inside - start).tolist()].to_dicts()
         return fetched
+
+
+def _nothing(column: str, rows: int) -> pl.Series:
+    if column == "terms":
+        return pl.Series([None] * rows, dtype=pl.List(pl.Float32))
+    return pl.Series(np.full(rows, np.nan))
 
 
 def name_rows(rows: range) -> str:

@@ -38,7 +38,8 @@ class Task:
 
     parcel: bytes
     needs: frozenset[int]
-    name: str
+    name: str  # for messages
+    identity: object  # what is left of it after a loss has the same, if nothing was done
     home: object = None  # work that shares it is done faster by one worker
     is_bound: bool = False  # whether no other worker may do it
     has_parts: bool = False  # whether some of its results are there
@@ -86,11 +87,13 @@ class Here:
             self.thread = None
 
     def _work(self) -> None:
-        while (given := self.waiting.get()) is not None:
+        while (given := self.waiting.get()) is not None and not self.is_closed:
             ticket, work = given
             try:
                 for result in do(work, self.bench):
                     self._tell(Done(ticket, None, result))
+                    if self.is_closed:
+                        return
             except BaseException as error:
                 self._tell(Done(ticket, None, error))
 
@@ -116,6 +119,15 @@ def name_work(work: Work) -> str:
         where = f" at epsilon {', '.join(given)}" if given else ""
         return f"The rewriting of {len(work):,} texts by '{work.plugin.name}'{where}"
     return f"The guessing of {len(work):,} trials by '{work.plugin.name}'{_at(work.epsilon)}"
+
+
+def _identify(work: Work) -> object:
+    """Return what tells some work from all other work of a run."""
+    if not isinstance(work, Unit):
+        return id(work)
+    guessing = frozenset((one.attack, one.epsilon) for one in work.guessing)
+    own = (work.own.text[:1].tobytes(), work.own.replicate[:1].tobytes(), len(work.own))
+    return work.plan_name, work.mechanism.identity, work.start, work.stop, guessing, own
 
 
 def _at(epsilon: Nominal) -> str:
@@ -147,7 +159,7 @@ class PoolEngine(ABC, Generic[W]):
         self._at_home: set[int] = set()  # tickets of work that this process does
         self._homes: dict[object, Any] = {}
         self._plugins: Mapping[str, Any] = {}
-        self._lost: Counter[str] = Counter()  # workers that work has cost, by its name
+        self._lost: Counter[object] = Counter()  # workers that work has cost, by its identity
         self._interrupted: list[int] = []  # tickets of units whose worker was lost on the way
         self._told: set[str] = set()
 
@@ -168,6 +180,8 @@ class PoolEngine(ABC, Generic[W]):
     def offer(self, plugins: Mapping[str, Any]) -> None:
         """Learn what the plug-ins of a run are; work of a run before it is not wanted any more."""
         self._plugins = plugins
+        if self._at_home:
+            self._leave()
         self._here.bench.adopt(plugins)
         for pending in (self._tasks, self._waiting, self._at_home, self._homes):
             pending.clear()
@@ -187,7 +201,7 @@ class PoolEngine(ABC, Generic[W]):
             self._here.submit(ticket, work)
             return
         parcel, needs = self._shelf.pack(work)
-        self._tasks[ticket] = Task(parcel, needs, name_work(work), *self._find_home(work))
+        self._tasks[ticket] = Task(parcel, needs, name_work(work), _identify(work), *self._find_home(work))
         self._waiting.append(ticket)
         self._hand_out()
 
@@ -208,9 +222,14 @@ class PoolEngine(ABC, Generic[W]):
         self._tasks.clear()
         self._waiting.clear()
         self._at_home.clear()
-        self._here.close()
+        self._leave()
         while self._workers:
             self._end(self._workers.pop())
+
+    def _leave(self) -> None:
+        """Let the thread of this process go: what it has not begun is not done any more."""
+        self._here.close()
+        self._here = Here(Bench(self._batch_size), self._events)
 
     def __enter__(self) -> Self:
         return self
@@ -289,7 +308,9 @@ class PoolEngine(ABC, Generic[W]):
                 self._tasks[ticket].has_parts = True
         else:
             self._at_home.discard(ticket)
-            self._tasks.pop(ticket, None)
+            task = self._tasks.pop(ticket, None)
+            if task is not None:
+                self._lost.pop(task.identity, None)
             if worker is not None and ticket in worker.tickets:
                 worker.tickets.remove(ticket)
             self._hand_out()
@@ -309,8 +330,8 @@ class PoolEngine(ABC, Generic[W]):
 
     def _blame(self, ticket: int, task: Task, reason: str) -> None:
         """Note that work has cost a worker, and have it done by another."""
-        self._lost[task.name] = 1 if task.has_parts else self._lost[task.name] + 1
-        if self._lost[task.name] >= MOST_LOST:
+        self._lost[task.identity] = 1 if task.has_parts else self._lost[task.identity] + 1
+        if self._lost[task.identity] >= MOST_LOST:
             raise InfrastructureError(
                 f"{task.name} has cost {MOST_LOST} workers, one after the other; the last one {reason}. That "
                 "is no output, so no attack is shown it. What is finished is kept: remove the cause (too "
@@ -325,8 +346,9 @@ class PoolEngine(ABC, Generic[W]):
 
     def _must_stay(self, work: Work) -> bool:
         """Return whether work is for a plug-in that asks a server: its limits hold for one process."""
-        plugin = self._plugins.get(work.plugin.identity)
-        return _calls_out(plugin) and not isinstance(plugin, CallsUserCode)
+        called = work.called if isinstance(work, Unit) else (work.plugin,)
+        plugins = [self._plugins.get(reference.identity) for reference in called]
+        return any(_calls_out(plugin) and not isinstance(plugin, CallsUserCode) for plugin in plugins)
 
     def _find_home(self, work: Work) -> tuple[object, bool]:
         """Return what makes work belong to the worker that had other work like it, and whether no other may.

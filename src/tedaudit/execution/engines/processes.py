@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,7 +124,9 @@ class ProcessEngine(PoolEngine[WorkerProcess]):
         """End all workers; results that nobody has taken are dropped, so that no listener waits with one."""
         for worker in self._workers:
             _kill(worker.process)
-        while any(worker.listener is not None and worker.listener.is_alive() for worker in self._workers):
+        deadline = time.monotonic() + _PATIENCE
+        listeners = [worker.listener for worker in self._workers if worker.listener is not None]
+        while any(one.is_alive() for one in listeners) and time.monotonic() < deadline:
             with suppress(queue.Empty):
                 self._events.get(timeout=_PAUSE / 4)
         super().close()
