@@ -254,3 +254,10 @@ def test_chunks_are_named_without_their_texts():
     assert name_work(make_rewriting(1, 2)) == "The rewriting of 2 texts by 'word-rr' at epsilon 3"
     assert name_work(_guessing(FUNCTION)) == "The guessing of 1 trials by 'trained' at epsilon 1"
     assert name_work(_unit()) == "The work on trials 7 to 9 of 'word-rr'"
+    one, other = (
+        Guessing(name, reference("attack", name), ("text",), Nominal(1), ((7, 9),))
+        for name in ("lexical", "resample")
+    )
+    apart, several = (replace(_unit(lacking=False), guessing=some) for some in ((one,), (one, other)))
+    assert name_work(apart) == "The guessing of trials 7 to 9 by 'lexical' at epsilon 1"
+    assert name_work(several) == "The work on trials 7 to 9 of 'word-rr'"

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tedaudit.batches import OwnRewrites
 from tedaudit.execution.repeats import CALLS
-from tedaudit.execution.units import Guessing, OwnTable, Part, Rewriting, Stored, Unit, shuffle_own
+from tedaudit.execution.units import NO_DRAWS, Guessing, OwnTable, Part, Rewriting, Stored, Unit, shuffle_own
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, number_rows
 from tedaudit.preparing.jobs import Job
@@ -29,7 +29,6 @@ _CELLS = 4_000_000  # scores held at a time
 _SPAN = 1 << 18  # rows of a unit, at most,
 _DRAWS = 1 << 22  # rewrites of it at all epsilons,
 _BYTES = 100 * 1024 * 1024  # and what those of one epsilon take in memory
-_NOTHING = Wanted(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
 
 
 class Backlog:
@@ -105,7 +104,7 @@ class Backlog:
     def list_own(self) -> Wanted:
         """Return the rewrites for adversaries that are missing, by epsilon and then by text."""
         text, replicate = list_replicates(self.job.own_numbers)
-        parts = [(text[:0].astype(np.int32), text[:0].astype(np.int32), np.zeros(0))]
+        parts = [(NO_DRAWS.text, NO_DRAWS.replicate, NO_DRAWS.epsilon)]
         for epsilon, table in self.own.items():
             lacking = np.flatnonzero(table.missing(text, replicate))
             epsilons = np.full(len(lacking), float(epsilon))
@@ -145,7 +144,7 @@ class Backlog:
         own = OwnDraws(self.list_own(), len(self.job.own_numbers))
         later = self._find_sources(range(len(self.job.plan) if len(own) else 0))
         for rows in spans(self.job, audit, workers):
-            along = own.take(self._find_sources(rows)) if len(own) else _NOTHING
+            along = own.take(self._find_sources(rows)) if len(own) else NO_DRAWS
             yield rows, self.make_unit(audit, rows, attacks, own=along)
             for alone in own.take_others(later, audit.spec.block_size) if rows.start == 0 else ():
                 some = shuffle_own(alone, audit.spec.seed) if self.job.shuffled else alone
@@ -163,25 +162,25 @@ class Backlog:
         rows: range,
         attacks: Sequence[str],
         epsilons: Sequence[Nominal] | None = None,
-        own: Wanted = _NOTHING,
+        own: Wanted = NO_DRAWS,
     ) -> Unit | None:
         """Return what is left to do for some rows, and of some own rewrites; None if that is nothing."""
         job, block = self.job, audit.spec.block_size
+        epsilons = job.epsilons if epsilons is None else epsilons
         guessing = [
             guess
-            for epsilon in (job.epsilons if epsilons is None else epsilons)
+            for epsilon in epsilons
             for attack in sorted(attacks)
             for guess in self._find_guessing(audit, rows, epsilon, attack)
         ]
         rewriting = [
             self._find_rewriting(rows, epsilon, [guess for guess in guessing if guess.epsilon == epsilon])
-            for epsilon in (job.epsilons if epsilons is None else epsilons)
+            for epsilon in epsilons
         ]
-        lacking = [r.lacking | r.again for r in rewriting]
-        if not (guessing or len(own) or any(some.any() for some in lacking)):
+        wanted = np.logical_or.reduce([some.lacking | some.again for some in rewriting])
+        if not (guessing or len(own) or wanted.any()):
             return None
-        for at, some in enumerate(rewriting):
-            rewriting[at] = self._reserve(some, ceil(int(np.logical_or.reduce(lacking).sum()) / block))
+        rewriting = [self._reserve(some, ceil(int(wanted.sum()) / block)) for some in rewriting]
         own_tables = []
         if len(own):
             pieces = ceil(len(rows) / block) or 1

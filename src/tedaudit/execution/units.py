@@ -24,7 +24,7 @@ from tedaudit.types import Draw, Observation, Plan
 Mask = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
 _NOWHERE = np.zeros(0, dtype=np.int64)
-_NOTHING = Wanted(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
+NO_DRAWS = Wanted(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class Unit:
     block: int  # rows that are rewritten, or guessed, before a part is written
     rewriting: tuple[Rewriting, ...] = ()
     guessing: tuple[Guessing, ...] = ()
-    own: Wanted = field(default_factory=lambda: _NOTHING)
+    own: Wanted = field(default_factory=lambda: NO_DRAWS)
     own_tables: tuple[OwnTable, ...] = ()
     own_size: int = 0  # own rewrites of the whole plan, at an epsilon
     given: Rewrites | None = None

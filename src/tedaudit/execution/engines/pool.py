@@ -107,11 +107,11 @@ class Here:
 
 def name_work(work: Work) -> str:
     """Return how messages call some work; no text of it is told."""
-    if isinstance(work, Unit) and not work.rewrites:
-        guessing = work.guessing[0]
-        name = guessing.reference.name
-        return f"The guessing of trials {work.start:,} to {work.stop:,} by '{name}'{_at(guessing.epsilon)}"
     if isinstance(work, Unit):
+        asked = {(one.reference.name, one.epsilon) for one in work.guessing}
+        if not work.rewrites and len(asked) == 1:
+            [(name, epsilon)] = asked
+            return f"The guessing of trials {work.start:,} to {work.stop:,} by '{name}'{_at(epsilon)}"
         rows = f"trials {work.start:,} to {work.stop:,}" if len(work.plan) else f"{len(work.own):,} own draws"
         return f"The work on {rows} of '{work.mechanism.name}'"
     if isinstance(work, RewriteChunk):

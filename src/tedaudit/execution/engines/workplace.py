@@ -67,9 +67,9 @@ class Workplace:
             if check is not None:
                 check(work)
             yield from map(pack, do(work, self.bench))
+        except GeneratorExit:  # nobody wants more of it
+            raise
         except BaseException as error:
-            if isinstance(error, GeneratorExit):
-                raise
             yield pack(describe_failure(error))
 
 
