@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         CorpusLoader,
         Draw,
         Guess,
+        Leak,
         Mechanism,
         Observation,
         Rewrite,
@@ -85,8 +86,8 @@ _HOMES = {
     "tedaudit.trust.leaks.finder": ("find_leaks",),
     "tedaudit.trust.lint.linter": ("lint",),
     "tedaudit.types": (
-        "Attack", "Card", "Claim", "Corpus", "CorpusLoader", "Draw", "Guess", "Mechanism", "Observation",
-        "Rewrite", "Split",
+        "Attack", "Card", "Claim", "Corpus", "CorpusLoader", "Draw", "Guess", "Leak", "Mechanism",
+        "Observation", "Rewrite", "Split",
     ),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
@@ -95,11 +96,11 @@ __all__ = [
     "NO_EPSILON", "Answer", "Attack", "AuditResult", "AuditSpec", "Bound", "Calibrated", "Card",
     "Claim", "ContractError", "Corpus", "CorpusError", "CorpusLoader", "Draw", "Draws", "EncoderError",
     "Engine", "EpsilonForTarget", "Finding", "Forecast", "Frontier", "Guess", "Guesses",
-    "InfrastructureError", "LinkResult", "LossRow", "Mechanism", "ModelError", "Nominal", "NotPrivateError",
-    "NotTestedError", "Observation", "Observations", "PluginError", "PrivacyError", "Result", "Rewrite",
-    "Rewrites", "RunDirectoryError", "SpecError", "Split", "TedauditError", "Verdict", "assert_private",
-    "audit", "calibrate", "compare", "estimate", "find_leaks", "frontier", "link", "lint", "load_corpus",
-    "load_run", "normals", "plan_audit", "read_losses", "report", "rewrite", "run", "uniforms",
+    "InfrastructureError", "Leak", "LinkResult", "LossRow", "Mechanism", "ModelError", "Nominal",
+    "NotPrivateError", "NotTestedError", "Observation", "Observations", "PluginError", "PrivacyError",
+    "Result", "Rewrite", "Rewrites", "RunDirectoryError", "SpecError", "Split", "TedauditError", "Verdict",
+    "assert_private", "audit", "calibrate", "compare", "estimate", "find_leaks", "frontier", "link", "lint",
+    "load_corpus", "load_run", "normals", "plan_audit", "read_losses", "report", "rewrite", "run", "uniforms",
 ]  # fmt: skip
 
 

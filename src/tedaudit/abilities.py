@@ -1,6 +1,6 @@
 """Optional abilities of plug-ins, each a protocol: whatever has the methods has the ability."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from tedaudit.batches.guesses import PairLosses
 from tedaudit.batches.own import OwnRewrites
-from tedaudit.types import Array, Callee, Floats, ModelUse
+from tedaudit.types import Array, Callee, Floats, InputLimit, ModelUse, Note
 
 
 @runtime_checkable
@@ -262,6 +262,31 @@ class HasCautions(Protocol):
 
     def cautions(self) -> Sequence[str]:
         """Return one sentence for each, without a full stop; none if all is as it was measured."""
+        ...
+
+
+@runtime_checkable
+class KnowsArithmetic(Protocol):
+    """A mechanism that knows what its settings make of its noise, its budget and its probabilities.
+
+    Such as a formula that is used beyond what was proven for it, or how small a probability can get before
+    finite numbers make it 0.
+    """
+
+    def arithmetic(self, epsilons: Sequence[float], texts: Sequence[str]) -> Iterable[Note]:
+        """Return what lint tells at these epsilons, ordered; `texts` are a few to look at, or none.
+
+        Values of fields that leak stand on the card and are not repeated here.
+        """
+        ...
+
+
+@runtime_checkable
+class LimitsInput(Protocol):
+    """A mechanism that reads a text up to a public limit and cuts the rest."""
+
+    def input_limit(self) -> InputLimit | None:
+        """Return the limit; None if there is none, or none that is known before a model is loaded."""
         ...
 
 

@@ -8,7 +8,7 @@ import hashlib
 import math
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol, get_args
@@ -24,6 +24,8 @@ Floats = npt.NDArray[np.float64]
 Unit = Literal["token", "word", "triple", "sentence", "document"]
 Seen = Literal["text", "tokens", "latent", "error"]
 Score = Literal["", "cosine", "word cosine", "latent similarity", "log-likelihood", "ordered answers"]
+Level = Literal["error", "warning", "info"]
+UNBOUNDED = "so an output is possible for one text and impossible for another, and no finite epsilon holds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,40 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
+class Leak:
+    """A value of a mechanism's field with which no finite epsilon holds, and the value to set instead.
+
+    A `value` of None stands for any but `instead`. `says` is what the setting does; "{value}" in it is the
+    value that is set. `shows` names the tests of `tedaudit leaks` that find it, as a report names them, or
+    groups of them: "length" of any kind, "copied words" of any kind, "everything" that is released. If any
+    does, that two texts are told apart may come from it too. `rule` is what lint calls it: the field's name
+    if nothing is said.
+    """
+
+    field: str
+    value: Any
+    instead: Any
+    says: str
+    shows: tuple[str, ...] = ()
+    rule: str = ""
+
+    @property
+    def fix(self) -> str:
+        """The field with the value that does not leak, as a setting is written."""
+        written = str(self.instead).lower() if isinstance(self.instead, bool) else str(self.instead)
+        return f"{self.field}={written}"
+
+    def is_set(self, mechanism: Any) -> bool:
+        """Return whether the field of a mechanism has the value that leaks."""
+        value = getattr(mechanism, self.field)
+        return bool(value != self.instead if self.value is None else value == self.value)
+
+    def describe(self, mechanism: Any) -> str:
+        """Return what the setting does, and that no finite epsilon holds."""
+        return f"{self.says.replace('{value}', str(getattr(mechanism, self.field)))}, {UNBOUNDED}"
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
     """What a plug-in says of itself wherever it is listed. Raise `version` when its results change.
 
@@ -152,6 +188,12 @@ class Card:
 
     `needs` names the extras of tedaudit (`extras.py`) without which it cannot be used with default settings.
     `english` says what was made for English: "what", or "field: what" of a field's default value alone.
+
+    Of a mechanism, `leaks` are the values of its fields with which no finite epsilon holds, and `not_leaks`
+    the fields that set its variants apart and leak nothing by themselves, each with the reason. `slope` has
+    epsilons between which attacks on the text go from nothing found to nearly all. `public` names fields that
+    must hold public data if they are given, each with what it is. `code` names the fields that hold code or
+    a program to run: whoever did not write a spec is asked before one is.
     """
 
     name: str
@@ -164,6 +206,39 @@ class Card:
     score: Score = ""
     needs: tuple[str, ...] = ()
     english: tuple[str, ...] = ()
+    leaks: tuple[Leak, ...] = ()
+    not_leaks: tuple[tuple[str, str], ...] = ()
+    slope: tuple[float, ...] = ()
+    public: tuple[tuple[str, str], ...] = ()
+    code: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One thing that lint sees without a sample.
+
+    An error is one for which the claim cannot hold as it is stated, a warning something that breaks it under
+    a condition that is named, and info what a reader of results should know. `fix` says what to set
+    or change.
+    """
+
+    level: Level
+    rule: str
+    text: str
+    fix: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """Return it as JSON holds it."""
+        return {"level": self.level, "rule": self.rule, "text": self.text, "fix": self.fix}
+
+
+@dataclass(frozen=True, slots=True)
+class InputLimit:
+    """How many units of a text a mechanism reads, what they are, and what counts them; the rest is cut."""
+
+    count: Callable[[str], int]
+    limit: int
+    unit: str
 
 
 @dataclass(frozen=True, slots=True)

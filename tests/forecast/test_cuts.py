@@ -24,6 +24,15 @@ def test_of_many_texts_a_sample_is_counted_over_the_whole(monkeypatch):
     assert count_cuts([])[0].of == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [("dp-mlm", {"length": "input"}), ("dp-bart", {"positions": "text", "model": "zoo:bart-pruned"}),
+     ("dp-prompt", {"model": "no/such-model"}), ("adept", {"model": "adept"})],
+)  # fmt: skip
+def test_a_mechanism_that_cuts_nothing_or_whose_tokenizer_is_not_at_hand_says_no_limit(name, fields):
+    assert build(Reference("mechanism", name, fields)).input_limit() is None
+
+
 @pytest.mark.skipif(not is_installed(), reason="the zoo is not installed")
 def test_tokens_are_those_that_the_mechanisms_read(monkeypatch):
     monkeypatch.delenv("TEDAUDIT_ZOO", raising=False)

@@ -21,6 +21,8 @@ from tedaudit.spec.model import parse_spec
         ({"mechanisms": {"name": "mldp", "python": "bin/python"}}, ["bin/python"]),
         ({"mechanisms": [{"name": "dpmlm-release", "python": "x"}, {"name": "mldp"}]}, ["x"]),
         ({"mechanisms": [{"name": ["command"], "program": "x"}]}, []),
+        ({"mechanisms": [{"name": "not-installed", "program": "x"}]}, []),
+        ({"mechanisms": [{"name": "function", "function": None}]}, []),
         ({"corpus": {"name": "py:x:y"}}, ["py:x:y"]),
         ({"corpus": None}, []), ({}, []), ({"mechanisms": 3}, []),
     ],
@@ -37,3 +39,9 @@ def test_only_the_kinds_that_are_asked_for_are_looked_at():
 def test_a_function_that_was_handed_over_in_python_is_code_in_the_manifest():
     spec = parse_spec({"mechanisms": [str.upper]}).model_dump(mode="json", fallback=repr)
     assert len(list_code(spec)) == 1
+
+
+def test_code_is_named_and_not_loaded(tmp_path, monkeypatch):
+    (tmp_path / "loud_module.py").write_text("raise SystemExit('loaded')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert list_code({"mechanisms": [{"name": "py:loud_module:f", "program": "x"}]}) == ["py:loud_module:f"]

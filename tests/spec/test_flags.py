@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from tedaudit.errors import SpecError
-from tedaudit.registry import build
+from tedaudit.registry import build, find
 from tedaudit.spec.flags import SIX, SMALL, embedded_audit, merge_flags, parse_k
 from tedaudit.spec.model import parse_spec
 
@@ -183,14 +183,19 @@ def test_what_runs_where_nothing_is_said_depends_on_the_zoo(monkeypatch):
     assert embedded_audit() is SMALL
     monkeypatch.delenv("TEDAUDIT_ZOO")
     monkeypatch.setattr("tedaudit.inference.zoo.is_installed", lambda: True)
-    assert embedded_audit() is SIX
-    assert len(parse_spec(SIX).mechanisms) == 6
+    assert {**embedded_audit(), "mechanisms": SIX["mechanisms"]} == SIX
+    for named in parse_spec(embedded_audit()).mechanisms:
+        assert list(named.epsilons) == list(find("mechanism", named.name).card.slope) != []
+    assert len(embedded_audit()["mechanisms"]) == 6
 
 
-def test_epsilons_of_a_flag_go_over_those_of_each_mechanism():
-    before = copy.deepcopy(SIX)
-    spec = parse_spec(merge_flags(SIX, {"epsilon": [3.0, 7.0]}, []))
+def test_epsilons_of_a_flag_go_over_those_of_each_mechanism(monkeypatch):
+    monkeypatch.delenv("TEDAUDIT_ZOO")
+    monkeypatch.setattr("tedaudit.inference.zoo.is_installed", lambda: True)
+    six = embedded_audit()
+    before = copy.deepcopy(six)
+    spec = parse_spec(merge_flags(six, {"epsilon": [3.0, 7.0]}, []))
     assert [list(mechanism.epsilons) for mechanism in spec.mechanisms] == [[]] * 6
     assert list(spec.epsilons) == [3.0, 7.0]
-    assert before == SIX
-    assert all(mechanism.epsilons for mechanism in parse_spec(merge_flags(SIX, {"trials": 9}, [])).mechanisms)
+    assert before == six
+    assert all(mechanism.epsilons for mechanism in parse_spec(merge_flags(six, {"trials": 9}, [])).mechanisms)

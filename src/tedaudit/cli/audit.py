@@ -138,9 +138,7 @@ def make_spec(
     from tedaudit.spec.flags import embedded_audit, merge_flags, parse_k
     from tedaudit.spec.model import parse_spec, read_spec
 
-    base = read_spec(path) if path else embedded_audit()
-    if path is None and flags["mechanism"]:
-        base = {}
+    base = read_spec(path) if path else {} if flags["mechanism"] else embedded_audit()
     given = {name: flags[name] for name in _SETTINGS}
     given["k"] = None if flags["k"] is None else parse_k(flags["k"])
     settings = parse_spec(merge_flags(base, given, assign or []))

@@ -4,13 +4,11 @@ Tokens are counted with the tokenizers of the zoo, words as the mechanism cuts t
 many texts a sample is counted, spread evenly over the corpus.
 """
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from tedaudit.inference.zoo import PREFIX, list_folders
+from tedaudit.abilities import LimitsInput
 from tedaudit.registry import Reference, build
 from tedaudit.spec.flags import embedded_audit
 
@@ -45,44 +43,8 @@ def count_cuts(texts: Sequence[str]) -> list[Cut]:
     cuts = []
     for settings in embedded_audit()["mechanisms"]:
         mechanism = build(Reference("mechanism", settings["name"]))
-        measured = _measure(mechanism)
-        if measured is not None:
-            count, limit, unit = measured
-            cut = sum(count(text) > limit for text in sample)
-            cuts.append(Cut(mechanism.card.name, limit, unit, cut, len(sample)))
+        limit = mechanism.input_limit() if isinstance(mechanism, LimitsInput) else None
+        if limit is not None:
+            cut = sum(limit.count(text) > limit.limit for text in sample)
+            cuts.append(Cut(mechanism.card.name, limit.limit, limit.unit, cut, len(sample)))
     return cuts
-
-
-def _measure(mechanism: Any) -> tuple[Callable[[str], int], int, str] | None:
-    """Return what counts a mechanism's units in a text, how many it reads, and what they are."""
-    name = mechanism.card.name
-    if name == "word-rr":
-        return mechanism.count_words, mechanism.slots, "words"
-    if name == "dp-mlm":
-        from tedaudit.inference.treebank import split_words
-
-        return lambda text: len(split_words(text)), mechanism.slots, "words"
-    folder = list_folders().get(str(getattr(mechanism, "model", "")).removeprefix(PREFIX))
-    tokenizer = None if folder is None else _load_tokenizer(folder)
-    if folder is None or tokenizer is None:
-        return None
-    if hasattr(mechanism, "window"):
-        return lambda text: len(tokenizer.encode(text).ids), mechanism.window, "tokens"
-    if hasattr(mechanism, "separator") or hasattr(mechanism, "prompt"):
-        return _measure_prompt(mechanism, tokenizer, folder)
-    return None
-
-
-def _measure_prompt(mechanism: Any, tokenizer: Any, folder: Path) -> tuple[Callable[[str], int], int, str]:
-    config = json.loads((folder / "config.json").read_text("utf-8"))
-    bound = config.get("n_positions") if config.get("model_type") == "gpt2" else None
-    room = min(mechanism.context, bound - mechanism.max_tokens) if bound else mechanism.context
-    return lambda text: len(tokenizer.encode(mechanism.fill_prompt(text)).ids), room, "tokens with the prompt"
-
-
-def _load_tokenizer(folder: Path) -> Any:
-    try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        return None
-    return Tokenizer.from_file(str(folder / "tokenizer.json"))

@@ -6,6 +6,7 @@ TEDAUDIT_ZOO=off in the environment keeps the zoo out of the defaults; it can st
 
 import importlib
 import importlib.util
+import json
 import os
 from dataclasses import field
 from pathlib import Path
@@ -56,6 +57,22 @@ def list_folders() -> dict[str, Path]:
         return {}
     folders: dict[str, Path] = _import_zoo(PREFIX).folders()
     return folders
+
+
+def load_tokenizer(reference: str) -> Any | None:
+    """Return the tokenizer of `zoo:NAME`, without its model; None if there is none or no library for it."""
+    folder = list_folders().get(reference.removeprefix(PREFIX)) if reference.startswith(PREFIX) else None
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        return None
+    return None if folder is None else Tokenizer.from_file(str(folder / "tokenizer.json"))
+
+
+def read_positions(reference: str) -> int | None:
+    """Return how many tokens the model `zoo:NAME` has positions for, if that is a number of its own."""
+    config = json.loads((list_folders()[reference.removeprefix(PREFIX)] / "config.json").read_text("utf-8"))
+    return config["n_positions"] if config.get("model_type") == "gpt2" else None
 
 
 def _import_zoo(reference: str) -> Any:

@@ -1,14 +1,30 @@
 """Shared by DP-Prompt and DP-Paraphrase: an exponential mechanism for every token the model generates."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from tedaudit.errors import SpecError
 from tedaudit.inference.loading import Checkpoint, Task, caution_range, load_checkpoint
 from tedaudit.inference.sampling import Clip, choose_clip
-from tedaudit.mechanisms._generator import Generator
-from tedaudit.types import Claim
+from tedaudit.inference.zoo import load_tokenizer, read_positions
+from tedaudit.mechanisms._clipped_logits import describe_arithmetic
+from tedaudit.mechanisms._generator import OVERLONG, Generator
+from tedaudit.types import Claim, InputLimit, Leak, Note
+
+LEAKS = (
+    OVERLONG,
+    Leak(
+        "top_k", None, 0,
+        "only the {value} likeliest tokens, with ties, can be drawn, and the text decides which",
+        shows=("everything",),
+    ),
+    Leak(
+        "length", "input", "fixed", "how long the output can be depends on the text", shows=("length",),
+        rule="length rule",
+    ),
+)  # fmt: skip
+"""Of every mechanism made from this one."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +77,20 @@ class Autoregressive(Generator):
         """Say if the clip range was measured on another model."""
         return caution_range(self.model, self.low, self.high, self.released_range, self.measured_on)
 
+    def arithmetic(self, epsilons: Sequence[float], texts: Sequence[str]) -> Iterator[Note]:
+        """Yield what is known of the clip range and the probabilities."""
+        return describe_arithmetic(self, self._choose_clip(), epsilons, texts)
+
+    def input_limit(self) -> InputLimit | None:
+        """Return how many tokens a prompt may have, counted with the tokenizer of a model of the zoo."""
+        tokenizer = load_tokenizer(self.model)
+        if tokenizer is None:
+            return None
+        room = self._leave_room(read_positions(self.model))
+        return InputLimit(
+            lambda text: len(tokenizer.encode(self.fill_prompt(text)).ids), room, "tokens with the prompt"
+        )
+
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the weights, their number format and the clip range of the logits."""
         clip = self._choose_clip()
@@ -78,7 +108,9 @@ class Autoregressive(Generator):
 
     def _compute_room(self) -> int:
         """Return how many tokens a prompt may have: `context`, or less if the model's limit is lower."""
-        bound = self._load_checkpoint().positions
+        return self._leave_room(self._load_checkpoint().positions)
+
+    def _leave_room(self, bound: int | None) -> int:
         if bound is None:
             return self.context
         return max(1, min(self.context, bound - self.max_tokens if self.length == "fixed" else bound // 2))

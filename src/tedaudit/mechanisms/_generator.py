@@ -14,7 +14,12 @@ from tedaudit.inference.generation import Request, first_log_probabilities, gene
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.sampling import TokenRule
 from tedaudit.seeding import key_numbers
-from tedaudit.types import Draw, Floats, ModelUse
+from tedaudit.types import Draw, Floats, Leak, ModelUse
+
+OVERLONG = Leak(
+    "overlong", "error", "cut", "a prompt beyond the context fails, others do not", shows=("failure",),
+    rule="failures",
+)  # fmt: skip
 
 
 class Generator(ABC):

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,11 @@ from tedaudit.errors import SpecError
 from tedaudit.inference.decoding import decode_all
 from tedaudit.inference.device_noise import Tensor, make_normals
 from tedaudit.inference.loading import Checkpoint
+from tedaudit.inference.zoo import load_tokenizer
 from tedaudit.mechanisms._clipping import round_inwards, shorten
 from tedaudit.mechanisms._noise import Noise, laplaces, sigma_for, true_epsilon
 from tedaudit.seeding import key_numbers, normals
-from tedaudit.types import Array, Claim, Draw, Floats, ModelUse
+from tedaudit.types import Array, Claim, Draw, Floats, InputLimit, Level, ModelUse, Note
 
 Singles = npt.NDArray[np.float32]
 Request = tuple[str, int, float]  # text, key, epsilon
@@ -32,6 +33,7 @@ _CELLS = 1 << 22  # float64 noise values in memory at a time: 32 MB
 _TEXTS = 256  # texts encoded and clipped at a time
 _TABLE = 2048  # texts whose latents are copied to the host at a time
 _ON_GPU = "torch on cuda"  # in the key of a table
+_SLACK = 1.001  # a larger epsilon or distance than stated is told from this factor on
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Latent(ABC):
     """Where the model runs: auto (CUDA, then MPS, then CPU), or a name that torch takes."""
     noise_on: Literal["auto", "cpu"] = field(default="auto", metadata={"incidental": True})
     """Where normals are made: auto, on the model's GPU if it has one; cpu, by numpy."""
+    _right_scale: ClassVar[str] = ""  # the setting that scales noise for the true sensitivity
 
     def __post_init__(self) -> None:
         if not 0 < self.clip < math.inf:
@@ -106,6 +109,20 @@ class Latent(ABC):
         else:
             actual = true_epsilon(excess, sigma_for(self.noise, 1.0, epsilon, delta), delta)
         return Claim(epsilon, "sentence", delta=delta, actual=actual)
+
+    def arithmetic(self, epsilons: Sequence[float], texts: Sequence[str]) -> Iterator[Note]:  # noqa: ARG002
+        """Yield whether formula and sensitivity are right, and what rounding does to tails."""
+        if self.noise == "gaussian":
+            yield from self._check_formula(epsilons)
+        yield from self._check_sensitivity(epsilons[-1])
+        yield from self._check_tails()
+
+    def input_limit(self) -> InputLimit | None:
+        """Return the window, counted with the tokenizer of a model of the zoo."""
+        tokenizer = load_tokenizer(self.model)
+        if tokenizer is None:
+            return None
+        return InputLimit(lambda text: len(tokenizer.encode(text).ids), self.window, "tokens")
 
     def models(self) -> Sequence[ModelUse]:
         """Name the checkpoint."""
@@ -273,6 +290,47 @@ class Latent(ABC):
     def _find_gap(self, first: Singles, second: Singles) -> Floats | None:
         """Return the difference of two latents that noise has to hide; None if it cannot hide it."""
         return np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
+
+    def _check_formula(self, epsilons: Sequence[float]) -> Iterator[Note]:
+        """Yield whether the classical formula is used beyond what was proven for it."""
+        real = {e: true_epsilon(1.0, sigma_for("gaussian", 1.0, e, self.delta), self.delta) for e in epsilons}
+        wrong = {e: value for e, value in real.items() if value > e * _SLACK}
+        if wrong:
+            listed = ", ".join(f"{e:g} is really {value:.4g}" for e, value in wrong.items())
+            text = f"the classical Gaussian formula is proven for epsilon < 1; at delta {self.delta:g}"
+            yield Note("error", "Gaussian formula", f"{text} {listed}", "noise=analytic_gaussian")
+
+    def _check_sensitivity(self, epsilon: float) -> Iterator[Note]:
+        """Yield whether the noise is scaled for another distance than two latents can have."""
+        excess = self._compute_excess()
+        if excess <= _SLACK:
+            return
+        distance = self.sensitivity()
+        if self.noise == "laplace":
+            real, norm = epsilon * excess, "L1"
+        else:
+            real, norm = true_epsilon(distance, self.noise_scale(epsilon), self.delta), "L2"
+        text = (
+            f"two latents clipped by {self.clipping} can be {distance:.4g} apart ({norm}), and the noise is "
+            f"scaled for {distance / excess:.4g}: epsilon {epsilon:g} is really {real:.4g}"
+        )
+        yield Note("error", "sensitivity", text, self._right_scale)
+
+    def _check_tails(self) -> Iterator[Note]:
+        """Yield what noise from uniforms leaves out, and what rounding it tells."""
+        size = self._count_components()
+        missing = size * 2.0**-53
+        text = f"noise from uniforms of 53 bits: {size:,} components leave out tails of mass"
+        beyond = self.noise != "laplace" and missing > self.delta
+        level: Level = "warning" if beyond else "info"
+        fix = "delta" if beyond else ""
+        yield Note(level, "smallest probability", f"{text} {missing:.2g} in all", fix)
+        if self.noise == "laplace":
+            text = (
+                "pure epsilon by Laplace noise, rounded to float32: which numbers can occur depends on the "
+                "text. It matters if the latent itself is released; the decoded text is what is released here"
+            )
+            yield Note("warning", "rounding", text, "noise=analytic_gaussian, with a delta")
 
     def _clip_rows(self, hidden: Tensor) -> Tensor:
         if self.clipping == "value":

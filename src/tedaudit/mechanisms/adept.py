@@ -44,6 +44,7 @@ class Adept(Latent):
     """What is released in place of an empty rewrite."""
     padded: bool | None = None
     """Whether the encoder reads the padding of a short text; null: as the model was trained."""
+    _right_scale: ClassVar[str] = "laplace_sensitivity=l1"
     card: ClassVar[Card] = Card(
         name="adept",
         english=("model: the default model",),
@@ -59,6 +60,14 @@ class Adept(Latent):
             "weights, sizes and tokenizer are ours or yours: none are published",
         ),
         version=2,
+        not_leaks=(
+            ("noise", "too little of it, and not none: `arithmetic` says which epsilon it really gives"),
+            ("max_tokens", "one public number or another"),
+            ("after_end", "comes after the noise"),
+            ("empty_text", "comes after the noise"),
+            ("padded", "the encoder comes before the noise, which is scaled for any two vectors"),
+        ),
+        slope=(100, 400, 1600),
     )
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "sound": {

@@ -79,6 +79,7 @@ class Command(RunsPrograms):
             "a text on which the program fails or is too slow twice is a failed rewrite",
             "plain lines: a line break within a text becomes a space",
         ),
+        code=("program",),
     )
 
     def __post_init__(self) -> None:

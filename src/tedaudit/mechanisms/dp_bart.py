@@ -23,7 +23,7 @@ from tedaudit.inference.device_noise import Tensor
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._latent import Latent, Singles
-from tedaudit.types import Array, Card, Claim, Floats
+from tedaudit.types import Array, Card, Claim, Floats, InputLimit, Leak
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class DPBart(Latent):
     """Beams of the search that decodes; 1 is greedy; null: as the model's own settings say."""
     decoder_dtype: str = field(default="", metadata={"incidental": True})  # in the fingerprint, if given
     """Number format of the decoder; empty: the encoder's. It comes after the noise."""
+    _right_scale: ClassVar[str] = "noised_for_clip=0"
     card: ClassVar[Card] = Card(
         name="dp-bart",
         english=("model: the default model",),
@@ -78,7 +79,27 @@ class DPBart(Latent):
             "port: dimensions that the model's folder prunes stay pruned",
         ),
         version=2,
-    )
+        leaks=(
+            Leak(
+                "positions", "text", "window", "the latent has as many positions as the text has tokens",
+                shows=("length",), rule="length rule",
+            ),
+            Leak(
+                "positions", "text", "window",
+                "one noise vector is added to every position: "
+                "the differences between positions carry no noise",
+                rule="shared noise",
+            ),
+            Leak(
+                "mask", "text", "full", "the decoder attends to as many positions as the text has",
+                shows=("length",), rule="length rule",
+            ),
+        ),
+        not_leaks=(
+            ("noise", "too little of it, and not none: `arithmetic` says which epsilon it really gives"),
+        ),
+        slope=(100, 400, 1600),
+    )  # fmt: skip
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "sound": {"noise": "analytic_gaussian", "mask": "full", "positions": "window"},
         "published": {"noise": "gaussian", "mask": "full", "positions": "window"},
@@ -115,6 +136,10 @@ class DPBart(Latent):
             known["search"] = describe_search(self._load_decoder().model)
         written = str(self._load_decoder().model.dtype)
         return known if written == known["number format"] else {**known, "decoder number format": written}
+
+    def input_limit(self) -> InputLimit | None:
+        """Return the window, if there is one."""
+        return super().input_limit() if self.positions == "window" else None
 
     def beyond_likelihood(self) -> str:
         """Return what a release tells beside its latent: with mask "text" the length of the text."""

@@ -24,12 +24,13 @@ from tedaudit.inference.sampling import Clip, choose_clip, log_probabilities, sa
 from tedaudit.inference.transfer import send
 from tedaudit.inference.treebank import join_words, split_words
 from tedaudit.inference.zoo import zoo_or
+from tedaudit.mechanisms._clipped_logits import describe_arithmetic
 from tedaudit.mechanisms._draw_shelf import DrawShelf
 from tedaudit.mechanisms._item_spellings import ItemSpellings, load_spellings
 from tedaudit.mechanisms._masked_rows import Places, Words, lay_out, slot_logits
 from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, to_tokens
 from tedaudit.mechanisms._slot_likelihood import Memory, SlotLikelihood
-from tedaudit.types import Card, Claim, Draw, Floats, ModelUse, Rewrite
+from tedaudit.types import Card, Claim, Draw, Floats, InputLimit, Leak, ModelUse, Note, Rewrite
 
 _NONE = -1  # instead of an item, for a word that is not drawn
 _PAIRS = "windows by a word's number among all words, decoded from their tokens"  # `pairs` released
@@ -101,7 +102,36 @@ class DPMLM:
             "published: no clean-up of spaces in decoded windows, as in the library since 4.45",
         ),
         version=2,
-    )
+        leaks=(
+            Leak(
+                "keep_stop_words", True, False, "stop words are released as they are",
+                shows=("stop word", "stop words", "copied words"), rule="stop words",
+            ),
+            Leak(
+                "keep_punctuation", True, False, "punctuation is released as it is",
+                shows=("punctuation", "sentences"), rule="punctuation",
+            ),
+            Leak(
+                "copy_case", True, False, "the case of each first letter is copied from the private word",
+                shows=("case",), rule="case",
+            ),
+            Leak(
+                "length", "input", "fixed", "how long the output can be depends on the text",
+                shows=("length",), rule="length rule",
+            ),
+            Leak(
+                "pairs", "released", "plain", "a word that the release fails to mask comes back as it is",
+                shows=("length", "copied words", "rare word", "name", "number", "word order",
+                       "zero-width character", "homoglyph"), rule="copied words",
+            ),
+        ),
+        not_leaks=(
+            ("words", "how words are cut; what is released of them is another field's"),
+            ("special_tokens", "comes after the draw"),
+        ),
+        slope=(10, 25, 100),
+        public=(("stop_words", "list of stop words"),),
+    )  # fmt: skip
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "sound": {
             "length": "fixed", "keep_stop_words": False, "keep_punctuation": False, "copy_case": False,
@@ -134,6 +164,16 @@ class DPMLM:
     def cautions(self) -> Sequence[str]:
         """Say if the clip range was measured on another model."""
         return caution_range(self.model, self.low, self.high, self.released_range, self.measured_on)
+
+    def arithmetic(self, epsilons: Sequence[float], texts: Sequence[str]) -> Iterator[Note]:
+        """Yield what is known of the clip range and the probabilities."""
+        return describe_arithmetic(self, self._choose_clip(), epsilons, texts)
+
+    def input_limit(self) -> InputLimit | None:
+        """Return the slots; with length "input" there is no limit."""
+        if self.length == "input":
+            return None
+        return InputLimit(lambda text: len(self._find_words(text)), self.slots, "words")
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the weights, their number format, the clip range, and the data on words.
@@ -248,11 +288,13 @@ class DPMLM:
 
     def _split(self, text: str) -> Words:
         """Return the words of a text; with length "fixed" cut or padded with None to the number of slots."""
-        words: list[str | None] = []
-        words += load_splitter(self.nltk_data).split(text) if self.words == "nltk" else split_words(text)
+        words: list[str | None] = [*self._find_words(text)]
         if self.length == "input":
             return words
         return words[: self.slots] + [None] * (self.slots - len(words))
+
+    def _find_words(self, text: str) -> list[str]:
+        return load_splitter(self.nltk_data).split(text) if self.words == "nltk" else split_words(text)
 
     def _join(self, words: Words, items: Sequence[int], numbers: SlotNumbers) -> Rewrite:
         """Join the drawn and the unchanged words into a text."""

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Literal
 
 from tedaudit.inference.loading import Task
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.mechanisms._autoregressive import Autoregressive
-from tedaudit.types import Card
+from tedaudit.mechanisms._autoregressive import LEAKS, Autoregressive
+from tedaudit.types import Card, Leak
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,15 @@ class DPParaphrase(Autoregressive):
             "plain gpt2 has not been trained to paraphrase: name a fine-tuned checkpoint",
         ),
         version=2,
-    )
+        leaks=(
+            *LEAKS,
+            Leak(
+                "clean_up", "released", "strip",
+                "repeats of the private prompt are taken out of the output", rule="clean-up",
+            ),
+        ),
+        slope=(10, 25, 100),
+    )  # fmt: skip
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "sound": {"length": "fixed", "top_k": 0, "overlong": "cut", "clean_up": "strip"},
         "published": {"length": "input", "top_k": 50, "overlong": "error", "clean_up": "released"},

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from tedaudit.errors import SpecError
 from tedaudit.inference.loading import Task
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.mechanisms._autoregressive import Autoregressive
+from tedaudit.mechanisms._autoregressive import LEAKS, Autoregressive
 from tedaudit.types import Card
 
 
@@ -42,6 +42,9 @@ class DPPrompt(Autoregressive):
             "published: a prompt of more than 512 tokens is cut at its end, so that it loses the instruction",
             "published: probabilities in float64, not float32; white space around the text is removed",
         ),
+        leaks=LEAKS,
+        not_leaks=(("overlong", "truncate cuts every prompt at the same public length, as cut does"),),
+        slope=(10, 25, 100),
     )
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "sound": {"length": "fixed", "top_k": 0, "overlong": "cut"},

@@ -7,7 +7,7 @@ Departs: the release chooses the nearest cluster without noise, draws as many tr
          fails if exp overflows: one field each. Grouping, prompt and decoding: see the card.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -30,7 +30,7 @@ from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._recall import recall
 from tedaudit.mechanisms._triple_queries import TripleQueries
 from tedaudit.mechanisms._triple_writing import TripleWriting, copy_text
-from tedaudit.types import Callee, Card, Claim, Draw, Floats, ModelUse, Rewrite
+from tedaudit.types import Callee, Card, Claim, Draw, Floats, Leak, ModelUse, Note, Rewrite
 
 _FAILS = 1300.0  # epsilon below which no plain sum of weights overflows: e^650 times any table
 _NULL = 0  # the row of zeros: a null triple, with utility 0 for every item
@@ -108,7 +108,33 @@ class DPST:
             "our own prompt and greedy decoding; the release gives examples in its prompt and samples",
         ),
         version=2,
-    )
+        leaks=(
+            Leak(
+                "overflow", "error", "stable", "at a large epsilon exp overflows for some texts",
+                shows=("failure",), rule="failures",
+            ),
+            Leak(
+                "no_triples", "copy", "null", "a text without a triple to replace is returned unchanged",
+                shows=("copied words", "same output", "stop words", "punctuation", "case", "stop word",
+                       "name", "number", "rare word", "word order", "homoglyph", "zero-width character",
+                       "trailing space", "line break", "sentences"), rule="copied text",
+            ),
+            Leak(
+                "triple_count", "input", "fixed", "as many triples are drawn as the text has",
+                shows=("length",), rule="number of draws",
+            ),
+            Leak(
+                "cluster_choice", "nearest", "private", "the nearest cluster is chosen without noise",
+                shows=("two texts",), rule="cluster",
+            ),
+            Leak(
+                "length", "input", "fixed", "how long the output can be depends on the text",
+                shows=("length",), rule="length rule",
+            ),
+        ),
+        not_leaks=(("single_triples", "which triples are drawn for; their number shows by triple_count"),),
+        slope=(100, 400, 1600),
+    )  # fmt: skip
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "sound": {
             "cluster_choice": "private", "triple_count": "fixed", "single_triples": "keep",
@@ -135,6 +161,13 @@ class DPST:
     def claim(self, epsilon: float) -> Claim | None:
         """Promise epsilon for the document."""
         return Claim(epsilon, "document")
+
+    def arithmetic(self, epsilons: Sequence[float], texts: Sequence[str]) -> Iterator[Note]:  # noqa: ARG002
+        """Yield whether the budget of a triple depends on the text."""
+        if self.triple_count == "input":
+            text = "the epsilon of a triple is epsilon / n(x), n(x) the number of triples of the private text"
+            fix = "triple_count=fixed"
+            yield Note("error", "budget of the text", f"{text}: the budget itself tells n(x)", fix)
 
     def models(self) -> Sequence[ModelUse]:
         """Name the writer, the encoder, the table and the extractor."""

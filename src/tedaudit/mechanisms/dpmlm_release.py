@@ -59,6 +59,7 @@ class DPMLMRelease(RunsPrograms):
     timeout: float = field(default=300.0, kw_only=True, metadata={"incidental": True})
     card: ClassVar[Card] = Card(
         name="dpmlm-release",
+        code=("python",),
         english=("model: the default model",),
         summary="DP-MLM as released: the package dpmlm, run on its own with any masked language model.",
         paper="Meisenbacher et al. 2024 (Findings of ACL); package dpmlm 1.3.0",

@@ -61,6 +61,7 @@ class Function:
     """Delta of the stated claim, for each unit."""
     card: ClassVar[Card] = Card(
         name="function",
+        code=("function",),
         summary="Any Python function from text to text, or from list to list.",
         claim="as stated by the caller",
         departures=("results repeat only if the function takes its randomness from `seed` or `draw_key`",),

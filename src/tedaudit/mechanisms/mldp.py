@@ -51,6 +51,7 @@ class MLDP(RunsPrograms):
     timeout: float = field(default=300.0, kw_only=True, metadata={"incidental": True})
     card: ClassVar[Card] = Card(
         name="mldp",
+        code=("python",),
         english=("embeddings: the default word vectors",),
         summary="Six word-level mechanisms with metric guarantees: the package mldp-text, run on its own.",
         paper="Meisenbacher et al. 2024 (LREC-COLING); package mldp-text 0.1.2",

@@ -9,8 +9,8 @@ setting of its own, and several are audited side by side under labels.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, ClassVar, Literal
 
 from tedaudit.errors import ModelError, SpecError
@@ -18,9 +18,17 @@ from tedaudit.inference.chat import render_turn
 from tedaudit.inference.loading import Checkpoint, find_task, load_checkpoint
 from tedaudit.inference.sampling_settings import PublicSettings, SamplingRule, SamplingSettings
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.mechanisms._generator import Generator
+from tedaudit.mechanisms._generator import OVERLONG, Generator
 from tedaudit.nominal import NO_EPSILON
-from tedaudit.types import Card, Claim
+from tedaudit.types import UNBOUNDED, Card, Claim, Leak, Note
+
+_BANS = {"no_repeat_ngram_size": 0, "encoder_no_repeat_ngram_size": 0}
+_PENALTIES = {"repetition_penalty": 1.0, "encoder_repetition_penalty": 1.0}
+
+
+def _leak_of(key: str, off: float) -> Leak:
+    """Return the leak of a setting that cuts off tokens; `off` is the value that cuts off none."""
+    return Leak(key, None, off, f"{key} is {{value}}: which tokens can be drawn depends on the text")
 
 
 @dataclass(frozen=True)
@@ -85,6 +93,13 @@ class Sampler(Generator):
             "the softmax is in float64 where `generate` has float32; long texts are cut",
             "a GPU rounds by the batch: what is just inside top_p when drawn may be outside when scored",
         ),
+        leaks=(  # they show nothing: a text comes through without them, since no noise is added
+            replace(OVERLONG, shows=()),
+            _leak_of("top_k", 0),
+            _leak_of("top_p", 1.0),
+            _leak_of("min_p", 0.0),
+            _leak_of("typical_p", 1.0),
+        ),
     )
 
     def __post_init__(self) -> None:
@@ -117,6 +132,28 @@ class Sampler(Generator):
     def has_encoder(self) -> bool:
         """Whether the model reads the prompt with an encoder, so that penalties see only what was drawn."""
         return find_task(self.model, self.revision) == "seq2seq"
+
+    def arithmetic(self, epsilons: Sequence[float], texts: Sequence[str]) -> Iterator[Note]:  # noqa: ARG002
+        """Yield what penalties read, that no logits are clipped, and what the checkpoint would choose."""
+        for key, off in {**_BANS, **_PENALTIES}.items():
+            if getattr(self, key) != off:
+                yield self._check_penalty(key, off)
+        text = "no logits are clipped: nothing bounds how much likelier one text makes a token than another"
+        yield Note("info", "clip range", text, "dp-prompt or dp-paraphrase, which clip them")
+        for key, value in self.find_ignored().items():
+            text = f"{key} is {getattr(self, key)} here, and {value} in the checkpoint's generation settings"
+            yield Note("info", "checkpoint", text, f"{key}={value} to audit what `generate` does without it")
+
+    def _check_penalty(self, key: str, off: float) -> Note:
+        value, fix = getattr(self, key), f"{key}={off}"
+        if self.has_encoder and not key.startswith("encoder"):
+            text = f"{key} is {value}: with an encoder it sees only what was drawn, the same for every text"
+            return Note("info", key, text)
+        if key in _BANS:
+            text = f"{key} is {value}: what stands in the private prompt cannot be drawn, {UNBOUNDED}"
+            return Note("error", key, text, fix)
+        text = f"{key} is {value}: how likely a token is depends on whether the private prompt has it"
+        return Note("warning", key, text, fix)
 
     def find_ignored(self) -> dict[str, Any]:
         """Return the sampling settings that the checkpoint has and that are set to something else here."""

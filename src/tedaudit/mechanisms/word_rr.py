@@ -19,7 +19,7 @@ import numpy.typing as npt
 from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.seeding import derive, rare, uniforms
-from tedaudit.types import Array, Card, Claim, Draw, Floats
+from tedaudit.types import Array, Card, Claim, Draw, Floats, InputLimit, Note
 
 _WORD = re.compile(r"\w+(?:'\w+)*")
 _REMEMBERED = 1 << 14  # texts whose slots are remembered
@@ -46,6 +46,7 @@ class WordRR:
         paper="Warner 1965; Kairouz, Bonawitz and Ramage 2016",
         claim="epsilon per word slot, slots x epsilon for any two texts, exactly",
         departures=("words outside the vocabulary count as empty slots; longer texts are cut",),
+        public=(("vocabulary", "vocabulary"),),
     )
     _items: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _index: Mapping[str, int] = field(init=False, repr=False, compare=False)
@@ -112,9 +113,14 @@ class WordRR:
         told = PairLosses(largest, np.full(len(pairs), np.nan), Ragged.from_matrix(terms))
         return kept * epsilon + rest * self.slots, told
 
-    def count_words(self, text: str) -> int:
-        """Return how many words a text has, those beyond the slots too."""
-        return len(_find_words(text))
+    def input_limit(self) -> InputLimit:
+        """Return the slots; words beyond them are cut."""
+        return InputLimit(lambda text: len(_find_words(text)), self.slots, "words")
+
+    def arithmetic(self, epsilons: Sequence[float], texts: Sequence[str]) -> list[Note]:  # noqa: ARG002
+        """Say that every item can be drawn."""
+        text = "each slot is redrawn by a coin that is exact far below 2^-53; no item becomes impossible"
+        return [Note("info", "smallest probability", text)]
 
     def _look_up_slots(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:
         """Return the items in the slots of each text; a text is looked up once, within bounds of memory."""

@@ -24,16 +24,6 @@ SMALL: dict[str, Any] = {
 }
 """The embedded audit without the zoo: it needs no model."""
 
-_SLOPES = {
-    "adept": [100, 400, 1600],
-    "dp-bart": [100, 400, 1600],
-    "dp-paraphrase": [10, 25, 100],
-    "dp-prompt": [10, 25, 100],
-    "dp-mlm": [10, 25, 100],
-    "dp-st": [100, 400, 1600],
-}
-"""Epsilons between which attacks on the text go from nothing found to nearly all."""
-
 _ENOUGH = {"max_tokens": 24}
 """For messages of 14 words: nine in ten have no more tokens."""
 
@@ -42,13 +32,19 @@ SIX: dict[str, Any] = {
     # few and short texts: what a model says of one serves many trials, and short ones are soon read
     "corpus": {"name": "demo", "size": 60, "longest": 14},
     "mechanisms": [
-        {"name": name, "epsilons": epsilons, **(_ENOUGH if name in ("dp-paraphrase", "dp-prompt") else {})}
-        for name, epsilons in _SLOPES.items()
+        {"name": "adept"},
+        {"name": "dp-bart"},
+        {"name": "dp-paraphrase", **_ENOUGH},
+        {"name": "dp-prompt", **_ENOUGH},
+        {"name": "dp-mlm"},
+        {"name": "dp-st"},
     ],
     "attacks": [{"name": "embedding"}, {"name": "lexical"}],
     "trials": 150,  # the fewest, in tens, that give the loss at delta .05 an upper end
 }
-"""The embedded audit with the zoo: the six mechanisms of the paper, on models that need no download."""
+"""The embedded audit with the zoo: the six mechanisms of the paper, on models that need no download.
+
+`embedded_audit` adds the epsilons of each, which stand on its card."""
 
 _PLAN_FLAGS = {"k": "k", "lambda_": "lambda", "strategy": "strategy", "top": "top", "estimator": "estimator"}
 _LISTS = {"mechanism": "mechanisms", "epsilon": "epsilons", "attack": "attacks"}
@@ -58,7 +54,11 @@ ENGINE_FLAGS = ("engine", "workers", "address", "resource")
 
 def embedded_audit() -> dict[str, Any]:
     """Return what `tedaudit run` does without a file."""
-    return SIX if is_default() else SMALL
+    if not is_default():
+        return SMALL
+    slopes = [list(find("mechanism", one["name"]).card.slope) for one in SIX["mechanisms"]]
+    chosen = zip(SIX["mechanisms"], slopes, strict=True)
+    return {**SIX, "mechanisms": [{"name": one["name"], "epsilons": slope, **one} for one, slope in chosen]}
 
 
 def merge_flags(

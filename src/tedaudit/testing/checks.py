@@ -163,6 +163,9 @@ def _build_checked(plugin: Any, verb: str) -> tuple[Any, str]:
             f"'{card.name}': the card's `sees` is {card.sees!r}; it holds one or more of: "
             f"{join_names(get_args(Seen))}."
         )
+    named = [*(leak.field for leak in card.leaks), *(field for field, _ in (*card.not_leaks, *card.public))]
+    for missing in [field for field in (*named, *card.code) if not hasattr(plugin, field)]:
+        raise ContractError(f"'{card.name}': the card names a field '{missing}', which it does not have.")
     return plugin, card.name
 
 

@@ -18,11 +18,11 @@ from tedaudit.trust.leaks.finder import find_leaks
 from tedaudit.trust.leaks.outcomes import LeakReport
 from tedaudit.trust.leaks.rendering import format_strength, list_examples
 from tedaudit.trust.lint.linter import lint as look_at
-from tedaudit.trust.lint.notes import Level, LintReport, Note
+from tedaudit.trust.lint.notes import LintReport
 from tedaudit.trust.lint.source import SEEDS
 from tedaudit.trust.listeners import tell
 from tedaudit.trust.witness import describe_witness
-from tedaudit.types import Claim, Corpus
+from tedaudit.types import Claim, Corpus, Level, Note
 
 ATTACKS = ("lexical", "resample", "trained")
 TRIALS = 2_000

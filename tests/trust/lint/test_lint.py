@@ -8,10 +8,10 @@ import zlib
 import pytest
 
 from tedaudit.errors import ModelError, SpecError
+from tedaudit.mechanisms._clipped_logits import zeros_from
 from tedaudit.registry import find
 from tedaudit.trust.lint.budget import lint_units
 from tedaudit.trust.lint.linter import lint, lint_model
-from tedaudit.trust.lint.numerics import zeros_from
 from tedaudit.types import Card, Claim, Rewrite
 from tiny_models import save_roberta
 
@@ -80,9 +80,10 @@ def test_dp_st_as_released_is_named_by_its_fields():
     from tedaudit.trust.lint.fields import lint_fields
 
     plugin = find("mechanism", "dp-st")
-    rules = {note.rule for note in lint_fields(plugin(**plugin.variants["published"]))}
+    published, sound = (plugin(**plugin.variants[name]) for name in ("published", "sound"))
+    rules = {note.rule for note in (*lint_fields(published), *published.arithmetic([1.0], ()))}
     assert {"copied text", "cluster", "failures", "number of draws", "budget of the text"} <= rules
-    assert list(lint_fields(plugin(**plugin.variants["sound"]))) == []
+    assert [*lint_fields(sound), *sound.arithmetic([1.0], ())] == []
 
 
 SAMPLED = {"name": "sampler", "model": "zoo:seq2seq"}

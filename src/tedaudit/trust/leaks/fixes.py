@@ -1,48 +1,20 @@
-"""What would stop a leak: the field of a built-in mechanism that is set to leak, or advice for other code."""
+"""What would stop a leak: the field that is set to leak, if the mechanism's card has it, or advice."""
 
 from collections.abc import Mapping
 from typing import Any
 
-_ANY = object()  # any value but none
-_LENGTHS = ("length", "reversed length", "repeated length")
-_COPIES = (
-    "common words", "rare words", "capitalised words", "words with digits", "first word", "middle words",
-    "last word", "whole text",
-)  # fmt: skip
-_WHATEVER = ("*",)  # a cut of what can be drawn shows in everything but failures
-_FIELDS: Mapping[str, tuple[tuple[tuple[str, ...], str, Any, Any], ...]] = {
-    "dp-mlm": (
-        (("stop word", "stop words", *_COPIES), "keep_stop_words", True, False),
-        (("punctuation", "sentences"), "keep_punctuation", True, False),
-        (("case",), "copy_case", True, False),
-        (_LENGTHS, "length", "input", "fixed"),
-        ((*_LENGTHS, *_COPIES, "rare word", "name", "number", "word order", "zero-width character",
-          "homoglyph"), "pairs", "released", "plain"),
-    ),
-    "dp-prompt": ((_LENGTHS, "length", "input", "fixed"), (("failure",), "overlong", "error", "cut")),
-    "dp-paraphrase": (
-        (("failure",), "overlong", "error", "cut"),
-        (_WHATEVER, "top_k", _ANY, 0),
-        (_LENGTHS, "length", "input", "fixed"),
-    ),
-    "dp-bart": (
-        (_LENGTHS, "positions", "text", "window"),
-        (_LENGTHS, "mask", "text", "full"),
-    ),
-    "dp-st": (
-        (("failure",), "overflow", "error", "stable"),
-        ((*_COPIES, "same output", "stop words", "punctuation", "case", "stop word", "name", "number",
-          "rare word", "word order", "homoglyph", "zero-width character", "trailing space", "line break",
-          "sentences"), "no_triples", "copy", "null"),
-        (_LENGTHS, "triple_count", "input", "fixed"),
-        ((), "cluster_choice", "nearest", "private"),
-        (_LENGTHS, "length", "input", "fixed"),
+from tedaudit.registry import variants
+from tedaudit.types import Leak
+
+_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "length": ("length", "reversed length", "repeated length"),
+    "copied words": (
+        "common words", "rare words", "capitalised words", "words with digits", "first word", "middle words",
+        "last word", "whole text",
     ),
 }  # fmt: skip
-"""By card: which tests a field explains, the field, the value that leaks and the one that does not.
-
-That two texts are told apart may come from any of them."""
-
+"""What a leak may name in place of several tests."""
+_EVERYTHING = "everything"  # a cut of what can be drawn shows in everything but failures
 _OWN_NOISE = "let every text reach its output through noise of its own alone, over one public set of outputs"
 _ADVICE = {
     "case": "take the case of letters from what is drawn, not from the text",
@@ -63,35 +35,28 @@ _ADVICE = {
     "two texts": _OWN_NOISE,
     "equal texts, in the same call": _OWN_NOISE,
 }
+_SOUND = " (the variant 'sound' sets all)"
 _WORDS = "draw these words like all others: no word may pass through without noise"
 
 
 def find_fix(mechanism: Any, part: str, name: str, *, learnt: bool = False) -> str:
-    """Return what to change: fields of a built-in mechanism that leak as they are set, else advice.
+    """Return what to change: fields that leak as they are set, if the card has some, else advice.
 
     What was learnt says that outputs differ, and not that the thing itself comes back.
     """
     if part == "state":
         return "keep nothing between calls, and let no row of a call see another"
-    card = mechanism.card.name
-    fields = [
-        f"{field}={_write(good)}"
-        for names, field, bad, good in _FIELDS.get(card, ())
-        if _explains(names, name) and _is_set(getattr(mechanism, field, None), bad)
-    ]
-    if fields:
-        return f"{card}: set {' and '.join(fields)} (the variant 'sound' sets all)"
+    card = mechanism.card
+    leaks = [leak for leak in card.leaks if _explains(leak, name) and leak.is_set(mechanism)]
+    if leaks:
+        fixes = " and ".join(dict.fromkeys(leak.fix for leak in leaks))
+        return f"{card.name}: set {fixes}{_SOUND if 'sound' in variants(type(mechanism)) else ''}"
     return _ADVICE["two texts" if learnt else name] if learnt or name in _ADVICE else _WORDS
 
 
-def _explains(names: tuple[str, ...], test: str) -> bool:
-    """Return whether a field that these tests speak of may be behind what a test found."""
-    return test in names or test == "two texts" or (names is _WHATEVER and test != "failure")
-
-
-def _is_set(value: Any, bad: Any) -> bool:
-    return bool(value) if bad is _ANY else bool(value == bad)
-
-
-def _write(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _explains(leak: Leak, test: str) -> bool:
+    """Return whether a leak may be behind what a test found; any that shows may tell two texts apart."""
+    tests = [name for shown in leak.shows for name in _GROUPS.get(shown, (shown,))]
+    if test == "two texts":
+        return bool(tests)
+    return test in tests or (_EVERYTHING in tests and test != "failure")

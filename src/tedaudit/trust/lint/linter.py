@@ -1,25 +1,25 @@
 """Lint: what is wrong with a mechanism can often be seen without a sample.
 
-Fields, claims, arithmetic and source code are read; a few texts are rewritten to see how many units are drawn
-and which logits there are.
+Card, fields, claims, arithmetic and source code are read; a few texts are rewritten to see how many units are
+drawn and which logits there are.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from tedaudit.abilities import CallsUserCode, HasOwnEpsilons, WritesOnce
+from tedaudit.abilities import CallsUserCode, HasOwnEpsilons, KnowsArithmetic, WritesOnce
 from tedaudit.api import AnyMechanism, load_corpus
 from tedaudit.errors import SpecError
 from tedaudit.extras import name_needs
 from tedaudit.nominal import Nominal
 from tedaudit.registry import build, is_foreign
 from tedaudit.spec.model import parse_spec
-from tedaudit.trust.lint.budget import GRID, lint_budget, lint_units
+from tedaudit.trust.lint.budget import GRID, lint_actual, lint_max_units, lint_units
 from tedaudit.trust.lint.fields import lint_fields
 from tedaudit.trust.lint.model import lint_model
-from tedaudit.trust.lint.notes import LintReport, Note
-from tedaudit.trust.lint.numerics import lint_numerics
+from tedaudit.trust.lint.notes import LintReport
 from tedaudit.trust.lint.source import lint_source
+from tedaudit.types import Note
 
 __all__ = ["LintReport", "Note", "lint", "lint_model"]
 _TEXTS = 6
@@ -54,13 +54,19 @@ def _look(plugin: Any, epsilons: Sequence[float], texts: Sequence[str]) -> Itera
         yield Note("info", "source", "it runs a program, whose code is not read: try it with a sample")
     elif is_foreign(plugin):
         yield from lint_source(_find_code(plugin))
-    else:
-        yield from lint_fields(plugin)
-        yield from lint_numerics(plugin, epsilons, texts)
+    own = [*lint_fields(plugin), *_ask_arithmetic(plugin, epsilons, texts)]
+    yield from own
     if epsilons:
-        yield from lint_budget(plugin, epsilons)
+        if all(note.level != "error" for note in own):  # else they say why its epsilon is another
+            yield from lint_actual(plugin, epsilons)
+        yield from lint_max_units(plugin, epsilons[0])
         if texts and not is_foreign(plugin):
             yield from lint_units(plugin, texts, epsilons[0])
+
+
+def _ask_arithmetic(plugin: Any, epsilons: Sequence[float], texts: Sequence[str]) -> Iterable[Note]:
+    """Return what a mechanism itself knows of its noise, its budget and its probabilities."""
+    return plugin.arithmetic(epsilons, texts) if isinstance(plugin, KnowsArithmetic) else ()
 
 
 def _is_own(plugin: Any) -> bool:

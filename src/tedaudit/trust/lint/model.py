@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import ModelError
+from tedaudit.mechanisms._clipped_logits import FORMATS, zeros_from
 from tedaudit.paths import parse_path
-from tedaudit.trust.lint.notes import LintReport, Note
-from tedaudit.trust.lint.numerics import FORMATS, zeros_from
+from tedaudit.trust.lint.notes import LintReport
+from tedaudit.types import Note
 
 _NAME = "generation_config.json"
 _NEUTRAL: Mapping[str, Any] = {

@@ -2,30 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-Level = Literal["error", "warning", "info"]
+from tedaudit.types import Level, Note
+
 LEVELS: tuple[Level, ...] = ("error", "warning", "info")
-UNBOUNDED = "so an output is possible for one text and impossible for another, and no finite epsilon holds"
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """One thing that can be seen without a sample.
-
-    An error is one for which the claim cannot hold as it is stated, a warning something that breaks it under
-    a condition that is named, and info what a reader of results should know. `fix` says what to set
-    or change.
-    """
-
-    level: Level
-    rule: str
-    text: str
-    fix: str = ""
-
-    def to_dict(self) -> dict[str, str]:
-        """Return it as JSON holds it."""
-        return {"level": self.level, "rule": self.rule, "text": self.text, "fix": self.fix}
 
 
 @dataclass(frozen=True, slots=True)

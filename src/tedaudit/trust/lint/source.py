@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tedaudit.trust.lint.model import check_setting
-from tedaudit.trust.lint.notes import Level, Note
+from tedaudit.types import Level, Note
 
 SEEDS = ("fixed seed", "seeded by the text")
 """The rules on noise that can be computed again: with it, no bound says anything."""
