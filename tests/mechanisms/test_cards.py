@@ -134,8 +134,10 @@ def test_a_leak_that_shows_nowhere_is_no_fix():
 
 
 def test_a_field_that_two_leaks_name_is_set_once():
-    plugin = CLASSES["dp-bart"](model="x", positions="text")
-    assert find_fix(plugin, "twins", "length").startswith("dp-bart: set positions=window (")
+    class Twice(Shouts):
+        card = Card("twice", "Says a word.", leaks=(*Shouts.card.leaks, *Shouts.card.leaks))
+
+    assert find_fix(Twice(), "twins", "case") == "twice: set loud=false"
 
 
 @pytest.mark.parametrize(
