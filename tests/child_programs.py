@@ -59,7 +59,26 @@ def is_running(number):
         return False
 
 
-def wait_until(is_so, seconds=20.0):
+class MarkedClock:
+    """Stands still, and goes on by an hour with every file in its folder: programs say when time passes."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        folder.mkdir()
+
+    @property
+    def mark(self):
+        """Return the code by which a program moves the clock; only its first time counts."""
+        return f"open({str(self.folder)!r} + f'/{{os.getpid()}}', 'w').close()"
+
+    def monotonic(self):
+        return 3600.0 * len(list(self.folder.iterdir()))
+
+    def sleep(self, seconds):
+        time.sleep(seconds)
+
+
+def wait_until(is_so, seconds=300.0):
     """Return whether something became so in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

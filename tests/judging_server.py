@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -34,6 +33,7 @@ class Judging:
         self.faults, self.answer, self.logprobs = list(faults), answer, logprobs
         self.echoes, self.poison = echoes, poison
         self.bodies, self.headers, self.lock = [], [], threading.Lock()
+        self.is_over = threading.Event()
         self.url = ""
 
     @property
@@ -86,7 +86,7 @@ def handler_for(judging):
                 self.close_connection = True
                 return None
             if fault == "hang":
-                time.sleep(3)
+                judging.is_over.wait(600)  # longer than anybody waits
             if fault.isdigit():
                 told = {"error": f"no, {self.headers.get('Authorization')}"}
                 return self.send(int(fault), json.dumps(told).encode())
@@ -122,5 +122,6 @@ def running(*arguments, **options) -> Iterator[Judging]:
     try:
         yield judging
     finally:
+        judging.is_over.set()
         server.shutdown()
         server.server_close()

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import sys
-import time
 from pathlib import Path
 
 import helpers  # noqa: F401 - before the forks
@@ -45,13 +44,10 @@ def kill_at_every_file(spec_path: str, folder: str, engine: object = "serial") -
     sys.stdout.write(json.dumps(moments))
 
 
-def _in_a_fork(work, after: float | None = None) -> int:
-    """Return the exit status of a child that does some work, killed after some seconds if they are given."""
+def _in_a_fork(work) -> int:
+    """Return the exit status of a child that does some work."""
     child = os.fork()
     if child:
-        if after is not None:
-            time.sleep(after)
-            os.kill(child, signal.SIGKILL)
         return os.waitpid(child, 0)[1]
     try:
         work()
@@ -118,7 +114,7 @@ def prepare_folder(folder: Path) -> None:
     (folder / "labels.csv").write_text("\n".join(["text,topic", *labelled]) + "\n")
     made = ("run", "-m", "word-rr", "-e", "4", "-c", "texts.txt", "-a", "lexical", "-a", "likelihood",
             "-t", "60", "--set", "word-rr.slots=3", "--encoder", "lexical", "-o", "run", "-q")  # fmt: skip
-    status = _in_a_fork(lambda: _call(folder, made))
+    status = _in_a_fork(lambda: call_until(0, folder, made))
     assert status == 0, status
 
 
@@ -134,22 +130,15 @@ def kill_command(name: str, folder: str, kills: int) -> None:
     base, words = Path(folder) / "base", COMMANDS[name]
     prepare_folder(base)
     whole, counter = shutil.copytree(base, Path(folder) / "whole"), Path(folder) / "count"
-    began = time.monotonic()
-    assert _in_a_fork(lambda: _call(whole, words, counter=counter)) == 0
-    seconds = time.monotonic() - began
+    assert _in_a_fork(lambda: call_until(0, whole, words, counter)) == 0
     number, wanted = int(counter.read_text()), digest_results(whole)
     late = range(max(1, number - (kills - 1) // 2), number + 1)
     spread = [1 + i * (number - len(late)) // (kills - len(late)) for i in range(kills - len(late))]
-    files = sorted({*late, *spread})
-    between = [seconds * (i + 1) / (kills - len(files) + 1) for i in range(kills - len(files))]
     moments = []
-    for moment in [*files, *between]:
+    for moment in sorted({*late, *spread}):
         copy = shutil.copytree(base, Path(folder) / "copy")
-        if isinstance(moment, float):  # there are fewer files than kills: while it works
-            killed = _in_a_fork(lambda c=copy: _call(c, words), after=moment)
-        else:
-            killed = _in_a_fork(lambda m=moment, c=copy: _call(c, words, stop=m))
-        again = _in_a_fork(lambda c=copy: _call(c, words))
+        killed = _in_a_fork(lambda m=moment, c=copy: call_until(m, c, words))
+        again = _in_a_fork(lambda c=copy: call_until(0, c, words))
         fits = [_in_a_fork(lambda r=run: _look_for_damage(r)) for run in (copy / "run", copy / "calibrated")]
         left = [path.name for path in copy.rglob(".writing-*")]
         differing = sorted(name for name, _ in digest_results(copy).items() ^ wanted.items())
@@ -174,7 +163,7 @@ def _look_for_damage(folder: Path) -> None:
     assert not found, found
 
 
-def _call(folder: Path, words, stop: int = 0, counter: Path | None = None) -> None:
+def call_until(stop: int, folder: Path, words, counter: Path | None = None) -> None:
     """Run a command in a folder, but die instead of renaming the n-th file; or count the files."""
     from tedaudit.cli import main
 

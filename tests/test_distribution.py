@@ -98,22 +98,14 @@ def test_only_versions_of_python_that_were_tried_are_named(wheel):
     assert tried == ["3.11", "3.12"]
 
 
-def used_seconds():
-    resource = pytest.importorskip("resource")
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 @pytest.mark.skipif(os.name != "posix", reason="links need other rights")
-def test_the_wheel_alone_gives_a_first_bound_in_a_minute(wheel, tmp_path):
+def test_the_wheel_alone_gives_a_first_bound(wheel, tmp_path):
     python = make_environment(tmp_path / "fresh", wheel)
     listed = "from importlib.util import find_spec as f; print([n for n in ('torch', 'plotly') if f(n)])"
     assert call(python, "-c", listed).stdout == "[]\n"
     options = ("-m", "word-rr", "-e", "1", "-e", "8", "--trials", "500", "--json", "--quiet")
-    before = used_seconds()
     done = call(python, "-m", "tedaudit", "run", *options, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert used_seconds() - before < 60  # of processor time: others may be using the machine
     told = json.loads(done.stdout)
     assert {finding["attack"] for finding in told["findings"]} == {"lexical"}
     assert told["eps_emp"] > 1

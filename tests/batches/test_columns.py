@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batch_examples import floats
@@ -30,7 +30,6 @@ def test_ragged_rows_are_views_or_missing():
 
 
 @given(st.lists(st.none() | st.lists(st.integers(0, 9), max_size=3), max_size=6), st.data())
-@settings(deadline=2000)
 def test_ragged_rows_are_taken_as_from_a_list(rows, data):
     ragged = Ragged.of(rows, np.int64)
     chosen = data.draw(st.lists(st.integers(-len(rows), len(rows) - 1), max_size=8)) if rows else []

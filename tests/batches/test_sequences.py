@@ -8,7 +8,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from batch_examples import (
@@ -30,7 +30,6 @@ from tedaudit.types import Draw, Guess, Observation, Rewrite
 
 
 @given(any_rows)
-@settings(deadline=2000)
 def test_every_row_comes_back_as_it_went_in(example):
     kind, rows = example
     batch = kind.of(rows)
@@ -42,7 +41,6 @@ def test_every_row_comes_back_as_it_went_in(example):
 
 
 @given(any_rows, st.data())
-@settings(deadline=2000)
 def test_rows_are_chosen_as_from_a_list(example, data):
     kind, rows = example
     batch, n = kind.of(rows), len(rows)
@@ -57,7 +55,6 @@ def test_rows_are_chosen_as_from_a_list(example, data):
 
 
 @given(any_rows, st.data())
-@settings(deadline=2000)
 def test_joined_pieces_are_the_whole(example, data):
     kind, rows = example
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=3)))

@@ -12,8 +12,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 from tedaudit import Card, Claim, Rewrite
 
+calls = 0
+
 def shout(text):
-    time.sleep(float(os.environ.get("NAP", "0")))
+    global calls
+    calls += 1
+    if calls == int(os.environ.get("HANG_AT", "0")):
+        time.sleep(600)  # until it is stopped
     return text.upper()
 
 @dataclass

@@ -115,13 +115,13 @@ def test_an_interrupted_run_says_so_and_resumes_where_it_stopped(command, here):
     arguments = ("run", "-m", "py:plugins:shout", "-e", "1", "-t", "500", "-c", "texts.txt")
     running = subprocess.Popen(
         [sys.executable, "-m", "tedaudit", *arguments, "-o", "stopped"],
-        env={**os.environ, "NAP": "0.01"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "HANG_AT": "450"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    end = time.monotonic() + 120
+    end = time.monotonic() + 300
     while not guesses(here / "stopped") and time.monotonic() < end and running.poll() is None:
         time.sleep(0.02)
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=120)
+    out, err = running.communicate(timeout=300)
     assert running.returncode == 130
     assert out == ""
     assert "Stopped. Finished work is kept: run the same command again to continue." in err

@@ -106,7 +106,7 @@ def test_a_killed_run_goes_on_by_the_same_command(command, here):
         "lexical",
     )
     running = subprocess.Popen(
-        [sys.executable, "-m", "tedaudit", *arguments], env={**os.environ, "NAP": "0.02"},
+        [sys.executable, "-m", "tedaudit", *arguments], env={**os.environ, "HANG_AT": "1"},
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     )  # fmt: skip
     assert running.stdout.readline() == "runs/shout-texts\n"  # it has begun

@@ -11,7 +11,6 @@ from helpers import HERE
 from killing import COMMANDS
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_that_was_killed_ends_as_if_it_had_not_been(tmp_path, name):
     script = "import sys, killing; killing.kill_command(sys.argv[1], sys.argv[2], 3)"

@@ -12,7 +12,7 @@ import pytest
 from command_line import process
 from tiny_models import save_roberta, save_t5
 
-PATIENCE = 120  # seconds until a rewrite that does not come counts as missing
+PATIENCE = 300  # seconds until a rewrite that does not come counts as missing
 
 
 def test_lines_in_lines_out_with_the_claim_on_standard_error():

@@ -58,7 +58,7 @@ def _asked(here, answer, *arguments):
             break
         shown += piece
     os.close(terminal)
-    return child.wait(timeout=120), shown.decode()
+    return child.wait(timeout=300), shown.decode()
 
 
 def test_a_replay_that_would_run_code_is_refused_without_a_terminal(strange):

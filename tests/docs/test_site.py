@@ -143,6 +143,6 @@ def test_the_search_finds_pages_in_a_folder_without_a_network(site):
         page.goto((site / "docs" / "reading-a-bound.html").as_uri())
         page.locator(".md-search__button").first.click()
         page.keyboard.type("eps_emp")
-        expect(page.get_by_text(re.compile(r"^\d+ results$"))).to_be_visible(timeout=60_000)
+        expect(page.get_by_text(re.compile(r"^\d+ results$"))).to_be_visible(timeout=300_000)
         assert [url for url in asked if not url.startswith("file:")] == []
         browser.close()

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tedaudit.errors import SpecError
@@ -89,7 +89,6 @@ def test_no_false_positive_leaves_point_and_upper_infinite_and_the_bound_finite(
 
 
 @given(st.data(), st.integers(1, 10**5))
-@settings(deadline=2000)
 def test_more_hits_raise_the_bound_and_more_alarms_lower_it(data, trials):
     hits, alarms = data.draw(st.tuples(st.integers(0, trials - 1), st.integers(0, trials - 1)))
     here = baseline(hits, alarms, trials)

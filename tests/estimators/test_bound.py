@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tedaudit.errors import SpecError
@@ -47,7 +47,6 @@ def test_a_success_rate_that_delta_alone_explains_gives_zero():
 
 
 @given(st.floats(0, 30), candidate_numbers, deltas)
-@settings(deadline=2000)
 def test_epsilon_and_success_are_inverse(epsilon, candidates, delta):
     success = success_from_epsilon(epsilon, candidates, delta)
     # 1 - success is known to 2^-53, and epsilon no better than that.
@@ -57,7 +56,6 @@ def test_epsilon_and_success_are_inverse(epsilon, candidates, delta):
 
 
 @given(st.floats(0, 1), st.floats(0, 1), candidate_numbers, deltas)
-@settings(deadline=2000)
 def test_more_success_never_gives_less_epsilon(one, other, candidates, delta):
     low, high = sorted([one, other])
     assert epsilon_from_success(low, candidates, delta) <= epsilon_from_success(high, candidates, delta)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import betainc
 from scipy.stats import beta
@@ -42,7 +42,6 @@ def test_the_tail_is_met_where_scipy_inverts_wrongly(successes, trials):
 
 
 @given(st.data(), st.integers(1, 10**7), st.floats(1e-9, 0.999))
-@settings(deadline=2000)
 def test_the_interval_holds_the_observed_rate_and_is_symmetric(data, trials, alpha):
     successes = data.draw(st.integers(0, trials))
     low, high = clopper_pearson(successes, trials, alpha)

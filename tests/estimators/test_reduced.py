@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -80,7 +80,6 @@ def test_unequal_trials_of_a_private_mechanism_do_not_break_the_bound(epsilon):
 
 
 @given(st.data(), st.integers(1, 10**6), st.integers(2, 64), st.sampled_from([0.0, 1e-5, 0.2]))
-@settings(deadline=2000)
 def test_one_more_correct_guess_never_lowers_the_bound(data, trials, candidates, delta):
     correct = data.draw(st.integers(0, trials - 1))
     fewer = reduced_form(correct, trials, candidates, delta=delta)

@@ -210,7 +210,7 @@ def test_delta_may_explain_the_bound_away():
 
 
 @given(st.data(), st.integers(1, 10**7), st.floats(1e-9, 0.999))
-@settings(deadline=2000, max_examples=50)
+@settings(max_examples=50)
 def test_it_is_monotone_and_never_tighter_than_the_fixed_bound(data, trials, alpha):
     correct = data.draw(st.integers(0, trials - 1))
     here, more = sequential(correct, trials, alpha=alpha), sequential(correct + 1, trials, alpha=alpha)

@@ -55,7 +55,6 @@ def test_a_run_that_was_stopped_goes_on_and_ends_the_same(tmp_path, kept, small,
     assert told(tmp_path)["Encoding"]["not_kept"] == len(latents(kept))
 
 
-@pytest.mark.timeout(300)
 def test_after_a_kill_at_any_file_the_same_command_gives_the_same_files(tmp_path):
     (tmp_path / "texts.txt").write_text("\n".join(sentences(40)))
     settings = {

@@ -1,5 +1,6 @@
 """Which worker does which chunk, and what becomes of the chunks of one that is lost."""
 
+import threading
 import time
 from dataclasses import dataclass, field, replace
 
@@ -44,7 +45,7 @@ class Office(PoolEngine):
         pass
 
     def _next_event(self):
-        return self._events.get(timeout=10)
+        return self._events.get(timeout=300)
 
     def _end(self, worker):
         pass
@@ -204,22 +205,23 @@ def test_an_attack_on_a_server_is_asked_here(tmp_path):
     assert (ticket, len(guesses)) == (1, 1)
     thread = engine._here.thread
     engine.close()
-    thread.join(10)
+    thread.join(300)
     assert not thread.is_alive()
 
 
 def test_nobody_is_asked_any_more_once_an_engine_is_closed_or_does_another_run(tmp_path):
     attack = Reference("attack", "py:engine_plugins:Server", {"folder": str(tmp_path)})
-    engine, asked = Office(2, 100), []
+    engine, asked, may_answer = Office(2, 100), [], threading.Event()
 
     class Slow(Server):
         def guess(self, seen):
             asked.append(len(seen))
-            time.sleep(0.2)
+            may_answer.wait(300)
             return super().guess(seen)
 
     for end in (engine.close, lambda: engine.offer({})):
         asked.clear()
+        may_answer.clear()
         engine.offer({attack.identity: Slow(str(tmp_path))})
         for ticket in range(1, 6):
             engine.submit(ticket, GuessChunk(attack, _guessing(None).observations))
@@ -227,9 +229,10 @@ def test_nobody_is_asked_any_more_once_an_engine_is_closed_or_does_another_run(t
         while not asked:
             time.sleep(0.01)
         end()
-        thread.join(20)
+        may_answer.set()
+        thread.join(300)
         assert not thread.is_alive()
-        assert len(asked) <= 2
+        assert len(asked) == 1
     engine.offer({attack.identity: Server(str(tmp_path))})  # and it can be used again
     engine.submit(9, GuessChunk(attack, _guessing(None).observations))
     assert [ticket for ticket, _ in engine.finished()] == [9]

@@ -20,7 +20,7 @@ TESTS = Path(__file__).parents[1]
 
 
 def _wait_until_gone(pids):
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         if not any(Path(f"/proc/{pid}/stat").exists() and _is_alive(pid) for pid in pids):
             return
@@ -100,7 +100,7 @@ def test_workers_that_cannot_begin_are_not_started_for_ever(tmp_path, monkeypatc
 def test_a_worker_ends_when_its_input_does_even_if_it_is_at_work():
     ended = subprocess.run(
         [sys.executable, "-m", "tedaudit.worker", "--serve"], stdin=subprocess.DEVNULL, check=False,
-        capture_output=True, timeout=60,
+        capture_output=True, timeout=300,
     )  # fmt: skip
     assert ended.returncode == 0
     assert len(ended.stdout) == 17  # it said that it is ready, and nothing else
@@ -126,7 +126,7 @@ def _start(tmp_path, seconds):
     process = subprocess.Popen(
         [sys.executable, "-c", script], stderr=subprocess.PIPE, text=True, start_new_session=True
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while len(list(who.iterdir())) < 2:
         assert time.monotonic() < deadline
         assert process.poll() is None, process.stderr.read()
@@ -136,12 +136,12 @@ def _start(tmp_path, seconds):
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_no_worker_outlives_a_run_that_is_killed_or_interrupted(tmp_path, how):
-    process, pids, _ = _start(tmp_path, seconds=300)  # far longer than the test may take
+    process, pids, _ = _start(tmp_path, seconds=3000)  # far longer than the test may take
     if how == signal.SIGINT:
         os.killpg(process.pid, how)  # as a terminal does
     else:
         process.send_signal(how)
-    _, told = process.communicate(timeout=60)
+    _, told = process.communicate(timeout=300)
     assert process.returncode != 0
     _wait_until_gone(pids)
     if how == signal.SIGINT:
@@ -150,7 +150,7 @@ def test_no_worker_outlives_a_run_that_is_killed_or_interrupted(tmp_path, how):
 
 def test_a_run_whose_process_was_killed_is_finished_by_another_engine(tmp_path, serial):
     process, pids, out = _start(tmp_path, seconds=0.1)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not list(out.glob("rewrites/**/part-*.parquet")):
         assert time.monotonic() < deadline
         time.sleep(0.02)
