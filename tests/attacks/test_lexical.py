@@ -167,39 +167,3 @@ def test_it_sees_texts_only_and_every_guess_is_usable(attack):
     assert Lexical.card.sees == ("text",)
     assert isinstance(attack, Prepares)
     assert all(guess.usable and guess.scores.dtype == np.float64 for guess in attack.guess(pairs()))
-
-
-@pytest.mark.parametrize("k", [2, 5])
-def test_outputs_that_are_compared_by_look_up_score_as_their_vectors_do(monkeypatch, k):
-    outputs = [shortened(text) for text in POOL]
-    rng = np.random.default_rng(k)
-    candidates = np.stack([rng.permutation(len(POOL))[:k] for _ in outputs])
-    seen = Observations(
-        Rewrites.from_texts(outputs), POOL, candidates, np.zeros((len(outputs), 4), np.uint32)
-    )
-    attack, plain = Lexical(), Lexical()
-    attack.prepare(POOL)
-    found = attack.guess(seen).scores
-    assert attack._similarity._compared is not None
-    plain.prepare(POOL)
-    monkeypatch.setattr(plain._similarity, "_may_tabulate", False)
-    expected = plain.guess(seen).scores
-    assert np.array_equal(found, expected)
-
-
-def test_a_few_outputs_a_long_one_or_copies_of_one_are_not_compared_by_look_up(monkeypatch):
-    attack = Lexical()
-    attack.prepare(POOL)
-    keys = np.zeros((100, 4), np.uint32)
-    candidates = np.arange(100)[:, None]
-
-    def is_compared(outputs, rows):
-        seen = Observations(Rewrites.from_texts(outputs), POOL, candidates[:rows], keys[:rows])
-        return attack._similarity._compare(seen) is not None
-
-    outputs = [shortened(text) for text in POOL[:100]]
-    assert not is_compared(outputs[:10], 10)  # a table of the whole pool would cost more
-    assert is_compared(outputs, 100)
-    assert not is_compared(["same"] * 100, 100)
-    monkeypatch.setattr(_similarity, "_LETTERS", 10)
-    assert not is_compared(outputs, 100)

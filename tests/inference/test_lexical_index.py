@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tedaudit.api import load_corpus
-from tedaudit.inference import lexical, word_features
+from tedaudit.inference import lexical
 from tedaudit.inference.encoders import embed_pool
 from tedaudit.inference.lexical import LexicalEncoder
 from tedaudit.inference.lexical_index import LexicalIndex
@@ -32,7 +32,7 @@ def matrix():
 @pytest.fixture(params=[1 << 15, 70])
 def index(request, monkeypatch):
     """Return an index of one part, or of several."""
-    monkeypatch.setattr(lexical, "_TEXTS", request.param)
+    monkeypatch.setattr(lexical, "_COUNTED", request.param)
     return LexicalIndex(LexicalEncoder(), TEXTS)
 
 
@@ -74,7 +74,7 @@ def test_a_pool_is_counted_once_for_all_encoders(monkeypatch):
     texts = [f"{text} indeed" for text in TEXTS]
     first = LexicalEncoder()
     first.fit(texts)
-    monkeypatch.setattr(word_features.WordFeatures, "count", None)  # counting again would fail
+    monkeypatch.setattr(lexical.WordFeatures, "count", None)  # counting again would fail
     second = LexicalEncoder()
     second.fit(texts)
     assert np.array_equal(first.weights, second.weights)
@@ -90,8 +90,8 @@ def test_no_more_than_a_few_pools_are_remembered():
 
 def test_words_beyond_those_remembered_are_counted_alike(monkeypatch):
     whole = LexicalEncoder().encode(TEXTS)
-    monkeypatch.setattr(word_features, "_PIECES", 20)
-    monkeypatch.setattr(word_features, "_LETTERS", 30)
+    monkeypatch.setattr(lexical, "_PIECES", 20)
+    monkeypatch.setattr(lexical, "_LETTERS", 30)
     few = LexicalEncoder()
     for start in range(0, len(TEXTS), 50):
         part = few.encode(TEXTS[start : start + 50])
@@ -99,7 +99,7 @@ def test_words_beyond_those_remembered_are_counted_alike(monkeypatch):
 
 
 def test_an_index_takes_a_fraction_of_the_matrix_and_its_transpose(monkeypatch):
-    monkeypatch.setattr(lexical, "_TEXTS", 1000)
+    monkeypatch.setattr(lexical, "_COUNTED", 1000)
     rng = np.random.default_rng(0)
     words = [f"word{number}" for number in range(500)]
     texts = [" ".join(rng.choice(words, 12)) for _ in range(8000)]

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from tedaudit.api import audit
-from tedaudit.inference.lexical import LexicalEncoder
-from tedaudit.inference.lexical_reading import CHARACTERS, PLAIN, choose_reading
+from tedaudit.inference.lexical import CHARACTERS, PLAIN, LexicalEncoder, choose_reading
 from tedaudit.seeding import derive, uniforms
 from world_texts import LANGUAGES, write_texts
 

@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.utils import murmurhash3_32
 
-from tedaudit.inference import murmur, word_features
+from tedaudit.inference import lexical, murmur
+from tedaudit.inference.lexical import WordFeatures, cut_grams
 from tedaudit.inference.murmur import hash_strings
-from tedaudit.inference.word_features import WordFeatures, cut_grams
 
 LETTERS = ["a", "Z", " ", "\0", "\x7f", "é", "߿", "漢", "￿", "\U00010000", "\U0010ffff"]
 STRINGS = [
@@ -53,7 +53,7 @@ def test_long_strings_are_hashed_as_short_ones_are(monkeypatch):
 def test_a_word_of_any_length_has_all_its_n_grams(monkeypatch):
     word = "".join(random.Random(3).choices("abcdé", k=500))
     expected = WordFeatures(1 << 18).count([word, f"two {word}"]).toarray()
-    monkeypatch.setattr(word_features, "_LETTERS", 60)
+    monkeypatch.setattr(lexical, "_GRAMS", 60)
     assert np.array_equal(WordFeatures(1 << 18).count([word, f"two {word}"]).toarray(), expected)
 
 

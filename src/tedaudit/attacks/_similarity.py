@@ -9,15 +9,12 @@ import numpy.typing as npt
 from tedaudit.batches import Guesses, Observations, Ragged
 from tedaudit.batches.columns import Column
 from tedaudit.inference.encoders import Encoder
-from tedaudit.inference.lexical import LexicalEncoder
 from tedaudit.types import Floats, Observation
 
 Rows = npt.NDArray[np.int64]
 
 _ROWS = 64  # outputs per product with the pool
 _PAIRS = 4096  # outputs and candidates compared at a time
-_SAMPLE = 256  # outputs of a batch that are looked at to see whether most of them differ
-_LETTERS = 1 << 16  # of an output or a candidate, at most, that is compared without its vector
 _LARGE = 1 << 17  # sparse vectors of more texts than this are never all in memory for sets of candidates
 
 
@@ -34,8 +31,6 @@ class Similarity:
         self._is_prepared = False
         self._table: Any = None
         self._columns: Any = None  # the table, if sparse, by features
-        self._compared: Any = None  # the pool as a lexical encoder compares texts with it
-        self._may_tabulate = True
         self._encoded = 0  # texts of the pool that were encoded without being kept
         self._position: dict[str, int] | None = None
 
@@ -43,16 +38,12 @@ class Similarity:
         """Learn from the candidate pool."""
         self._encoder.fit(pool)
         self._pool, self._is_prepared = pool, True
-        self._table = self._columns = self._position = self._compared = None
-        self._may_tabulate = True
+        self._table = self._columns = self._position = None
         self._encoded = 0
 
     def guess(self, seen: Sequence[Observation]) -> Guesses:
         """Return the cosine of each output with each of its candidates."""
         batch = Observations.of(seen)
-        compared = self._compare(batch)
-        if compared is not None:
-            return Guesses(compared, np.ones(len(batch), dtype=np.bool_))
         outputs, row_of = _deduplicate(batch.outputs.texts)
         vectors = self._encoder.encode(outputs)
         if self._is_prepared and batch.candidates is None and batch.pool is self._pool:
@@ -60,30 +51,6 @@ class Similarity:
         else:
             scores = self._score_own(vectors, np.asarray(row_of, dtype=np.int64), batch)
         return Guesses(scores, np.ones(len(batch), dtype=np.bool_))
-
-    def _compare(self, seen: Observations) -> Floats | None:
-        """Return the same scores without vectors of the outputs, if the encoder can and it pays.
-
-        It does for short texts, most of them different, with as many candidates each.
-        """
-        texts, candidates = seen.outputs.texts, seen.candidates
-        if not (
-            isinstance(self._encoder, LexicalEncoder)
-            and self._is_prepared
-            and seen.pool is self._pool
-            and isinstance(candidates, np.ndarray)
-            and candidates.size
-            and 2 * len(set(texts[:_SAMPLE])) > len(texts[:_SAMPLE])
-            and max(map(len, texts)) <= _LETTERS
-        ):
-            return None
-        if self._may_tabulate and 2 * len(np.unique(candidates)) >= len(self._pool):
-            self._may_tabulate = False
-            if max(map(len, self._pool)) <= _LETTERS:
-                self._compared = self._encoder.tabulate(self._pool)
-        if self._compared is None:
-            return None
-        return self._encoder.compare(texts, self._compared, candidates)
 
     def _score_pool(self, vectors: Any) -> Floats:
         """Score the whole pool for every output: one matrix product per block of outputs."""
@@ -98,13 +65,6 @@ class Similarity:
         """Score each observation's own candidates: the products of matching rows."""
         candidates = seen.positions()
         table, rows = self._find_vectors(seen.pool, candidates.values)
-        if isinstance(seen.candidates, np.ndarray) and len(rows):
-            if not np.array_equal(row_of, np.arange(vectors.shape[0])):
-                vectors = vectors[row_of]
-            columns = rows.reshape(seen.candidates.shape).T
-            return Ragged.from_matrix(
-                np.stack([_multiply_all(vectors, table, own) for own in columns], axis=1)
-            )
         output_rows = np.repeat(row_of, candidates.lengths)
         parts = [
             _multiply_rows(vectors[output_rows[start : start + _PAIRS]], table[rows[start : start + _PAIRS]])
@@ -165,15 +125,6 @@ def _multiply(rows: Any, columns: Any) -> Floats:
     padded = np.concatenate([rows, np.zeros((-len(rows) % _ROWS, rows.shape[1]), dtype=rows.dtype)])
     parts = [padded[start : start + _ROWS] @ columns for start in range(0, len(padded), _ROWS)]
     return np.concatenate(parts)[: len(rows)].astype(np.float64)
-
-
-def _multiply_all(vectors: Any, table: Any, rows: Rows) -> Floats:
-    """Return the inner product of each vector with its row of the table."""
-    parts = [
-        _multiply_rows(vectors[start : start + _PAIRS], table[rows[start : start + _PAIRS]])
-        for start in range(0, len(rows), _PAIRS)
-    ]
-    return np.concatenate(parts)
 
 
 def _multiply_rows(left: Any, right: Any) -> Floats:

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from tedaudit.abilities import WritesOnce
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.inference.encoders import Encoder, embed_pool, load_encoder
-from tedaudit.inference.lexical import LexicalEncoder
-from tedaudit.inference.lexical_reading import choose_reading
+from tedaudit.inference.lexical import LexicalEncoder, choose_reading
 from tedaudit.plans.candidates import GivenSets, Sampling
 from tedaudit.plans.plans import (
     join_plans,

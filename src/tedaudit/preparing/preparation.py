@@ -24,7 +24,7 @@ from tedaudit.abilities import (
 from tedaudit.corpora._assemble import assemble, refuse_surrogates
 from tedaudit.corpora._given import Given
 from tedaudit.errors import RunDirectoryError, SpecError
-from tedaudit.inference.lexical_reading import choose_reading
+from tedaudit.inference.lexical import choose_reading
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import SAMPLING
 from tedaudit.preparing.jobs import Job, PreparedAttack

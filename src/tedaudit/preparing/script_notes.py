@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
-from tedaudit.inference.lexical_reading import CHARACTERS, choose_reading
+from tedaudit.inference.lexical import CHARACTERS, choose_reading
 from tedaudit.scripts import format_share, measure_scripts
 
 PLAINLY = 0.1  # of the letters: from there on texts are plainly not all English
