@@ -1,5 +1,7 @@
 # make demo   the embedded audit: six mechanisms on the zoo's models, no download beyond the packages
+# make check  while you work: ruff, mypy and the tests that take no model, in a minute or so
 # make test   everything that is tested, with real models
+# make test-all  the same, and what repeats it: a kill at every file, more draws, every recipe
 # make lint   ruff and mypy
 # make docs   the documentation as a site, in build/site
 
@@ -8,13 +10,24 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint docs clean
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+SEVERAL := --numprocesses=auto --dist=loadfile --no-loadscope-reorder
+FAST := $(addprefix tests/,batches plans spec store estimators test_errors.py test_layers.py test_nominal.py \
+	test_paths.py test_seeding.py test_types.py)
+
+.PHONY: demo check test test-all lint docs clean
 
 demo: $(VENV)/.models
 	$(BIN)/tedaudit run --loss --out runs/demo
 
+check: lint $(VENV)/.test
+	$(PYTEST) $(SEVERAL) $(FAST)
+
 test: $(VENV)/.test
-	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --dist=loadfile --no-loadscope-reorder --durations=25
+	$(PYTEST) $(SEVERAL) --durations=25
+
+test-all: $(VENV)/.test
+	$(PYTEST) $(SEVERAL) --durations=25 --all
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check

@@ -33,6 +33,16 @@ settings.register_profile("ci", derandomize=True, deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true", help="every file and recipe: `make test-all`")
+
+
+@pytest.fixture
+def is_thorough(request):
+    """Whether everything is to be tried, and not only one of each kind."""
+    return request.config.getoption("--all")
+
+
 @pytest.fixture
 def elsewhere(tmp_path, monkeypatch):
     """A current folder and a folder for temporary files, both empty."""
@@ -51,10 +61,11 @@ def no_long_texts(monkeypatch):
     monkeypatch.setattr(checks, "ODD", {what: text for what, text in checks.ODD.items() if len(text) < 1000})
 
 
-def pytest_collection_modifyitems(items):
-    """Begin with the files that take longest: none is left for one process while the others have done."""
+def pytest_collection_modifyitems(config, items):
+    """Begin with the files that take longest if there are several processes, so that they end together."""
     rank = {name: number for number, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 
 
 def pytest_collection_finish():

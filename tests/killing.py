@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -18,20 +19,30 @@ from tedaudit.store.checking import find_damage
 from tedaudit.store.directory import RunDirectory
 
 
-def kill_at_every_file(spec_path: str, folder: str, engine: object = "serial") -> None:
-    """Kill an audit at its n-th file for every n, look at it, let it go on; print what happened.
+def kill_at_files(spec_path: str, folder: str, which: str, engine: object = "serial") -> None:
+    """Kill an audit at its n-th file, look at it, let it go on; print what happened, with a whole run last.
 
-    To be called in a process of its own. Every audit runs in a fork, so that nothing is imported
-    twice. It is killed by SIGKILL between the writing of a temporary file and its renaming.
+    It is done for every n if `which` is "all", otherwise for one file of each kind, the middle one. To be
+    called in a process of its own. Every audit runs in a fork, so that nothing is imported twice. It is
+    killed by SIGKILL between the writing of a temporary file and its renaming.
     """
     import scipy.sparse  # before the forks
     import scipy.special  # noqa: F401 - before the forks
 
-    settings = read_spec(Path(spec_path))
+    settings, whole = read_spec(Path(spec_path)), Path(folder) / "whole"
+
+    def spec_for(out: Path) -> AuditSpec:
+        return parse_spec({**settings, "out": str(out), "engine": engine})
+
+    files = Path(folder).with_suffix(".files")
+    last = _in_a_fork(lambda: _run_until(0, spec_for(whole), files))
+    kinds: dict[str, list[int]] = {}
+    for number, name in enumerate(files.read_text().splitlines(), 1):
+        kinds.setdefault(str(number) if which == "all" else name_kind(name), []).append(number)
     moments = []
-    for number in range(1, 500):
+    for number in sorted(numbers[len(numbers) // 2] for numbers in kinds.values()):
         out = Path(folder) / f"{number:03d}"
-        spec = parse_spec({**settings, "out": str(out), "engine": engine})
+        spec = spec_for(out)
         first = _in_a_fork(lambda n=number, s=spec: _run_until(n, s))
         left = [path.name for path in out.rglob(".writing-*")]
         looked = _in_a_fork(lambda o=out: _look(o))
@@ -39,9 +50,14 @@ def kill_at_every_file(spec_path: str, folder: str, engine: object = "serial") -
         moments.append(
             {"folder": str(out), "killed": first, "left": left, "looked": looked, "resumed": second}
         )
-        if first != signal.SIGKILL:
-            break
-    sys.stdout.write(json.dumps(moments))
+    sys.stdout.write(json.dumps([*moments, {"folder": str(whole), "killed": last}]))
+
+
+def name_kind(file: str) -> str:
+    """Return what kind of file it is, by its path in the run: its folder, and its name without numbers."""
+    folder, _, rest = file.partition("/")
+    name = re.sub(r"\d+", "", Path(rest).name)
+    return f"{folder}/{name}" if rest else file
 
 
 def _in_a_fork(work) -> int:
@@ -57,19 +73,20 @@ def _in_a_fork(work) -> int:
     os._exit(0)
 
 
-def _run_until(number: int, spec: AuditSpec) -> None:
-    """Run an audit, but die instead of renaming the n-th file."""
-    left = number
+def _run_until(number: int, spec: AuditSpec, files: Path | None = None) -> None:
+    """Run an audit, but die instead of renaming the n-th file; or note the names of all files."""
+    seen: list[str] = []
 
     def hook(event, args):
-        nonlocal left
         if event == "os.rename" and ".writing-" in str(args[0]):  # and not a module that is compiled
-            left -= 1
-            if left == 0:
+            seen.append(os.path.relpath(args[1], spec.out))
+            if len(seen) == number:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(hook)
     run(spec)
+    if files is not None:
+        files.write_text("\n".join(seen))
 
 
 def _look(folder: Path) -> None:
@@ -122,7 +139,8 @@ def kill_command(name: str, folder: str, kills: int) -> None:
     """Kill a command at some of its files, run it again, and print whether all results are as without.
 
     To be called in a process of its own, which loads no table: its forks do. Half of the moments are the
-    last ones, in which the files beside the tables and their list are written; the others are spread.
+    last ones, in which the files beside the tables and their list are written; the others are spread. If
+    there are fewer files than kills, it is killed at every file.
     """
     import matplotlib.figure  # noqa: F401 - before the forks
     import sklearn.linear_model  # noqa: F401 - before the forks
@@ -132,8 +150,10 @@ def kill_command(name: str, folder: str, kills: int) -> None:
     whole, counter = shutil.copytree(base, Path(folder) / "whole"), Path(folder) / "count"
     assert _in_a_fork(lambda: call_until(0, whole, words, counter)) == 0
     number, wanted = int(counter.read_text()), digest_results(whole)
-    late = range(max(1, number - (kills - 1) // 2), number + 1)
-    spread = [1 + i * (number - len(late)) // (kills - len(late)) for i in range(kills - len(late))]
+    kills = min(kills, number)
+    late = range(number - (kills - 1) // 2, number + 1)
+    rest, early = number - len(late), kills - len(late)
+    spread = [(2 * i + 1) * rest // (2 * early) + 1 for i in range(early)]
     moments = []
     for moment in sorted({*late, *spread}):
         copy = shutil.copytree(base, Path(folder) / "copy")

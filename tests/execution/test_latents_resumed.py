@@ -55,7 +55,7 @@ def test_a_run_that_was_stopped_goes_on_and_ends_the_same(tmp_path, kept, small,
     assert told(tmp_path)["Encoding"]["not_kept"] == len(latents(kept))
 
 
-def test_after_a_kill_at_any_file_the_same_command_gives_the_same_files(tmp_path):
+def test_after_a_kill_at_any_file_the_same_command_gives_the_same_files(tmp_path, is_thorough):
     (tmp_path / "texts.txt").write_text("\n".join(sentences(40)))
     settings = {
         "corpus": {"name": "py:tedaudit.corpora.files:Files", "path": str(tmp_path / "texts.txt")},
@@ -65,14 +65,15 @@ def test_after_a_kill_at_any_file_the_same_command_gives_the_same_files(tmp_path
     (tmp_path / "audit.yaml").write_text(yaml.safe_dump(settings))
     script = (
         "import sys, killing, latent_examples; from tedaudit.store import kept_latents; "
-        "kept_latents.KEPT_BYTES = 0; killing.kill_at_every_file(*sys.argv[1:])"
+        "kept_latents.KEPT_BYTES = 0; killing.kill_at_files(*sys.argv[1:])"
     )
-    command = [sys.executable, "-c", script, str(tmp_path / "audit.yaml"), str(tmp_path / "runs")]
+    which = "all" if is_thorough else "kinds"
+    command = [sys.executable, "-c", script, str(tmp_path / "audit.yaml"), str(tmp_path / "runs"), which]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=True)
     *killed, last = json.loads(done.stdout)
     assert last["killed"] == 0
-    assert len(killed) > 15
-    whole = snapshot(tmp_path / "runs" / f"{len(killed) + 1:03d}", TABLES)
+    assert len(killed) > (15 if is_thorough else 7)
+    whole = snapshot(tmp_path / "runs" / "whole", TABLES)
     for moment in killed:
         root = tmp_path / "runs" / moment["folder"][-3:]
         assert moment["killed"] == signal.SIGKILL

@@ -48,7 +48,9 @@ def _hashes(root, leave_out=("manifest.json", "report.html", "files.json")):
 # --- kill -9, then the same command
 
 
-def test_after_a_kill_at_any_file_the_same_command_gives_the_files_of_an_uninterrupted_run(tmp_path):
+def test_after_a_kill_at_any_file_the_same_command_gives_the_files_of_an_uninterrupted_run(
+    tmp_path, is_thorough
+):
     plans = [{"k": 2, "lambda": 0}, {"k": 4, "lambda": 0}]
     corpus = {"name": "py:tedaudit.corpora.files:Files", "path": str(tmp_path / "texts.txt")}
     mechanisms = ["py:helpers:Latents"]
@@ -56,14 +58,14 @@ def test_after_a_kill_at_any_file_the_same_command_gives_the_files_of_an_uninter
     spec = _written(
         tmp_path, corpus=corpus, mechanisms=mechanisms, plans=plans, attacks=attacks, trials=40, block=20
     )
-    script = "import sys, killing; killing.kill_at_every_file(*sys.argv[1:])"
-    command = [sys.executable, "-c", script, str(spec), str(tmp_path / "runs")]
+    script = "import sys, killing; killing.kill_at_files(*sys.argv[1:])"
+    which = "all" if is_thorough else "kinds"
+    command = [sys.executable, "-c", script, str(spec), str(tmp_path / "runs"), which]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=True)
-    moments = json.loads(done.stdout)
-    *killed, last = moments
+    *killed, last = json.loads(done.stdout)
     assert last["killed"] == 0
-    assert len(killed) > 25  # every table, part, plan, manifest and report once
-    whole = _hashes(tmp_path / "runs" / f"{len(moments):03d}")
+    assert len(killed) > (25 if is_thorough else 8)  # tables, parts, plans, manifest and report
+    whole = _hashes(tmp_path / "runs" / "whole")
     assert len(whole) > 22
     for moment in killed:
         assert moment["killed"] == signal.SIGKILL
@@ -76,20 +78,23 @@ def test_after_a_kill_at_any_file_the_same_command_gives_the_files_of_an_uninter
 
 
 @pytest.mark.timeout(900)
-def test_after_a_kill_at_any_file_a_run_with_workers_ends_with_the_rows_of_an_uninterrupted_one(tmp_path):
+def test_after_a_kill_at_any_file_a_run_with_workers_ends_with_the_rows_of_an_uninterrupted_one(
+    tmp_path, is_thorough
+):
     spec = _written(
         tmp_path, corpus={"name": "py:tedaudit.corpora.files:Files", "path": str(tmp_path / "texts.txt")},
         mechanisms=[{"name": "word-rr", "slots": 4}], plans=[{"k": 2, "lambda": 0}], epsilons=[2],
         attacks=["resample"], trials=20, block=10,
     )  # fmt: skip
     engine = '{"name": "processes", "workers": 2}'
-    script = f"import sys, killing; killing.kill_at_every_file(*sys.argv[1:], engine={engine})"
-    command = [sys.executable, "-c", script, str(spec), str(tmp_path / "runs")]
+    script = f"import sys, killing; killing.kill_at_files(*sys.argv[1:], engine={engine})"
+    which = "all" if is_thorough else "kinds"
+    command = [sys.executable, "-c", script, str(spec), str(tmp_path / "runs"), which]
     done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=True)
     *killed, last = json.loads(done.stdout)
     assert last["killed"] == 0
-    assert len(killed) > 12
-    whole = tables(tmp_path / "runs" / last["folder"][-3:])
+    assert len(killed) > (12 if is_thorough else 6)
+    whole = tables(tmp_path / "runs" / "whole")
     for moment in killed:
         assert moment["killed"] == signal.SIGKILL
         assert (moment["looked"], moment["resumed"]) == (0, 0), done.stderr
