@@ -1,6 +1,6 @@
 """Rewriters that reveal nothing and claim epsilon 0 are hardly ever accused, over two looks.
 
-`benchmarks/false_alarms.py` does it a thousand times; here fifty audits have to do.
+`benchmarks/false_alarms.py` does it a thousand times; here sixteen audits have to do.
 """
 
 import importlib.util
@@ -19,8 +19,8 @@ def _load_script():
     return module
 
 
-def test_at_most_two_of_fifty_audits_accuse_a_rewriter_that_reveals_nothing():
+def test_at_most_one_of_sixteen_audits_accuses_a_rewriter_that_reveals_nothing():
     script = _load_script()
     names = list(script.FUNCTIONS)
-    alarms = [script.audit_twice((names[seed % 2], seed), ATTACKS) for seed in range(50)]
-    assert sum(alarm.is_false for alarm in alarms) <= 2
+    alarms = [script.audit_twice((names[seed % 2], seed), ATTACKS) for seed in range(16)]
+    assert sum(alarm.is_false for alarm in alarms) <= 1

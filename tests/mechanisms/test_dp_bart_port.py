@@ -1,6 +1,7 @@
 """The DP-BART that ships beside DP-MLM, against its formulas: clip range, one noise vector, no window."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -78,7 +79,8 @@ def test_what_is_attainable_is_everything_at_any_epsilon(port):
 
 
 def test_the_contract_is_kept(port):
-    check_mechanism(port, likelihood_pairs=200)  # its density is the formula (above), and names every source
+    short = replace(port, context=12)  # it decodes as many tokens as it reads
+    check_mechanism(short, likelihood_pairs=200)  # its density is the formula (above), and names every source
     texts = (*SENTENCES, "the park", "the keys")
     check_attack(Likelihood(), texts, mechanism=port, epsilon=100.0)
     check_attack(Internal(), texts, mechanism=port, epsilon=100.0)

@@ -85,7 +85,7 @@ def test_an_end_gives_up_after_a_number_of_attempts():
     assert len(made.attempts) == ATTEMPTS
 
 
-def test_word_rr_misses_at_most_ten_of_three_hundred_and_is_narrow():
+def test_word_rr_misses_at_most_four_of_a_hundred_and_is_narrow():
     """The curve is exact: success of the likelihood attack summed over the plan's pairs of the demo."""
     script = load_script()
     from tedaudit.corpora.demo import Demo
@@ -94,8 +94,8 @@ def test_word_rr_misses_at_most_ten_of_three_hundred_and_is_narrow():
     curve = script.ExactCurve.of(Demo().load().texts[:600], WordRR(), 0.0, "lexical")
     target = parse_target("eps_emp", 2.0, 2)
     crossing = curve.find_crossing(target.level)
-    found = [script.simulate(curve, target, 10_000, seed)[0] for seed in range(300)]
-    assert sum(script.misses(answer, crossing) for answer in found) <= 10
+    found = [script.simulate(curve, target, 10_000, seed)[0] for seed in range(100)]
+    assert sum(script.misses(answer, crossing) for answer in found) <= 4
     assert all(answer.answer is Answer.INTERVAL for answer in found)
     assert np.median([answer.width for answer in found]) <= 0.25
 
