@@ -117,8 +117,8 @@ def test_a_workspace_may_persist(action, job, wheels, python):
     settings = {"spec": "kept.yaml", "wheels": wheels, "python": python}
     for _ in range(2):
         assert do_steps(action, job, **settings)[0] == 0
+        settings["requirement"] = ""  # it is installed by now
     assert (job / "outputs").read_text() == "run=runs/constant-texts\n"
-    settings["requirement"] = ""  # it is installed by now
     (job / "texts.txt").write_text(TEXTS + "one more\n")  # another audit: it replaces the first one's file
     assert do_steps(action, job, **settings)[0] == 0
     assert (job / "outputs").read_text() == "run=runs/constant-texts-2\n"

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 MILLION = 1_000_000
-TRIALS = MILLION if "TEDAUDIT_MILLION" in os.environ else 200_000
+TRIALS = MILLION if "TEDAUDIT_MILLION" in os.environ else 100_000
 FEW = 20_000
 GIBIBYTE = 1024 * 1024  # in KiB, as the system counts
 

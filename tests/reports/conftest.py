@@ -128,7 +128,7 @@ def visit(browser):
         asked = []
         tab.on("request", lambda request: asked.append(request.url))
         tab.goto(path.as_uri())
-        tab.set_default_timeout(10_000)
+        tab.set_default_timeout(300_000)  # a busy machine is no reason to fail
         tab.wait_for_selector("#calibration-chart .main-svg")
         opened.append((tab, asked, path.as_uri()))
         return tab

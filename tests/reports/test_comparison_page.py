@@ -162,7 +162,7 @@ def test_the_page_draws_itself_in_a_browser(page, compared, browser):
     tab.on("pageerror", lambda error: trouble.append(str(error)))
     tab.on("request", lambda request: asked.append(request.url))
     tab.goto(page.as_uri())
-    tab.wait_for_selector("#difference-chart .main-svg", timeout=20_000)
+    tab.wait_for_selector("#difference-chart .main-svg", timeout=300_000)
     assert tab.locator("#table tbody tr").count() == 3
     assert tab.locator("#agreement").is_visible()
     shown = tab.locator("#calibration-chart .scatterlayer .point")
