@@ -48,7 +48,7 @@ def main() -> None:
         enough = _count_enough(result, finding, row, share) if decided.is_violation else ""
         print(
             f"| {label} | {epsilon.label} | {row.claim.total:.3g} | {decided.name} | {finding.attack} | "
-            f"{finding.bound.correct} / {finding.bound.trials} | {finding.joint.lower:.2f} | {enough} |"
+            f"{finding.bound.correct} / {finding.bound.trials} | {finding.eps_emp:.2f} | {enough} |"
         )
 
 

@@ -57,7 +57,7 @@ def _read(folder: Path) -> list[dict[str, Any]]:
         for other in result:
             if other.setting != finding.setting or other.unfit:
                 continue
-            attacks[other.attack] = {"right": other.bound.correct, "lower": other.bound.lower}
+            attacks[other.attack] = {"right": other.bound.correct, "lower": other.teda.lower}
             broken += _hold(row, other.attack, other.bound.correct, other.bound.trials)
         p = calibration_p(
             row.sample.losses, row.sample.losses > 0, derive(0, "losses", *map(str, finding.setting))
@@ -165,7 +165,7 @@ _STEPS = (1, 2, 4, 8, 16, 32)
 _ON_TEXT = ("embedding", "lexical")
 _COLUMNS = (
     "mechanism", "epsilon", "claim in all", "slack", "eps at .05", "eps at .01", "eps at .001",
-    "most possible", "eps_emp, tokens or latent", "eps_emp, text",
+    "most possible", "TeDA bound, tokens or latent", "TeDA bound, text",
 )  # fmt: skip
 _HEADING = "| " + " | ".join(_COLUMNS) + " |"
 _RULE = "|---|" + "---:|" * (len(_COLUMNS) - 1)

@@ -57,7 +57,7 @@ def test_a_plain_function_and_a_list_of_strings_are_enough(elsewhere):
     assert result.violated
     assert (finding.label, finding.claim, finding.attack) == ("upper", Claim(1.0, "document"), "lexical")
     assert (finding.bound.correct, finding.bound.trials, finding.bound.candidates) == (200, 200, 2)
-    assert finding.bound.lower > result.eps_emp == finding.joint.lower > 1  # for all looks at the run
+    assert finding.alone > result.eps_emp == finding.eps_emp == finding.bound.lower > 1  # for all looks
     assert list((elsewhere / "here").iterdir()) == []
 
 
@@ -233,7 +233,7 @@ def test_a_run_is_loaded_with_the_alpha_and_delta_asked_for():
     result = audit("word-rr", TEXTS, epsilon=20, trials=60, out="kept", attack="lexical")
     assert load_run("kept").to_dict() == load_run(Path("kept")).to_dict() == result.to_dict()
     [strict], [slack] = load_run("kept", alpha=1e-4), load_run("kept", delta=0.2)
-    assert strict.bound.error == 5e-5
+    assert (strict.bound.error, strict.teda.error) == (2.5e-5, 5e-5)  # half is for later looks
     assert slack.bound.delta == 0.2
     assert strict.bound.lower < result.eps_emp > slack.bound.lower
     with pytest.raises(RunDirectoryError, match="'nowhere' is not a run directory"):
@@ -260,7 +260,7 @@ def test_runs_and_results_are_compared_with_each_other():
     second = audit("constant", TEXTS, trials=60, name="second", attack="lexical")
     [row] = compare("first", second, by="mechanism").comparisons
     assert (row.first.finding.label, row.second.finding.label) == ("identity", "constant")
-    assert row.eps_emp.value < 0
+    assert row.epsilon_span.value < 0
     attacks = compare(audit("identity", TEXTS, attack=["lexical", Shrug()], trials=60, out="both"))
     assert attacks.by == "attack"
     turned = compare("both", against="shrug", alpha=0.2)

@@ -28,7 +28,7 @@ def left(folder):
 def test_other_settings_of_a_spec_can_be_given():
     result = audit("identity", TEXTS, trials=40, alpha=0.2, delta=0.1, name="mine", attack="lexical")
     assert (result.name, result.alpha) == ("mine", 0.2)
-    assert (result.findings[0].bound.error, result.findings[0].bound.delta) == (0.1, 0.1)
+    assert (result.findings[0].teda.error, result.findings[0].bound.delta) == (0.1, 0.1)
 
 
 def test_the_seed_decides_the_result():

@@ -34,7 +34,7 @@ def test_its_commands_run_as_they_stand(tmp_path, monkeypatch, capsys):
     run = ("run", "-m", "word-rr", "-e", "1", "-a", "lexical", "-a", "likelihood", "-t", "40", "-q")
     assert call(*run, "--encoder", "lexical", "--name", "demo") == 0
     lines = [line for block in blocks("sh") for line in block.splitlines()]
-    assert len(lines) == 8
+    assert len(lines) == 9
     for line in lines:
         program, *arguments = shlex.split(line.partition(" >> ")[0], comments=True)
         assert program == "tedaudit"

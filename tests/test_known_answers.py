@@ -220,7 +220,7 @@ def test_a_table_of_kept_texts_reaches_the_ceiling_of_as_many_trials_as_it_allow
     [finding] = run(
         make_spec(tmp_path / "run", corpus=None, mechanisms=[mechanism], epsilons=[1], trials=150)
     )
-    assert finding.bound == reduced_form(150, 150)
+    assert finding.teda == reduced_form(150, 150)
     assert finding.verdict.name == "violated"
     store = RunDirectory(tmp_path / "run")
     [(name, about)] = store.manifest()["plans"].items()
@@ -279,10 +279,10 @@ def test_a_failed_rewrite_and_an_unusable_guess_count_against_the_bound(estimato
     assert counts.correct == attack.answered  # right wherever it could answer, wrong elsewhere
     assert finding.bound.guesses == rows
     if estimator == "reduced":
-        assert finding.bound == reduced_form(counts.correct, trials)
+        assert finding.teda == reduced_form(counts.correct, trials)
     else:
         true_positives, true_negatives = counts.right
-        assert finding.bound == baseline(true_positives, trials - true_negatives, trials)
+        assert finding.teda == baseline(true_positives, trials - true_negatives, trials)
     assert finding.bound.lower == 0
 
 

@@ -11,7 +11,7 @@ def test_an_answer_is_printed_with_what_it_does_not_say(command, here):
     code, out, err = command(*CALIBRATE, "--target", "1", "-a", "lexical")
     assert (code, err) == (0, "")
     assert "Epsilon for a target" in out
-    assert "crosses a success rate of 0.7311 (eps_emp 1) between epsilon" in out
+    assert "crosses the target of 1 (success 0.7311) between epsilon" in out
     assert "another attack may find more" in out
     assert "No claim is tested here" in out
     assert (here / "made" / "report.md").exists()

@@ -52,7 +52,7 @@ def test_json_has_the_same_content_and_nothing_else_is_printed(runs, command):
     assert (told["by"], [run["name"] for run in told["runs"]]) == ("run", ["first", "second"])
     identity = next(one for one in told["comparisons"] if one["first"]["mechanism"] == "identity")
     assert identity["counts"] == {"both": 300, "first_only": 0, "second_only": 0, "neither": 0}
-    assert identity["eps_emp_difference"] == {"value": 0.0, "low": None, "high": None}
+    assert identity["epsilon_difference"] == {"value": 0.0, "low": None, "high": None}
     assert [one["mechanisms"] for one in told["agreements"]] == [3]
 
 

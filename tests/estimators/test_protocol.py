@@ -206,7 +206,7 @@ def test_a_new_estimator_is_one_file_that_specs_plans_and_results_find(pairs, tm
     assert job.plan.secret.tolist() == [0, 1] * 100
     [finding] = run(spec)
     assert (finding.bound.trials, finding.planned, finding.counts.right) == (100, 100, (100,))
-    assert finding.bound == reduced_form(100, 100)
+    assert finding.teda == reduced_form(100, 100)
 
 
 def test_the_refusal_of_a_new_estimator_reaches_whoever_writes_a_spec(pairs):

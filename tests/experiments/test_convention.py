@@ -4,6 +4,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from tedaudit.api import load_run
 from tedaudit.experiments.convention import convert_units
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.workspace import Workspace
@@ -98,6 +99,16 @@ def test_what_is_not_known_stays_empty(tmp_path):
     row = rows(outcome)["Silent", 20.0]
     assert (row["released a text"], row["x released tokens"]) == (None, None)
     assert row["x sentence tokens"] > 20
+
+
+def test_bounds_of_experiments_are_those_of_the_paper_and_are_called_so(found):
+    place, outcome = found
+    own = place.audit(experiment(), "demo")
+    for finding in load_run(own.folder):
+        if finding.label == "Spelled" and finding.plan == own.findings[0].plan:
+            assert rows(outcome)["Spelled", finding.epsilon]["TeDA bound"] == finding.teda.lower
+            assert finding.eps_emp < finding.teda.lower
+    assert outcome.figures["demo-sentence"].axes[0].get_ylabel() == "TeDA bound (lower bound)"
 
 
 def test_both_scales_are_drawn_on_an_axis_of_decades(found):

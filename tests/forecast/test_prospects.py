@@ -33,8 +33,8 @@ def agree(foreseen, result):
             None if not finding.verdict.has_claim else finding.verdict.name != "out of reach"
         )
         assert prospect.trials_needed == finding.verdict.trials_needed
-        assert prospect.ceiling == pytest.approx(finding.bound.ceiling)
-        assert prospect.joint_ceiling == pytest.approx(finding.joint.ceiling)
+        assert prospect.ceiling == pytest.approx(finding.teda.ceiling)
+        assert prospect.joint_ceiling == pytest.approx(finding.bound.ceiling)
         if finding.verdict.name == "no violation found":
             assert prospect.detectable == pytest.approx(finding.verdict.detectable)
 

@@ -51,7 +51,7 @@ def test_there_is_one_card_per_mechanism_with_the_same_keys(cards):
     assert set(cards) == {"word-rr", "mechanism 1", "constant", "identity"}
     for card in cards.values():
         assert set(card) == KEYS
-        assert card["format"] == FORMAT == 1
+        assert card["format"] == FORMAT == 2
         assert set(card["mechanism"]) == {"label", "name", "summary", "paper", "departures", "version"}
 
 
@@ -75,7 +75,7 @@ def test_a_card_has_the_settings_with_the_error_that_the_bounds_really_have(card
     settings = cards["word-rr"]["settings"]
     manifest = RunDirectory(made.folder).manifest()
     assert settings["corpus"]["fingerprint"] == manifest["corpus"]["fingerprint"]
-    assert (settings["alpha"], settings["errors"], settings["seed"]) == (0.01, [0.005, 0.01], 3)
+    assert (settings["alpha"], settings["errors"], settings["seed"]) == (0.01, [0.0025 / len(made)], 3)
     assert [(plan["k"], plan["lambda"], plan["estimator"]) for plan in settings["plans"]] == [
         (2, 0.0, "reduced"), (2, 0.0, "baseline")]  # fmt: skip
     assert cards["word-rr"]["run"]["versions"]["tedaudit"]

@@ -132,7 +132,7 @@ def test_the_reading_says_with_what_others_are_compared_and_why(compared):
     ],
 )
 def test_a_difference_without_an_end_is_told_in_words(compared, span, words):
-    shown = replace(compared.comparisons[0], eps_emp=span)
+    shown = replace(compared.comparisons[0], epsilon_span=span)
     of_epsilon = replace(compared, scale="epsilon", comparisons=(shown,))
     cells = dict(zip(headings(of_epsilon), format_cells(shown, of_epsilon), strict=True))
     assert cells["difference of eps"] == words

@@ -25,7 +25,7 @@ def finding(correct=80, **changes):
     parts = {
         "plan": "k2-lambda0", "label": "mine", "epsilon": Nominal(2), "claim": Claim(2.0, "word"),
         "attack": "lexical", "counts": Counts(100, (correct,), 2), "planned": 100,
-        "bound": reduced_form(correct, 100), "joint": reduced_form(correct, 100, alpha=0.001),
+        "bound": reduced_form(correct, 100, alpha=0.001), "alone": 1.0, "teda": reduced_form(correct, 100),
         "verdict": Verdict(Decision.NO_VIOLATION),
     }  # fmt: skip
     return Finding(**{**parts, **changes})

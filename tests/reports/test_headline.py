@@ -81,9 +81,8 @@ def one_in_ten(text):
 def test_a_rare_leak_is_told_by_the_guesses_that_show_it():
     result = tedaudit.audit(one_in_ten, TEXTS, trials=1000, lambda_=0, attack="lexical")
     [finding], [line] = result.findings, headlines(result)
-    assert finding.is_sure
-    assert finding.confident.right == finding.confident.size
-    told = f"{finding.confident.right} of the {finding.confident.size} most certain of 1,000 guesses right"
+    assert finding.surest.right == finding.surest.size
+    told = f"{finding.surest.right} of the {finding.surest.size} most certain of 1,000 guesses right"
     assert told in line.text
 
 

@@ -92,10 +92,9 @@ def test_a_cell_is_the_largest_bound_at_the_error_that_all_rows_share(audited):
     for (label, epsilon), cell in of_text.cells.items():
         own = [f for f in audited if (f.label, f.epsilon) == (label, epsilon) and f.attack != "likelihood"]
         if cell.finding is not None and cell.finding.leaks:
-            most = max(f.joint.lower for f in own)
+            most = max(f.eps_emp for f in own)
             assert cell.value.rstrip("*") == f"{most:.2f}"
-            alone = [max(f.bound.lower, f.confident.lower if f.confident else 0.0) for f in own]
-            assert most < max(alone)  # with the error of a row alone it would be larger
+            assert most < max(f.alone for f in own)  # with the error of a row alone it would be larger
 
 
 def test_the_ceiling_a_zero_and_what_cannot_be_told_are_marked(audited):

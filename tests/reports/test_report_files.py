@@ -89,7 +89,8 @@ def test_a_row_shows_claim_counts_bound_and_failures(made, report):
     finding = next(f for f in made if f.label == "fragile" and f.plan == "k2-lambda0")
     row = found["fragile", "k2-lambda0"]
     assert row["claim"] == "0.5 per document"
-    assert row["right / trials"] == f"{finding.bound.correct} / 200"
+    sure = finding.surest
+    assert row["right / trials"] == f"{finding.bound.correct} / 200; surest {sure.right} / {sure.size}"
     assert row["eps_emp"] == f"{finding.bound.lower:.2f}"
     assert row["interval"] == f"{finding.bound.point:.2f} (to {finding.bound.upper:.2f})"
     assert row["ceiling"] == f"{finding.bound.ceiling:.2f}"
@@ -112,7 +113,8 @@ def test_the_report_begins_with_the_verdict_and_how_to_read_it(made, report):
     assert (
         f" The largest lower bound found is {made.eps_emp:.2f}, with an error of at most 0.005 for " in report
     )
-    assert "wrong with probability at most 0.005 or 0.01 per row" in report
+    assert "That any eps_emp here is too large has probability 0.005 at most, all 8 rows of the run" in report
+    assert "as in the TeDA paper, wrong with probability at most 0.005 or 0.01 per row" in report
     assert "no attack proves privacy" in report
     unbroken = replace(made, findings=tuple(f for f in made if not f.verdict.is_violation))
     assert "violated." not in markdown(unbroken).splitlines()[2]
@@ -148,7 +150,7 @@ def test_summary_and_estimates_agree(made):
     assert len(frame) == len(summary["findings"]) == 8
     for stored, finding in zip(frame.to_dicts(), summary["findings"], strict=True):
         claim = finding.pop("claim")
-        for part, names in (("confident", "lower right size"), ("gaussian", "mu epsilon delta")):
+        for part, names in (("surest", "size right"), ("gaussian", "mu epsilon delta")):
             figures = finding.pop(part)
             for name in names.split():
                 assert stored.pop(f"{part}_{name}") == (figures and figures[name])

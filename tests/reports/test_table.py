@@ -2,6 +2,7 @@
 
 import io
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from tedaudit.estimators import Counts, baseline, reduced_form
+from tedaudit.estimators import Counts, reduced_form
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.reports.table import (
     HEADINGS,
@@ -48,8 +49,9 @@ def finding(**changes):
     parts = {
         "plan": "k2-lambda0", "label": "mine", "epsilon": Nominal(2),
         "claim": Claim(2.0, "word", max_units=3), "attack": "lexical",
-        "counts": Counts(1000, (900,), 2, 7, 5), "planned": 1000, "bound": reduced_form(900, 1000),
-        "joint": reduced_form(900, 1000, alpha=0.001),
+        "counts": Counts(1000, (900,), 2, 7, 5), "planned": 1000,
+        "bound": reduced_form(900, 1000, alpha=0.001),
+        "alone": 2.0, "teda": reduced_form(900, 1000),
         "verdict": Verdict(Decision.NO_VIOLATION, adjusted_p=0.25),
     }  # fmt: skip
     return Finding(**{**parts, **changes})
@@ -66,7 +68,7 @@ def rendered(text):
 
 def test_a_finding_is_a_row_with_everything_that_belongs_to_the_number():
     row = dict(zip(HEADINGS, format_cells(finding()), strict=True))
-    bound = reduced_form(900, 1000)
+    bound = reduced_form(900, 1000, alpha=0.001)
     assert row == {
         "mechanism": "mine",
         "epsilon": "2",
@@ -75,7 +77,8 @@ def test_a_finding_is_a_row_with_everything_that_belongs_to_the_number():
         "right / trials": "900 / 1,000",
         "attainable": "",
         "eps_emp": f"{bound.lower:.2f}",
-        "if sure": "",
+        "alone": "2.00",
+        "TeDA bound": f"{reduced_form(900, 1000).lower:.2f}",
         "if Gaussian": "",
         "interval": f"{bound.point:.2f} (to {bound.upper:.2f})",
         "ceiling": f"{bound.ceiling:.2f}",
@@ -117,18 +120,20 @@ def test_a_claim_is_never_shown_without_unit_total_and_delta(claim, told):
 
 
 def test_the_reading_states_the_error_that_the_bounds_really_have():
-    assert "at most 0.005 per row" in explain_table([finding()])
-    both = [finding(), finding(bound=baseline(9, 1, 10))]
-    assert "at most 0.005 or 0.01 per row" in explain_table(both)
-    assert "no attack proves privacy" in explain_table(both)
+    told = explain_table(replace(result(finding()), family=Family(0.02, (), Look())))
+    assert "That any eps_emp here is too large has probability 0.01 at most" in told
+    assert "a row that was named beforehand, wrong with probability at most 0.01 for that row" in told
+    assert "no attack proves privacy" in told
+    unjudged = replace(result(finding()), family=Family(0.02, (), Look(noted=False)))
+    assert "no error is promised" in explain_table(unjudged)
 
 
 def test_a_column_is_explained_only_if_it_is_shown():
     known = finding(measures=Measures(attainable=0.95))
     assert "attainable" in {HEADINGS[i] for i in shown_columns([finding(), known])}
-    assert "Attainable: the mean posterior" in explain_table([finding(), known])
-    assert "posterior" not in explain_table([finding(), known], all_columns=False)
-    assert "posterior" not in explain_table([finding()])
+    assert "Attainable: the mean posterior" in explain_table(result(finding(), known))
+    assert "posterior" not in explain_table(result(finding(), known), all_columns=False)
+    assert "posterior" not in explain_table(result(finding()))
 
 
 def test_every_plan_has_a_table_of_its_own_in_the_order_found():

@@ -51,7 +51,9 @@ def test_runs_on_one_plan_are_compared_on_the_trials_that_both_have(plain, longe
         assert one.p == mcnemar(one.counts)
         assert (one.success.low, one.success.high) == paired_interval(one.counts, 0.01)
         scales = (one.first.scale, one.second.scale)
-        assert (one.eps_emp.low, one.eps_emp.high) == paired_epsilon_interval(one.counts, scales, 0.01)
+        assert (one.epsilon_span.low, one.epsilon_span.high) == paired_epsilon_interval(
+            one.counts, scales, 0.01
+        )
         assert one.success.value == pytest.approx(second.mean() - first.mean())
 
 
@@ -61,11 +63,11 @@ def test_a_run_and_its_copy_differ_in_nothing(plain, folder):
     assert {c.first.member for c in compared.comparisons} == {str(plain.root)}  # both are called plain
     for one in compared.comparisons:
         assert one.counts.discordant == 0
-        assert (one.p, one.differs, one.success.value, one.eps_emp.value) == (1, False, 0, 0)
+        assert (one.p, one.differs, one.success.value, one.epsilon_span.value) == (1, False, 0, 0)
         never_wrong = one.counts.both == one.counts.trials
-        assert ((one.eps_emp.low, one.eps_emp.high) == (-np.inf, np.inf)) == never_wrong
-        assert one.eps_emp.endless == never_wrong
-    assert any(one.eps_emp.endless for one in compared.comparisons)
+        assert ((one.epsilon_span.low, one.epsilon_span.high) == (-np.inf, np.inf)) == never_wrong
+        assert one.epsilon_span.endless == never_wrong
+    assert any(one.epsilon_span.endless for one in compared.comparisons)
     assert all(one.tau in (None, pytest.approx(1)) for one in compared.agreements)
 
 

@@ -34,7 +34,7 @@ def test_runs_on_other_plans_are_compared_by_an_interval_of_each(plain, folder):
         assert (one.success.low, one.success.high) == (ends[1][0] - ends[0][1], ends[1][1] - ends[0][0])
         assert one.unpaired == "the plans differ (seed: 0 -> 5)"
     told = [c.to_dict() for c in compared.comparisons if c.first.finding.bound.success == 1]
-    assert {one["eps_emp_difference"]["low"] for one in told} == {None}  # always right: no end
+    assert {one["epsilon_difference"]["low"] for one in told} == {None}  # always right: no end
     assert any("unpaired" in note and "seed: 0 -> 5" in note for note in compared.notes)
 
 
@@ -103,7 +103,7 @@ def test_an_unfinished_run_is_compared_by_what_holds_at_every_look(plain, folder
         ends = paired_epsilon_interval(
             one.counts, (one.first.scale, one.second.scale), 0.01, confidence_sequence
         )
-        assert (one.eps_emp.low, one.eps_emp.high) == ends
+        assert (one.epsilon_span.low, one.epsilon_span.high) == ends
     assert any("valid at every look" in note for note in compared.notes)
 
 

@@ -242,7 +242,9 @@ def test_the_largest_bound_has_the_error_of_all_rows(tmp_path):
     assert result.eps_emp == pytest.approx(
         reduced_form(200, 200, 2, ALPHA / 2 / 4 / 2).lower
     )  # and half of it is for all trials
-    assert {finding.bound.lower for finding in result} == {reduced_form(200, 200, 2).lower}
+    assert {finding.eps_emp for finding in result} == {result.eps_emp}
+    assert {finding.alone for finding in result} == {reduced_form(200, 200, 2, ALPHA / 2).lower}
+    assert {finding.teda.lower for finding in result} == {reduced_form(200, 200, 2).lower}
     least = next(r for r in range(501, 1000) if binom.sf(r - 1, 1000, 0.5) < ERROR / 2 / 48)
     assert 48 * binom.sf(least - 1, 1000, 0.5) < ERROR / 2
 

@@ -90,7 +90,7 @@ def found(attack, score, correct, epsilon=2.0):
     """Return what an attack found on the outputs of one mechanism."""
     return Finding(
         "k2-lambda0", "latents", Nominal(epsilon), None, attack, Counts(1000, (correct,), 2), 1000,
-        reduced_form(correct, 1000), reduced_form(correct, 1000), Verdict(Decision.NO_CLAIM), score,
+        reduced_form(correct, 1000), 0.0, reduced_form(correct, 1000), Verdict(Decision.NO_CLAIM), score,
         "k2-lambda0", Measures(empty=correct / 1000),
     )  # fmt: skip
 

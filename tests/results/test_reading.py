@@ -21,7 +21,7 @@ def test_a_finding_is_the_bound_of_its_counts_with_everything_that_belongs_to_it
     assert (finding.plan, finding.label, finding.epsilon, finding.attack) == (
         "k2-lambda0", "promising", 2.0, "shared-words",
     )  # fmt: skip
-    assert finding.bound == reduced_form(80, 80, 2)
+    assert finding.teda == reduced_form(80, 80, 2)
     assert finding.claim == Claim(2.0, "document")
     assert (finding.planned, finding.complete) == (80, True)
     assert finding.counts.trials == finding.counts.correct == 80
@@ -35,10 +35,8 @@ def test_findings_come_from_the_files_alone_and_again_with_another_alpha(tmp_pat
     assert [(f.epsilon, f.attack) for f in again] == order
     strict = read_result(RunDirectory(tmp_path), alpha=1e-6)
     assert strict.alpha == 1e-6
-    assert [finding.bound for finding in strict] == [reduced_form(100, 100, 2, 1e-6)] * 6
-    assert (
-        result.eps_emp == reduced_form(100, 100, 2, 0.01 / 2 / 6 / 2).lower < result.findings[0].bound.lower
-    )
+    assert [finding.teda for finding in strict] == [reduced_form(100, 100, 2, 1e-6)] * 6
+    assert result.eps_emp == reduced_form(100, 100, 2, 0.01 / 2 / 6 / 2).lower < result.findings[0].teda.lower
 
 
 def test_the_result_is_safe_for_json_without_infinite_numbers(tmp_path):
@@ -58,7 +56,7 @@ def test_the_baseline_counts_both_ways_to_err_against_the_bound(tmp_path):
     [finding] = audited(tmp_path, Failing(0.3), plans=[plan], trials=400)
     true_positives, true_negatives = finding.counts.right
     false_positives = 400 - true_negatives
-    assert finding.bound == baseline(true_positives, false_positives, 400)
+    assert finding.teda == baseline(true_positives, false_positives, 400)
     failed = finding.counts.failed
     assert failed == (400 - true_positives) + false_positives  # all other guesses were right
     assert true_positives < 400
@@ -91,7 +89,8 @@ def test_a_verdict_shares_the_error_among_all_claims_in_reach(tmp_path):
     assert {f.epsilon: f.verdict.name for f in result} == {
         between: "out of reach", shared - 0.01: "violated", 50: "out of reach", 60: "out of reach",
     }  # fmt: skip
-    assert {f.bound for f in result} == {one.bound}  # the bounds themselves are printed per row
+    assert {f.teda for f in result} == {one.teda}  # which is the same in any company
+    assert {f.bound.error for f in result} == {one.bound.error / 4}
 
 
 def test_findings_without_a_claim_take_no_share(tmp_path):
@@ -121,13 +120,13 @@ def test_a_claim_with_unbounded_units_promises_nothing_for_a_whole_text(tmp_path
 def test_the_delta_of_the_claim_is_used_in_total_and_the_specs_delta_overrides_it(tmp_path):
     mechanism = Promising(delta=0.1, unit="word", max_units=3)
     [finding] = audited(tmp_path, mechanism)
-    assert finding.bound == reduced_form(100, 100, 2, 0.01, delta=0.1 * 3)
+    assert finding.teda == reduced_form(100, 100, 2, 0.01, delta=0.1 * 3)
     [finding] = audited(tmp_path, mechanism, delta=0.2)
-    assert finding.bound == reduced_form(100, 100, 2, 0.01, delta=0.2)
+    assert finding.teda == reduced_form(100, 100, 2, 0.01, delta=0.2)
     [finding] = audited(tmp_path, mechanism, delta=0.0)
-    assert finding.bound == reduced_form(100, 100, 2)
+    assert finding.teda == reduced_form(100, 100, 2)
     [finding] = read_result(RunDirectory(tmp_path), delta=0.5)
-    assert finding.bound == reduced_form(100, 100, 2, 0.01, delta=0.5)
+    assert finding.teda == reduced_form(100, 100, 2, 0.01, delta=0.5)
 
 
 def test_delta_can_decide_a_verdict(tmp_path):

@@ -24,13 +24,13 @@ def test_an_unfinished_run_is_estimated_from_complete_blocks_with_the_bound_for_
         result = read_result(stopped(spec, blocks))
         done = len(list(tmp_path.glob("guesses/**/part-*.parquet")))
         [finding] = result
-        assert finding.bound == sequential(30 * done, 30 * done, 2)
+        assert finding.teda == sequential(30 * done, 30 * done, 2)
         assert finding.bound.method == "sequential"
         assert (finding.complete, finding.planned) == (False, 100)
         assert any("not finished" in note for note in result.notes)
     assert done == 3
     result = run(spec)
-    assert [finding.bound for finding in result] == [reduced_form(100, 100, 2)]
+    assert [finding.teda for finding in result] == [reduced_form(100, 100, 2)]
     assert not any("look" in note for note in result.notes)
 
 
@@ -51,9 +51,9 @@ def test_a_block_behind_a_gap_does_not_count(tmp_path):
     folder = tmp_path / "guesses" / "k2-lambda0" / "promising" / "3" / "shared-words"
     (folder / "part-000000030-000000060.parquet").unlink()
     [finding] = read_result(RunDirectory(tmp_path))
-    assert finding.bound == sequential(30, 30, 2)
+    assert finding.teda == sequential(30, 30, 2)
     [finding] = run(spec)
-    assert finding.bound == reduced_form(100, 100, 2)
+    assert finding.teda == reduced_form(100, 100, 2)
 
 
 class GivingUp(SerialEngine):
@@ -80,10 +80,10 @@ def test_an_engine_that_gives_up_leaves_complete_blocks_behind(tmp_path):
 
 def test_trials_added_after_a_look_get_the_bound_for_every_look_and_a_remark(tmp_path):
     [first] = audited(tmp_path, Promising(), trials=60)
-    assert first.bound == reduced_form(60, 60, 2)
+    assert first.teda == reduced_form(60, 60, 2)
     for _ in range(2):  # and again when nothing is left to do
         result = audited(tmp_path, Promising(), trials=90)
-        assert [finding.bound for finding in result] == [sequential(90, 90, 2)]
+        assert [finding.teda for finding in result] == [sequential(90, 90, 2)]
         assert any("added after results had been seen" in note for note in result.notes)
     at_once = audited(tmp_path / "at once", Promising(), trials=90)
     assert [finding.bound.method for finding in at_once] == ["reduced form"]
@@ -107,7 +107,7 @@ def test_the_baseline_is_read_early_with_wider_intervals_and_told_so(tmp_path):
     assert finding.bound.lower < baseline(52, 0, 52).lower
     assert any("not finished" in note for note in early.notes)
     [finding] = run(spec)
-    assert finding.bound == baseline(100, 0, 100)
+    assert finding.teda == baseline(100, 0, 100)
     result = audited(tmp_path, Promising(), plans=[plan], trials=150)
     [finding] = result
     assert finding.bound.trials == 150

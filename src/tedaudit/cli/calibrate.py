@@ -20,7 +20,11 @@ Targets = Annotated[
     typer.Option("--target", help="What is to be measured, such as 2.0. Repeat for several."),
 ]
 By = Annotated[
-    str, typer.Option("--by", help="What a target is: eps_emp, success or loss@DELTA (loss@0.01).")
+    str,
+    typer.Option(
+        "--by",
+        help="What a target x is: eps_emp (success e^x / (e^x + k - 1)), success or loss@DELTA (loss@0.01).",
+    ),
 ]
 Attacks = Annotated[
     list[str] | None,

@@ -147,7 +147,7 @@ def show_bound(bound: Bound) -> None:
         f"{bound.correct:,} of {bound.guesses:,} right, {bound.candidates} candidates, delta {bound.delta:g}"
     )
     rows = (
-        ("lower bound (eps_emp)", f"{bound.lower:.4f}", f"one-sided error {bound.error:g}"),
+        ("bound, this row alone", f"{bound.lower:.4f}", f"one-sided error {bound.error:g}"),
         ("point", format_number(bound.point), "of this attack's success"),
         ("upper end", format_number(bound.upper), "of this attack's success: no attack proves privacy"),
         ("ceiling", f"{bound.ceiling:.4f}", "had every guess been right"),

@@ -40,6 +40,9 @@ def export(
             help="Labels of several words become numbers; no path, no note. So if RUN is redacted.",
         ),
     ] = False,
+    teda: Annotated[
+        bool, typer.Option("--teda", help="latex: the bounds of the TeDA paper too, beside eps_emp.")
+    ] = False,
     fail_on: FailOn = None,
     fail_above: FailAbove = None,
     force: Force = False,
@@ -62,7 +65,8 @@ def export(
     if out is not None:
         check_target(out, [run_directory], force=force)
     gates = name_gates(fail_on, fail_above)
-    wanted = Export(chosen, what, texts, _is_redacted(run_directory, texts=texts) or redact, gates)
+    hidden = _is_redacted(run_directory, texts=texts) or redact
+    wanted = Export(chosen, what, texts, hidden, teda, gates)
     if out is None and (texts or chosen == "parquet"):
         reason = "texts are private" if texts else "Parquet is no text"
         raise SpecError(f"{reason}: name a file with --out.")

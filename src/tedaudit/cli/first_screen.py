@@ -46,7 +46,7 @@ def _show_rows(result: AuditResult) -> None:
         out.print(escape_text(headline.text), soft_wrap=True)
     for paragraph in describe_claims(result):
         out.print(escape_text(paragraph), soft_wrap=True)
-    out.print(explain_table(result.findings), style="dim")
+    out.print(explain_table(result), style="dim")
 
 
 def _show_pivots(result: AuditResult, *, losses: bool, tables: bool) -> None:

@@ -31,7 +31,7 @@ class Bound:
     """
 
     lower: float
-    """eps_emp: the mechanism's epsilon is at least this, up to `error`. Never negative."""
+    """The mechanism's epsilon is at least this, up to `error`: eps_emp, in a run. Never negative."""
     point: float
     """Epsilon at the observed success rate of this attack."""
     upper: float

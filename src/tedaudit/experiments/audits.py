@@ -22,22 +22,22 @@ from tedaudit.store.directory import RunDirectory
 
 
 def calibrate(experiment: Experiment, workspace: Workspace) -> Outcome:
-    """Return eps_emp against nominal epsilon for every corpus, and what decoders hide."""
+    """Return the TeDA bound against nominal epsilon for every corpus, and what decoders hide."""
     tables, figures, notes = [], {}, []
     for corpus in experiment.corpora:
         name, result = corpus_name(corpus), workspace.audit(experiment, corpus)
-        tables.append(by_epsilon(result, f"{name}: eps_emp"))
+        tables.append(by_epsilon(result, f"{name}: TeDA bound"))
         hidden = post_processing(result)
         if hidden:
             tables.append(_tabulate_hidden(hidden, name))
         notes += [f"{name}: {note}" for note in describe_trends(result)]
         if not figures_missing():
-            figures[name] = figure(list(result))
+            figures[name] = figure(list(result), bound="TeDA bound")
     return Outcome(tuple(tables), figures, tuple(notes))
 
 
 def ablate(experiment: Experiment, workspace: Workspace) -> Outcome:
-    """Return eps_emp side by side for every setting, and how similar the rankings are.
+    """Return the TeDA bound side by side for every setting, and how similar the rankings are.
 
     Settings are plans (k, lambda, estimator), or the numbers of trials in the option `trials`, plus the
     number given on the command line.
@@ -50,7 +50,7 @@ def ablate(experiment: Experiment, workspace: Workspace) -> Outcome:
             for finding in workspace.audit(experiment, corpus, trials=count):
                 title = finding.plan if len(counts) == 1 else f"{finding.bound.trials:,} trials"
                 by_setting.setdefault(title, []).append(finding)
-        tables.append(_tabulate_settings(by_setting, f"{name}: eps_emp by setting"))
+        tables.append(_tabulate_settings(by_setting, f"{name}: TeDA bound by setting"))
         rankings = list(list_rankings(by_setting))
         if rankings:  # one mechanism has no ranking
             tables.append(tabulate_rankings(rankings, name))
@@ -76,7 +76,7 @@ def _audit_also(experiment: Experiment, workspace: Workspace) -> list[Table]:
         by_plan: dict[str, list[Finding]] = {}
         for finding in workspace.audit(experiment, corpus, **also):
             by_plan.setdefault(finding.plan, []).append(finding)
-        tables.append(_tabulate_settings(by_plan, f"{corpus_name(corpus)}: eps_emp by more settings"))
+        tables.append(_tabulate_settings(by_plan, f"{corpus_name(corpus)}: TeDA bound by more settings"))
     return tables
 
 
@@ -101,7 +101,7 @@ def compare_attacks(experiment: Experiment, workspace: Workspace) -> Outcome:
 
 
 def by_epsilon(result: AuditResult, title: str) -> Table:
-    """Return eps_emp with a row per plan, attack and mechanism and a column per epsilon."""
+    """Return the TeDA bound with a row per plan, attack and mechanism and a column per epsilon."""
     epsilons = sorted({f.epsilon for f in result})
     by_key = {(f.plan, f.attack, f.label, f.epsilon): f for f in result}
     rows = []
@@ -118,7 +118,7 @@ def _index_bounds(findings: Sequence[Finding]) -> dict[tuple[str, Nominal, str],
 
 
 def _tabulate_settings(by_setting: Mapping[str, Sequence[Finding]], title: str) -> Table:
-    """Return eps_emp with a column per setting."""
+    """Return the TeDA bound with a column per setting."""
     values = {setting: _index_bounds(findings) for setting, findings in by_setting.items()}
     keys = dict.fromkeys(key for column in values.values() for key in column)
     rows = tuple(

@@ -25,7 +25,7 @@ from tedaudit.types import Plan
 _UNITS = ("token", "word")
 _HEADINGS = (
     "mechanism", "nominal eps", "unit", "attack", "tokens a text", "x sentence tokens",
-    "released a text", "x released tokens", "claimed for a whole text", "eps_emp",
+    "released a text", "x released tokens", "claimed for a whole text", "TeDA bound",
 )  # fmt: skip
 _AXES = {
     "sentence": "$\\epsilon$ of a text: per token $\\times$ mean sentence tokens",
@@ -34,7 +34,7 @@ _AXES = {
 
 
 def convert_units(experiment: Experiment, workspace: Workspace) -> Outcome:
-    """Return eps_emp against the epsilon of a whole text: one table and two figures per corpus."""
+    """Return the TeDA bound against the epsilon of a whole text: one table and two figures per corpus."""
     tables, notes, figures = [], [], dict[str, Any]()
     for corpus in experiment.corpora:
         name, result = corpus_name(corpus), workspace.audit(experiment, corpus)
@@ -52,7 +52,7 @@ def convert_units(experiment: Experiment, workspace: Workspace) -> Outcome:
             pairs = [(finding, both[number]) for finding, both in zip(result, factors, strict=True)]
             scaled = [replace(f, epsilon=Nominal(f.epsilon * n)) for f, n in pairs if n is not None]
             if scaled:
-                figures[f"{name}-{kind}"] = figure(scaled, axis)
+                figures[f"{name}-{kind}"] = figure(scaled, axis, "TeDA bound")
     return Outcome(tuple(tables), figures, tuple(notes))
 
 

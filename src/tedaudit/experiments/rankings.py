@@ -96,7 +96,7 @@ def _find_ends(finding: Finding, error: float) -> Ends:
 
 
 def _measure(finding: Finding) -> Measure:
-    """Return what makes eps_emp of counts as it was made of the finding's own."""
+    """Return what makes a TeDA bound of counts as it was made of the finding's own."""
     row = _get_row(finding)
     alpha = row.estimator.alpha_for(finding.bound.error)
     return lambda counts: replace(row, counts=counts).bound_at(alpha).lower

@@ -1,4 +1,4 @@
-"""In words, how eps_emp changes with epsilon: a change counts only if paired trials tell it from none."""
+"""In words, how TeDA bounds change with epsilon: a change counts only if paired trials tell it from none."""
 
 from collections.abc import Sequence
 from itertools import combinations

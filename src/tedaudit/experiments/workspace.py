@@ -26,7 +26,10 @@ class Workspace:
         return self.root / "runs" / f"{corpus_name(corpus)}-{trials}"
 
     def audit(self, experiment: Experiment, corpus: Any, **changes: Any) -> AuditResult:
-        """Run an experiment's audit on a corpus, or resume it, and return its own findings."""
+        """Run an experiment's audit on a corpus, or resume it, and return its own findings.
+
+        Their bounds are TeDA bounds: of all guesses, at alpha, per row, as in the paper.
+        """
         settings = {
             "mechanisms": experiment.mechanisms_on(corpus), "epsilons": experiment.epsilons,
             "plans": experiment.plans, "attacks": experiment.attacks, "trials": experiment.trials, **changes,
@@ -45,7 +48,7 @@ def _select_own(result: AuditResult, spec: AuditSpec) -> AuditResult:
     labels = {mechanism.title for mechanism in spec.mechanisms}
     epsilons = {*spec.epsilons, *(e for mechanism in spec.mechanisms for e in mechanism.epsilons)}
     own = tuple(
-        f for f in result
+        replace(f, bound=f.teda) for f in result
         if f.plan_base in plans and f.attack in attacks and f.label in labels
         and (f.epsilon in epsilons or not f.epsilon.is_given)
     )  # fmt: skip

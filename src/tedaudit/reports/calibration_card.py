@@ -28,7 +28,7 @@ from tedaudit.results.finding import Finding, claim_figures
 from tedaudit.results.findings import AuditResult
 from tedaudit.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 _KEPT = ("variant", "model", "revision")
 SAYS = (
     (

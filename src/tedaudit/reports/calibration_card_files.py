@@ -90,9 +90,11 @@ def _format_row(result: Mapping[str, Any]) -> tuple[str, ...]:
     point, upper = (math.inf if result[name] is None else result[name] for name in ("point", "upper"))
     unfinished = "" if result["complete"] else ", not finished"
     interval = f"{format_number(point)} (to {format_number(upper)})"
+    sure = result["surest"]
+    surest = "" if sure is None else f"; surest {sure['right']:,} / {sure['size']:,}"
     return (
         Nominal.of(result["epsilon"]).label, result["plan"], result["attack"],
-        f"{result['correct']:,} / {result['guesses']:,}", f"{result['success']:.4f}",
+        f"{result['correct']:,} / {result['guesses']:,}{surest}", f"{result['success']:.4f}",
         f"{result['lower']:.2f}", interval, f"{result['ceiling']:.2f}",
         f"{result['error']:g}", f"{result['verdict']}{unfinished}",
     )  # fmt: skip
@@ -102,10 +104,11 @@ def _format_settings(card: Mapping[str, Any]) -> list[str]:
     settings = card["settings"]
     corpus, errors = settings["corpus"], " or ".join(f"{error:g}" for error in settings["errors"])
     plans = [f"plan {plan['name']}: {plan['words']}" for plan in settings["plans"]]
+    error = f"at most {settings['alpha'] / 2:g} for all bounds together, {errors} for each"
     return [
         f"corpus {corpus['name']}, {corpus['texts']:,} texts, fingerprint {corpus['fingerprint']}",
         *plans,
-        f"alpha {settings['alpha']:g}; a bound's error is at most {errors}",
+        f"alpha {settings['alpha']:g}; error {error}",
         f"{settings['tests']} tests of claims share the run's error; look number {settings['look']}",
         f"seed {settings['seed']}; candidates by the encoder {settings['encoder']}",
     ]

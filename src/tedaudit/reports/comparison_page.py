@@ -134,7 +134,7 @@ def _describe_comparison(comparison: Comparison, compared: Compared) -> dict[str
         "cells": row, "name": ", ".join(part for part in (versus, *shared, epsilon) if part),
         "plan": comparison.plan, "paired": comparison.counts is not None, "differs": comparison.differs,
         "success": None if comparison.success is None else comparison.success.to_dict(),
-        "eps_emp_difference": comparison.eps_emp.to_dict(),
+        "epsilon_difference": comparison.epsilon_span.to_dict(),
     }  # fmt: skip
 
 

@@ -24,7 +24,7 @@ def headings(compared: Compared) -> tuple[str, ...]:
     shared = tuple(axis for axis in ("run", "mechanism", "attack") if axis in _list_shared_axes(compared))
     return (
         "plan", *shared, "epsilon", "first", "second", "success of each", "trials", "only first",
-        "only second", DIFFERENCES[compared.scale], "p", "differs",
+        "only second", DIFFERENCES[compared.scale], "p", "differs", "eps_emp of each",
     )  # fmt: skip
 
 
@@ -54,12 +54,27 @@ def format_cells(comparison: Comparison, compared: Compared) -> tuple[str, ...]:
         "" if counts is None else f"{counts.second_only:,}",
         _format_difference(comparison, compared),
         "unpaired" if comparison.p is None else f"{comparison.p:.2g}", "yes" if comparison.differs else "no",
+        _format_bounds(comparison),
     )  # fmt: skip
+
+
+def _format_bounds(comparison: Comparison) -> str:
+    """Return eps_emp of both sides, each with its error if these differ."""
+    bounds = [side.finding.bound for side in (comparison.first, comparison.second)]
+    if not _has_other_errors(comparison):
+        return ", ".join(f"{bound.lower:.2f}" for bound in bounds)
+    return ", ".join(f"{bound.lower:.2f} (error {bound.error:.2g})" for bound in bounds)
+
+
+def _has_other_errors(comparison: Comparison) -> bool:
+    """Return whether the bounds of both sides have different errors: those of runs with other families."""
+    first, second = (side.finding.bound.error for side in (comparison.first, comparison.second))
+    return not math.isclose(first, second)
 
 
 def _format_difference(comparison: Comparison, compared: Compared) -> str:
     if compared.scale == "epsilon":
-        return _format_span(comparison.eps_emp, 2)
+        return _format_span(comparison.epsilon_span, 2)
     return "different k" if comparison.success is None else _format_span(comparison.success, 4)
 
 
@@ -118,7 +133,10 @@ def explain_comparison(compared: Compared, *, both: bool = False) -> str:
     )
     taken = "; that of epsilon is taken at the success rates, with half a trial added to right and to wrong"
     of_epsilon = both or compared.scale == "epsilon"
-    is_endless = of_epsilon and any(comparison.eps_emp.endless for comparison in compared.comparisons)
+    bounds = "eps_emp of each has the error that the rows of its run share, and is not subtracted"
+    if any(map(_has_other_errors, compared.comparisons)):
+        bounds += ": where these errors differ, a larger eps_emp need not mean a larger leak"
+    is_endless = of_epsilon and any(comparison.epsilon_span.endless for comparison in compared.comparisons)
     is_paired = any(comparison.counts is not None for comparison in compared.comparisons)
     return (
         f"{explain_reference(compared)} A difference is the second minus the first"
@@ -127,7 +145,7 @@ def explain_comparison(compared: Compared, *, both: bool = False) -> str:
         + (separate if any(comparison.counts is None for comparison in compared.comparisons) else "")
         + (endless if is_endless else "")
         + (foreign if len(compared.corpora) > 1 else "")
-        + f"An interval is wrong with probability at most {compared.alpha:g}, and so {answers} "
+        + f"{bounds}. An interval is wrong with probability at most {compared.alpha:g}, and so {answers} "
         "under 'differs', together (Bonferroni). A difference describes the success of these attacks: "
         "that one mechanism leaks less to them does not prove privacy."
     )

@@ -75,10 +75,11 @@ def save_figure(
     return list(contents)
 
 
-def figure(findings: Sequence[Finding], axis: str = "") -> Any:
+def figure(findings: Sequence[Finding], axis: str = "", bound: str = r"$\epsilon_{\mathrm{emp}}$") -> Any:
     """Return a matplotlib figure of the findings of one plan, one panel per attack.
 
-    `axis` is the label of the x-axis if the findings' epsilons are not the nominal ones.
+    `axis` is the label of the x-axis if the findings' epsilons are not the nominal ones, `bound` what their
+    bounds are called.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -92,7 +93,7 @@ def figure(findings: Sequence[Finding], axis: str = "") -> Any:
             _draw_panel(panel, [finding for finding in findings if finding.attack == attack], labels)
             if axis:
                 _mark_decades(panel, axis)
-        panels[0].set_ylabel(r"$\epsilon_{\mathrm{emp}}$ (lower bound)")
+        panels[0].set_ylabel(f"{bound} (lower bound)")
         _add_success_axis(panels[-1], findings[0].bound.candidates)
         handles = {label: mark for panel in panels for mark, label in zip(*_read_legend(panel), strict=True)}
         if len(handles) > 1:
@@ -152,7 +153,8 @@ def _draw_line(
     points.sort(key=lambda point: point[0])
     lower = [bound.lower for _, bound in points]
     # an infinite upper end is cut off at the top of the figure
-    above = [min(bound.upper, 10 * bound.ceiling + 10) - bound.lower for _, bound in points]
+    # if the most certain guesses prove more than all of them, there is no bar
+    above = [max(0.0, min(bound.upper, 10 * bound.ceiling + 10) - bound.lower) for _, bound in points]
     axes.errorbar(
         [x for x, _ in points], lower, yerr=[[0.0] * len(points), above],
         label=escape_label(findings[0].label), color=colour, marker=marker, markersize=5, linewidth=1.3,

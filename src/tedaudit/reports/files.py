@@ -60,7 +60,7 @@ def markdown(result: AuditResult, sections: Sequence[Section] = ()) -> str:
     body = (
         f"{markdown_list([headline.text for headline in headlines(result)])}\n\n"
         f"{markdown_text(' '.join([*describe_claims(result), describe_error(result)]))}\n\n"
-        f"{explain_table(result.findings)}\n\n{claims_table(result)}{markdown_tables(result)}{effect}"
+        f"{explain_table(result)}\n\n{claims_table(result)}{markdown_tables(result)}{effect}"
     )
     if not result.findings:
         body = "No attack has finished a block yet: there is nothing to estimate from."

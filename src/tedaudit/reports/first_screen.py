@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from tedaudit.nominal import Nominal
 from tedaudit.reports.headline import sees_draw
 from tedaudit.reports.pivot import CEILING, NOTHING, REFUTED, ZERO, Cell, Pivot
-from tedaudit.reports.summary import describe_claims
+from tedaudit.reports.summary import describe_claims, explain_error
 from tedaudit.results.findings import AuditResult, Finding
 
 _NONE_CAN = "which does not show that none can"
@@ -58,52 +58,36 @@ def _describe_most(found: Sequence[Finding]) -> str:
 def _describe_strongest(leaking: Sequence[Finding]) -> str:
     """Return the setting of the largest bound with its counts, and how many others have the same bound."""
     most = max(leaking, key=lambda finding: finding.order)
-    shown = round(most.joint.lower, 2)  # as the table shows them
-    others = sum(round(finding.joint.lower, 2) >= shown for finding in leaking) - 1
+    shown = round(most.eps_emp, 2)  # as the table shows them
+    others = sum(round(finding.eps_emp, 2) >= shown for finding in leaking) - 1
     at = f" at {most.epsilon.phrase}" if most.epsilon.is_given else ""
-    bound, sure = most.bound, most.confident
-    if sure is not None and most.is_sure:
-        right = f"{sure.right:,} of the {sure.size:,} most certain of {bound.guesses:,} guesses right"
-    else:
-        right = f"{bound.correct:,} of {bound.guesses:,} guesses right"
+    blind = f"blind guessing: 1 in {most.bound.candidates:,}"
     settings = "setting has" if others == 1 else "settings have"
     also = f"; {others} other {settings} the same bound" if others else ""
-    return f"{most.label}{at} ({most.attack}: {right}; blind guessing: 1 in {bound.candidates:,}{also})"
+    return f"{most.label}{at} ({most.attack}: {most.evidence}; {blind}{also})"
 
 
 def _explain_numbers(result: AuditResult, found: Sequence[Finding]) -> str:
     """Return what eps_emp is, at which delta, and the error of all numbers together."""
-    deltas = sorted({finding.joint.delta for finding in found if finding.joint.delta > 0})
+    deltas = sorted({finding.bound.delta for finding in found if finding.bound.delta > 0})
     at_delta = ""
     if deltas:
         ends = f"{deltas[0]:.2g}" if len(deltas) == 1 else f"{deltas[0]:.2g} to {deltas[-1]:.2g}"
-        zero = all(finding.joint.delta > 0 for finding in found)
+        zero = all(finding.bound.delta > 0 for finding in found)
         at_delta = f" It is at delta {ends}{'' if zero else ' where the claim has one, otherwise at 0'}."
     plans = len({finding.plan_base for finding in result})
     over = f" A number is the largest over {plans} plans." if plans > 1 else ""
     return (
         "eps_emp is a lower bound: between some two texts, some outputs are at least e^eps_emp times "
-        f"likelier from one text than from the other.{at_delta}{over} {_describe_error(result)}"
+        f"likelier from one text than from the other.{at_delta}{over} {explain_error(result)}"
     )
-
-
-def _describe_error(result: AuditResult) -> str:
-    if not result.family.look.noted:
-        return (
-            "These guesses were not complete when the run was last judged, so that no error is promised for "
-            "the numbers together: `tedaudit report` judges them, and counts that look."
-        )
-    rows = len(result.family.rows)
-    counted = "its one row and all looks" if rows == 1 else f"all {rows:,} rows of the run and all looks"
-    error = f"has probability {result.alpha / 2:g} at most"
-    return f"That any eps_emp above is too large {error}, {counted} counted."
 
 
 def _explain_marks(cells: Sequence[Cell], found: Sequence[Finding]) -> list[str]:
     """Return what the marks in the tables mean, of those that are there."""
     told = []
-    joint = [finding.joint for finding in found if finding.leaks]
-    ceilings = sorted({round(bound.ceiling, 2) for bound in joint if bound.is_at_ceiling})
+    bounds = [finding.bound for finding in found if finding.leaks]
+    ceilings = sorted({round(bound.ceiling, 2) for bound in bounds if bound.is_at_ceiling})
     if ceilings:
         ends = f"{ceilings[0]:.2f}" + (f" to {ceilings[-1]:.2f}" if len(ceilings) > 1 else "")
         told.append(

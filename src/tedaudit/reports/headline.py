@@ -61,8 +61,8 @@ def _measure_advantage(finding: Finding) -> float:
     """Return how far success is, at the error that all rows share, from blind guessing to certainty."""
     if not finding.leaks:
         return 0.0
-    blind = 1 / finding.joint.candidates
-    return (finding.joint.success_low - blind) / (1 - blind)
+    blind = 1 / finding.bound.candidates
+    return (finding.bound.success_low - blind) / (1 - blind)
 
 
 def sees_draw(finding: Finding) -> bool:
@@ -129,13 +129,8 @@ def _describe_strongest(named: Sequence[Finding]) -> str:
 
 def _describe_success(finding: Finding, named: Sequence[Finding]) -> str:
     """Return how often the strongest attack was right, and at which epsilon if there are several."""
-    bound, sure = finding.bound, finding.confident
     at = f" at {finding.epsilon.phrase}" if len(named) > 1 and finding.epsilon.is_given else ""
-    if sure is not None and finding.is_sure:
-        right = f"{sure.right:,} of the {sure.size:,} most certain of {bound.guesses:,} guesses right"
-    else:
-        right = f"{bound.correct:,} of {bound.guesses:,} guesses right"
-    return f"{finding.attack}: {right}{at}; blind guessing: 1 in {bound.candidates:,}"
+    return f"{finding.attack}: {finding.evidence}{at}; blind guessing: 1 in {finding.bound.candidates:,}"
 
 
 def _join_epsilons(epsilons: Sequence[Nominal]) -> str:

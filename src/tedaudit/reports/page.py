@@ -74,7 +74,7 @@ def page_data(
         "folder": "RUN" if redact else str(result.folder), "redacted": redact,
         "headlines": [asdict(headline) for headline in headlines(result)], "tiles": tiles(result),
         "paragraphs": paragraphs(result, manifest), "notes": list(result.notes),
-        "reading": explain_table(result.findings) if result.findings else "",
+        "reading": explain_table(result) if result.findings else "",
         "plans": chart_plans(result, manifest),
         "headings": HEADINGS, "right": sorted(RIGHT),
         "claims": {"headings": CLAIM_HEADINGS, "rows": format_claims(result),

@@ -122,8 +122,8 @@ def _describe(best: Finding | None) -> Cell:
         return Cell(NOTHING)
     if not best.leaks:
         return Cell(ZERO, finding=best)
-    value = f"{best.joint.lower:.2f}" if best.joint.lower >= _SHOWN else "<0.01"
-    return Cell(value + (CEILING if best.joint.is_at_ceiling else ""), best.attack, best)
+    value = f"{best.eps_emp:.2f}" if best.eps_emp >= _SHOWN else "<0.01"
+    return Cell(value + (CEILING if best.bound.is_at_ceiling else ""), best.attack, best)
 
 
 def _find_units(findings: Sequence[Finding]) -> dict[str, str]:

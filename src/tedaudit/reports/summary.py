@@ -34,9 +34,9 @@ def tiles(result: AuditResult) -> list[dict[str, str]]:
             "remark": f"at most, by {_describe_setting(most)}; guessing: {1 / most.bound.candidates:.2g}",
         },
         {
-            "value": f"{worst.joint.lower:.2f}",
+            "value": f"{worst.eps_emp:.2f}",
             "name": "largest eps_emp",
-            "remark": f"of {worst.joint.ceiling:.2f} at most; error {result.alpha / 2:g} for all rows",
+            "remark": f"of {worst.bound.ceiling:.2f} at most; error {result.alpha / 2:g} for all rows",
         },
         {
             "value": f"{broken} of {len(claims)}",
@@ -72,14 +72,14 @@ def _describe_largest(result: AuditResult) -> list[str]:
     worst = result.largest
     if worst is None or not result.family.look.noted:
         return []
-    bound = worst.joint
+    bound = worst.bound
     if bound.lower < _NONE:
         return ["No attack did provably better than chance. This does not prove privacy."]
     text = (
         f"The largest bound is eps_emp = {bound.lower:.2f}, for {_describe_setting(worst)}: so for some pair "
         f"of texts, some outputs are at least {_format_factor(bound.lower)} times likelier from one text "
         f"than from the other. Chosen among {len(result.findings):,} rows, this is wrong with probability at "
-        f"most {result.alpha / 2:g} for all rows and looks together; the table gives each row's own bound."
+        f"most {result.alpha / 2:g} for all rows and looks together, as is every eps_emp of the table."
     )
     if bound.is_at_ceiling:
         text += " This is the ceiling: more trials or more candidates could show a larger loss."
@@ -94,6 +94,19 @@ def describe_error(result: AuditResult) -> str:
         f"The largest lower bound found is {result.eps_emp:.2f}, with an error of at most "
         f"{result.alpha / 2:g} for all rows and looks together."
     )
+
+
+def explain_error(result: AuditResult) -> str:
+    """Return the error that all numbers of a run have together, or that none is promised and why."""
+    if not result.family.look.noted:
+        return (
+            "These guesses were not complete when the run was last judged, so that no error is promised for "
+            "the numbers together: `tedaudit report` judges them, and counts that look."
+        )
+    rows = len(result.family.rows)
+    counted = "its one row and all looks" if rows == 1 else f"all {rows:,} rows of the run and all looks"
+    error = f"has probability {result.alpha / 2:g} at most"
+    return f"That any eps_emp here is too large {error}, {counted} counted."
 
 
 def _format_factor(epsilon: float) -> str:

@@ -8,15 +8,16 @@ from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.nominal import Nominal
 from tedaudit.reports.fitting import fit_columns, set_widths
 from tedaudit.reports.markdown import markdown_table, markdown_text
+from tedaudit.reports.summary import explain_error
 from tedaudit.results.findings import AuditResult, Finding, post_processing
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 HEADINGS = (
-    "mechanism", "epsilon", "claim", "attack", "right / trials", "attainable", "eps_emp", "if sure",
-    "interval", "ceiling", "if Gaussian", "cosine", "copied", "empty", "names first", "own rewrites",
-    "unusable", "failed", "adjusted p", "verdict",
+    "mechanism", "epsilon", "claim", "attack", "right / trials", "attainable", "eps_emp", "interval",
+    "ceiling", "alone", "TeDA bound", "if Gaussian", "cosine", "copied", "empty", "names first",
+    "own rewrites", "unusable", "failed", "adjusted p", "verdict",
 )  # fmt: skip
 KEYS = ("mechanism", "epsilon", "attack")  # what tells one row from another
 RIGHT = set(HEADINGS) - {"mechanism", "claim", "attack", "interval", "verdict"}
@@ -30,12 +31,13 @@ def format_cells(finding: Finding) -> tuple[str, ...]:
         finding.epsilon.label,
         "none" if finding.claim is None else str(finding.claim),
         finding.attack,
-        f"{bound.correct:,} / {bound.guesses:,}",
+        f"{bound.correct:,} / {bound.guesses:,}{_format_surest(finding)}",
         _format_attainable(finding),
         f"{bound.lower:.2f}",
-        _format_sure(finding),
         f"{format_number(bound.point)} (to {format_number(bound.upper)})",
         f"{bound.ceiling:.2f}",
+        f"{finding.alone:.2f}",
+        f"{finding.teda.lower:.2f}",
         _format_gaussian(finding),
         _format_share(finding.measures.cosine),
         _format_share(finding.measures.copied),
@@ -49,12 +51,10 @@ def format_cells(finding: Finding) -> tuple[str, ...]:
     )
 
 
-def _format_sure(finding: Finding) -> str:
-    """Return the bound of the most certain guesses, and how many were right, if it is the larger one."""
-    sure = finding.confident
-    if sure is None or not finding.is_sure:
-        return ""
-    return f"{sure.lower:.2f} ({sure.right:,} / {sure.size:,})"
+def _format_surest(finding: Finding) -> str:
+    """Return how many of the most certain guesses were right, if eps_emp comes from them."""
+    sure = finding.surest
+    return "" if sure is None else f"; surest {sure.right:,} / {sure.size:,}"
 
 
 def _format_gaussian(finding: Finding) -> str:
@@ -93,25 +93,32 @@ def plans(result: AuditResult) -> list[str]:
     return list(dict.fromkeys(finding.plan for finding in result))
 
 
-def explain_table(findings: Sequence[Finding], *, all_columns: bool = True) -> str:
+def explain_table(result: AuditResult, *, all_columns: bool = True) -> str:
     """Return how to read the numbers, with the actual error of the bounds.
 
-    If a table does not show all columns, nothing is said of those that only some findings fill.
+    If a table does not show all columns, nothing is said of the others.
     """
-    errors = sorted({finding.bound.error for finding in findings})
-    levels = " or ".join(f"{error:g}" for error in errors)
-    remarks = "".join(f"{text} " for text in _explain_columns(findings)) if all_columns else ""
+    remarks = "".join(f"{text} " for text in _explain_columns(result)) if all_columns else ""
     return (
-        "eps_emp is a lower bound on the true epsilon between two texts, wrong with probability at most "
-        f"{levels} per row. The interval (point, upper end) is of this attack's success: no attack proves "
-        "privacy. The ceiling is what eps_emp would be had every guess been right. "
-        f"{remarks}A claim is violated if an "
-        "adjusted p, which counts all tests and looks of the run, is at most the run's error."
+        "eps_emp is a lower bound on the true epsilon between two texts: the larger of what all guesses and "
+        f"what the most certain ones prove. {explain_error(result)} The ceiling is what eps_emp would be had "
+        f"every guess been right; no attack proves privacy. {remarks}A claim is violated if an adjusted p, "
+        "which counts all tests and looks of the run, is at most the run's error."
     )
 
 
-def _explain_columns(findings: Sequence[Finding]) -> Iterator[str]:
-    """Yield what columns mean that are shown only if some finding fills them."""
+def _explain_columns(result: AuditResult) -> Iterator[str]:
+    """Yield what the further columns mean, of some only if a finding fills them."""
+    findings = result.findings
+    levels = " or ".join(f"{error:g}" for error in sorted({finding.teda.error for finding in findings}))
+    yield (
+        "The interval (point, upper end) is of this attack's success over all guesses. Alone: what eps_emp "
+        f"would be for a row that was named beforehand, wrong with probability at most {result.alpha / 2:g} "
+        f"for that row. TeDA bound: of all guesses, as in the TeDA paper, wrong with probability at most "
+        f"{levels} per row. Neither is for the largest of several rows."
+    )
+    if any(map(_format_surest, findings)):
+        yield "Surest: eps_emp of that row comes from its most certain guesses, so many right of so many."
     if any(map(_format_attainable, findings)):
         yield (
             "Attainable: the mean posterior of the likeliest source, the success that no attack can be "
@@ -120,15 +127,10 @@ def _explain_columns(findings: Sequence[Finding]) -> Iterator[str]:
         )
     if any(finding.refuted for finding in findings):
         yield "Refuted: the guesses do not fit the likelihoods that it would follow from."
-    if any(map(_format_sure, findings)):
-        yield (
-            "If sure: the same bound from the most certain guesses alone, with half of that error; shown if "
-            "it is larger."
-        )
     if any(map(_format_gaussian, findings)):
         yield (
             "If Gaussian: the epsilon that the success stands for under the assumption of Gaussian noise "
-            "(GDP); no bound otherwise, and in no verdict."
+            "(GDP), for a row that was named beforehand; no bound otherwise, and in no verdict."
         )
 
 

@@ -47,7 +47,7 @@ class JudgedClaim:
         """The bound that decided it, at the error that it shares."""
         if self.certain is not None:
             return self.certain.loss
-        return self.witness.joint.lower if self.pair is None else self.pair.bound.lower
+        return self.witness.eps_emp if self.pair is None else self.pair.bound.lower
 
     def to_dict(self) -> dict[str, Any]:
         """Return the claim with its verdict, safe for JSON."""

@@ -2,7 +2,9 @@
 
 Two findings on one plan met the same candidates, the same secrets and the same noise keys, so they
 are compared trial by trial. On different plans they are compared by an interval of each, and that
-is said. A difference is always the second side less the first, which is the reference.
+is said. A difference is always the second side less the first, which is the reference. It is one of
+success rates, or of the epsilons that these stand for; eps_emp is never subtracted, because it has the
+error that the rows of its own run share.
 """
 
 import math
@@ -72,7 +74,7 @@ class Comparison:
     counts: PairedCounts | None  # on the trials that both have; None: not the same trials
     unpaired: str  # why not
     success: Span | None  # None if the sides had different numbers of candidates
-    eps_emp: Span
+    epsilon_span: Span  # of the epsilons that the success rates stand for; eps_emp is never subtracted
     p: float | None  # McNemar's; None if it is unpaired
     differs: bool = False  # at an error of alpha for all comparisons together
 
@@ -83,7 +85,7 @@ class Comparison:
 
     def size(self, scale: DifferenceScale) -> float:
         """Return how large the difference is; 0 if it has none on this scale."""
-        span = self.success if scale == "success" else self.eps_emp
+        span = self.success if scale == "success" else self.epsilon_span
         return 0.0 if span is None else abs(span.value)
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,7 +100,7 @@ class Comparison:
             "counts": None if self.counts is None else asdict(self.counts),
             "any_time": self.any_time,
             "success_difference": None if self.success is None else self.success.to_dict(),
-            "eps_emp_difference": self.eps_emp.to_dict(),
+            "epsilon_difference": self.epsilon_span.to_dict(),
             "p": self.p,
             "differs": self.differs,
         }
@@ -199,8 +201,8 @@ def _pairs(groups: Sequence[LineUp]) -> Iterator[tuple[LineUp, Side, Side]]:
 def _compare_sides(group: LineUp, first: Side, second: Side, alpha: float) -> Comparison:
     reason = difference_of_plans(first, second)
     if reason:
-        success, eps_emp = _compare_separately(first, second, alpha)
-        return Comparison(group.plan, group.epsilon, first, second, None, reason, success, eps_emp, None)
+        success, span = _compare_separately(first, second, alpha)
+        return Comparison(group.plan, group.epsilon, first, second, None, reason, success, span, None)
     outcomes = [side.run.outcomes(side.finding) for side in (first, second)]
     trials = min(map(len, outcomes))
     counts = paired_counts(outcomes[0][:trials], outcomes[1][:trials])
@@ -208,9 +210,9 @@ def _compare_sides(group: LineUp, first: Side, second: Side, alpha: float) -> Co
     interval = confidence_sequence if any_time else clopper_pearson
     ends = paired_interval(counts, alpha, interval)
     success = Span((counts.second_only - counts.first_only) / trials, *ends)
-    eps_emp = _compare_epsilons(counts, (first, second), alpha, interval)
+    span = _compare_epsilons(counts, (first, second), alpha, interval)
     p = mcnemar(counts, any_time=any_time)
-    return Comparison(group.plan, group.epsilon, first, second, counts, "", success, eps_emp, p)
+    return Comparison(group.plan, group.epsilon, first, second, counts, "", success, span, p)
 
 
 def _compare_epsilons(
@@ -233,10 +235,10 @@ def _compare_separately(first: Side, second: Side, alpha: float) -> tuple[Span |
         for side, bound in zip((first, second), bounds, strict=True)
     ]
     points = [_point(side, side.finding.bound.correct, side.finding.bound.trials) for side in (first, second)]
-    eps_emp = Span(points[1] - points[0], *_epsilon_ends(first, second, ranges))
+    span = Span(points[1] - points[0], *_epsilon_ends(first, second, ranges))
     if first.scale.candidates != second.scale.candidates:
-        return None, eps_emp
-    return Span(bounds[1].success - bounds[0].success, *separate_intervals(*ranges)), eps_emp
+        return None, span
+    return Span(bounds[1].success - bounds[0].success, *separate_intervals(*ranges)), span
 
 
 def _point(side: Side, right: int, trials: int) -> float:
@@ -255,8 +257,8 @@ def _differs(comparison: Comparison, share: float) -> bool:
     """Return whether the sides differ at this comparison's share of alpha."""
     if comparison.p is not None:
         return comparison.p <= share
-    success, eps_emp = _compare_separately(comparison.first, comparison.second, share)
-    return (success or eps_emp).excludes_zero
+    success, span = _compare_separately(comparison.first, comparison.second, share)
+    return (success or span).excludes_zero
 
 
 def _agreements(groups: Sequence[LineUp]) -> Iterator[Agreement]:
@@ -269,7 +271,7 @@ def _agreements(groups: Sequence[LineUp]) -> Iterator[Agreement]:
             for group in (group for group in own if group.epsilon.covers(epsilon)):
                 first = group.sides[0]
                 for other in group.sides[1:]:
-                    bounds = (first.finding.bound.lower, other.finding.bound.lower)
+                    bounds = (first.finding.eps_emp, other.finding.eps_emp)
                     ranked.setdefault((first.member, other.member), []).append(bounds)
             for (member, rival), values in ranked.items():
                 if len(values) > 1:

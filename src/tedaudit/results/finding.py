@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tedaudit.estimators import Bound, Counts
-from tedaudit.estimators.abstaining import AbstainingBound
+from tedaudit.estimators.abstaining import Part
 from tedaudit.estimators.gdp import GaussianReading, read_as_gaussian
 from tedaudit.estimators.likelihood_check import LikelihoodCheck
 from tedaudit.nominal import Nominal
@@ -36,9 +36,11 @@ class Finding:
     planned: int
     """How many trials the run is to have."""
     bound: Bound
-    """The bound, with the error of this row alone."""
-    joint: Bound
-    """The bound with the error that makes the largest of all rows hold."""
+    """The bound, with the error that all rows and looks of the run share: its lower end is eps_emp."""
+    alone: float
+    """What eps_emp would be at the error of the whole run: for a row that was named beforehand."""
+    teda: Bound
+    """The TeDA bound, as in the paper: of all guesses, at alpha, per row."""
     verdict: Verdict
     """What was decided on the claim by this row."""
     score: str = ""
@@ -51,25 +53,33 @@ class Finding:
     """Why nothing may be concluded from its guesses; empty if it may."""
     row: Row | None = field(default=None, repr=False)
     """The counts as its test sees them, to judge it again."""
-    confident: AbstainingBound | None = None
-    """The bound of its most certain guesses alone, with half of the row's own error."""
+    surest: Part | None = None
+    """The most certain guesses, if eps_emp is what they prove and not what all guesses do."""
     likelihood: LikelihoodCheck | None = None
     """Whether the trials fit the likelihoods of what was attacked; None if there are none."""
 
     @property
+    def eps_emp(self) -> float:
+        """The lower end of the bound: the one number of a finding, wherever it is told."""
+        return self.bound.lower
+
+    @property
+    def evidence(self) -> str:
+        """Which guesses eps_emp comes from, in words: all of them, or the most certain ones."""
+        bound, sure = self.bound, self.surest
+        if sure is None:
+            return f"{bound.correct:,} of {bound.guesses:,} guesses right"
+        return f"{sure.right:,} of the {sure.size:,} most certain of {bound.guesses:,} guesses right"
+
+    @property
     def leaks(self) -> bool:
         """Whether the attack did better than blind guessing, at the error that all rows share."""
-        return not self.unfit and self.joint.lower > 0
+        return not self.unfit and self.eps_emp > 0
 
     @property
     def order(self) -> tuple[float, float]:
-        """What makes one finding stronger than another: the bound that all rows share, then the success."""
-        return self.joint.lower, self.bound.success
-
-    @property
-    def is_sure(self) -> bool:
-        """Whether the most certain guesses prove more than all of them together."""
-        return self.confident is not None and self.confident.lower > self.bound.lower
+        """What makes one finding stronger than another: eps_emp, then the success."""
+        return self.eps_emp, self.bound.success
 
     @property
     def refuted(self) -> str:
@@ -92,7 +102,7 @@ class Finding:
         if self.bound.candidates != 2 or self.bound.any_time or not self.one_guess_per_trial:
             return None
         delta = self.bound.delta or _DELTA
-        return read_as_gaussian(self.bound.correct, self.bound.trials, 2, 2 * self.bound.error, delta)
+        return read_as_gaussian(self.bound.correct, self.bound.trials, 2, 2 * self.teda.error, delta)
 
     @property
     def complete(self) -> bool:
@@ -124,10 +134,10 @@ class Finding:
             **asdict(self.measures),
             "strength": self.strength,
             "saturated": self.saturated,
-            "confident": None if self.confident is None else asdict(self.confident),
+            "surest": None if self.surest is None else asdict(self.surest),
             "gaussian": None if self.gaussian is None else asdict(self.gaussian),
-            "joint_lower": self.joint.lower,
-            "joint_ceiling": self.joint.ceiling,
+            "alone": self.alone,
+            "teda_bound": self.teda.lower,
             **self.verdict.to_dict(),
         }
 

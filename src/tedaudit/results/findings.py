@@ -58,7 +58,7 @@ class AuditResult:
 
     @property
     def alpha(self) -> float:
-        """Twice the one-sided error of a bound, and of all verdicts together."""
+        """Twice the one-sided error of all bounds together, and of all verdicts together."""
         return self.family.alpha
 
     @property
@@ -68,14 +68,14 @@ class AuditResult:
 
     @property
     def largest(self) -> Finding | None:
-        """The finding with the largest lower bound at the error that all rows share."""
+        """The finding with the largest eps_emp."""
         fit = [finding for finding in self.findings if not finding.unfit]
-        return max(fit, key=lambda finding: finding.joint.lower, default=None)
+        return max(fit, key=lambda finding: finding.eps_emp, default=None)
 
     @property
     def eps_emp(self) -> float:
-        """The largest lower bound, at an error of alpha / 2 for all rows and all looks together."""
-        return 0.0 if self.largest is None else self.largest.joint.lower
+        """The largest eps_emp of all rows, at an error of alpha / 2 for all rows and looks together."""
+        return 0.0 if self.largest is None else self.largest.eps_emp
 
     @property
     def claims(self) -> tuple[JudgedClaim, ...]:
@@ -144,12 +144,12 @@ def post_processing(result: AuditResult) -> list[dict[str, Any]]:
         inner = [finding for finding in findings if finding.score == "latent similarity"]
         outer = [finding for finding in findings if finding.score == "cosine"]
         if inner and outer:
-            best = max(inner, key=lambda finding: finding.bound.lower)
+            best = max(inner, key=lambda finding: finding.eps_emp)
             rows.append(
                 {
                     "plan": setting[0], "mechanism": setting[1], "epsilon": setting[2].json,
-                    "internal": best.bound.lower, "external": outer[0].bound.lower,
-                    "effect": best.bound.lower - outer[0].bound.lower, "empty": best.measures.empty,
+                    "internal": best.eps_emp, "external": outer[0].eps_emp,
+                    "effect": best.eps_emp - outer[0].eps_emp, "empty": best.measures.empty,
                 }
             )  # fmt: skip
     return rows

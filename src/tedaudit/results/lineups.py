@@ -90,7 +90,7 @@ class Side:
             "claim": None if finding.claim is None else str(finding.claim),
             "correct": finding.bound.correct, "trials": finding.bound.trials,
             "success": finding.bound.success, "candidates": finding.bound.candidates,
-            "eps_emp": finding.bound.lower, "ceiling": finding.bound.ceiling,
+            "eps_emp": finding.eps_emp, "error": finding.bound.error, "ceiling": finding.bound.ceiling,
         }  # fmt: skip
 
 

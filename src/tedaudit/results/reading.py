@@ -22,6 +22,7 @@ from tedaudit.results.run_notes import (
     note_practice,
     note_repeats,
     note_resampling,
+    note_violated_below,
 )
 from tedaudit.results.verdict import Verdict
 from tedaudit.results.worst_pairs import read_pairs
@@ -86,6 +87,7 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     notes += [*note_practice(table.about for table in tables)]
     notes += note_resampling((table.about, table.own_rewrites) for table in tables)
     notes += note_contradictions(findings)
+    notes += note_violated_below(findings, family)
     pairs, gone = read_pairs(run, alpha, delta)
     notes += [f"{name} is gone, and with it what it told" for name in run.files.list_gone()]
     notes += [*gone, *_remarks(findings, extended=any(table.looked_before for table in tables))]
@@ -153,10 +155,11 @@ def find_fresh(about: Mapping[str, Any], rows: int) -> tuple[int, str]:
 
 def _describe(table: _CountedTable, family: Family, verdict: Verdict, measures: Measures) -> Finding:
     row = table.row
+    bound, surest = row.bound_by(family.row_error)
     return Finding(
-        *table.setting, row.claim, table.about["attack"], row.counts, table.planned,
-        row.bound_at(family.alpha), row.bound(family.row_error), verdict, table.score, table.plan_base,
-        measures, row.unfit, row, row.abstaining(family.alpha / 2),
+        *table.setting, row.claim, table.about["attack"], row.counts, table.planned, bound,
+        row.bound(family.alpha / 2).lower, row.bound_at(family.alpha), verdict, table.score, table.plan_base,
+        measures, row.unfit, row, surest,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 
 from tedaudit.estimators import Bound, Counts, Estimator
-from tedaudit.estimators.abstaining import AbstainingBound, Part, Parts
+from tedaudit.estimators.abstaining import Part, Parts
 from tedaudit.estimators.power import least_trials
 from tedaudit.types import Claim
 
@@ -45,17 +45,19 @@ class Row:
 
         Its other figures are of all trials, at the share of the error that they have.
         """
-        bound = self.bound_at(self.estimator.alpha_for(error / self.shares))
-        sure = self.abstaining(error)
-        return bound if sure is None or sure.lower <= bound.lower else replace(bound, lower=sure.lower)
+        return self.bound_by(error)[0]
+
+    def bound_by(self, error: float) -> tuple[Bound, Part | None]:
+        """Return the bound with a one-sided error, and the most certain guesses if it is theirs."""
+        bound = replace(self.bound_at(self.estimator.alpha_for(error / self.shares)), error=error)
+        sure = None if self.parts is None else self.parts.bound(error / self.shares, self.slack)
+        if sure is None or sure.lower <= bound.lower:
+            return bound, None
+        return replace(bound, lower=sure.lower), Part(sure.size, sure.right)
 
     def bound_at(self, alpha: float) -> Bound:
         """Return the bound of all trials at an alpha."""
         return self.estimator.bound(self.counts, alpha, self.slack, any_time=self.any_time)
-
-    def abstaining(self, error: float) -> AbstainingBound | None:
-        """Return the bound of the most certain guesses if the row has this error, of which they have half."""
-        return None if self.parts is None else self.parts.bound(error / 2, self.slack)
 
     def p_value(self) -> float:
         """Return the p-value of the claim."""

@@ -1,9 +1,11 @@
 """What a reader must know of how a run was made before believing its numbers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tedaudit.errors import join_names
+from tedaudit.results.family import Family
+from tedaudit.results.finding import Finding
 
 
 def note_practice(tables: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -87,3 +89,21 @@ def note_latents(manifest: Mapping[str, Any]) -> Iterator[str]:
                 f"{label}: {found['differing']:,} rewrites gave another text than the stored one when they "
                 "were made again for their latent: attacks saw the latent of another release of the same text"
             )
+
+
+def note_violated_below(findings: Sequence[Finding], family: Family) -> Iterator[str]:
+    """Yield which claims are violated by a row whose eps_emp is not above them, and why that is so."""
+    below = [
+        (finding, finding.claim.total)
+        for finding in findings
+        if finding.verdict.is_violation and finding.claim and finding.eps_emp <= finding.claim.total
+    ]
+    tests = len(family.find_reach().members) if below else 0
+    for finding, total in below:
+        at = f" at {finding.epsilon.phrase}" if finding.epsilon.is_given else ""
+        yield (
+            f"{finding.label}{at}, {finding.attack} (plan {finding.plan}): the claim of {total:g} is "
+            f"violated although eps_emp is {finding.eps_emp:.2f}: verdicts share the run's error among the "
+            f"tests that can refute a claim ({tests}, fewer with each that does: Tarone, Holm), bounds among "
+            f"all {len(family.rows)} rows. Both hold"
+        )

@@ -193,7 +193,7 @@ def describe_audit(result: PrivacyResult, verdicts: Sequence[Verdict]) -> str:
     levels: tuple[Level, ...] = ("error", "warning") if notes else ()
     counts = ", ".join(f"{len(notes.at(level))} {level}" for level in levels if notes and notes.at(level))
     return (
-        f"{name_output(best)}: eps_emp {best.joint.lower:.2f} of at most {best.joint.ceiling:.2f} "
+        f"{name_output(best)}: eps_emp {best.eps_emp:.2f} of at most {best.bound.ceiling:.2f} "
         f"({best.attack}), {decided}, {best.bound.trials:,} trials; {battery}"
         f"{f'; lint: {counts}' if counts else ''}"
     )
@@ -275,7 +275,7 @@ def _judge_limit(result: AuditResult, limit: float | None) -> list[_Judged]:
 def _find_trials(result: AuditResult, finding: Finding, limit: float) -> int | None:
     """Return the trials whose ceiling is above a limit, None if it is so already or never."""
     row = finding.row
-    if row is None or finding.joint.ceiling > limit:
+    if row is None or finding.bound.ceiling > limit:
         return None
     error = result.family.row_error
     return least_trials(
@@ -291,7 +291,7 @@ def _raise_refuted(judged: Sequence[_Judged], result: PrivacyResult, *, redact: 
             witness = describe_witness(result, finding, redact=redact)
             raise NotPrivateError(
                 f"Not private: {name_output(finding)} breaks {against}. {finding.attack}: {verdict.reason}; "
-                f"eps_emp {finding.bound.lower:.2f}.\n{witness}",
+                f"eps_emp {finding.eps_emp:.2f}.\n{witness}",
                 result,
             )
 

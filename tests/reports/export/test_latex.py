@@ -65,7 +65,8 @@ def test_a_claim_that_is_refuted_is_marked_and_no_other(made):
 
 def test_the_notes_say_what_the_numbers_are(made):
     text = make_latex(made)
-    assert "Each bound is wrong with probability at most 0.005; a low one does not prove privacy." in text
+    assert rf"That any eps\_emp here is too large has probability 0.005 at most, all {len(made)} rows" in text
+    assert "A low one does not prove privacy." in text
     ceiling = next(f.bound.ceiling for f in made if f.bound.method == "reduced form")
     assert f"300 trials with 2 candidates. Ceiling: {ceiling:.2f}." in text
     assert "At the ceiling: the most that so many trials can show." in text

@@ -91,4 +91,4 @@ def test_values_far_above_a_target_have_a_place_on_its_scale():
 
 
 def test_a_target_is_called_what_it_was_given_as():
-    assert "eps_emp 99)" in Target("eps_emp", 99.0).phrase
+    assert Target("eps_emp", 99.0).phrase == "the target of 99 (success 1)"

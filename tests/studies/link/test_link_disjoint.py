@@ -50,9 +50,10 @@ def test_a_rare_leak_is_found_by_the_most_certain_guesses_alone():
     rewrites = [text if number % 8 == 0 else "nothing" for number, text in enumerate(texts)]
     row = count(make_release(texts, rewrites))
     assert row.bound_at(0.01).lower < 0.5
-    sure = row.abstaining(0.005)
-    assert sure.lower > 0.3
-    assert sure.lower > row.bound_at(0.01).lower
+    bound, sure = row.bound_by(0.005)
+    assert bound.lower > 0.3
+    assert bound.lower > row.bound_at(0.01).lower
+    assert sure.right == sure.size
 
 
 def test_records_with_the_same_original_are_one_candidate():

@@ -131,6 +131,6 @@ def test_bounds_speak_of_all_attacks_although_two_are_shown():
     [found] = make_result().attacks
     many = replace(make_result(), attacks=tuple(replace(found, attack=f"a{n}") for n in range(6)))
     text = " ".join(one.get_text() for one in draw_pages(many)[1].figure.texts)
-    assert "Over 12 rows" in text
+    assert "That any of the 12 is too large has a probability of at most 0.005" in " ".join(text.split())
     assert "a1" in text
     assert "a2" not in text

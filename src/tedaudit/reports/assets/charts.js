@@ -72,6 +72,7 @@ function hover(finding) {
   const lines = [
     `${finding.mechanism}, ${epsilon}`, `attack: ${finding.attack}`, `claim: ${finding.claim}`,
     `right: ${counted(finding.correct)} of ${counted(finding.guesses)} (${(100 * finding.success).toFixed(1)}%)`,
+    ...(finding.surest ? [`surest: ${counted(finding.surest.right)} of ${counted(finding.surest.size)}`] : []),
     `eps_emp: ${shown(finding.lower)}, ceiling ${shown(finding.ceiling)}`,
     `this attack's success: ${shown(finding.point)} (to ${shown(finding.upper)})`,
     `verdict: ${finding.verdict}${finding.complete ? "" : ", not finished"}`,
@@ -106,8 +107,8 @@ function line(findings, where, dash) {
     },
     error_y: {
       type: "data", symmetric: false, thickness: 1, width: 3, color: colour,
-      array: points.map(({ finding }) =>
-        (finding.upper === null ? 10 * finding.ceiling + 10 : finding.upper) - finding.lower),
+      array: points.map(({ finding }) => // none if the most certain guesses prove more than all of them
+        Math.max(0, (finding.upper === null ? 10 * finding.ceiling + 10 : finding.upper) - finding.lower)),
       arrayminus: points.map(() => 0),
     },
   };

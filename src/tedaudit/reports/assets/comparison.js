@@ -41,9 +41,9 @@ function charted() {
     }
     return;
   }
-  const scales = data.rows.some((row) => row.success !== null) ? ["success", "eps_emp_difference"] : ["eps_emp_difference"];
-  let scale = data.scale === "success" ? scales[0] : "eps_emp_difference";
-  const words = { success: "success rates", eps_emp_difference: "epsilon" };
+  const scales = data.rows.some((row) => row.success !== null) ? ["success", "epsilon_difference"] : ["epsilon_difference"];
+  let scale = data.scale === "success" ? scales[0] : "epsilon_difference";
+  const words = { success: "success rates", epsilon_difference: "epsilon" };
   const again = calibrationControls();
   const redraw = () => forest(scale);
   if (scales.length > 1) {

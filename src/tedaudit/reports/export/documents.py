@@ -51,7 +51,7 @@ class BoundFigures(Document):
     point: float | None = tell("Epsilon at this attack's success; null if it was never wrong.")
     upper: float | None = tell("Epsilon at the upper end of this attack's success; null if infinite.")
     ceiling: float = tell("What `lower` would be had every guess been right.")
-    error: float = tell("One-sided probability that `lower` is above the truth, for this row alone.")
+    error: float = tell("One-sided probability that `lower` is above the truth: a share of the run's.")
     success: Share = tell("Share of right guesses; balanced accuracy for the baseline.")
     success_low: Share = tell("Lower end of the success.")
     success_high: Share = tell("Upper end of the success.")
@@ -98,11 +98,11 @@ class CountFigures(Document):
     failed: Count = tell("Failed rewrites.")
 
 
-class JointFigures(Document):
-    """The bound at the error that all rows of the run share."""
+class OtherBounds(Document):
+    """The bound of this row at other errors, for whoever asked for this row alone: not for the largest."""
 
-    joint_lower: float = tell("eps_emp at the error that makes the largest of all rows hold.")
-    joint_ceiling: float = tell("What it would be had every guess been right.")
+    alone: float = tell("What `lower` would be at the run's whole error, for a row named beforehand.")
+    teda_bound: float = tell("The bound of the TeDA paper: of all guesses, at alpha, per row.")
 
 
 class ClaimFigures(Document):
@@ -118,16 +118,11 @@ class ClaimFigures(Document):
     total_delta: float = tell("Delta of a whole text.")
 
 
-class SureFigures(Document):
-    """The bound of the most certain guesses alone, with half of the row's error."""
+class SurestFigures(Document):
+    """The most certain guesses, from which `lower` comes."""
 
-    lower: float = tell("The bound.")
-    right: Count = tell("Right ones among them.")
     size: Count = tell("How many they are.")
-    trials: Count = tell("Of how many trials.")
-    error: float = tell("One-sided error.")
-    delta: float = tell("The delta for which it holds.")
-    any_time: bool = tell("Whether it holds at every look.")
+    right: Count = tell("Right ones among them.")
 
 
 class GaussianFigures(Document):
@@ -140,20 +135,19 @@ class GaussianFigures(Document):
     assumption: str = tell("What is assumed.")
 
 
-class Finding(JointFigures, VerdictFigures, MeasureFigures, BoundFigures, CountFigures, Setting):
+class Finding(OtherBounds, VerdictFigures, MeasureFigures, BoundFigures, CountFigures, Setting):
     """One bound with everything that belongs to it."""
 
     claim: ClaimFigures | None = tell("What is promised; null if nothing is.")
-    confident: SureFigures | None = tell("Of the most certain guesses; null if the estimator has none.")
+    surest: SurestFigures | None = tell("Null if all guesses together prove as much.")
     gaussian: GaussianFigures | None = tell("A reading under GDP; null unless there are two candidates.")
 
 
-class Row(JointFigures, VerdictFigures, MeasureFigures, BoundFigures, CountFigures, Setting):
+class Row(OtherBounds, VerdictFigures, MeasureFigures, BoundFigures, CountFigures, Setting):
     """A finding as one row of a table: what is nested in summary.json has a prefix."""
 
-    confident_lower: float | None = tell("The bound of the most certain guesses alone.")
-    confident_right: int | None = tell("Right ones among them.")
-    confident_size: int | None = tell("How many they are.")
+    surest_size: int | None = tell("The most certain guesses, if `lower` comes from them: how many they are.")
+    surest_right: int | None = tell("Right ones among them.")
     gaussian_mu: float | None = tell("The least mu under GDP.")
     gaussian_epsilon: float | None = tell("Its epsilon.")
     gaussian_delta: float | None = tell("At this delta.")

@@ -21,7 +21,7 @@ from tedaudit.results.reading import find_fresh
 from tedaudit.types import Array, Plan
 
 _KINDS: Mapping[type, Any] = {bool: pl.Boolean, int: pl.Int64, float: pl.Float64, str: pl.String}
-_NESTED = {"confident": ("lower", "right", "size"), "gaussian": ("mu", "epsilon", "delta")}
+_NESTED = {"surest": ("size", "right"), "gaussian": ("mu", "epsilon", "delta")}
 _CLAIM = ("epsilon", "unit", "delta", "max_units", "neighbours", "actual", "total", "total_delta")
 
 

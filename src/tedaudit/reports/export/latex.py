@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from tedaudit.characters import replace_surrogates
 from tedaudit.estimators import Bound
-from tedaudit.reports.export.plan_table import Line, PlanTable, make_plan_table
+from tedaudit.reports.export.plan_table import TEDA, Line, PlanTable, make_plan_table
+from tedaudit.reports.summary import explain_error
 from tedaudit.reports.table import plans
 from tedaudit.results.findings import AuditResult
 
@@ -37,9 +38,9 @@ def escape_latex(text: str) -> str:
     return _LIGATURE.sub(r"{\g<0>}", escaped)
 
 
-def make_latex(result: AuditResult) -> str:
-    r"""Return one table per plan; the document needs \usepackage{booktabs}."""
-    tables = [_make_table(result, make_plan_table(result, plan)) for plan in plans(result)]
+def make_latex(result: AuditResult, *, teda: bool = False) -> str:
+    r"""Return one table per plan, with TeDA bounds if asked for; the document needs \usepackage{booktabs}."""
+    tables = [_make_table(result, make_plan_table(result, plan, teda=teda)) for plan in plans(result)]
     head = "% Made by tedaudit. In the preamble: \\usepackage[T1]{fontenc} \\usepackage{booktabs}\n"
     return head + "\n".join(tables or ["% No attack has finished a block yet: there is no bound.\n"])
 
@@ -48,13 +49,13 @@ def _make_table(result: AuditResult, table: PlanTable) -> str:
     names = ["" if i and table.lines[i - 1].label == line.label else line.label
              for i, line in enumerate(table.lines)]  # fmt: skip
     lines = [_format_line(name, line) for name, line in zip(names, table.lines, strict=True)]
-    headings = ["Mechanism", r"$\varepsilon$", "Claim", *map(escape_latex, table.attacks)]
+    headings = ["Mechanism", r"$\varepsilon$", "Claim", *map(escape_latex, table.columns)]
     caption = f"Lower bounds on epsilon by attack (eps_emp), {result.name}, plan {table.plan}."
     return "\n".join(
         [
             r"\begin{table}", r"\centering", rf"\caption{{{escape_latex(caption)}}}",
             rf"\label{{tab:{_make_key(result.name)}-{_make_key(table.plan)}}}",
-            rf"\begin{{tabular}}{{lrl{'r' * len(table.attacks)}}}", r"\toprule",
+            rf"\begin{{tabular}}{{lrl{'r' * len(table.columns)}}}", r"\toprule",
             " & ".join(headings) + r" \\", r"\midrule", *lines, r"\bottomrule", r"\end{tabular}", "",
             r"\par\smallskip\footnotesize", " ".join(_explain(result, table)), r"\end{table}", "",
         ]
@@ -75,13 +76,18 @@ def _format_bound(bound: Bound | None) -> str:
 
 def _explain(result: AuditResult, table: PlanTable) -> list[str]:
     """Return what has to be known to read the numbers, in sentences of LaTeX."""
-    bounds = [bound for line in table.lines for bound in line.bounds if bound is not None]
+    cells = [(name, b) for line in table.lines for name, b in zip(table.columns, line.bounds, strict=True)]
+    bounds = [bound for _, bound in cells if bound is not None]
+    teda = [bound.error for name, bound in cells if bound is not None and name.endswith(TEDA)]
     told = []
     if bounds:
-        error, trials = _join(bound.error for bound in bounds), _join((b.trials for b in bounds), ",")
-        told.append(
-            f"Each bound is wrong with probability at most {error}; a low one does not prove privacy."
-        )
+        trials = _join((b.trials for b in bounds), ",")
+        told.append(f"{explain_error(result)} A low one does not prove privacy.")
+        if teda:
+            told.append(
+                f"{TEDA}: of all guesses, as in the TeDA paper, wrong with probability at most {_join(teda)} "
+                "for each row, and not for the largest of several."
+            )
         told.append(f"{trials} trials with {_join((b.candidates for b in bounds), ',')} candidates.")
         told.append(f"Ceiling: {_join((b.ceiling for b in bounds), '.2f')}.")
     if any(bound.delta for bound in bounds):

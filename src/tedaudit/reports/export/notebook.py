@@ -16,7 +16,7 @@ def make_html(result: AuditResult) -> str:
         return "<p>No attack has finished a block yet: there is nothing to estimate from.</p>"
     told = "".join(f"<li>{escape(headline.text)}</li>" for headline in headlines(result))
     tables = "".join(_make_table(result, plan) for plan in plans(result))
-    remark = f"<p><small>{escape(explain_table(result.findings))}</small></p>"
+    remark = f"<p><small>{escape(explain_table(result))}</small></p>"
     return f"<div><ul>{told}</ul>{tables}{remark}</div>"
 
 

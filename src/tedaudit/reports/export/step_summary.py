@@ -24,7 +24,7 @@ def make_step_summary(result: AuditResult, gates: Gates) -> str:
     for plan in plans(result):
         parts += [f"### eps_emp, plan {markdown_text(plan)}", _make_table(result, plan)]
     folded = {
-        "How to read it": explain_table(result.findings, all_columns=False),
+        "How to read it": explain_table(result, all_columns=False),
         "Claims": claims_table(result).strip().removeprefix("### Claims").strip(),
         "Notes": markdown_list(result.notes),
     }
@@ -58,13 +58,13 @@ def _describe_check(check: Check) -> str:
 
 def _make_table(result: AuditResult, plan: str) -> str:
     table = make_plan_table(result, plan)
-    headings = ("mechanism", "epsilon", "claim", *table.attacks)
+    headings = ("mechanism", "epsilon", "claim", *table.columns)
     rows = [
         (line.label, line.epsilon.label, line.claim + (": violated" if line.refuted else ""),
          *map(_format_bound, line.bounds))
         for line in table.lines
     ]  # fmt: skip
-    return markdown_table(headings, rows, right=("epsilon", *table.attacks))
+    return markdown_table(headings, rows, right=("epsilon", *table.columns))
 
 
 def _format_bound(bound: Bound | None) -> str:

@@ -162,10 +162,10 @@ class Summary(Document):
 
     schema_: Literal["urn:tedaudit:summary:2"] = Field(alias="schema", description="This schema.")
     name: str = tell("The run's name.")
-    alpha: float = tell("Twice the one-sided error of a bound, and of all verdicts together.")
+    alpha: float = tell("Twice the one-sided error of all bounds together, and of all verdicts together.")
     violated: bool = tell("Whether any claim is refuted.")
-    eps_emp: float = tell("The largest lower bound, at `error` for all rows and looks together.")
-    error: float = tell("That error.")
+    eps_emp: float = tell("The largest `lower` of all findings: too large with probability `error` at most.")
+    error: float = tell("One-sided error that all rows and looks of the run share.")
     look: int = Field(ge=1, description="How often results were judged, this time included.")
     claims: list[Claim] = tell("One for each mechanism and epsilon that promises something.")
     models: list[Model] = tell("Trained models behind the results.")
@@ -180,7 +180,7 @@ class Summary(Document):
 class Rows(Document):
     """`tedaudit export --format json`: the findings of a run."""
 
-    schema_: Literal["urn:tedaudit:rows:1"] = Field(alias="schema", description="This schema.")
+    schema_: Literal["urn:tedaudit:rows:2"] = Field(alias="schema", description="This schema.")
     run: str = tell("The run's name.")
     tedaudit: str = tell("The version that wrote it.")
     rows: list[Row] = tell("One for each plan, mechanism, epsilon and attack.")

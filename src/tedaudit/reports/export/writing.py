@@ -33,12 +33,13 @@ GATED: tuple[Format, ...] = ("junit", "markdown")  # formats that tell how gates
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What is wanted: the format, what of the run, whether with texts, and under which gates."""
+    """What is wanted: the format, what of the run, whether with texts or TeDA bounds, under which gates."""
 
     format: Format
     what: What = "rows"
     texts: bool = False
     redact: bool = False
+    teda: bool = False
     gates: Gates = field(default_factory=Gates)
 
     def __post_init__(self) -> None:
@@ -50,6 +51,10 @@ class Export:
             raise SpecError(f"--texts belongs to --what trials; --what {self.what} has no texts.")
         if self.texts and self.redact:
             raise SpecError("--texts and --redact cannot be combined: one asks for what the other omits.")
+        if self.teda and self.format != "latex":
+            raise SpecError(
+                f"--teda belongs to --format latex, not {self.format}: data has it as `teda_bound`."
+            )
         if self.format == "junit" and not self.gates:
             raise SpecError(
                 "JUnit shows how gates came out: name one, as --fail-on violated or --fail-above 2.0."
@@ -67,7 +72,7 @@ def make_export(result: AuditResult, export: Export) -> bytes:
     if export.format in TABLES:
         return _write_table(shown, _make_frame(result, shown, export), export)
     documents: dict[str, Callable[[], str]] = {
-        "latex": lambda: make_latex(shown),
+        "latex": lambda: make_latex(shown, teda=export.teda),
         "junit": lambda: make_junit(shown, export.gates),
         "markdown": lambda: make_step_summary(shown, export.gates),
     }

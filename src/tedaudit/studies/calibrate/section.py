@@ -43,7 +43,7 @@ def describe_points(calibrated: Calibrated) -> Section:
 
 def _format(answer: EpsilonForTarget) -> tuple[str, ...]:
     return (
-        answer.label, answer.target.by, f"{answer.target.value:g}",
+        answer.label, answer.target.measured, answer.target.label,
         "" if answer.low is None else answer.low.label, "" if answer.high is None else answer.high.label,
         str(answer.answer), ", ".join(answer.attacks), _format_end(answer, "low"),
         _format_end(answer, "high"), f"{sum(not point.is_fresh for point in answer.points)}",

@@ -57,9 +57,16 @@ class Target:
         """How sentences name it."""
         if self.is_loss:
             return f"a loss of {self.value:g} at delta {self.delta:g}"
+        return f"the target of {self.label}"
+
+    @property
+    def label(self) -> str:
+        """How tables and sentences show it: its value, and the success rate that it means."""
+        if self.is_loss:
+            return f"{self.value:g}"
         given = self.kind == EPS_EMP  # a large one would be lost in its success rate
-        eps_emp = self.value if given else epsilon_from_success(self.level, self.candidates)
-        return f"a success rate of {self.level:.4g} (eps_emp {eps_emp:.3g})"
+        value = self.value if given else epsilon_from_success(self.level, self.candidates)
+        return f"{value:.3g} (success {self.level:.4g})"
 
     @property
     def measured(self) -> str:

@@ -37,7 +37,7 @@ def draw_frontier(found: Frontier) -> Any:
         panels = drawn.subplots(1, len(tasks), squeeze=False)[0]
         for panel, task in zip(panels, tasks, strict=True):
             _draw_panel(panel, task, [point for point in found if point.task is task], labels)
-            panel.set_xlabel(f"target, measured by {target.by}")
+            panel.set_xlabel(f"target, measured by {target.measured}")
         drawn.supxlabel(textwrap.fill(_NOTE, int(17 * size[0])), fontsize=7, color=GREY)
         handles, names = panels[0].get_legend_handles_labels()
         drawn.legend(handles, names, loc="outside right center", frameon=False)
@@ -45,7 +45,8 @@ def draw_frontier(found: Frontier) -> Any:
 
 
 def _draw_panel(axes: Any, task: Task, points: Sequence[FrontierPoint], labels: Sequence[str]) -> None:
-    targets = sorted({point.answer.target.value for point in points})
+    labels_of = {point.answer.target.value: point.answer.target.label for point in points}
+    targets = sorted(labels_of)
     span = (targets[-1] - targets[0]) or 1.0
     for number, label in enumerate(labels):
         aside = 0.02 * span * (number - (len(labels) - 1) / 2)  # marks that coincide stay visible
@@ -57,7 +58,7 @@ def _draw_panel(axes: Any, task: Task, points: Sequence[FrontierPoint], labels: 
                       textcoords="offset points", color=GREY, fontsize=8)  # fmt: skip
     axes.set(ylim=(0, 1.08), ylabel="macro F1")
     axes.set_xlim(targets[0] - 0.1 * span, targets[-1] + 0.1 * span)
-    axes.set_xticks(targets, [f"{value:g}" for value in targets])
+    axes.set_xticks(targets, [labels_of[value].replace(" (", "\n(") for value in targets])
     axes.set_title(escape_label(task.title), fontsize=9)
     axes.grid(axis="y", color="#dddddd", linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)

@@ -24,7 +24,7 @@ def describe_frontier(found: Frontier) -> Section:
             for task in found.utility.tasks
         ]
     remarks += [
-        f"{first.task.title} at {first.answer.target.by} {first.answer.target.value:g}: "
+        f"{first.task.title} at {first.answer.target.phrase}: "
         f"{point.answer.label} less {first.answer.label} {change}{_tell_range(first, point)}."
         for first, point, change in found.differences
     ]
@@ -56,7 +56,7 @@ def _format(point: FrontierPoint) -> tuple[str, ...]:
     answer = point.answer
     above = answer.high if answer.answer is Answer.INTERVAL else None
     return (
-        point.task.title, answer.target.by, f"{answer.target.value:g}", answer.label,
+        point.task.title, answer.target.measured, answer.target.label, answer.label,
         "" if answer.low is None else answer.low.label, _show(point.low),
         "" if above is None else above.label, _show(point.high), str(answer.answer),
     )  # fmt: skip

@@ -1,13 +1,13 @@
 """What linking found: shares, bounds, records by evidence and inferred columns, as one value."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tedaudit.estimators import Counts, find_estimator
+from tedaudit.estimators import Bound, Counts, find_estimator
 from tedaudit.estimators.abstaining import Part, count_parts
 from tedaudit.estimators.mean_rate import mean_rate_interval
 from tedaudit.results.family import judge_gate
@@ -90,7 +90,7 @@ class LinkResult:
 
     @property
     def error(self) -> float:
-        """The one-sided error of a row's bound, and of the largest bound of all rows together."""
+        """The one-sided error of the bounds of all rows together."""
         return self.alpha / 2
 
     @property
@@ -99,9 +99,14 @@ class LinkResult:
         return {(found.attack, design): row for found in self for design, row in found.rows.items()}
 
     @property
+    def bounds(self) -> dict[tuple[str, str], tuple[Bound, Part | None]]:
+        """The bound of every row, which share the error, and the most certain guesses if it is theirs."""
+        return {named: row.bound_by(self._row_error) for named, row in self.rows.items()}
+
+    @property
     def eps_emp(self) -> float:
         """The largest bound of all rows, which share the error."""
-        return max(row.bound(self._row_error).lower for row in self.rows.values())
+        return max(bound.lower for bound, _ in self.bounds.values())
 
     @property
     def strongest(self) -> LinkedAttack:
@@ -160,17 +165,14 @@ class LinkResult:
             for place, share in found.places.items()
         ]
         sure = [{"most_certain": part.size, "right": part.right} for part in found.sure]
-        bounds = []
-        for design, row in found.rows.items():
-            abstaining = row.abstaining(self.error)
-            bounds.append(
-                {
-                    "trials_from": design, **row.bound_at(self.alpha).to_dict(),
-                    "if_sure": None if abstaining is None else abstaining.lower,
-                    "if_sure_right": None if abstaining is None else abstaining.right,
-                    "if_sure_of": None if abstaining is None else abstaining.size,
-                }
-            )  # fmt: skip
+        bounds = [
+            {
+                "trials_from": design, **bound.to_dict(),
+                "surest": None if surest is None else asdict(surest),
+            }
+            for (attack, design), (bound, surest) in self.bounds.items()
+            if attack == found.attack
+        ]  # fmt: skip
         return {
             "attack": found.attack, "linkability": places, "singling_out": sure, "bounds": bounds,
             "models": [dict(model) for model in found.models],

@@ -48,7 +48,7 @@ def describe_singling_out(result: LinkResult) -> Section:
     remark = (
         f"{MEANINGS['Singling out']} Guesses are ordered by how far the best original is before the second: "
         "all of them, the surer half, and so on. These are counts of this release; what they prove is the "
-        f"bound 'if sure' of {PAIRS} (section Bounds)."
+        f"bound of {PAIRS} (section Bounds)."
     )
     return Section("Singling out", (remark,), ("attack", "most certain guesses", "right", "share"), rows)
 
@@ -79,30 +79,17 @@ def describe_inference(result: LinkResult) -> Section:
 def describe_bounds(result: LinkResult) -> Section:
     """Return the bounds on epsilon of every attack and kind of trials."""
     rows = []
-    for (attack, design), row in result.rows.items():
-        bound, sure = row.bound_at(result.alpha), row.abstaining(result.error)
-        ceiling = (
-            "" if row.parts is None else f"{row.parts.all_right().bound(result.error / 2, 0.0).lower:.2f}"
-        )
-        rows.append(
-            (
-                attack,
-                design,
-                f"{bound.correct:,} / {bound.trials:,}",
-                f"{bound.lower:.2f}",
-                f"{bound.ceiling:.2f}",
-            )
-        )
-        if sure is not None:
-            name = f"{design}, if sure"
-            rows.append((attack, name, f"{sure.right:,} / {sure.size:,}", f"{sure.lower:.2f}", ceiling))
+    for (attack, design), (bound, sure) in result.bounds.items():
+        right = f"{bound.correct:,} / {bound.trials:,}"
+        right += "" if sure is None else f"; surest {sure.right:,} / {sure.size:,}"
+        rows.append((attack, design, right, f"{bound.lower:.2f}", f"{bound.ceiling:.2f}"))
     remark = (
         "eps_emp is a lower bound on the privacy loss between some two of these originals, on the scale of "
-        "every audit: a rewriter that is epsilon-LDP for any two texts has at least this epsilon. The error "
-        f"of each is {result.error:g}; if sure, half of that, for all sizes of the surer part together. Over "
-        f"{len(result.rows)} rows the largest bound at the error of all of them together is "
-        f"{result.eps_emp:.2f}. In {PAIRS} every record is in one pair alone and a coin says whose rewrite "
-        "is shown. The ceiling is what all guesses being right would have given."
+        "every audit: a rewriter that is epsilon-LDP for any two texts has at least this epsilon. It is the "
+        "larger of what all guesses and what the most certain ones prove (surest: so many right of so many). "
+        f"That any of the {len(result.rows)} is too large has a probability of at most {result.error:g}. In "
+        f"{PAIRS} every record is in one pair alone and a coin says whose rewrite is shown. The ceiling is "
+        "what all guesses being right would have given."
     )
     return Section("Bounds", (remark,), ("attack", "trials from", "right", "eps_emp", "ceiling"), tuple(rows))
 

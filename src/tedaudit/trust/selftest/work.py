@@ -158,7 +158,7 @@ def _describe(finding: Finding) -> Seen:
     by_certain = (
         finding.row is not None and finding.claim is not None and finding.row.decisive_part() is not None
     )
-    return Seen(finding.attack, finding.joint.lower, finding.verdict.is_violation, by_certain)
+    return Seen(finding.attack, finding.eps_emp, finding.verdict.is_violation, by_certain)
 
 
 def _audit(mechanism: Any, texts: Sequence[str], epsilon: float, trials: int, **settings: Any) -> AuditResult:
