@@ -20,8 +20,7 @@ import torch
 import transformers
 from architectures import tokenizer_for
 
-from tedaudit.attacks._questions import ANSWER, Style
-from tedaudit.attacks.llm import LLM
+from tedaudit.attacks.llm import ANSWER, LLM, Style
 from tedaudit.inference.encoders import load_encoder
 from tedaudit.inference.judges.local import LocalJudge
 from tedaudit.inference.loading import Checkpoint

@@ -25,7 +25,7 @@ from architectures import save
 
 from tedaudit.inference.bart import load_bart
 from tedaudit.inference.zoo import find_folder
-from tedaudit.registry import Reference, build
+from tedaudit.plugins.registry import Reference, build
 from tedaudit.seeding import derive
 from tedaudit.types import Draw
 

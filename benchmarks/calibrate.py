@@ -23,9 +23,9 @@ from tedaudit.inference.encoders import load_encoder
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import Pool
-from tedaudit.studies.calibrate.grid import Grid
 from tedaudit.studies.calibrate.result import EpsilonForTarget
-from tedaudit.studies.calibrate.rounds import Seen, Settings, Wanted, find_epsilons
+from tedaudit.studies.calibrate.rounds import SearchSettings, Seen, Wanted, find_epsilons
+from tedaudit.studies.calibrate.search import Grid
 from tedaudit.studies.calibrate.target import Target, parse_target
 
 TARGETS = (0.5, 1.0, 2.0, 4.0)
@@ -131,7 +131,7 @@ def simulate(
 ) -> tuple[EpsilonForTarget, CurveSource]:
     """Calibrate once on draws from the curve."""
     source = CurveSource({"likelihood": curve.at}, seed)
-    settings = Settings((target,), Grid.between(*LIMITS), trials, ERROR, {"word-rr": ("likelihood",)})
+    settings = SearchSettings((target,), Grid.between(*LIMITS), trials, ERROR, {"word-rr": ("likelihood",)})
     [found] = find_epsilons(settings, source)
     return found, source
 

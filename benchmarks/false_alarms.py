@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import tedaudit
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 
 ATTACKS = ("lexical", "resample", "embedding", "trained", "ensemble")  # all that fit and need no judge
 LOOKS = (150, 300)

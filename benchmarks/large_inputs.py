@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tedaudit.words import common_words
+from tedaudit.text.words import common_words
 
 COMMAND = [sys.executable, "-m", "tedaudit"]
 AUDIT = ["run", "-q", "-m", "word-rr", "-e", "4"]

@@ -19,7 +19,7 @@ from architectures import ARCHITECTURES, save
 
 from mechanisms import GRID, _counted, _draws, _machine, _timed
 from tedaudit.inference.loading import load_checkpoint
-from tedaudit.registry import Reference, build
+from tedaudit.plugins.registry import Reference, build
 
 CASES: list[tuple[str, dict[str, Any], list[tuple[int, tuple[float, ...]]]]] = [
     ("dp-mlm", {}, [(10_000, GRID), (100_000, (100.0,))]),

@@ -53,7 +53,7 @@ STORIES = {
     "DP-MLM from draw to text": (
         'tedaudit.rewrite("dp-mlm", ["load everything once"], 10.0, seed=1)\n'
         "from tedaudit.batches import Draws\n"
-        "from tedaudit.registry import Reference, build\n"
+        "from tedaudit.plugins.registry import Reference, build\n"
         'mechanism = build(Reference("mechanism", "dp-mlm"))\n'
         'draws = Draws.of([tedaudit.Draw("I would like to fly to Boston.", 10.0, 1)])\n'
         "begin(); mechanism.rewrite(draws); end()"

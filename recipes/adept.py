@@ -25,7 +25,7 @@ from common.windows import EPSILONS, WIDTH, picker, reconstruction, samples, sho
 from torch.nn import functional
 
 from tedaudit.inference.adept import AdeptConfig, AdeptModel, encode, greedy_decode, load_adept, read_tokens
-from tedaudit.inference.quantised import WEIGHTS, load_quantised, save_quantised
+from tedaudit.inference.loading import WEIGHTS, load_quantised, save_quantised
 from tedaudit.mechanisms._noise import clip_norm
 from tedaudit.mechanisms.adept import Adept
 from tedaudit.types import Draw

@@ -27,7 +27,7 @@ from tokenizers import Tokenizer
 from torch.nn import functional
 
 from tedaudit.inference.encoders import TABLE, SentenceEncoder
-from tedaudit.inference.quantised import WEIGHTS, save_quantised
+from tedaudit.inference.loading import WEIGHTS, save_quantised
 
 SOURCES = {"tatoeba": 190_000, "wikitext2": 60_000, "gutenberg": 90_000, "ewt": 20_000, "snips": 20_000}
 LONGEST = 180  # characters of a sentence

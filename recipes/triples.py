@@ -22,10 +22,8 @@ from common.saving import Card, write_card
 from common.text import LICENCES, is_held_out, sentences
 
 from tedaudit.inference.triples.build import TableRecipe, build_table
-from tedaudit.inference.triples.extraction import Extractor, load_extractor
-from tedaudit.inference.triples.grouping import choose_representatives
-from tedaudit.inference.triples.table import WHOLE, TripleTable, load_table
-from tedaudit.inference.triples.triple import Triple
+from tedaudit.inference.triples.extraction import Extractor, Triple, load_extractor
+from tedaudit.inference.triples.table import WHOLE, TripleTable, choose_representatives, load_table
 from tedaudit.inference.triples.vectors import embed, load_dense_encoder
 
 SHARES = {"tatoeba": 6, "ewt": 2, "wikitext2": 2, "gutenberg": 1}

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 from tedaudit.errors import SpecError
 from tedaudit.execution.engines.workplace import PERFORM, receive, send
 from tedaudit.execution.wire import Failure, pack, unpack
-from tedaudit.registry import Reference
+from tedaudit.plugins.registry import Reference
 from tedaudit.seeding import normals, uniforms
 from tedaudit.spec.model import AuditSpec, parse_spec
 from tedaudit.types import Card, Claim, Draw, Guess, Observation, Rewrite

@@ -5,8 +5,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from tedaudit.studies.calibrate.grid import Grid
-from tedaudit.studies.calibrate.rounds import Settings, find_epsilons
+from tedaudit.studies.calibrate.rounds import SearchSettings, find_epsilons
+from tedaudit.studies.calibrate.search import Grid
 from tedaudit.studies.calibrate.target import parse_target
 
 _SCRIPT = Path(__file__).parent.parent / "benchmarks" / "calibrate.py"
@@ -26,6 +26,6 @@ def calibrate_curves(curves, value, *, trials=4000, seed=0, by="eps_emp", error=
     """Calibrate to curves of success, one for each attack, and return the answer and where it drew."""
     source = load_script().CurveSource(curves, seed)
     target = parse_target(by, value, 2)
-    settings = Settings((target,), Grid.between(*limits), trials, error, {"known": tuple(curves)})
+    settings = SearchSettings((target,), Grid.between(*limits), trials, error, {"known": tuple(curves)})
     [found] = find_epsilons(settings, source)
     return found, source

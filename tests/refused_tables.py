@@ -3,7 +3,7 @@
 import pytest
 
 from tedaudit.errors import CorpusError
-from tedaudit.readers import read_table
+from tedaudit.text.readers import read_table
 
 
 def refusal(path, **options):

@@ -17,8 +17,8 @@ from tedaudit.cli.records import try_worst
 from tedaudit.results.certain_losses import write_certain
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.file_list import SHOWN
-from tedaudit.utility.files import write_study
 from tedaudit.utility.study import run_study
+from tedaudit.utility.study_folder import write_study
 from tiny_study import make_study
 
 TEXT = sentences(40)[0]

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tedaudit.errors import PluginError
-from tedaudit.registry import import_object
+from tedaudit.plugins.registry import import_object
 
 
 @pytest.fixture

@@ -12,17 +12,16 @@ HOMES = {"mechanisms", "experiments"}  # where mechanisms are written, and where
 EXAMPLES = {"SMALL", "SIX"}  # of spec: what `tedaudit run` does without a file
 _WRAPPED = "whatever is called to rewrite and is no mechanism is wrapped by this one"
 ALLOWED = {
-    ("registry", "function"): _WRAPPED,
+    ("plugins", "function"): _WRAPPED,
     ("spec", "function"): _WRAPPED,
     ("cli", "function"): _WRAPPED,
     ("trust", "function"): _WRAPPED,
-    ("settings", "function"): "the word for a type that can be called",
     ("trust", "constant"): "a rewriter without a flaw that is planted, and is no mechanism",
     ("trust", "recorded"): "a word for a table in a note, and the purpose of a seed",
     ("preparing", "recorded"): "the name of a corpus that a mechanism brings",
-    ("extras", "presidio"): "an extra, with the packages that it installs",
-    ("extras", "scrubadub"): "an extra, with the packages that it installs",
-    ("extras", "translate"): "an extra, with the packages that it installs",
+    ("plugins", "presidio"): "an extra, with the packages that it installs",
+    ("plugins", "scrubadub"): "an extra, with the packages that it installs",
+    ("plugins", "translate"): "an extra, with the packages that it installs",
     ("cli", "scrubadub"): "a package whose version is printed",
 }
 """By folder and name: why it stands there."""

@@ -15,7 +15,7 @@ from tedaudit.batches import Draws, Observations, Rewrites
 from tedaudit.execution.units import GuessChunk, RewriteChunk
 from tedaudit.execution.wire import read_chunk, read_result, write_chunk
 from tedaudit.execution.work import Bench
-from tedaudit.registry import Reference
+from tedaudit.plugins.registry import Reference
 from tedaudit.seeding import key_words
 from tedaudit.types import Draw
 
@@ -23,9 +23,9 @@ SOURCE = Path(tedaudit.__file__).parent
 PROJECT = SOURCE.parents[1]
 TABLES = ("polars", "pydantic", "typer", "rich", "yaml")
 LOADED_BY_HELP = {
-    "tedaudit", "tedaudit.errors", "tedaudit.extras", "tedaudit.inference", "tedaudit.inference.judges",
-    "tedaudit.inference.judges.serving", "tedaudit.paths", "tedaudit.results", "tedaudit.results.verdict",
-    "tedaudit.version",
+    "tedaudit", "tedaudit.errors", "tedaudit.inference", "tedaudit.inference.judges",
+    "tedaudit.inference.judges.serving", "tedaudit.paths", "tedaudit.plugins", "tedaudit.plugins.extras",
+    "tedaudit.results", "tedaudit.results.verdict", "tedaudit.version",
 }  # fmt: skip
 SLOW_OF_PYTHON = {"asyncio", "concurrent", "http", "multiprocessing", "sqlite3", "ssl", "unittest", "xml"}
 
@@ -211,7 +211,7 @@ def test_only_the_outer_modules_import_libraries_for_tables_specs_and_terminals(
     for name, tree in modules().items():
         anywhere = {found.partition(".")[0] for found in imports(tree)} & set(TABLES)
         at_import = {f.partition(".")[0] for f in imports(tree, inside_functions=False)} & set(TABLES)
-        if within(name, "readers", "unpacking"):
+        if within(name, "text"):
             assert not at_import
         elif not within(name, *outer):
             assert not anywhere, name

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tedaudit.mechanisms.dp_st import DPST
-from tedaudit.registry import Reference, build
+from tedaudit.plugins.registry import Reference, build
 from tiny_models import CHAT_TEMPLATE, save_llama, save_t5
 from tiny_triples import save_parser, save_public_table
 

@@ -237,7 +237,7 @@ def save_static_encoder(folder: Path, sentences: tuple[str, ...] = SENTENCES, se
     import torch
 
     from tedaudit.inference.encoders import TABLE
-    from tedaudit.inference.quantised import WEIGHTS, save_quantised
+    from tedaudit.inference.loading import WEIGHTS, save_quantised
 
     tokenizer = word_tokenizer(sentences)
     folder.mkdir(parents=True, exist_ok=True)

@@ -15,8 +15,8 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pytest
 
+from tedaudit.inference.triples.extraction import Triple
 from tedaudit.inference.triples.table import save_table
-from tedaudit.inference.triples.triple import Triple
 from tedaudit.inference.triples.vectors import embed, load_dense_encoder
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 import tedaudit
-from tedaudit.settings import list_settings, read_meanings
+from tedaudit.plugins.settings import list_settings, read_meanings
 
 PLUGIN_MODULES = ("types", "batches", "nominal", "seeding", "execution.engines.protocol")
 PAGES = {
@@ -21,7 +21,7 @@ PAGES = {
     "errors": ("Errors", "What is raised. Every message says what is allowed and what to do next."),
 }
 MODULES = {
-    "abilities": ("Abilities", "tedaudit.abilities"),
+    "abilities": ("Abilities", "tedaudit.plugins.abilities"),
     "estimators": ("Estimators", "tedaudit.estimators"),
     "testing": ("Contract suite", "tedaudit.testing"),
 }

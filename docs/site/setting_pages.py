@@ -8,9 +8,9 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from tedaudit.estimators import estimator_names, find_estimator
-from tedaudit.extras import install
-from tedaudit.registry import find, names, variants
-from tedaudit.settings import list_settings
+from tedaudit.plugins.extras import install
+from tedaudit.plugins.registry import find, names, variants
+from tedaudit.plugins.settings import list_settings
 from tedaudit.spec.engine import EngineSpec
 from tedaudit.spec.model import AuditSpec, MechanismSpec, PlanSpec, PluginSpec
 

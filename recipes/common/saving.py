@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tedaudit.inference.quantised import WEIGHTS, save_quantised
+from tedaudit.inference.loading import WEIGHTS, save_quantised
 
 LICENCE = "CC BY-SA 4.0"
 CARD = "card.md"

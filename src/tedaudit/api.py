@@ -9,15 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tedaudit.confirmation import confirm_losses
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 from tedaudit.errors import RunInUseError, SpecError, join_names
 from tedaudit.estimators import Bound, reduced_form
+from tedaudit.execution.confirmation import confirm_losses
 from tedaudit.execution.engines.opening import Wanted, open_engine
 from tedaudit.execution.runner import Announce, Progress, Started, executed
+from tedaudit.plugins.registry import Reference, build
 from tedaudit.preparing.own_folder import own_folder
 from tedaudit.preparing.preparation import explain_misfit
-from tedaudit.registry import Reference, build
 from tedaudit.releasing.release import Order, choose_epsilon, release
 from tedaudit.reports.figures import write_figures
 from tedaudit.reports.files import write_reports

@@ -8,7 +8,7 @@ import pytest
 
 import tedaudit
 from tedaudit.estimators import estimator_names
-from tedaudit.registry import names
+from tedaudit.plugins.registry import names
 
 SOURCE = Path(tedaudit.__file__).parent
 NAMES = {*names("attack"), *estimator_names()}

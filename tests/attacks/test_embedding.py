@@ -6,7 +6,7 @@ import pytest
 from encoder_examples import find_minilm, go_offline
 from tedaudit.attacks.embedding import Embedding
 from tedaudit.errors import EncoderError
-from tedaudit.registry import determinants
+from tedaudit.plugins.registry import determinants
 from tedaudit.types import Observation, Rewrite
 
 POOL = (

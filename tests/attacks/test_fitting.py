@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import expit, softmax
 
-from tedaudit.attacks._fitting import fit
+from tedaudit.attacks._practice import fit
 
 
 def trials_with(weights, count, seed=0):

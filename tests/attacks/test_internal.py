@@ -9,7 +9,7 @@ from scipy.stats import binom, norm
 import tedaudit
 from tedaudit.api import run
 from tedaudit.attacks.internal import Internal
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 from tedaudit.errors import SpecError
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.seeding import normals

@@ -5,11 +5,11 @@ import random
 import numpy as np
 import pytest
 
-from tedaudit.abilities import Prepares
 from tedaudit.api import load_corpus
 from tedaudit.attacks import _similarity
 from tedaudit.attacks.lexical import Lexical
 from tedaudit.batches import Observations, Rewrites
+from tedaudit.plugins.abilities import Prepares
 from tedaudit.seeding import key_words
 from tedaudit.types import Observation, Rewrite
 

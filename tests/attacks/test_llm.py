@@ -7,8 +7,7 @@ import tiny_models
 from command_line import process
 from judging_server import running
 from tedaudit.api import run
-from tedaudit.attacks._questions import Style, read_answer, shuffle_candidates
-from tedaudit.attacks.llm import LLM
+from tedaudit.attacks.llm import LLM, Style, read_answer, shuffle_candidates
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.results.reading import read_result

@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 
 from helpers import Failing, Recording, sentences, within
-from tedaudit import retries
 from tedaudit.attacks import _practice
 from tedaudit.attacks._practice import Practice, make_exercises, make_rewrites
 from tedaudit.plans.trials import Wanted, make_draws
+from tedaudit.plugins import retries
 from tedaudit.seeding import key_numbers
 from tedaudit.types import Card, Observation, Rewrite
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tedaudit.attacks._raw_grams import count_features, find_features, group_of, weight_of
+from tedaudit.attacks._own_grams import count_features, find_features, group_of, weight_of
 
 
 def features(text, share=1.0):

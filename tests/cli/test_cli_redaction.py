@@ -12,8 +12,8 @@ from helpers import sentences
 from tedaudit.api import load_run, report
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.file_list import SHOWN
-from tedaudit.utility.files import write_study
 from tedaudit.utility.study import run_study
+from tedaudit.utility.study_folder import write_study
 from tiny_study import make_study
 
 TEXTS = sentences(30)

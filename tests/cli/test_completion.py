@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from tedaudit.cli.completion import complete_attack, complete_corpus, complete_mechanism
-from tedaudit.registry import names
+from tedaudit.cli.options import complete_attack, complete_corpus, complete_mechanism
+from tedaudit.plugins.registry import names
 
 ENTRY = "import sys; sys.argv[0] = 'tedaudit'; from tedaudit.cli import main; main()"
 

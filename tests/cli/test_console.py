@@ -16,8 +16,8 @@ from tedaudit.cli.console import (
     show_bound,
     show_cards,
     show_replay,
+    show_result,
 )
-from tedaudit.cli.first_screen import show_result
 from tedaudit.estimators import baseline, reduced_form
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.releasing.replay import Replayed

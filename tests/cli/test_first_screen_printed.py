@@ -8,7 +8,7 @@ from rich.console import Console
 from helpers import SharedWords, make_spec
 from tedaudit.api import run
 from tedaudit.cli import console as module
-from tedaudit.cli.first_screen import show_result
+from tedaudit.cli.console import show_result
 
 LONG = "a rewriter of which somebody wrote the name in [bold]many :smile: words"
 
@@ -35,7 +35,7 @@ def in_terminal(monkeypatch, result, width, **more):
         plain = {"color_system": None, "highlight": False, "markup": False, "emoji": False}
         return Console(file=stream, width=width, force_terminal=True, **plain)
 
-    monkeypatch.setattr("tedaudit.cli.first_screen.console", made)
+    monkeypatch.setattr("tedaudit.cli.console.console", made)
     monkeypatch.setattr(module, "console", made)
     show_result(result, **more)
     return stream.getvalue().splitlines()

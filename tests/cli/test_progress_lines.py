@@ -1,7 +1,6 @@
 """A line a minute where there is no terminal."""
 
-from tedaudit.cli.console import progress_bar
-from tedaudit.cli.progress_lines import ProgressLines
+from tedaudit.cli.console import ProgressLines, progress_bar
 
 
 def make_lines():

@@ -5,9 +5,9 @@ import sys
 from importlib.metadata import version
 
 from command_line import process
-from tedaudit.cli import versions
-from tedaudit.cli.versions import describe_versions
-from tedaudit.extras import EXTRAS
+from tedaudit.cli import listing
+from tedaudit.cli.listing import describe_versions
+from tedaudit.plugins.extras import EXTRAS
 
 
 def test_every_line_says_what_is_installed():
@@ -19,19 +19,19 @@ def test_every_line_says_what_is_installed():
 
 
 def test_what_is_not_installed_is_left_out(monkeypatch):
-    monkeypatch.setattr(versions, "OPTIONAL", ("no-such-library", "plotly"))
+    monkeypatch.setattr(listing, "OPTIONAL", ("no-such-library", "plotly"))
     assert describe_versions().splitlines()[-1] == f"plotly {version('plotly')}"
-    monkeypatch.setattr(versions, "OPTIONAL", ("no-such-library",))
+    monkeypatch.setattr(listing, "OPTIONAL", ("no-such-library",))
     assert describe_versions().splitlines()[-1].startswith("no extra is installed")
 
 
 def test_every_library_of_an_extra_is_told():
     brought = {module.replace("_", "-") for modules in EXTRAS.values() for module in modules}
-    assert brought - set(versions.OPTIONAL) <= {"huggingface-hub"}
+    assert brought - set(listing.OPTIONAL) <= {"huggingface-hub"}
 
 
 def test_no_library_is_loaded_for_it():
-    script = "import sys; from tedaudit.cli.versions import describe_versions; describe_versions()"
+    script = "import sys; from tedaudit.cli.listing import describe_versions; describe_versions()"
     code = f"{script}; print(*sys.modules)"
     import subprocess
 

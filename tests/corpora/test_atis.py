@@ -5,7 +5,7 @@ import pytest
 
 from tedaudit.corpora.atis import Atis
 from tedaudit.errors import CorpusError
-from tedaudit.readers import read_table
+from tedaudit.text.readers import read_table
 
 FERRIES = ["is there a ferry to the island", "how much is the night ferry"]
 INTENTS = ("ferry", "fare")

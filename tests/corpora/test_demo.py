@@ -10,8 +10,20 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from tedaudit.corpora._grammar import Choice, Grammar, Slot, tidy
-from tedaudit.corpora.demo import CURRENCIES, GENDERS, OTHERS, SENTIMENTS, TOPICS, Demo, compose, grammar
+from tedaudit.corpora.demo import (
+    CURRENCIES,
+    GENDERS,
+    OTHERS,
+    SENTIMENTS,
+    TOPICS,
+    Choice,
+    Demo,
+    Grammar,
+    Slot,
+    compose,
+    grammar,
+    tidy,
+)
 from tedaudit.errors import CorpusError
 from tedaudit.types import fold_text
 

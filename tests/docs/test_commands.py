@@ -30,7 +30,7 @@ from doc_pages import (
 )
 from tedaudit.cli import app
 from tedaudit.errors import did_you_mean
-from tedaudit.registry import find, names, parameters, variants
+from tedaudit.plugins.registry import find, names, parameters, variants
 from tedaudit.spec.example import EXAMPLE
 from tedaudit.spec.model import parse_spec
 

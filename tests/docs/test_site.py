@@ -13,8 +13,8 @@ import yaml
 import tedaudit
 from doc_pages import PROJECT
 from pages import Elements
-from tedaudit.registry import find, names
-from tedaudit.settings import list_settings
+from tedaudit.plugins.registry import find, names
+from tedaudit.plugins.settings import list_settings
 
 KINDS = {"mechanisms": "mechanism", "attacks": "attack", "corpora": "corpus"}
 

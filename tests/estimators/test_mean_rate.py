@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tedaudit.estimators import clopper_pearson
-from tedaudit.estimators.mean_rate import mean_rate_interval
+from tedaudit.estimators.intervals import mean_rate_interval
 
 ALPHA = 0.01
 LAWS = [

@@ -10,8 +10,14 @@ from scipy.stats import multinomial
 from paired_tables import RATES, all_tables, join, likely_tables, name_rates
 from tedaudit.errors import SpecError
 from tedaudit.estimators import clopper_pearson, confidence_sequence
-from tedaudit.estimators.paired import PairedCounts, paired_interval, separate_intervals
-from tedaudit.estimators.paired_epsilon import Scale, paired_epsilon_interval, smoothed_success
+from tedaudit.estimators.paired import (
+    PairedCounts,
+    Scale,
+    paired_epsilon_interval,
+    paired_interval,
+    separate_intervals,
+    smoothed_success,
+)
 
 EQUAL = (Scale(), Scale())
 

@@ -5,7 +5,7 @@ from scipy.stats import binom
 
 from tedaudit.estimators import Counts, estimator_names, find_estimator
 from tedaudit.estimators.bound import MOST_TRIALS
-from tedaudit.estimators.power import detectable_success, least_trials
+from tedaudit.estimators.multiplicity import detectable_success, least_trials
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.9, 0.999])

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tedaudit.estimators.gdp import find_epsilon
-from tedaudit.estimators.loss import LossSample
+from tedaudit.estimators.loss import LossSample, Supremum, find_supremum
 from tedaudit.estimators.slack import Slack, find_slack
-from tedaudit.estimators.supremum import Supremum, find_supremum
 from tedaudit.seeding import normals
 
 NONE = np.array([math.nan])

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from tedaudit.estimators.supremum import find_supremum
+from tedaudit.estimators.loss import find_supremum
 
 NONE = math.nan
 

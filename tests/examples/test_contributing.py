@@ -86,7 +86,7 @@ def test_the_example_breaks_no_rule_of_the_layout_where_the_text_says_to_put_it(
 
 
 def test_the_text_names_every_optional_ability_with_its_methods():
-    from tedaudit import abilities
+    from tedaudit.plugins import abilities
 
     protocols = {
         name: value

@@ -4,7 +4,7 @@ import pytest
 
 from latent_examples import BYTES, Encoding, make_latent_work
 from tedaudit.api import run
-from tedaudit.store import kept_latents
+from tedaudit.store import rewrites
 
 
 @pytest.fixture(scope="session")
@@ -18,5 +18,5 @@ def kept(tmp_path_factory):
 @pytest.fixture
 def small(monkeypatch):
     """Keep next to nothing; count from here what the mechanism is asked for."""
-    monkeypatch.setattr(kept_latents, "KEPT_BYTES", 50 * BYTES)
+    monkeypatch.setattr(rewrites, "KEPT_BYTES", 50 * BYTES)
     Encoding.asked.clear()

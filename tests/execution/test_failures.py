@@ -8,9 +8,9 @@ import pytest
 
 import tedaudit
 from helpers import Failing, SharedWords, make_spec, sentences, within
-from tedaudit import retries
 from tedaudit.api import run
 from tedaudit.errors import InfrastructureError
+from tedaudit.plugins import retries
 from tedaudit.releasing.replay import replay
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Guess

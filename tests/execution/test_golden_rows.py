@@ -15,7 +15,7 @@ from engine_examples import make_latents, make_work
 from helpers import make_spec, sentences, tables
 from latent_examples import BYTES, make_latent_work
 from tedaudit.api import audit, run
-from tedaudit.store import kept_latents
+from tedaudit.store import rewrites
 
 REWRITES, GUESSES = slice(0, 6), (0, 2, 3, 4)  # without the latent; without margins, scores and places
 
@@ -50,7 +50,7 @@ def extend(out):
 def drop_latents(out):
     """Audit a mechanism whose latents are too large to keep."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kept_latents, "KEPT_BYTES", 50 * BYTES)
+        patch.setattr(rewrites, "KEPT_BYTES", 50 * BYTES)
         run(make_latent_work(out))
 
 

@@ -27,7 +27,7 @@ from tedaudit.execution.work import main as work
 from tedaudit.execution.work_folder import REPEATED, write_work
 from tedaudit.mechanisms.adept import Adept
 from tedaudit.releasing.replay import replay
-from tedaudit.store import kept_latents
+from tedaudit.store import rewrites
 from tedaudit.store.directory import RunDirectory
 
 # --- what is stored, and what attacks see
@@ -59,7 +59,7 @@ def test_manifest_and_report_say_what_was_not_kept(tmp_path, kept, small):
 
 
 def test_latents_that_fit_are_kept_and_nothing_is_said(tmp_path, kept, monkeypatch):
-    monkeypatch.setattr(kept_latents, "KEPT_BYTES", 100 * BYTES)
+    monkeypatch.setattr(rewrites, "KEPT_BYTES", 100 * BYTES)
     run(make_latent_work(tmp_path))
     assert snapshot(tmp_path, TABLES).keys() == snapshot(kept, TABLES).keys()
     assert tables(tmp_path) == tables(kept)
@@ -74,7 +74,7 @@ def test_a_mechanism_that_does_not_say_that_it_has_latents_keeps_them(tmp_path, 
 def test_two_plans_that_share_rewrites_see_the_same_latents(tmp_path, monkeypatch):
     plans = [{"k": 3, "lambda": 0}, {"k": 2, "lambda": 0}]
     run(make_latent_work(tmp_path / "kept", plans=plans))
-    monkeypatch.setattr(kept_latents, "KEPT_BYTES", 0)
+    monkeypatch.setattr(rewrites, "KEPT_BYTES", 0)
     run(make_latent_work(tmp_path / "not", plans=plans))
     assert guesses(tmp_path / "not") == guesses(tmp_path / "kept")
     assert without_latents(tmp_path / "not") == without_latents(tmp_path / "kept")
@@ -86,7 +86,7 @@ def test_a_real_model_gives_the_same_guesses_in_a_run_that_was_stopped(tmp_path,
         "attacks": ["internal", "likelihood"], "trials": 40, "epsilons": [20, 500], "block": 20,
     }  # fmt: skip
     run(make_spec(tmp_path / "kept", **spec))
-    monkeypatch.setattr(kept_latents, "KEPT_BYTES", 1000)
+    monkeypatch.setattr(rewrites, "KEPT_BYTES", 1000)
     folder = stopped(make_spec(tmp_path / "not", **spec), 2).root
     result = run(make_spec(folder, **spec))
     assert guesses(folder) == guesses(tmp_path / "kept")

@@ -28,7 +28,7 @@ from latent_examples import (
 )
 from tedaudit.api import run
 from tedaudit.forecast.forecast import plan_audit
-from tedaudit.store import kept_latents
+from tedaudit.store import rewrites
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 5, 8, 12])
@@ -64,7 +64,7 @@ def test_after_a_kill_at_any_file_the_same_command_gives_the_same_files(tmp_path
     }  # fmt: skip
     (tmp_path / "audit.yaml").write_text(yaml.safe_dump(settings))
     script = (
-        "import sys, killing, latent_examples; from tedaudit.store import kept_latents; "
+        "import sys, killing, latent_examples; from tedaudit.store import rewrites as kept_latents; "
         "kept_latents.KEPT_BYTES = 0; killing.kill_at_files(*sys.argv[1:])"
     )
     which = "all" if is_thorough else "kinds"
@@ -115,13 +115,13 @@ def test_it_is_given_them_on_the_spot_although_own_rewrites_of_new_trials_are_mi
     for name in ("not", "kept"):
         for changes in ({"attacks": attacks[:1]}, {"attacks": attacks, "trials": 200}):
             run(make_latent_work(tmp_path / name, mechanisms=[Encoding()], **changes))
-        monkeypatch.setattr(kept_latents, "KEPT_BYTES", 10**9)
+        monkeypatch.setattr(rewrites, "KEPT_BYTES", 10**9)
     assert guesses(tmp_path / "not") == guesses(tmp_path / "kept")
 
 
 def test_latents_of_own_rewrites_are_never_given_and_not_kept_if_they_are_large(tmp_path, monkeypatch):
     run(make_latent_work(tmp_path / "kept", attacks=["resample"]))
-    monkeypatch.setattr(kept_latents, "KEPT_BYTES", 10)
+    monkeypatch.setattr(rewrites, "KEPT_BYTES", 10)
     run(make_latent_work(tmp_path / "not", attacks=["resample"]))
     assert guesses(tmp_path / "not") == guesses(tmp_path / "kept")
     found = {}
@@ -134,7 +134,7 @@ def test_latents_of_own_rewrites_are_never_given_and_not_kept_if_they_are_large(
 
 def test_more_trials_leave_the_latents_that_were_kept_where_they_are(tmp_path, monkeypatch):
     run(make_latent_work(tmp_path / "whole", trials=200))
-    monkeypatch.setattr(kept_latents, "KEPT_BYTES", 150 * BYTES)
+    monkeypatch.setattr(rewrites, "KEPT_BYTES", 150 * BYTES)
     run(make_latent_work(tmp_path / "run"))
     number = len(latents(tmp_path / "run"))
     assert number > 170

@@ -22,9 +22,9 @@ from helpers import (
 from tedaudit.api import run
 from tedaudit.attacks.resample import Resample
 from tedaudit.batches import OwnRewrites
+from tedaudit.preparing.jobs import share_out
 from tedaudit.preparing.planner import PlannedTrials
 from tedaudit.preparing.preparation import prepare
-from tedaudit.preparing.stretches import share_out
 from tedaudit.releasing.replay import replay
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Guess, Observation, Plan

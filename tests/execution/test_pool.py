@@ -13,12 +13,12 @@ from helpers import reference
 from tedaudit.batches import Observations, Rewrites
 from tedaudit.errors import InfrastructureError
 from tedaudit.execution.engines.pool import Done, Lost, PoolEngine, name_work
-from tedaudit.execution.units import Finished, GuessChunk, Guessing, Interrupted, Part, Rewriting, Unit
+from tedaudit.execution.units import Finished, GuessChunk, Guessing, Interrupted, Rewriting, SealedPart, Unit
 from tedaudit.execution.wire import pack
 from tedaudit.mechanisms.function import Function
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted
-from tedaudit.registry import Reference
+from tedaudit.plugins.registry import Reference
 from tedaudit.seeding import key_words
 from tedaudit.types import Plan
 
@@ -65,7 +65,7 @@ class Office(PoolEngine):
 FUNCTION = Reference("mechanism", "function", {"function": shout})
 
 
-_PART = Part(Nominal(1), "", 0, b"", 1)
+_PART = SealedPart(Nominal(1), "", 0, b"", 1)
 
 
 def _unit(*, lacking=True):

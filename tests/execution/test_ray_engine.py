@@ -19,7 +19,7 @@ from tedaudit.execution.engines.ray import RayEngine
 from tedaudit.execution.engines.workplace import Actor, describe_known, restore_error
 from tedaudit.execution.wire import Shelf, unpack
 from tedaudit.execution.work import Bench
-from tedaudit.registry import build
+from tedaudit.plugins.registry import build
 from tedaudit.spec.engine import EngineSpec
 
 ray = pytest.importorskip("ray")

@@ -10,7 +10,7 @@ from tedaudit.errors import PluginError
 from tedaudit.execution.units import GuessChunk, RewriteChunk
 from tedaudit.execution.wire import _KEPT, Shelf, unpack, unpack_thing
 from tedaudit.nominal import Nominal
-from tedaudit.registry import Reference
+from tedaudit.plugins.registry import Reference
 from tedaudit.seeding import key_words
 from tedaudit.types import Rewrite
 

@@ -32,7 +32,7 @@ from tedaudit.execution.wire import (
 )
 from tedaudit.execution.work import Bench
 from tedaudit.nominal import NO_EPSILON, Nominal
-from tedaudit.registry import Reference
+from tedaudit.plugins.registry import Reference
 from tedaudit.seeding import key_words
 from tedaudit.types import Draw, Guess, Rewrite
 

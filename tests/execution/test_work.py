@@ -12,7 +12,7 @@ from tedaudit.batches import Draws, Guesses, Observations, Rewrites
 from tedaudit.errors import ContractError
 from tedaudit.execution.units import GuessChunk, RewriteChunk
 from tedaudit.execution.work import Bench
-from tedaudit.registry import Reference
+from tedaudit.plugins.registry import Reference
 from tedaudit.seeding import LateKeys, derive, key_words
 from tedaudit.types import Card, Draw, Guess, Rewrite
 

@@ -4,7 +4,7 @@ from tedaudit.experiments.captions import name_models, variant_of
 from tedaudit.experiments.definition import load, names
 from tedaudit.experiments.outcome import Outcome, Table, markdown
 from tedaudit.mechanisms.dp_mlm import DPMLM
-from tedaudit.registry import Reference, build
+from tedaudit.plugins.registry import Reference, build
 
 pytest.importorskip("tedaudit_zoo")
 

@@ -11,7 +11,7 @@ from tedaudit.experiments.definition import Experiment, load
 from tedaudit.experiments.outcome import write_outcome
 from tedaudit.experiments.probe_inputs import choose_texts, cosines, options_of, subjects
 from tedaudit.experiments.workspace import Workspace
-from tedaudit.registry import build
+from tedaudit.plugins.registry import build
 from tedaudit.spec.model import MechanismSpec
 from tiny_models import one_thread, save_bart, save_gpt2
 

@@ -16,7 +16,7 @@ from tedaudit.forecast.forecast import plan_audit
 from tedaudit.forecast.work import uses_encoder
 from tedaudit.inference.encoders import load_encoder
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.store import kept_latents
+from tedaudit.store import rewrites
 from tiny_models import save_roberta, save_static_encoder
 
 ASKED = Counter()
@@ -101,7 +101,7 @@ def test_rows_of_a_model_are_those_that_the_run_makes(tmp_path, tiny, k):
 
 
 def given(number):
-    from tedaudit.corpora._given import Given
+    from tedaudit.corpora.files import Given
 
     return Given(tuple(sentences(number)))
 
@@ -162,6 +162,6 @@ def test_words_in_common_need_no_encoder():
 def test_disk_is_that_of_tables_with_or_without_latents(tmp_path, monkeypatch):
     spec = make_latent_work(tmp_path / "a", mechanisms=[Encoding()], attacks=["internal"], block=100)
     kept = plan_audit(spec).timing.disk
-    monkeypatch.setattr(kept_latents, "KEPT_BYTES", 10)
+    monkeypatch.setattr(rewrites, "KEPT_BYTES", 10)
     left_out = plan_audit(spec).timing.disk
     assert kept - left_out > 200 * 12  # latents of four numbers at random hardly shrink

@@ -9,8 +9,8 @@ import pytest
 from helpers import make_spec, sentences
 from tedaudit.api import run
 from tedaudit.forecast.forecast import plan_audit
-from tedaudit.forecast.pace import Pace, Stopwatch
 from tedaudit.forecast.samples import group_missing, read_sample
+from tedaudit.forecast.timing import Pace, Stopwatch
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.preparing.preparation import prepare
 from tedaudit.types import Card, Guess, Rewrite
@@ -196,6 +196,6 @@ def test_the_tables_take_about_the_room_that_was_said(tmp_path, k):
 
 
 def given(texts):
-    from tedaudit.corpora._given import Given
+    from tedaudit.corpora.files import Given
 
     return Given(tuple(texts))

@@ -9,7 +9,7 @@ from tedaudit.api import estimate, run
 from tedaudit.errors import SpecError
 from tedaudit.estimators import Counts
 from tedaudit.estimators.intervals import binomial_tail
-from tedaudit.estimators.power import detectable_success
+from tedaudit.estimators.multiplicity import detectable_success
 from tedaudit.estimators.reduced import ESTIMATOR
 from tedaudit.forecast.forecast import plan_audit
 from tedaudit.forecast.prospects import Goals

@@ -20,7 +20,7 @@ import polars as pl
 from fuzz.command import main
 from fuzz.mutations import JSON, NAMES, Tally, flip, spoil, try_case, working_in
 from tedaudit.api import load_corpus, run
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 from tedaudit.mechanisms.recorded import Recorded
 from tedaudit.store.directory import RunDirectory
 

@@ -16,7 +16,7 @@ from tedaudit.inference.adept import (
     read_tokens,
     save_adept,
 )
-from tedaudit.inference.quantised import WEIGHTS, save_quantised
+from tedaudit.inference.loading import WEIGHTS, save_quantised
 from tiny_models import SENTENCES, one_thread, save_lstm, save_tokenizer, word_tokenizer
 
 

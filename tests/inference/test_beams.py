@@ -6,8 +6,7 @@ from transformers import BartConfig, BartForConditionalGeneration
 from transformers.modeling_outputs import BaseModelOutput
 
 from tedaudit.inference import bart_decoder, beams
-from tedaudit.inference.beam_rules import read_rules
-from tedaudit.inference.beams import find_best, search_beams
+from tedaudit.inference.beams import find_best, read_rules, search_beams
 
 _LATENTS = 61  # more than are under way at a time
 

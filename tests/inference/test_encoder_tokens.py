@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from tedaudit.inference.encoder_tokens import find_tokenizing
-from tedaudit.inference.encoders import _load_model
+from tedaudit.inference.encoders import _load_model, find_tokenizing
 
 TEXTS = [
     "What is the cheapest fare to Boston?",

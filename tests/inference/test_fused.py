@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tedaudit.inference import sampling
-from tedaudit.inference.fused import can_weigh
+from tedaudit.inference.sampling import can_weigh
 
 
 def test_a_cpu_has_no_such_kernel():

@@ -2,7 +2,7 @@ import nltk
 import pytest
 
 from tedaudit.errors import SpecError
-from tedaudit.inference.nltk_words import load_splitter, load_stop_words
+from tedaudit.inference.treebank import load_splitter, load_stop_words
 from tiny_nltk_data import STOP_WORDS, save_nltk_data
 
 TEXTS = (

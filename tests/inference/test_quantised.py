@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.loading import load_checkpoint
-from tedaudit.inference.quantised import WEIGHTS, load_quantised, save_quantised
+from tedaudit.inference.loading import WEIGHTS, load_checkpoint, load_quantised, save_quantised
 from tiny_models import save_gpt2
 
 

@@ -1,6 +1,6 @@
 import torch
 
-from tedaudit.inference.row_memory import RowMemory
+from tedaudit.inference.loading import RowMemory
 
 
 def test_rows_are_found_by_what_was_read_and_where_the_mask_was():

@@ -15,8 +15,7 @@ import torch
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.generation import Request, first_log_probabilities, generate, log_likelihoods
 from tedaudit.inference.loading import Checkpoint
-from tedaudit.inference.prefixes import Prefixes
-from tedaudit.inference.sampling import noise_for, sample
+from tedaudit.inference.sampling import Prefixes, noise_for, sample
 from tedaudit.inference.sampling_settings import PublicSettings, SamplingRule, SamplingSettings
 from tedaudit.nominal import NO_EPSILON
 from tedaudit.seeding import derive

@@ -7,7 +7,7 @@ import pytest
 
 from encoder_examples import TEXTS, find_minilm, go_offline, refusal, sentences
 from tedaudit.inference.encoders import TABLE, SentenceEncoder, load_encoder
-from tedaudit.inference.quantised import WEIGHTS, load_quantised, save_quantised
+from tedaudit.inference.loading import WEIGHTS, load_quantised, save_quantised
 
 
 @pytest.fixture(autouse=True)

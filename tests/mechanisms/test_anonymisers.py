@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from tedaudit import retries
 from tedaudit.batches import Draws
 from tedaudit.errors import InfrastructureError
 from tedaudit.mechanisms._anonymisers import read_versions, rewrite_each
 from tedaudit.nominal import NO_EPSILON
+from tedaudit.plugins import retries
 from tedaudit.types import Draw
 
 DRAWS = Draws.of(
@@ -69,7 +69,7 @@ def close(*arguments, **settings):
     raise OSError("there is no network")
 socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = socket.create_connection = close
 
-from tedaudit.registry import Reference, build
+from tedaudit.plugins.registry import Reference, build
 from tedaudit.types import Draw
 TEXT = "Ask alice@example.co.uk, bob@nowhere.invalid, +1 212-555-5555, http://example.com/a or 10.0.0.1."
 for name, settings in PLUGINS:

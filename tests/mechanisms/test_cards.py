@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Literal, get_args, get_origin
 import pytest
 
 from tedaudit.errors import ContractError
-from tedaudit.registry import find, names, parameters, variants
+from tedaudit.plugins.registry import find, names, parameters, variants
 from tedaudit.testing import check_mechanism
 from tedaudit.trust.leaks import copy_profile, sources, twins
-from tedaudit.trust.leaks.fixes import _GROUPS, find_fix
+from tedaudit.trust.leaks.battery import _GROUPS, find_fix
 from tedaudit.trust.lint.linter import lint
 from tedaudit.types import Card, Claim, Leak, Note, Rewrite
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from tedaudit.mechanisms._clipping import round_inwards, shorten, shorten_there
+from tedaudit.mechanisms._latent import round_inwards, shorten, shorten_there
 from tedaudit.mechanisms._noise import clip_norm
 
 

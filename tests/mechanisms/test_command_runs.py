@@ -16,7 +16,7 @@ import tedaudit
 from child_programs import SHOUT, is_running, make_command, make_draws, rewrite, save_program, wait_until
 from command_line import process
 from tedaudit.mechanisms.command import Command
-from tedaudit.registry import determinants
+from tedaudit.plugins.registry import determinants
 from tedaudit.trust.lint.linter import lint
 
 NOISY = """

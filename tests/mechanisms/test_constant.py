@@ -1,7 +1,7 @@
 import math
 
-from tedaudit.abilities import HasOwnEpsilons
 from tedaudit.mechanisms.constant import Constant
+from tedaudit.plugins.abilities import HasOwnEpsilons
 from tedaudit.types import Draw, Rewrite
 
 

@@ -9,7 +9,7 @@ from tedaudit.errors import SpecError
 from tedaudit.inference.bart import beam_decode, load_bart
 from tedaudit.mechanisms._noise import sigma_for
 from tedaudit.mechanisms.dp_bart import DPBart
-from tedaudit.registry import determinants
+from tedaudit.plugins.registry import determinants
 from tedaudit.types import Draw
 from tiny_models import SENTENCES, one_thread, save_bart
 

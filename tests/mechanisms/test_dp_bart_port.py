@@ -12,7 +12,7 @@ from tedaudit.attacks.internal import Internal
 from tedaudit.attacks.likelihood import Likelihood
 from tedaudit.errors import SpecError
 from tedaudit.mechanisms.dp_bart import DPBart
-from tedaudit.registry import Reference, build
+from tedaudit.plugins.registry import Reference, build
 from tedaudit.testing import check_attack, check_mechanism
 from tedaudit.types import Draw
 from tiny_models import SENTENCES, one_thread, save_bart

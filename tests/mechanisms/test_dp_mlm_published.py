@@ -9,10 +9,9 @@ import pytest
 import tedaudit
 from release_rules import exponential, read_words
 from tedaudit.errors import SpecError
-from tedaudit.inference.nltk_words import load_splitter, load_stop_words
-from tedaudit.inference.treebank import join_words
+from tedaudit.inference.treebank import join_words, load_splitter, load_stop_words
 from tedaudit.mechanisms._released_slots import list_marks, to_slots, to_tokens
-from tedaudit.registry import Reference, build
+from tedaudit.plugins.registry import Reference, build
 from tedaudit.testing import check_mechanism
 from tedaudit.types import Draw
 from tiny_models import one_thread, save_roberta

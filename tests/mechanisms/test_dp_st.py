@@ -12,7 +12,7 @@ from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.triples.table import load_table
 from tedaudit.inference.triples.writing import fit_prompt, load_writer
 from tedaudit.mechanisms.dp_st import DPST
-from tedaudit.registry import determinants
+from tedaudit.plugins.registry import determinants
 from tedaudit.testing import check_mechanism
 from tedaudit.types import Draw
 from tiny_dp_st import BICYCLE, BREAD, HELLO, KEYS, MOTHER, ODD, RENT, make_dp_st, save_parts

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tedaudit import retries
 from tedaudit.errors import ContractError, InfrastructureError, PluginError, SpecError
 from tedaudit.mechanisms.function import Function
+from tedaudit.plugins import retries
 from tedaudit.seeding import derive
 from tedaudit.types import Draw, Rewrite
 

@@ -5,7 +5,7 @@ import pytest
 
 from release_rules import exponential, next_logits, read_prompt
 from tedaudit.mechanisms.dp_paraphrase import DPParaphrase
-from tedaudit.registry import Reference, build
+from tedaudit.plugins.registry import Reference, build
 from tedaudit.types import Draw
 from tiny_models import one_thread, save_gpt2, save_t5
 

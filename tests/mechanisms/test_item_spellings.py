@@ -3,7 +3,7 @@
 import numpy as np
 
 from tedaudit.inference.treebank import join_words
-from tedaudit.mechanisms._item_spellings import ItemSpellings
+from tedaudit.mechanisms._masked_rows import ItemSpellings
 
 SPELLINGS = ["", "hello", ",", "can", "not", "(", "world", ")", ".", "''", "n't", "do", "e-mail"]
 

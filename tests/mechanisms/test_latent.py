@@ -15,7 +15,7 @@ from tedaudit.mechanisms._latent import Latent
 from tedaudit.mechanisms._noise import laplaces, sigma_for, true_epsilon
 from tedaudit.mechanisms.adept import Adept
 from tedaudit.mechanisms.dp_bart import DPBart
-from tedaudit.registry import Reference, build, determinants
+from tedaudit.plugins.registry import Reference, build, determinants
 from tedaudit.seeding import normals
 from tedaudit.types import Draw
 from tiny_models import SENTENCES, one_thread, save_bart, save_lstm

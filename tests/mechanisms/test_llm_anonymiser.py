@@ -9,7 +9,7 @@ import tedaudit
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.judges import serving
 from tedaudit.mechanisms.llm_anonymiser import LLMAnonymiser
-from tedaudit.registry import Reference, build
+from tedaudit.plugins.registry import Reference, build
 from tedaudit.types import Draw
 
 pytest.importorskip("httpx")

@@ -15,8 +15,7 @@ from transformers import PreTrainedTokenizerFast
 
 from tedaudit.api import load_corpus
 from tedaudit.inference.treebank import split_words
-from tedaudit.mechanisms._masked_pairs import PairBuilder
-from tedaudit.mechanisms._masked_rows import build_rows
+from tedaudit.mechanisms._masked_rows import PairBuilder, build_rows
 
 SENTENCES = load_corpus("demo").texts[:60]
 SPECIAL = ["<s>", "</s>", "<pad>", "<unk>"]

@@ -15,7 +15,7 @@ from tedaudit.errors import ModelError, PluginError, SpecError
 from tedaudit.mechanisms import _package
 from tedaudit.mechanisms.dpmlm_release import DPMLMRelease
 from tedaudit.mechanisms.mldp import MLDP
-from tedaudit.registry import determinants
+from tedaudit.plugins.registry import determinants
 from tedaudit.seeding import derive
 from tedaudit.testing import check_mechanism
 from tedaudit.types import Draw

@@ -6,7 +6,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tedaudit.abilities import can_compare
 from tedaudit.errors import ContractError
 from tedaudit.estimators.gdp import find_epsilon
 from tedaudit.mechanisms import _masked_rows, _slot_likelihood
@@ -15,8 +14,9 @@ from tedaudit.mechanisms.adept import Adept
 from tedaudit.mechanisms.dp_bart import DPBart
 from tedaudit.mechanisms.dp_st import DPST
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.registry import Reference, build
-from tedaudit.testing.comparison_check import check_comparison
+from tedaudit.plugins.abilities import can_compare
+from tedaudit.plugins.registry import Reference, build
+from tedaudit.testing.likelihood_check import check_comparison
 from tedaudit.types import Draw
 from tiny_models import SENTENCES, one_thread, save_bart, save_gpt2, save_lstm, save_roberta, save_t5
 from tiny_triples import PUBLIC, save_parser, save_public_table

@@ -8,7 +8,7 @@ import pytest
 
 import tedaudit
 from tedaudit.errors import ModelError, SpecError
-from tedaudit.registry import Reference, build, determinants, model_uses
+from tedaudit.plugins.registry import Reference, build, determinants, model_uses
 from tedaudit.types import Draw
 
 pytest.importorskip("presidio_analyzer")

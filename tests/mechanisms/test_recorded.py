@@ -5,9 +5,9 @@ import math
 
 import pytest
 
-from tedaudit.abilities import BringsTexts, HasOwnEpsilons, WritesOnce
 from tedaudit.errors import CorpusError, SpecError
 from tedaudit.mechanisms.recorded import Recorded
+from tedaudit.plugins.abilities import BringsTexts, HasOwnEpsilons, WritesOnce
 from tedaudit.types import Draw, Rewrite
 
 

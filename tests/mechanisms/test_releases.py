@@ -33,7 +33,7 @@ from release_rules import (
 from tedaudit.api import load_corpus
 from tedaudit.inference.sampling import log_probabilities
 from tedaudit.mechanisms._released_slots import to_slots
-from tedaudit.registry import Reference, build, determinants
+from tedaudit.plugins.registry import Reference, build, determinants
 from tedaudit.store.files import key_of
 from tedaudit.types import Draw
 from tiny_models import one_thread, roberta_tokenizer, save_bart, save_roberta

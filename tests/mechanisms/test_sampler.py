@@ -8,7 +8,7 @@ import pytest
 
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.nominal import NO_EPSILON
-from tedaudit.registry import Reference, build, determinants
+from tedaudit.plugins.registry import Reference, build, determinants
 from tedaudit.seeding import derive
 from tedaudit.testing import check_mechanism
 from tedaudit.types import Draw

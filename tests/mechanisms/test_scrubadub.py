@@ -7,7 +7,7 @@ import pytest
 import tiny_nltk_data
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.mechanisms import scrubadub
-from tedaudit.registry import Reference, build, determinants
+from tedaudit.plugins.registry import Reference, build, determinants
 from tedaudit.types import Draw
 
 pytest.importorskip("scrubadub")

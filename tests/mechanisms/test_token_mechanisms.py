@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import SpecError
-from tedaudit.registry import Reference, build, determinants
+from tedaudit.plugins.registry import Reference, build, determinants
 from tedaudit.seeding import derive
 from tedaudit.types import Draw
 from tiny_models import one_thread, save_gpt2, save_mpnet, save_roberta, save_t5

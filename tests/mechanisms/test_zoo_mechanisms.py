@@ -4,7 +4,7 @@ import pytest
 
 from tedaudit.api import load_corpus
 from tedaudit.inference.encoders import load_encoder
-from tedaudit.registry import Reference, build, zoo_fields
+from tedaudit.plugins.registry import Reference, build, zoo_fields
 from tedaudit.seeding import derive
 from tedaudit.types import Draw
 

@@ -8,8 +8,8 @@ from scipy.sparse import csr_array
 
 from tedaudit.api import load_corpus
 from tedaudit.inference.lexical import LexicalEncoder
+from tedaudit.plans import candidates
 from tedaudit.plans import pool as pools
-from tedaudit.plans import steps
 from tedaudit.plans.candidates import Sampling, candidate_sets
 from tedaudit.plans.pool import Pool
 from vector_examples import signs, unit
@@ -67,8 +67,8 @@ def test_many_candidates_of_real_texts_are_those_of_the_definition(temperature):
 def test_a_trial_does_not_depend_on_those_beside_it(monkeypatch):
     pool, sampling = Pool(unit(50, 8)), Sampling(6, temperature=-20.0)
     whole = candidate_sets(pool, sampling, range(90), 3)
-    monkeypatch.setattr(steps, "CELLS", 150)  # three sets at a time
-    monkeypatch.setattr(steps, "_CHUNK", 60)  # ten trials at a time
+    monkeypatch.setattr(candidates, "CELLS", 150)  # three sets at a time
+    monkeypatch.setattr(candidates, "_CHUNK", 60)  # ten trials at a time
     monkeypatch.setattr(pools, "_KEPT_BYTES", 800)  # two texts are kept
     assert (candidate_sets(pool, sampling, range(90), 3) == whole).all()
     assert (candidate_sets(pool, sampling, range(40, 90), 3) == whole[40:]).all()
@@ -82,7 +82,7 @@ def choose(pool, uniform):
         asked.append((sets.tolist(), coins.tolist()))
         return np.full(len(coins), -7, dtype=np.int32)
 
-    chooser = steps.Steps(pool, 1.0, None, redo)
+    chooser = candidates.Steps(pool, 1.0, None, redo)
     return chooser.choose_second(np.zeros(1, np.int32), np.array([uniform]), keep=False)[0], asked
 
 

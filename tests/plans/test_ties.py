@@ -4,7 +4,7 @@ import numpy as np
 
 from helpers import SharedWords, make_spec, sentences
 from tedaudit.api import run
-from tedaudit.attacks._questions import shuffle_candidates
+from tedaudit.attacks.llm import shuffle_candidates
 from tedaudit.plans.trials import judge, late_tie_keys, tie_keys
 from tedaudit.seeding import key_numbers
 from tedaudit.types import Guess, Observation, Plan, Rewrite
@@ -52,7 +52,7 @@ def test_an_attack_is_given_the_key_of_its_row(tmp_path):
 
 
 def _given():
-    from tedaudit.corpora._given import Given
+    from tedaudit.corpora.files import Given
 
     return Given(tuple(sentences(40)))
 

@@ -5,9 +5,9 @@ from helpers import Recording, given, make_spec, sentences, snapshot
 from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.inference.encoders import TABLE, _load_sentence_encoder, load_encoder
-from tedaudit.inference.quantised import WEIGHTS, save_quantised
+from tedaudit.inference.loading import WEIGHTS, save_quantised
+from tedaudit.plugins.registry import build
 from tedaudit.preparing.preparation import prepare
-from tedaudit.registry import build
 from tedaudit.store.directory import RunDirectory
 
 ALL_PLANS = [

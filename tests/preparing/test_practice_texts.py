@@ -5,8 +5,8 @@ import pytest
 from helpers import given, make_spec, sentences
 from tedaudit.api import load_run, run
 from tedaudit.corpora.demo import Demo
-from tedaudit.preparing.practice import choose_practice
-from tedaudit.registry import cards
+from tedaudit.plugins.registry import cards
+from tedaudit.preparing.jobs import choose_practice
 from tedaudit.results.run_notes import note_practice
 from tedaudit.types import Corpus, Split
 

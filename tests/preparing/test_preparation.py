@@ -7,7 +7,7 @@ import pytest
 
 from helpers import Latents, NearestLatent, Recording, given, make_spec, sentences, snapshot
 from tedaudit.api import run
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 from tedaudit.errors import CorpusError, PluginError, RunDirectoryError, SpecError
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.preparing.preparation import prepare

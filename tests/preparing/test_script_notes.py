@@ -4,9 +4,9 @@ import pytest
 
 from tedaudit.api import audit, load_run
 from tedaudit.errors import RunDirectoryError
+from tedaudit.plugins.registry import Reference, build
 from tedaudit.preparing import preparation
-from tedaudit.preparing.script_notes import describe_texts, find_english
-from tedaudit.registry import Reference, build
+from tedaudit.preparing.preparation import describe_texts, find_english
 from tiny_models import save_roberta
 from world_texts import write_texts
 

@@ -7,9 +7,9 @@ import tracemalloc
 import pytest
 
 from tedaudit.errors import CorpusError
-from tedaudit.readers import lines_of
 from tedaudit.releasing import release
 from tedaudit.releasing.release import stream_lines
+from tedaudit.text.readers import lines_of
 
 
 class Pieces:

@@ -7,7 +7,7 @@ import pytest
 import tiny_models
 from pages import LABEL, MARKUP, NASTY, ODD_LABEL, TEXTS
 from tedaudit.api import report, run
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.utility import Utility
 from tedaudit.results.reading import read_result

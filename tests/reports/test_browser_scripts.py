@@ -4,7 +4,7 @@
 import pytest
 
 from tedaudit.api import run
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 from tedaudit.reports.sections import Section, write_section
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory

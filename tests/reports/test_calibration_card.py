@@ -9,7 +9,7 @@ import yaml
 
 from helpers import make_spec
 from tedaudit.api import run
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 from tedaudit.errors import SpecError
 from tedaudit.reports.calibration_card import FORMAT, calibration_cards
 from tedaudit.reports.calibration_card_files import markdown, write_cards

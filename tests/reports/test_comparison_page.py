@@ -11,7 +11,7 @@ from rich.console import Console
 
 from helpers import make_spec
 from tedaudit.api import run
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 from tedaudit.errors import RunDirectoryError
 from tedaudit.reports.comparison_page import page_data, redact_comparison, write_comparison
 from tedaudit.reports.comparison_table import explain_comparison, format_cells, headings, rich_tables

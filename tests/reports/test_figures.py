@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from tedaudit.api import run
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 from tedaudit.estimators import Counts, reduced_form
 from tedaudit.estimators.bound import epsilon_from_success
 from tedaudit.nominal import NO_EPSILON, Nominal

@@ -9,9 +9,9 @@ from markdown_it import MarkdownIt
 
 from pages import LABEL, TEXTS, embedded, page
 from tedaudit.api import report, run
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 from tedaudit.inference.encoders import load_encoder
-from tedaudit.registry import Reference, build
+from tedaudit.plugins.registry import Reference, build
 from tedaudit.reports.calibration_card import calibration_cards
 from tedaudit.reports.calibration_card_files import write_cards
 from tedaudit.reports.redaction import LEFT_OUT, redact_result

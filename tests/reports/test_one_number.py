@@ -10,8 +10,7 @@ import tedaudit
 from compared_runs import audited
 from helpers import Promising, SharedWords, make_spec, sentences
 from tedaudit.api import run
-from tedaudit.cli.console import show_bound
-from tedaudit.cli.first_screen import show_result
+from tedaudit.cli.console import show_bound, show_result
 from tedaudit.errors import SpecError
 from tedaudit.estimators import reduced_form
 from tedaudit.reports.calibration_card import calibration_cards

@@ -10,7 +10,7 @@ import numpy as np
 
 from pages import NASTY, TEXTS, Elements, embedded, page
 from tedaudit.api import run
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.page import SCRIPTS, _read_asset
 from tedaudit.reports.table import HEADINGS, format_cells

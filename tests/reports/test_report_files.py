@@ -11,7 +11,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from tedaudit.api import run
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 from tedaudit.reports.files import markdown, write_reports
 from tedaudit.reports.table import HEADINGS, format_cells, plans, shown_columns
 from tedaudit.results.family import Family

@@ -112,7 +112,7 @@ def test_a_plan_is_named_if_there_are_several(made, small):
 
 
 def test_without_matplotlib_it_is_said_how_to_get_it(small, monkeypatch):
-    monkeypatch.setattr("tedaudit.extras.is_installed", lambda module: module != "matplotlib")
+    monkeypatch.setattr("tedaudit.plugins.extras.is_installed", lambda module: module != "matplotlib")
     with pytest.raises(ModelError, match=r"`plot` needs matplotlib.*tedaudit\[reports\]"):
         small.plot()
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from pages import TEXTS, embedded
 from tedaudit.api import run
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 from tedaudit.reports.redaction import safe_json
 from tedaudit.reports.sample import BYTES, LONGEST, PER_TABLE, choose, rank_right, shorten_text
 from tedaudit.spec.model import parse_spec

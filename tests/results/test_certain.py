@@ -4,8 +4,7 @@ import numpy as np
 
 from tedaudit.estimators import Choices
 from tedaudit.estimators.reduced import ESTIMATOR
-from tedaudit.results.certain import Certain
-from tedaudit.results.row import Row
+from tedaudit.results.row import Certain, Row
 from tedaudit.types import Plan
 
 _TRIALS = 64

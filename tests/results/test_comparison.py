@@ -9,8 +9,13 @@ import pytest
 from compared_runs import MECHANISMS, audited
 from helpers import SharedWords
 from tedaudit.errors import RunDirectoryError, SpecError
-from tedaudit.estimators.paired import PairedCounts, mcnemar, paired_interval, rank_agreement
-from tedaudit.estimators.paired_epsilon import paired_epsilon_interval
+from tedaudit.estimators.paired import (
+    PairedCounts,
+    mcnemar,
+    paired_epsilon_interval,
+    paired_interval,
+    rank_agreement,
+)
 from tedaudit.nominal import NO_EPSILON
 from tedaudit.results.comparison import compare_runs
 from tedaudit.store.directory import RunDirectory

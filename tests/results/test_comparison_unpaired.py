@@ -9,8 +9,7 @@ from compared_runs import MECHANISMS, Blind, audited
 from helpers import SharedWords, given, make_spec, sentences, stopped
 from tedaudit.errors import SpecError
 from tedaudit.estimators import clopper_pearson, confidence_sequence
-from tedaudit.estimators.paired import mcnemar
-from tedaudit.estimators.paired_epsilon import paired_epsilon_interval
+from tedaudit.estimators.paired import mcnemar, paired_epsilon_interval
 from tedaudit.results.comparison import compare_runs
 from tedaudit.store.directory import RunDirectory
 

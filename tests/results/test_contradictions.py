@@ -8,10 +8,10 @@ import pytest
 
 from helpers import SharedWords, make_spec, sentences, stopped
 from tedaudit.api import load_run, run
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 from tedaudit.estimators.likelihood_check import success_tails
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.results.contradictions import ERROR, note_contradictions
+from tedaudit.results.run_notes import ERROR, note_contradictions
 from tedaudit.seeding import uniforms
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Guess, Rewrite

@@ -5,8 +5,7 @@ import pytest
 
 import tedaudit
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.results.loss_parts import BEYOND, find_parts
-from tedaudit.results.losses import read_losses
+from tedaudit.results.losses import BEYOND, find_parts, read_losses
 from tedaudit.store.guesses import GuessTable
 
 WORDS = ("paris", "7", "the", "walk", "river", "stone")

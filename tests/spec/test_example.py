@@ -8,7 +8,7 @@ import yaml
 
 from tedaudit.api import run
 from tedaudit.cli import main
-from tedaudit.registry import build
+from tedaudit.plugins.registry import build
 from tedaudit.spec.example import EXAMPLE
 from tedaudit.spec.model import AuditSpec, PlanSpec, parse_spec
 

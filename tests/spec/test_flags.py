@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from tedaudit.errors import SpecError
-from tedaudit.registry import build, find
+from tedaudit.plugins.registry import build, find
 from tedaudit.spec.flags import SIX, SMALL, embedded_audit, merge_flags, parse_k
 from tedaudit.spec.model import parse_spec
 

@@ -7,8 +7,7 @@ import pytest
 
 from tedaudit.errors import RunDirectoryError
 from tedaudit.store.directory import RunDirectory
-from tedaudit.store.files import make_folders, write_atomically
-from tedaudit.store.locking import clear_leftovers, lock_folder
+from tedaudit.store.files import clear_leftovers, lock_folder, make_folders, write_atomically
 
 
 def test_a_lock_that_is_a_link_is_refused_and_its_target_stays_as_it_is(tmp_path):

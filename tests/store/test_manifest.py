@@ -10,7 +10,7 @@ from tedaudit.api import load_run, run
 from tedaudit.errors import RunDirectoryError
 from tedaudit.store.checksums import seal_json
 from tedaudit.store.directory import RunDirectory
-from tedaudit.store.manifest import read_manifest
+from tedaudit.store.formats import read_manifest
 
 
 @pytest.fixture(scope="module")

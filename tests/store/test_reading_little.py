@@ -11,7 +11,7 @@ from tedaudit.cli import app
 from tedaudit.reports.files import write_reports
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import read_frame
-from tedaudit.store.manifest import read_manifest
+from tedaudit.store.formats import read_manifest
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 
 from tedaudit.batches import Ragged, Rewrites
 from tedaudit.errors import RunDirectoryError
-from tedaudit.store import kept_latents
+from tedaudit.store import rewrites
 from tedaudit.store import rewrites as rewrites_module
 from tedaudit.store.files import read_notes, write_frame
 from tedaudit.store.guesses import GuessTable
-from tedaudit.store.kept_latents import LeftOut
-from tedaudit.store.rewrites import Released, RewriteTable
+from tedaudit.store.rewrites import LeftOut, Released, RewriteTable
 from tedaudit.store.table_folder import TableFolder
 from tedaudit.types import Rewrite
 
@@ -104,9 +103,9 @@ def test_a_part_without_its_latents_says_so_and_one_whose_mechanism_has_none_doe
 
 def test_latents_are_too_large_if_all_rows_of_a_plan_would_take_more_than_is_kept():
     one = Ragged.of([np.ones(5), None])  # 10 bytes a row
-    assert [kept_latents.is_too_large(one, rows, 1000) for rows in (2, 100, 101)] == [False, False, True]
-    assert not kept_latents.is_too_large(Ragged.absent(4), 10**9, 1)
-    assert not kept_latents.is_too_large(Ragged.absent(0), 10**9, 1)
+    assert [rewrites.is_too_large(one, rows, 1000) for rows in (2, 100, 101)] == [False, False, True]
+    assert not rewrites.is_too_large(Ragged.absent(4), 10**9, 1)
+    assert not rewrites.is_too_large(Ragged.absent(0), 10**9, 1)
 
 
 def test_half_a_surrogate_pair_is_stored_in_the_form_that_attacks_see_now_and_later(tmp_path):

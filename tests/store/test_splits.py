@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tedaudit.api import load_corpus, run
 from tedaudit.errors import RunDirectoryError
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.splits import frame_of_split, split_of_frame
+from tedaudit.store.directory import RunDirectory, frame_of_split, split_of_frame
 from tedaudit.types import Split
 
 PLAIN = {

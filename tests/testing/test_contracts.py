@@ -11,7 +11,7 @@ import pytest
 
 import judging_server
 import tiny_models
-from tedaudit.registry import Reference, build, cards, names
+from tedaudit.plugins.registry import Reference, build, cards, names
 from tedaudit.testing import ORDINARY, check_attack, check_mechanism
 from tedaudit.testing.likelihood_check import PAIRS
 
@@ -196,7 +196,7 @@ import random, sys
 import numpy as np
 random.seed(1); np.random.seed(1)
 before = random.getstate(), np.random.get_state()[1].tobytes()
-from tedaudit.registry import cards
+from tedaudit.plugins.registry import cards
 for kind in ("mechanism", "attack", "corpus"):
     cards(kind)
 heavy = ("torch", "transformers", "sentence_transformers", "sklearn", "datasets")

@@ -19,7 +19,7 @@ from tedaudit.trust.assertion import (
 )
 from tedaudit.trust.listeners import listening
 from tedaudit.trust.planted.flaws import find_flaw
-from tedaudit.trust.planted.nulls import NULLS
+from tedaudit.trust.planted.known import NULLS
 from tedaudit.types import Card, Claim, Rewrite
 
 TEXTS = sentences(60)

@@ -6,7 +6,7 @@ import tedaudit
 from tedaudit.errors import SpecError
 from tedaudit.trust.planted.flaw import TRIALS
 from tedaudit.trust.planted.flaws import FLAWS, find_flaw
-from tedaudit.trust.planted.nulls import NULLS
+from tedaudit.trust.planted.known import NULLS
 from tedaudit.trust.planted.scripts import SCRIPTS, write_texts
 from tedaudit.types import Draw
 

@@ -5,10 +5,9 @@ import json
 import pytest
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.loading import load_checkpoint
-from tedaudit.inference.quantised import WEIGHTS, save_quantised
+from tedaudit.inference.loading import WEIGHTS, load_checkpoint, save_quantised
 from tedaudit.inference.tuning import Tuning, body_checksum
-from tedaudit.utility.classifiers import Encoder, Lesson, Tfidf, choose_classifier, macro_f1, majority
+from tedaudit.utility.classifiers import Lesson, TextEncoder, Tfidf, choose_classifier, macro_f1, majority
 from tedaudit.utility.study import run_study
 from tiny_models import one_thread, save_bart, save_roberta
 from tiny_study import make_study
@@ -39,7 +38,7 @@ def test_tfidf_predicts_the_majority_if_there_are_no_words():
 
 def test_one_string_names_a_classifier():
     assert choose_classifier("tfidf", FAST) == Tfidf()
-    assert choose_classifier("zoo:mlm", FAST) == Encoder("zoo:mlm", FAST)
+    assert choose_classifier("zoo:mlm", FAST) == TextEncoder("zoo:mlm", FAST)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +49,7 @@ def roberta(tmp_path_factory):
 def test_an_encoder_learns_and_repeats_itself_and_leaves_torch_alone(roberta):
     import torch
 
-    encoder = Encoder(str(roberta), FAST)
+    encoder = TextEncoder(str(roberta), FAST)
     load_checkpoint.cache_clear()
     before = torch.random.get_rng_state()
     weights = body_checksum(str(roberta), "cpu")
@@ -64,7 +63,7 @@ def test_an_encoder_learns_and_repeats_itself_and_leaves_torch_alone(roberta):
 
 def test_the_encoder_of_an_encoder_decoder_can_be_used(tmp_path):
     with one_thread():
-        found = Encoder(str(save_bart(tmp_path / "bart")), FAST).predict(LESSON)
+        found = TextEncoder(str(save_bart(tmp_path / "bart")), FAST).predict(LESSON)
     assert found[:2] == ["bike", "doctor"]
 
 
@@ -87,7 +86,7 @@ def test_weights_stored_as_integers_load(roberta, tmp_path):
 
 def test_a_missing_model_is_reported():
     with pytest.raises(ModelError, match="could not be loaded"):
-        Encoder("nobody/has-this", FAST).determinants()
+        TextEncoder("nobody/has-this", FAST).determinants()
 
 
 def test_a_study_with_an_encoder_is_exact_on_identity(roberta, tmp_path):

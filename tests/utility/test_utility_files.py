@@ -14,8 +14,8 @@ from tedaudit.results.reading import read_result
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.utility.figure import figure
-from tedaudit.utility.files import check_run, markdown, write_study
 from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult, caption, cells
+from tedaudit.utility.study_folder import check_run, markdown, write_study
 
 RESULT = UtilityResult(
     "small", Path("unused"), "demo", "tfidf", (100, 50),

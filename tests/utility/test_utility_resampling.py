@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tedaudit.utility.classifiers import macro_f1
-from tedaudit.utility.resampling import redraw_tests, resample_f1
 from tedaudit.utility.results import Scores, compare_scores
+from tedaudit.utility.study import redraw_tests, resample_f1
 
 TRUTH, PREDICTED = ("a", "b", "a", "c"), ("a", "a", "b", "c")
 

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tedaudit.abilities import KnowsMechanism, Practises, Prepares
 from tedaudit.attacks._practice import Learnt, Practice, explain_unfit
 from tedaudit.batches import Guesses, Observations
 from tedaudit.errors import SpecError
-from tedaudit.registry import Reference, build, determinants, model_uses
+from tedaudit.plugins.abilities import KnowsMechanism, Practises, Prepares
+from tedaudit.plugins.registry import Reference, build, determinants, model_uses
 from tedaudit.types import Card, Floats, ModelUse, Observation
 
 

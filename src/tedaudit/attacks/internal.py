@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.abilities import HasLatent
 from tedaudit.batches import Guesses, Observations
+from tedaudit.plugins.abilities import HasLatent
 from tedaudit.types import Array, Card, Floats, Guess, Observation
 
 _ROWS = 64  # outputs compared with a whole pool at a time

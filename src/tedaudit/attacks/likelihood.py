@@ -12,10 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tedaudit.abilities import HasLatent, HasLikelihood, ReleasesMore, can_compare
 from tedaudit.batches import Guesses, Observations, PairLosses
-from tedaudit.pair_loss import UNKNOWN
-from tedaudit.types import Card, Floats, Guess, Observation
+from tedaudit.plugins.abilities import HasLatent, HasLikelihood, ReleasesMore, can_compare
+from tedaudit.types import UNKNOWN, Card, Floats, Guess, Observation
 
 _PAIR = 2  # candidates between which there is one loss
 _IMPOSSIBLE = -1e30  # instead of minus infinity: a score must be finite

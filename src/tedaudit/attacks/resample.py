@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tedaudit.attacks._own_evidence import Described, Evidence, Output, learn_weights
+from tedaudit.attacks._own_grams import Rows, count_features
 from tedaudit.attacks._practice import explain_unfit
-from tedaudit.attacks._raw_grams import Rows, count_features
 from tedaudit.batches import Guesses, Observations, OwnRewrites, Ragged, Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.types import Card, Floats, Observation

@@ -9,8 +9,7 @@ import numpy as np
 from tedaudit.batches import columns
 from tedaudit.batches.columns import Column, Mask, Ragged, as_ragged
 from tedaudit.batches.sequences import Batch
-from tedaudit.pair_loss import UNKNOWN, PairLoss
-from tedaudit.types import Array, Floats, Guess
+from tedaudit.types import UNKNOWN, Array, Floats, Guess, PairLoss
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

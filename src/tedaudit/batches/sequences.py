@@ -1,8 +1,10 @@
 """A batch as a sequence: what draws, rewrites, observations and guesses share, and pools of texts."""
 
+import gc
 import operator
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any, ClassVar, Self, TypeVar, overload
 
@@ -125,3 +127,21 @@ def check_positions(positions: npt.NDArray[np.int32], pool: Sequence[str]) -> No
     wrong = positions[(positions < 0) | (positions >= len(pool))]
     if len(wrong):
         raise ValueError(f"There is no text at position {wrong[0]} of a pool of {len(pool)} texts.")
+
+
+# --- A pause for Python's search for cyclic garbage.
+
+
+@contextmanager
+def pause_collection() -> Iterator[None]:
+    """Let nobody look for cycles meanwhile: many small objects are made, and none of them is in one.
+
+    Each search looks at every object that there is, among them a corpus, and may take longer than the work.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

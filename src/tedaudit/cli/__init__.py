@@ -9,26 +9,19 @@ from typing import Annotated
 import typer
 
 from tedaudit.cli.audit import init, run
-from tedaudit.cli.calibrate import calibrate
-from tedaudit.cli.compare import card, compare
+from tedaudit.cli.calibrate import calibrate, frontier
 from tedaudit.cli.corpus import corpus
-from tedaudit.cli.disagree import disagree
 from tedaudit.cli.export import export, schema
-from tedaudit.cli.frontier import frontier
 from tedaudit.cli.judge import judge
-from tedaudit.cli.leaks import leaks
+from tedaudit.cli.leaks import leaks, lint, selftest
 from tedaudit.cli.link import link
-from tedaudit.cli.lint import lint
-from tedaudit.cli.listing import list_plugins
-from tedaudit.cli.loss import loss
+from tedaudit.cli.listing import describe_versions, list_plugins
 from tedaudit.cli.plan import plan
-from tedaudit.cli.records import records
+from tedaudit.cli.records import loss, records
 from tedaudit.cli.reproduce import reproduce
-from tedaudit.cli.results import estimate, replay, report
-from tedaudit.cli.selftest import selftest
+from tedaudit.cli.results import card, compare, disagree, estimate, replay, report
 from tedaudit.cli.texts import rewrite, triples
 from tedaudit.cli.utility import utility
-from tedaudit.cli.versions import describe_versions
 from tedaudit.errors import TedauditError
 from tedaudit.paths import explain_os_error
 

@@ -1,23 +1,22 @@
-"""The commands that start an audit: `init` writes a spec, `run` runs it."""
+"""The commands that start an audit: `init` writes a spec, `run` runs it or says what it would take."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tedaudit.cli import options
-from tedaudit.cli.completion import complete_attack
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
-from tedaudit.cli.loss import add_likelihood, list_losses, show_losses
-from tedaudit.cli.options import print_json, show_folder
-from tedaudit.cli.planning import Wishes, show_plan
-from tedaudit.cli.records import show_pairs, try_worst
+from tedaudit.cli.options import complete_attack, print_json, show_folder
+from tedaudit.cli.records import add_likelihood, list_losses, show_losses, show_pairs, try_worst
 from tedaudit.errors import SpecError
 
 if TYPE_CHECKING:
     from tedaudit.results.findings import AuditResult
     from tedaudit.spec.model import AuditSpec
+
 
 _SETTINGS = (
     "mechanism", "epsilon", "corpus", "attack", "trials", "k", "lambda_", "strategy", "top", "estimator",
@@ -82,8 +81,7 @@ def run(
     A name py:package.module:name, in a spec or a flag, runs that code: run no spec that you do not trust.
     """
     from tedaudit import api
-    from tedaudit.cli.console import progress_bar, say_redacted, show_defaults
-    from tedaudit.cli.first_screen import show_result
+    from tedaudit.cli.console import progress_bar, say_redacted, show_defaults, show_result
     from tedaudit.preparing.own_folder import own_folder
     from tedaudit.spec.zoo_defaults import list_defaults
 
@@ -189,3 +187,47 @@ def init(
             f"'{path}' cannot be written ({error.strerror}); name a file in another folder."
         ) from error
     typer.echo(f"Wrote {path}. Edit it, then: tedaudit run {path}")
+
+
+# --- Prints what an audit would take and could show, for `plan` and for `run --dry-run`.
+
+_WIDTH = 100  # columns of a terminal that is not one
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is to be planned beside the audit itself, as flags say it."""
+
+    work: Path | None = None
+    pairs: int = 0
+    pair_trials: int = 200
+    limit: float | None = None
+    ceiling: float | None = None
+    success: float | None = None
+    timing: bool = True
+    base: str = ""  # of the folder, for an audit that comes with tedaudit
+
+
+def show_plan(spec: "AuditSpec", wishes: Wishes, *, as_json: bool) -> None:
+    """Make the plan of an audit and print it; nothing is written."""
+    from tedaudit.cli.console import console, escape_text
+    from tedaudit.forecast.forecast import plan_audit
+    from tedaudit.forecast.text import describe_forecast
+    from tedaudit.forecast.timing import Beyond
+    from tedaudit.preparing.own_folder import foresee_folder
+
+    forecast = plan_audit(
+        foresee_folder(spec, wishes.base), ceiling=wishes.ceiling, success=wishes.success,
+        timing=wishes.timing, work=wishes.work, beyond=Beyond(wishes.pairs, wishes.pair_trials, wishes.limit),
+    )  # fmt: skip
+    if as_json:
+        print_json(forecast.to_dict())
+        return
+    out = console()
+    if not out.is_terminal:
+        out.width = _WIDTH
+    for section in describe_forecast(forecast):
+        for table in section.to_rich(out.width):
+            out.print(table)
+        for remark in section.remarks:
+            out.print(escape_text(remark), style="dim")

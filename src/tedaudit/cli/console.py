@@ -1,28 +1,39 @@
 """Print to the terminal: tables, cards, bounds, and progress with rate and time left."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
-from tedaudit.cli.progress_lines import ProgressLines
+from tedaudit.cli.options import TableKind
 from tedaudit.errors import join_names
 from tedaudit.estimators import Bound
 from tedaudit.execution.runner import Progress
 from tedaudit.experiments.outcome import Outcome
 from tedaudit.experiments.outcome import format_cell as cell_text
-from tedaudit.extras import install, missing_extras
+from tedaudit.plugins.extras import install, missing_extras
+from tedaudit.plugins.registry import variants
+from tedaudit.plugins.settings import list_settings
 from tedaudit.reports import comparison_table
 from tedaudit.reports.figures import figures_missing
+from tedaudit.reports.first_screen import describe_screen, explain_losses, mention_no_epsilon
+from tedaudit.reports.headline import headlines
 from tedaudit.reports.page import charts_missing
+from tedaudit.reports.pivot import Pivot, lay_out, make_loss_pivot, make_pivots
 from tedaudit.reports.sections import Section
-from tedaudit.reports.table import format_number
+from tedaudit.reports.summary import describe_claims
+from tedaudit.reports.table import explain_table, format_number, rich_tables
 from tedaudit.results.comparison import Compared
+from tedaudit.results.findings import AuditResult
+from tedaudit.results.losses import read_losses
 from tedaudit.spec.zoo_defaults import InstalledModel
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card
@@ -266,3 +277,128 @@ def show_outcome(outcome: Outcome, files: Sequence[Path], *, redact: bool) -> No
         console().print(Text(f"- {escape_text(note)}"))
     for file in files:
         console().print(Text(str(file)))
+
+
+# --- What a run ends with: a table that fits a terminal and a few sentences, or the whole table.
+
+_WIDTH = 80  # of what is printed where there is no terminal
+_WIDEST = 120  # sentences are not read well in longer lines
+
+
+def show_result(result: AuditResult, table: TableKind = "pivot", *, losses: bool = False) -> None:
+    """Print the findings, how to read them and where they are stored; losses beside them if asked."""
+    out = console()
+    if not result.findings:
+        out.print("No attack has finished a block yet: there is nothing to estimate from.")
+    elif table == "full":
+        _show_rows(result)
+    else:
+        _show_pivots(result, losses=losses, tables=table == "pivot")
+    for note in result.notes:
+        _say(f"- {note}", style="dim")
+    if table != "full" and result.findings:
+        _say("Every row with its counts, interval and verdict: --table full, or report.md.", style="dim")
+    out.print(f"Everything is in {result.folder} (report.md, summary.json).", soft_wrap=True)
+    page = result.run.page
+    if page.is_file():
+        show_page(page)
+
+
+def _show_rows(result: AuditResult) -> None:
+    """Print every row, a sentence for each mechanism, and what was decided."""
+    out = console()
+    for table in rich_tables(result, out.width):
+        out.print(table)
+    for headline in headlines(result):
+        out.print(escape_text(headline.text), soft_wrap=True)
+    for paragraph in describe_claims(result):
+        out.print(escape_text(paragraph), soft_wrap=True)
+    out.print(explain_table(result), style="dim")
+
+
+def _show_pivots(result: AuditResult, *, losses: bool, tables: bool) -> None:
+    """Print the strongest attacks, losses before them, and what they show."""
+    pivots = make_pivots(result)
+    rows = read_losses(result) if losses and tables else []
+    if rows:
+        lost = make_loss_pivot(rows)
+        _print_tables([lost])
+        _say(explain_losses(lost), style="dim")
+    if tables:
+        _print_tables(pivots)
+    for sentence in [*describe_screen(result, pivots), mention_no_epsilon(pivots) if tables else ""]:
+        if sentence:
+            _say(sentence)
+
+
+def _print_tables(pivots: Sequence[Pivot]) -> None:
+    out = console()
+    for pivot in pivots:
+        out.print(Text(escape_text(pivot.title), style="bold"), width=width())
+        for table in lay_out(pivot, width()):
+            out.print(table, width=width())
+        out.print()
+
+
+def width() -> int:
+    """Return how many columns there are: the terminal's, or 80 where there is none."""
+    out = console()
+    return min(out.width, _WIDEST) if out.is_terminal else _WIDTH
+
+
+def _say(sentence: str, style: str = "") -> None:
+    console().print(Text(escape_text(sentence)), style=style, width=width())
+
+
+# --- Prints what a plug-in can be set to.
+
+
+def show_settings(plugin: type) -> None:
+    """Print every setting with its type, its default and its meaning, and what each variant sets."""
+    out, settings = console(), list_settings(plugin)
+    if not settings:
+        out.print("    It has no settings.")
+        return
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for setting in settings:
+        kind = f"{setting.type}; {f'default: {setting.default}' if setting.default else 'must be given'}"
+        table.add_row(Text(setting.name, "bold"), Text.assemble(f"{setting.meaning}\n", (kind, "dim")))
+    out.print(Padding(table, (0, 0, 0, 4)))
+    for name, values in variants(plugin).items():
+        told = ", ".join(f"{key}={value}" for key, value in values.items())
+        out.print(f"    variant={name}: {told}", soft_wrap=True)
+
+
+# --- Progress where nobody watches a terminal: a line a minute, for the log of a batch system or of CI.
+
+_PAUSE = 60.0  # seconds between two lines
+
+
+class ProgressLines:
+    """Prints what is done, how much of it and how long the rest may take; the first line after a minute."""
+
+    def __init__(self, write: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._write, self._clock = write, clock
+        self._begun = self._told = clock()
+        self._before: int | None = None  # what was there when it began: a resumed run
+        self._step = "preparing"  # until a step has a name
+
+    def __call__(self, step: str, completed: int, total: int) -> None:
+        """Take what is done by now."""
+        now, self._step = self._clock(), step or self._step
+        if self._before is None:
+            self._before = completed
+        if now - self._told < _PAUSE:
+            return
+        self._told = now
+        rate = (completed - self._before) / (now - self._begun)
+        line = f"{self._step}: {completed:,} of {total:,}"
+        if rate > 0:
+            told = f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"
+            line += f", {told} a second, {_format_time((total - completed) / rate)} left"
+        self._write(line)
+
+
+def _format_time(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{max(1, minutes)} min"

@@ -8,8 +8,7 @@ import typer
 from tedaudit.cli.options import Json, print_json
 
 if TYPE_CHECKING:
-    from tedaudit.corpora._checking import CorpusCheck, FileCheck
-    from tedaudit.corpora._text_facts import Rows, TextFacts
+    from tedaudit.corpora._checking import CorpusCheck, FileCheck, Rows, TextFacts
     from tedaudit.forecast.cuts import Cut
 
 corpus = typer.Typer(no_args_is_help=True, help="Files of texts.")

@@ -1,17 +1,28 @@
-"""The command that names what leaks."""
+"""The commands that look for leaks, `leaks` and `lint`, and `selftest`, which tries the tool itself."""
 
+import os
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tedaudit.cli.completion import complete_mechanism
-from tedaudit.cli.options import Corpus, Json, Quiet, Redact, print_json, refuse_settings
+from tedaudit.cli.options import (
+    Corpus,
+    Force,
+    Json,
+    Quiet,
+    Redact,
+    complete_mechanism,
+    print_json,
+    refuse_settings,
+)
 from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError, did_you_mean
 
 if TYPE_CHECKING:
     from tedaudit.trust.leaks.run_leaks import RunLeaks
+
 
 Mechanism = Annotated[
     str,
@@ -129,3 +140,96 @@ def check_gate(flag: str, allowed: tuple[str, ...]) -> None:
         raise SpecError(
             f"--fail-on is '{flag}'.{did_you_mean(flag, allowed)} It is one of: {', '.join(allowed)}."
         )
+
+
+# --- The command that looks at a mechanism or a model without a sample.
+
+
+def lint(
+    mechanism: Mechanism = "",
+    model: Annotated[str, typer.Option(help="A model folder: look at its generation settings alone.")] = "",
+    epsilon: Annotated[
+        list[float] | None, typer.Option("--epsilon", "-e", help="Repeat; else those of the paper.")
+    ] = None,
+    assign: Assign = None,
+    fail_on: Annotated[
+        str,
+        typer.Option(help="error, warning or info: exit with 1 if a note has this level or a graver one."),
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Say what is wrong with a mechanism's settings, claim, arithmetic or source, without a sample."""
+    from tedaudit.cli.console import console, escape_text
+    from tedaudit.trust.lint.linter import lint as look
+    from tedaudit.trust.lint.linter import lint_model
+    from tedaudit.trust.lint.notes import LEVELS
+
+    check_gate(fail_on, LEVELS)
+    if mechanism and model:
+        raise SpecError("Give --mechanism or --model: a mechanism is looked at with its own model.")
+    if model:
+        report = lint_model(model)
+    else:
+        report = look(name_mechanism("lint", mechanism, assign), epsilons=epsilon or ())
+    if json:
+        print_json(report.to_dict())
+    else:
+        out = console()
+        counts = ", ".join(f"{len(report.at(level))} {level}" for level in LEVELS)
+        out.print(escape_text(f"{report.subject}: {counts}"), soft_wrap=True)
+        for note in report.notes:
+            line = f"{note.level}: {note.rule}: {note.text}." + (f" Fix: {note.fix}." if note.fix else "")
+            for part in textwrap.wrap(escape_text(line), 78, subsequent_indent="   "):
+                out.print(part, soft_wrap=True)
+    if any(report.reaches(level) for level in LEVELS if level == fail_on):
+        raise typer.Exit(1)
+
+
+# --- The command that has the tool test itself.
+
+
+def selftest(
+    quick: Annotated[bool, typer.Option("--quick", help="A part of it, in about a minute.")] = False,
+    nulls: Annotated[
+        int | None, typer.Option(min=0, help="Audits of rewriters that reveal nothing; 1,000 by default.")
+    ] = None,
+    flaw: Annotated[
+        list[str] | None, typer.Option(help="Only this planted flaw. Repeat for several.")
+    ] = None,
+    processes: Annotated[int, typer.Option(min=0, help="0: one for each core.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the page here too.")] = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Test tedaudit itself: on rewriters that reveal nothing, known epsilons and planted flaws.
+
+    Prints a page in Markdown. Ends with 1 if the tool fails its own test.
+    """
+    from dataclasses import replace
+
+    from tedaudit.cli.console import console, progress_bar
+    from tedaudit.store.exported import check_target, write_exported
+    from tedaudit.trust.planted.flaws import find_flaw
+    from tedaudit.trust.selftest.page import write_page
+    from tedaudit.trust.selftest.selftest import FULL, QUICK, run_selftest
+
+    if out is not None:
+        check_target(out, [], force=force)
+    size = QUICK if quick else FULL
+    size = size if nulls is None else replace(size, nulls=nulls)
+    size = replace(size, flaws=tuple(find_flaw(name).name for name in flaw)) if flaw else size
+    with progress_bar(quiet=quiet) as progress:
+        test = run_selftest(size, progress, processes=processes or os.cpu_count() or 1)
+    flags = [*(["--quick"] if quick else []), *([] if nulls is None else [f"--nulls {nulls}"])]
+    page = write_page(
+        test, " ".join(["tedaudit selftest", *flags, *(f"--flaw {name}" for name in flaw or ())])
+    )
+    if out is not None:
+        write_exported(out, page.encode(), [], force=force)
+    if as_json:
+        print_json(test.to_dict())
+    else:
+        console().print(page, soft_wrap=True)
+    if test.failures:
+        raise typer.Exit(1)

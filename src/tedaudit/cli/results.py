@@ -1,12 +1,12 @@
-"""The commands that reread a run: its bounds, one of its trials, its report."""
+"""The commands that reread runs: bounds, one trial, the report; and that compare runs, or attacks of one."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
-from tedaudit.cli.options import Json, Redact, TableChoice, print_json
+from tedaudit.cli.options import Force, Json, Redact, TableChoice, print_json
 from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
@@ -32,8 +32,7 @@ def estimate(
 ) -> None:
     """Turn counts into a bound, or estimate a run again from its tables."""
     from tedaudit import api
-    from tedaudit.cli.console import show_bound
-    from tedaudit.cli.first_screen import show_result
+    from tedaudit.cli.console import show_bound, show_result
     from tedaudit.estimators import baseline
 
     reduced = {"--correct": correct, "--candidates": None if candidates == 2 else candidates}
@@ -148,8 +147,7 @@ def report(
     --redact is noted in the run: no command writes a text into these files from then on, until --full.
     """
     from tedaudit import api
-    from tedaudit.cli.console import say_redacted, show_figures
-    from tedaudit.cli.first_screen import show_result
+    from tedaudit.cli.console import say_redacted, show_figures, show_result
     from tedaudit.reports.figures import write_figures
     from tedaudit.reports.losses.figures import write_loss_figures
 
@@ -199,3 +197,105 @@ def _mention_stripped(run: "RunDirectory") -> None:
             "wrote each (records, leaks, run --worst) brings them back.",
             err=True,
         )
+
+
+# --- The commands that present finished runs: `compare` and `card`.
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Run directories; one is enough with several attacks.")],
+    by: Annotated[
+        Literal["run", "mechanism", "attack"] | None,
+        typer.Option(help="What is compared; by default runs, or attacks if there is one run."),
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="What to compare the others with; by default the one in most settings.")
+    ] = None,
+    scale: Annotated[
+        Literal["success", "epsilon"] | None,
+        typer.Option(help="Differences of what; by default success rates, or epsilon if their k differ."),
+    ] = None,
+    alpha: Annotated[
+        float, typer.Option(help="The error of each interval, and of all answers together.")
+    ] = 0.01,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Write a page to read in a browser; it contains no texts."),
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Compare runs, attacks or mechanisms trial by trial; loads no model."""
+    from tedaudit import api
+    from tedaudit.cli.console import show_comparison
+    from tedaudit.store.exported import check_target
+
+    if out is not None and (out.is_dir() or out.suffix.lower() not in (".html", ".htm")):
+        raise SpecError(f"--out is '{out}'; it must be an HTML file, such as comparison.html.")
+    if out is not None:
+        check_target(out, runs, force=force)
+    compared = api.compare(*runs, by=by, against=against, alpha=alpha, scale=scale)
+    if out is not None:
+        from tedaudit.reports.comparison_page import write_comparison
+
+        write_comparison(compared, out, runs, force=force)
+    if as_json:
+        print_json(compared.to_dict())
+    else:
+        show_comparison(compared, out)
+
+
+def card(
+    run_directory: Annotated[Path, typer.Argument()],
+    mechanism: Annotated[
+        str | None, typer.Option("--mechanism", "-m", help="Only this one; every mechanism by default.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder; RUN/cards by default.")] = None,
+    force: Force = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the cards as JSON too.")] = False,
+) -> None:
+    """Write a calibration card per mechanism, Markdown and JSON without texts, to put beside a model card."""
+    from tedaudit import api
+    from tedaudit.cli.console import say_redacted
+    from tedaudit.reports.calibration_card import calibration_cards
+    from tedaudit.reports.calibration_card_files import write_cards
+
+    if out is not None and out.exists() and not out.is_dir():
+        raise SpecError(f"--out is '{out}', which is a file; name a folder.")
+    result = api.load_run(run_directory)
+    cards = calibration_cards(result, mechanism)
+    written = write_cards(cards, result.run, out, force=force)
+    say_redacted(result.run)
+    if as_json:
+        print_json(cards)
+        return
+    for path in written:
+        typer.echo(f"Wrote {path}")
+
+
+# --- The command that shows where two attacks of a run disagree.
+
+
+def disagree(
+    run_directory: Annotated[Path, typer.Argument()],
+    first: Annotated[str, typer.Argument(help="An attack of the run.")],
+    second: Annotated[str, typer.Argument(help="Another one.")],
+    plan: Annotated[str | None, typer.Option()] = None,
+    mechanism: Annotated[str | None, typer.Option("--mechanism", "-m")] = None,
+    epsilon: Annotated[str | None, typer.Option("--epsilon", "-e")] = None,
+    examples: Annotated[int, typer.Option(min=0, help="Trials shown for each of the two.")] = 3,
+    redact: Annotated[bool, typer.Option("--redact", help="Counts only, no texts.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show the trials that one attack got right and another got wrong, with their texts."""
+    from tedaudit.cli.console import show_disagreements
+    from tedaudit.results.disagreement import disagreements
+    from tedaudit.store.directory import RunDirectory
+
+    given = {"plan": plan, "mechanism": mechanism, "epsilon": epsilon}
+    only = {key: value for key, value in given.items() if value is not None}
+    results = disagreements(RunDirectory(run_directory), (first, second), only, 0 if redact else examples)
+    if as_json:
+        print_json([result.to_dict() for result in results])
+    else:
+        show_disagreements(results)

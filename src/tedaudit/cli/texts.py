@@ -52,7 +52,7 @@ def rewrite(
 ) -> None:
     """Rewrite texts for release, with secret noise from the system's entropy."""
     from tedaudit.cli.console import progress_bar
-    from tedaudit.registry import Reference, build
+    from tedaudit.plugins.registry import Reference, build
     from tedaudit.releasing.release import (
         Order,
         Stream,
@@ -157,7 +157,7 @@ def _read_texts(source: str, column: str) -> list[str]:
 
 def _read_columns(source: str, column: str) -> tuple[list[str], Mapping[str, Sequence[Any]]]:
     """Return the texts of all rows of a file, and its other columns."""
-    from tedaudit.readers import choose_column, read_table, take_text
+    from tedaudit.text.readers import choose_column, read_table, take_text
 
     table = read_table(source)
     chosen, note = choose_column(table, column, f"'{source}'")
@@ -207,8 +207,8 @@ def _open_new(path: Path, *, closed: bool) -> Any:
 
 def _announce(plugin: Any, order: Any, *, is_paired: bool) -> None:
     """Say what each rewrite costs, what is to know of the mechanism, and whether its noise is secret."""
-    from tedaudit.abilities import HasCautions
-    from tedaudit.extras import name_needs
+    from tedaudit.plugins.abilities import HasCautions
+    from tedaudit.plugins.extras import name_needs
 
     claim, card = plugin.claim(order.epsilon), plugin.card
     promise = "no claim" if claim is None else f"epsilon {claim}, for {claim.neighbours}"

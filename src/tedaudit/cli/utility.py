@@ -49,9 +49,9 @@ def utility(
     from tedaudit.cli.console import progress_bar, say_redacted, show_defaults, show_utility
     from tedaudit.spec.code_names import list_code
     from tedaudit.spec.flags import merge_flags
-    from tedaudit.utility.files import check_run, write_study
     from tedaudit.utility.settings import parse_utility
     from tedaudit.utility.study import run_study
+    from tedaudit.utility.study_folder import check_run, write_study
 
     flags: dict[str, Any] = {
         "corpus": corpus, "tasks": task, "private": private, "mechanism": mechanism, "epsilon": epsilon,

@@ -4,26 +4,362 @@ A file is read as a run reads it. What is told beside that (lines that would be 
 better, texts that look garbled) is looked for in the same bytes. Nothing here keeps or shows a text.
 """
 
-from collections.abc import Sequence
+import codecs
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tedaudit.column_names import show_name
-from tedaudit.corpora._assemble import assemble, refuse_surrogates
-from tedaudit.corpora._file_facts import (
-    ByteFacts,
-    Refusal,
-    find_no_texts,
-    find_refused,
-    list_cells,
-    look_at_bytes,
-)
-from tedaudit.corpora._text_facts import TextFacts, count_texts
-from tedaudit.corpora.files import Files
+import numpy as np
+
+from tedaudit.corpora.files import Files, assemble, find_distinct, refuse_surrogates
 from tedaudit.errors import CorpusError, TedauditError, escape_control, shorten
-from tedaudit.readers import TEXT_NAMES, Table, choose_column, read_table, take_text
-from tedaudit.types import Corpus
+from tedaudit.text.characters import (
+    ScriptShares,
+    count_characters,
+    has_surrogate,
+    kind_of_hidden,
+    sum_scripts,
+)
+from tedaudit.text.readers import (
+    TEXT_NAMES,
+    Table,
+    choose_column,
+    decode,
+    lines_of,
+    parse_object,
+    read_bytes,
+    read_rows,
+    read_table,
+    refuse_width,
+    show_name,
+    table_format,
+    take_text,
+)
+from tedaudit.text.unpacking import COMPRESSIONS
+from tedaudit.text.words import count_words
+from tedaudit.types import Corpus, fold_text
+
+# --- What texts are like, counted: lengths, duplicates, scripts, characters that cannot be seen; no text.
+
+MOST_ROWS = 20  # that are named of each kind; all are counted
+_GARBLED = re.compile(
+    r"[\u00c2-\u00f4][\u0080-\u00bf\u20ac\u2013-\u203a\u0152-\u017e\u0192\u02c6\u02dc\u2122]+"
+)
+_SHORT, _MEDIAN, _LONG = "shortest", "median", "longest"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """How many rows something holds for, and the first of them; the first row of data is 1."""
+
+    count: int = 0
+    first: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, positions: Iterable[int]) -> "Rows":
+        """Return rows from positions that start at 0."""
+        found = [position + 1 for position in positions]
+        return cls(len(found), tuple(found[:MOST_ROWS]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rows as plain data."""
+        return {"count": self.count, "first_rows": list(self.first)}
+
+
+@dataclass(frozen=True, slots=True)
+class TextFacts:
+    """What was counted in the texts of one file.
+
+    Duplicates are counted three ways: rows that repeat an earlier text exactly; those that do up to Unicode
+    NFC and white space, which are left out of an audit; and texts that would, were case folded too.
+    """
+
+    rows: int
+    blank: int
+    exact: int
+    folded: int
+    cased: int
+    characters: Mapping[str, float]
+    words: Mapping[str, float]
+    scripts: ScriptShares
+    hidden: Mapping[str, Rows]  # rows with characters that cannot be seen, by kind
+    garbled: Rows  # UTF-8 that was read as Latin-1 before
+    replaced: Rows  # with the mark for what could not be decoded
+    surrogates: Rows
+
+    @property
+    def distinct(self) -> int:
+        """Texts that an audit would use."""
+        return self.rows - self.blank - self.folded
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts as plain data."""
+        total = self.scripts.total
+        return {
+            "rows": self.rows, "blank": self.blank, "distinct_texts": self.distinct,
+            "duplicates": {"exact": self.exact, "nfc_and_space": self.folded, "case_too": self.cased},
+            "characters": dict(self.characters), "words": dict(self.words),
+            "letters": total, "combining_marks": self.scripts.marks,
+            "scripts": {script: count / total for script, count in self.scripts.letters.items()},
+            "hidden_characters": {kind: rows.to_dict() for kind, rows in self.hidden.items()},
+            "garbled": self.garbled.to_dict(), "replacement_characters": self.replaced.to_dict(),
+            "half_surrogates": self.surrogates.to_dict(),
+        }  # fmt: skip
+
+
+def count_texts(texts: Sequence[str]) -> TextFacts:
+    """Return what can be counted in texts."""
+    keep, blank, folded = find_distinct(texts)
+    counts = count_characters(texts)
+    kinds = {character: kind for character in counts if (kind := kind_of_hidden(character))}
+    lengths = [len(texts[i]) for i in keep]
+    words = [count_words(texts[i]) for i in keep]
+    return TextFacts(
+        rows=len(texts), blank=blank, exact=len(texts) - blank - _count_distinct(texts), folded=folded,
+        cased=len(keep) - len({hash(fold_text(texts[i]).casefold()) for i in keep}),
+        characters=_sum_up(lengths), words=_sum_up(words), scripts=sum_scripts(counts),
+        hidden=_find_hidden(texts, kinds), garbled=_find_garbled(texts, counts),
+        replaced=_find_with(texts, ["\ufffd"] if "\ufffd" in counts else []),
+        surrogates=Rows.of(i for i, text in enumerate(texts) if has_surrogate(text))
+        if any("\ud800" <= character <= "\udfff" for character in counts) else Rows(),
+    )  # fmt: skip
+
+
+def _count_distinct(texts: Sequence[str]) -> int:
+    return len({text for text in texts if text and not text.isspace()})
+
+
+def _sum_up(numbers: Sequence[int]) -> dict[str, float]:
+    """Return the smallest, the median and the largest of some numbers."""
+    if not numbers:
+        return {_SHORT: 0, _MEDIAN: 0, _LONG: 0}
+    return {_SHORT: min(numbers), _MEDIAN: float(np.median(numbers)), _LONG: max(numbers)}
+
+
+def _find_hidden(texts: Sequence[str], kinds: Mapping[str, str]) -> dict[str, Rows]:
+    by_kind: dict[str, list[str]] = {}
+    for character, kind in kinds.items():
+        by_kind.setdefault(kind, []).append(character)
+    return {kind: _find_with(texts, characters) for kind, characters in sorted(by_kind.items())}
+
+
+def _find_with(texts: Sequence[str], characters: Sequence[str]) -> Rows:
+    """Return the rows whose texts have one of some characters."""
+    if not characters:
+        return Rows()
+    pattern = re.compile(f"[{''.join(map(re.escape, characters))}]")
+    return Rows.of(i for i, text in enumerate(texts) if pattern.search(text))
+
+
+def _find_garbled(texts: Sequence[str], counts: Counter[str]) -> Rows:
+    if not any("\u00c2" <= character <= "\u00f4" for character in counts):
+        return Rows()
+    return Rows.of(i for i, text in enumerate(texts) if not text.isascii() and is_garbled(text))
+
+
+def is_garbled(text: str) -> bool:
+    """Return whether a part of a text is UTF-8 that was read as Latin-1 or Windows-1252: "Ã©" for "é"."""
+    return any(_is_misread(match.group()) for match in _GARBLED.finditer(text))
+
+
+def _is_misread(part: str) -> bool:
+    for encoding in _narrow_encodings():
+        try:
+            part.encode(encoding).decode("utf-8")
+        except UnicodeError:
+            continue
+        return True
+    return False
+
+
+def _narrow_encodings() -> Iterator[str]:
+    yield from ("cp1252", "latin-1")
+
+
+# --- What the bytes of a file of texts are: compression, encoding, and the lines that a run would refuse.
+
+MOST_LINES = 20  # that are named; all are counted
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8 with a byte order mark"),
+    (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
+)  # fmt: skip
+_LINE = re.compile(r"line [\d,]+")
+_MANY_ZEROS = 0.1  # of the bytes: no text has so many, other than one in UTF-16 without a mark
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A line or a row that a run would refuse, and what it would say of it."""
+
+    where: str
+    reason: str
+
+    @classmethod
+    def of(cls, error: CorpusError, file: Path) -> "Refusal":
+        """Return what an error says of a file, without the file's name."""
+        reason = str(error).removeprefix(f"'{file}', ")
+        line = _LINE.search(reason)
+        return cls(line.group() if line else "", reason)
+
+
+@dataclass(frozen=True, slots=True)
+class ByteFacts:
+    """The format of a file, and how its bytes can be read as text.
+
+    `undecodable` counts lines that are not in the encoding that a run is told to use.
+    """
+
+    format: str
+    compression: str
+    size: int
+    encoding: str  # that a run is told to use
+    found: str
+    undecodable: int = 0
+    first_undecodable: tuple[int, ...] = ()
+    suspicion: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts as plain data."""
+        return {
+            "format": self.format, "compression": self.compression, "bytes": self.size,
+            "encoding": {
+                "read_as": self.encoding, "found": self.found, "suspicion": self.suspicion,
+                "undecodable_lines": {"count": self.undecodable, "first": list(self.first_undecodable)},
+            },
+        }  # fmt: skip
+
+
+def look_at_bytes(file: Path, encoding: str) -> ByteFacts:
+    """Return what a file's bytes are; raises as a run does if there are none."""
+    raw = read_bytes(file)
+    kind = table_format(file)
+    ending = file.suffix.lower().lstrip(".")
+    packed = ending if ending in COMPRESSIONS else ""
+    if kind == "parquet":
+        return ByteFacts(kind, packed, len(raw), "", "none: parquet says itself what is text")
+    found, suspicion = _find_encoding(raw, encoding)
+    wrong = [] if _decodes(raw, encoding) else _find_undecodable(raw, encoding)
+    return ByteFacts(
+        kind, packed, len(raw), encoding, found, len(wrong), tuple(wrong[:MOST_LINES]), suspicion
+    )
+
+
+def _find_encoding(raw: bytes, encoding: str) -> tuple[str, str]:
+    """Return which encoding the bytes are in, as far as can be told, and a remark on it."""
+    marked = next((name for mark, name in _MARKS if raw.startswith(mark)), "")
+    if marked.startswith("utf-8"):
+        return marked, ""
+    if marked:
+        return marked, "" if encoding.lower().startswith(marked) else f"set the encoding to {marked}"
+    zeros = raw.count(b"\0") / len(raw)
+    if zeros >= _MANY_ZEROS:
+        order = "utf-16-le" if raw[1::2].count(b"\0") > raw[::2].count(b"\0") else "utf-16-be"
+        return (
+            "utf-16 without a mark, or no text",
+            f"{zeros:.0%} of the bytes are 0: set the encoding to {order}",
+        )
+    if raw.isascii():
+        return "ascii", ""
+    if _decodes(raw, "utf-8"):
+        misread = (
+            "it is valid UTF-8, which other encodings hardly ever are by chance: set the encoding to utf-8"
+        )
+        return "utf-8", "" if "utf" in encoding.lower() else misread
+    narrow = "cp1252" if _decodes(raw, "cp1252") else "latin-1"
+    return f"not utf-8; {narrow} would do", (
+        f"it can be read as {narrow}, as nearly any bytes can: look at some texts before you believe it: "
+        "other encodings (cp1251, shift_jis, gb18030, ...) are no less possible"
+    )
+
+
+def _decodes(raw: bytes, encoding: str) -> bool:
+    try:
+        raw.decode(encoding)
+    except (ValueError, LookupError):
+        return False
+    return True
+
+
+def _find_undecodable(raw: bytes, encoding: str) -> list[int]:
+    """Return the lines that cannot be decoded; none if the encoding has no lines of its own bytes."""
+    if not _decodes(b"a\n", encoding) or "16" in encoding or "32" in encoding:
+        return []
+    return [number for number, line in enumerate(raw.split(b"\n"), 1) if not _decodes(line, encoding)]
+
+
+def find_refused(file: Path, encoding: str) -> tuple[list[Refusal], int]:
+    """Return the first lines of a file that a run would refuse, and how many there are in all."""
+    kind = table_format(file)
+    if kind in ("parquet", "txt", ""):
+        return [], 0
+    try:
+        text = decode(read_bytes(file), file, encoding)
+    except CorpusError:
+        return [], 0
+    return _take_first(
+        _try_objects(text, file) if kind in ("jsonl", "ndjson") else _try_rows(text, file, kind)
+    )
+
+
+def find_no_texts(values: Sequence[Any]) -> tuple[list[Refusal], int]:
+    """Return the first values of a text column that are no text, and how many there are in all."""
+    return _take_first(
+        Refusal(f"row {row:,}", f"a value of type {type(value).__name__}, not a text")
+        for row, value in enumerate(values, 1)
+        if value is not None and not isinstance(value, str)
+    )
+
+
+def list_cells(file: Path, encoding: str) -> list[str]:
+    """Return the cells of the first row of a csv or tsv: a message may quote them as names of columns."""
+    kind = table_format(file)
+    if kind not in ("csv", "tsv"):
+        return []
+    try:
+        rows = read_rows(decode(read_bytes(file), file, encoding), file, kind)
+        return next((row for _, row in rows if row), [])
+    except CorpusError:
+        return []
+
+
+def _take_first(refusals: Iterable[Refusal]) -> tuple[list[Refusal], int]:
+    named: list[Refusal] = []
+    count = 0
+    for refusal in refusals:
+        count += 1
+        if len(named) < MOST_LINES:
+            named.append(refusal)
+    return named, count
+
+
+def _try_objects(text: str, file: Path) -> Iterator[Refusal]:
+    """Yield the lines of a jsonl that are no object."""
+    for number, line in enumerate(lines_of(text), 1):
+        try:
+            if line.strip():
+                parse_object(line, number, file)
+        except CorpusError as error:
+            yield Refusal.of(error, file)
+
+
+def _try_rows(text: str, file: Path, kind: str) -> Iterator[Refusal]:
+    """Yield the lines of a csv or tsv that have another number of fields; a wrong quote ends the search."""
+    width = 0
+    rows = read_rows(text, file, kind)
+    while True:
+        try:
+            line, row = next(rows)
+            width = width or len(row)
+            refuse_width(row, width, line, file)
+        except StopIteration:
+            return
+        except CorpusError as error:
+            yield Refusal.of(error, file)
+
 
 _ID = "id"  # what `link` takes as the name of a record
 _FEW = 50  # values that a label may have

@@ -13,7 +13,7 @@ from typing import Any
 from tedaudit.corpora.files import split_files, split_of
 from tedaudit.errors import CorpusError, join_names
 from tedaudit.paths import parse_path
-from tedaudit.readers import (
+from tedaudit.text.readers import (
     explain_json,
     lines_of,
     read_bytes,

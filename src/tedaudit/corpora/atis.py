@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tedaudit.corpora._assemble import assemble
 from tedaudit.corpora._official import (
     Rows,
     Splits,
@@ -22,8 +21,9 @@ from tedaudit.corpora._official import (
     read_json,
     read_slot_gated,
 )
+from tedaudit.corpora.files import assemble
 from tedaudit.errors import CorpusError
-from tedaudit.readers import lines_of, read_text
+from tedaudit.text.readers import lines_of, read_text
 from tedaudit.types import Card, Corpus
 
 _ORIGIN = (

@@ -6,18 +6,207 @@ first, so that it is the same for every size and no training message repeats it.
 affects the greeting, the sign-off and a few stock words, but only slightly.
 """
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import count, islice
+from itertools import accumulate, count, islice
 from typing import ClassVar, NamedTuple
 
-from tedaudit.corpora._assemble import assemble
-from tedaudit.corpora._grammar import Grammar
+from tedaudit.corpora.files import assemble
 from tedaudit.errors import CorpusError
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Card, Corpus
+
+# --- A small language for grammars whose sentences are drawn with coins given from outside.
+#
+#     parcel = the [big] parcel | a letter *3     one of these; the letter three times as often
+#     carrier banking = the bank                  the rule for messages tagged "banking"
+#     reply = <name> sent <parcel>. | _           slots are filled by rules; _ is nothing
+#
+# `[x]` is x or nothing and `[x|y]` is one of both. `<@name>` keeps what it drew for the rest of the
+# message. `<he/she>` reads off whether the message is tagged "he" or "she". `#` is a digit and `^`
+# one that is not zero. A rule `town! = ...` never gives the same words twice in a message. Where
+# several rules bear a name, the one with most tags is used, of those whose tags the message has.
+# An indented line continues the rule above it; a line that begins with `#` is a comment.
+
+Tags = frozenset[str]
+
+_COMMENT = re.compile(r"^#.*\n?", re.MULTILINE)
+_NEXT_RULE = re.compile(r"\n(?=\S)")
+_HEAD = re.compile(r"([a-z]+!?(?: [a-zA-Z]+)*) =(?=\s)")
+_WEIGHT = re.compile(r"\s\*(\d+)$")
+_SLOT = re.compile(r"<(@?)([^<>]+)>|([#^])")
+_DIGITS = {"#": "digit", "^": "nonzero"}
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place filled by the rule of this name; a kept one holds the same words all through a message."""
+
+    name: str
+    kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Alternatives, and the running totals of their weights."""
+
+    options: tuple[tuple["str | Slot | Choice", ...], ...]
+    totals: tuple[int, ...]
+
+
+Part = str | Slot | Choice
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A message being written: what it is tagged, its coins, and what its slots were filled with."""
+
+    tags: Tags
+    coins: Iterator[float]
+    kept: dict[str, str] = field(default_factory=dict)
+    used: set[tuple[str, str]] = field(default_factory=set)
+
+
+class Grammar:
+    """The rules of a grammar's text."""
+
+    def __init__(self, text: str) -> None:
+        self.rules: dict[str, list[tuple[Tags, Choice]]] = {}
+        self.unlike: set[str] = set()  # the rules that never repeat themselves in a message
+        for rule in _NEXT_RULE.split(_COMMENT.sub("", text).strip()):
+            head = _HEAD.match(rule)
+            if head is None:
+                raise ValueError(f"The grammar has a line that is not a rule, 'name tags = ...': '{rule}'.")
+            self._add(head[1].split(), _choice(_divide(rule[head.end() :])))
+        for rules in self.rules.values():
+            rules.sort(key=lambda rule: -len(rule[0]))
+
+    def _add(self, head: list[str], choice: Choice) -> None:
+        name, tags = head[0].rstrip("!"), frozenset(head[1:])
+        if head[0].endswith("!"):
+            self.unlike.add(name)
+        known = self.rules.setdefault(name, [])
+        if any(tags == other for other, _ in known):
+            raise ValueError(f"The grammar has two rules headed '{' '.join(head)}'.")
+        known.append((tags, choice))
+
+    def find(self, name: str, tags: Tags) -> Choice:
+        """Return the rule of this name with the most tags, all of them met."""
+        for needed, choice in self.rules.get(name, ()):
+            if needed <= tags:
+                return choice
+        raise ValueError(f"The grammar has no rule '{name}' for a message tagged {sorted(tags)}.")
+
+    def write(self, name: str, tags: Tags, coins: Iterator[float]) -> str:
+        """Return one sentence or more, drawn from the rule of this name."""
+        return tidy(self._fill(Slot(name), Draft(tags, coins)))
+
+    def _fill(self, slot: Slot, draft: Draft) -> str:
+        if "/" in slot.name:
+            his, hers = slot.name.split("/")
+            return his if "he" in draft.tags else hers
+        if slot.kept and slot.name in draft.kept:
+            return draft.kept[slot.name]
+        rule = self.find(slot.name, draft.tags)
+        words = self._pick(rule, draft)
+        if slot.name in self.unlike:
+            while (slot.name, words) in draft.used:
+                words = self._pick(rule, draft)
+            draft.used.add((slot.name, words))
+        if slot.kept:
+            draft.kept[slot.name] = words
+        return words
+
+    def _pick(self, choice: Choice, draft: Draft) -> str:
+        totals = choice.totals
+        at = 0 if len(totals) == 1 else bisect_right(totals, next(draft.coins) * totals[-1])
+        words = []
+        for part in choice.options[at]:
+            if isinstance(part, str):
+                words.append(part)
+            else:
+                words.append(self._fill(part, draft) if isinstance(part, Slot) else self._pick(part, draft))
+        return "".join(words)
+
+
+def _divide(body: str) -> list[str]:
+    """Return the alternatives of a rule or a bracket: bars inside inner brackets do not divide."""
+    depth, pieces = 0, [""]
+    for sign in body:
+        depth += (sign == "[") - (sign == "]")
+        if sign == "|" and depth == 0:
+            pieces.append("")
+        else:
+            pieces[-1] += sign
+    return [piece for piece in pieces if piece.strip()]
+
+
+def _choice(alternatives: list[str]) -> Choice:
+    options, weights = [], []
+    for alternative in alternatives:
+        words = " ".join(alternative.split())
+        weight = _WEIGHT.search(words)
+        words = words[: weight.start()] if weight else words
+        options.append(() if words == "_" else tuple(_parts(words)))
+        weights.append(int(weight[1]) if weight else 1)
+    return Choice(tuple(options), tuple(accumulate(weights)))
+
+
+def _parts(words: str) -> Iterator[Part]:
+    """Yield what an alternative is made of, in order."""
+    depth, start = 0, 0
+    for at, sign in enumerate(words):
+        if sign == "[":
+            if depth == 0:
+                yield from _slots(words[start:at])
+                start = at + 1
+            depth += 1
+        elif sign == "]":
+            depth -= 1
+            if depth == 0:
+                inner = _divide(words[start:at])
+                yield _choice(inner if len(inner) > 1 else [*inner, "_"])
+                start = at + 1
+    yield from _slots(words[start:])
+
+
+def _slots(words: str) -> Iterator[Part]:
+    start = 0
+    for slot in _SLOT.finditer(words):
+        if slot.start() > start:
+            yield words[start : slot.start()]
+        yield Slot(_DIGITS[slot[3]]) if slot[3] else Slot(slot[2], slot[1] == "@")
+        start = slot.end()
+    if start < len(words):
+        yield words[start:]
+
+
+_ARTICLE = re.compile(r"\b([Aa])n? (?=[$£€]?(\w[\w-]*))")
+_BEFORE_MARK = re.compile(r" +([,.;!?](?!\))|'s\b)")
+_SENTENCE = re.compile(r"(?:^|(?<=[.!?] ))[a-z]")
+_ADDRESS = re.compile(r"\S+@\S+")
+# Words that sound otherwise than they are spelled.
+_LIKE_VOWEL = re.compile(r"hour|honest|8|11$|11th|18$|18th|MRI\b|X-ray|HR\b")
+_LIKE_CONSONANT = re.compile(r"uni[^nm]|use|usu|eu|one\b|once\b", re.IGNORECASE)
+
+
+def tidy(text: str) -> str:
+    """Return the text with single spaces, the right articles, and capitals where sentences begin."""
+    text = _BEFORE_MARK.sub(r"\1", " ".join(text.split()))
+    text = _ARTICLE.sub(lambda found: found[1] + ("n " if _sounds_open(found[2]) else " "), text)
+    text = _ADDRESS.sub(lambda found: found[0].lower(), text)
+    return _SENTENCE.sub(lambda found: found[0].upper(), text)
+
+
+def _sounds_open(word: str) -> bool:
+    if _LIKE_VOWEL.match(word):
+        return True
+    return word[0] in "aeiouAEIOU" and not _LIKE_CONSONANT.match(word)
+
 
 SEED = 20240229
 TEST_SIZE = 600

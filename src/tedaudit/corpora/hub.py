@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tedaudit.corpora._assemble import assemble
+from tedaudit.corpora.files import assemble
 from tedaudit.errors import CorpusError, did_you_mean, join_names
-from tedaudit.extras import explain_missing
 from tedaudit.paths import parse_path
-from tedaudit.readers import Table, choose_column, take_text
+from tedaudit.plugins.extras import explain_missing
+from tedaudit.text.readers import Table, choose_column, take_text
 from tedaudit.types import Card, Corpus
 
 _INSTEAD = (

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from tedaudit.corpora._assemble import assemble
 from tedaudit.corpora._official import (
     Splits,
     locate_corpus,
@@ -21,6 +20,7 @@ from tedaudit.corpora._official import (
     read_json,
     read_slot_gated,
 )
+from tedaudit.corpora.files import assemble
 from tedaudit.errors import CorpusError
 from tedaudit.types import Card, Corpus
 

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tedaudit.corpora._assemble import assemble
 from tedaudit.corpora._official import (
     Rows,
     Splits,
@@ -28,8 +27,9 @@ from tedaudit.corpora._official import (
     read_edition,
     read_labelled,
 )
+from tedaudit.corpora.files import assemble
 from tedaudit.errors import CorpusError, join_names
-from tedaudit.readers import lines_of, read_text
+from tedaudit.text.readers import lines_of, read_text
 from tedaudit.types import Card, Corpus
 
 _ORIGIN = (

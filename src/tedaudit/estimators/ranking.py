@@ -16,8 +16,7 @@ from itertools import combinations
 
 import numpy as np
 
-from tedaudit.estimators.paired import rank_agreement
-from tedaudit.estimators.paired_epsilon import smoothed_success
+from tedaudit.estimators.paired import rank_agreement, smoothed_success
 from tedaudit.estimators.protocol import Counts
 
 Ends = tuple[float, float]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tedaudit.estimators.bound import Bound, bound_from_interval, success_from_epsilon
 from tedaudit.estimators.intervals import binomial_tail, clopper_pearson
-from tedaudit.estimators.power import detectable_success
+from tedaudit.estimators.multiplicity import detectable_success
 from tedaudit.estimators.protocol import Choices, Counts, Estimator, count_right
 from tedaudit.estimators.sequential import any_time_p, sequential
 from tedaudit.types import Plan

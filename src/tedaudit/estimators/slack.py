@@ -15,8 +15,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tedaudit.estimators.loss import DELTAS, LossSample, can_show
-from tedaudit.estimators.supremum import Supremum
+from tedaudit.estimators.loss import DELTAS, LossSample, Supremum, can_show
 
 Source = Literal["supremum", "confirmed loss", "average"]
 _NOISE = 0.02  # of the last digit shown: as much may come from rounding losses

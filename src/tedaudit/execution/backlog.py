@@ -13,13 +13,21 @@ import numpy.typing as npt
 
 from tedaudit.batches import OwnRewrites
 from tedaudit.execution.repeats import CALLS
-from tedaudit.execution.units import NO_DRAWS, Guessing, OwnTable, Part, Rewriting, Stored, Unit, shuffle_own
+from tedaudit.execution.units import (
+    NO_DRAWS,
+    Guessing,
+    OwnTable,
+    Rewriting,
+    SealedPart,
+    Stored,
+    Unit,
+    shuffle_own,
+)
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, number_rows
-from tedaudit.preparing.jobs import Job
+from tedaudit.preparing.jobs import Job, Stretch, list_replicates
 from tedaudit.preparing.preparation import PreparedAudit
-from tedaudit.preparing.stretches import Stretch, list_replicates
-from tedaudit.store import kept_latents
+from tedaudit.store import rewrites
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.store.table_folder import TableDefinition
@@ -192,7 +200,7 @@ class Backlog:
             audit.corpus.texts, audit.spec.seed, block, tuple(rewriting), tuple(guessing), own,
             tuple(own_tables), int(job.own_numbers.sum()), candidates=job.candidates,
             is_shuffled=job.shuffled, must_tell=job.is_seeded is not None, keeps_latents=job.keeps_latents,
-            latent_bytes=kept_latents.KEPT_BYTES,
+            latent_bytes=rewrites.KEPT_BYTES,
         )  # fmt: skip
 
     def make_rest(self, audit: PreparedAudit, unit: Unit) -> Unit | None:
@@ -261,7 +269,7 @@ class Backlog:
 
     # --- what is there now
 
-    def place(self, unit: Unit, part: Part) -> None:
+    def place(self, unit: Unit, part: SealedPart) -> None:
         """Write a part of a unit into its table."""
         if part.attack:
             rows = range(part.at, part.at + part.size)

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tedaudit.abilities import CallsOut, HasLatent, HasLikelihood
 from tedaudit.execution.backlog import Backlog, count_own, count_practice, count_rewrites, open_backlogs
+from tedaudit.plugins.abilities import CallsOut, HasLatent, HasLikelihood
 from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.types import Callee
 

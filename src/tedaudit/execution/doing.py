@@ -13,18 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import Rewrites
-from tedaudit.characters import replace_surrogates
 from tedaudit.execution.units import (
     Finished,
     Guessing,
     OwnTable,
-    Part,
     Parts,
     Piece,
     Positions,
     Result,
     RewriteChunk,
     Rewriting,
+    SealedPart,
     Unit,
     Work,
     ask,
@@ -36,8 +35,8 @@ from tedaudit.execution.work import Bench
 from tedaudit.plans.trials import judge, late_tie_keys
 from tedaudit.store.guesses import make_guesses_part
 from tedaudit.store.held_parts import HeldParts
-from tedaudit.store.kept_latents import is_too_large
-from tedaudit.store.rewrites import PartMaker
+from tedaudit.store.rewrites import PartMaker, is_too_large
+from tedaudit.text.characters import replace_surrogates
 
 
 def do(work: Work, bench: Bench) -> Iterator[Result]:
@@ -95,7 +94,7 @@ class _OwnRewrites:
         self._unit, self._table = unit, table
         self._maker = PartMaker(table.key, unit.pool, table.number)
 
-    def take(self, piece: Piece, made: Rewrites) -> Iterator[Part]:
+    def take(self, piece: Piece, made: Rewrites) -> Iterator[SealedPart]:
         """Yield the part of those in a piece, if there are any."""
         unit, table = self._unit, self._table
         which = np.flatnonzero((piece.own >= 0) & (piece.draws.epsilons == float(table.epsilon)))
@@ -104,7 +103,7 @@ class _OwnRewrites:
         wanted, some = unit.own.rows(piece.own[which]), made[which]
         keep = not is_too_large(some.latents, unit.own_size, unit.latent_bytes)
         part = self._maker.make(wanted.text, wanted.replicate, some, keep_latents=keep)
-        yield Part(table.epsilon, "", part.number, part.content, len(which), own=True)
+        yield SealedPart(table.epsilon, "", part.number, part.content, len(which), own=True)
 
 
 class _Epsilon:
@@ -120,7 +119,7 @@ class _Epsilon:
             self._held.add_file(Path(part.path), part.content)
         self.differing = 0
 
-    def take(self, rows: Positions, made: Rewrites) -> Iterator[Part]:
+    def take(self, rows: Positions, made: Rewrites) -> Iterator[SealedPart]:
         """Yield the part of rewrites that are new; of others keep the latents that no table has kept."""
         is_new = self._rewriting.lacking[rows]
         if is_new.all():
@@ -133,7 +132,7 @@ class _Epsilon:
         self.differing += count_differing(stored, known)
         self._held.add_rewrites(*self._places(again), replace(stored, latents=known.latents))
 
-    def _make_part(self, rows: Positions, made: Rewrites) -> Part:
+    def _make_part(self, rows: Positions, made: Rewrites) -> SealedPart:
         unit, rewriting = self._unit, self._rewriting
         is_large = is_too_large(made.latents, unit.plan_size, unit.latent_bytes)
         part = self._maker.make(*self._places(rows), made, keep_latents=unit.keeps_latents or not is_large)
@@ -143,9 +142,11 @@ class _Epsilon:
         elif self._guessing:
             self._held.add_content(part.content)
         size = len(rows)
-        return Part(rewriting.epsilon, "", part.number, part.content, size, rows=rows, left_out=left_out)
+        return SealedPart(
+            rewriting.epsilon, "", part.number, part.content, size, rows=rows, left_out=left_out
+        )
 
-    def guess(self, bench: Bench) -> Iterator[Part]:
+    def guess(self, bench: Bench) -> Iterator[SealedPart]:
         """Yield the parts of all guesses, attack by attack, in the order of rows."""
         if not self._guessing:
             return
@@ -156,7 +157,7 @@ class _Epsilon:
                 some = outputs[start - unit.start : stop - unit.start]
                 yield self._guess_run(guessing, range(start, stop), some, bench)
 
-    def _guess_run(self, guessing: Guessing, rows: range, outputs: Rewrites, bench: Bench) -> Part:
+    def _guess_run(self, guessing: Guessing, rows: range, outputs: Rewrites, bench: Bench) -> SealedPart:
         unit = self._unit
         plan = unit.plan.rows(rows.start - unit.start, rows.stop - unit.start)
         keys = late_tie_keys(unit.seed, unit.plan_name, guessing.attack, rows)
@@ -164,7 +165,7 @@ class _Epsilon:
         whole = restore_withheld(guesses, withhold(guessing.sees, outputs.failed), unit.candidates)
         judged = judge(whole, outputs.failed, plan, keys)
         content = make_guesses_part(rows, judged, guessing.key, tells_losses=guessing.tells_losses)
-        return Part(guessing.epsilon, guessing.attack, rows.start, content, len(rows))
+        return SealedPart(guessing.epsilon, guessing.attack, rows.start, content, len(rows))
 
     def _fetch(self, rows: Positions, parts: Sequence[str]) -> Rewrites:
         return self._held.fetch(*self._places(rows), parts)

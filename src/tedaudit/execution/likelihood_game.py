@@ -11,7 +11,7 @@ from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.execution.units import Chunk, GuessChunk, Result, RewriteChunk
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, make_draws, tie_keys
-from tedaudit.registry import Reference
+from tedaudit.plugins.registry import Reference
 from tedaudit.types import Plan
 
 Perform = Callable[[Chunk], Result]

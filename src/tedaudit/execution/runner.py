@@ -17,7 +17,6 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from tedaudit.abilities import CallsUserCode
 from tedaudit.errors import ContractError
 from tedaudit.execution.backlog import Backlog
 from tedaudit.execution.calls import describe_calls, find_callee
@@ -27,12 +26,12 @@ from tedaudit.execution.repeats import perform, repeat_calls
 from tedaudit.execution.units import Finished, Interrupted, Parts, Result, Unit
 from tedaudit.execution.work_folder import WorkFolder
 from tedaudit.nominal import Nominal
+from tedaudit.plugins.abilities import CallsUserCode
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit, prepare
 from tedaudit.spec.model import AuditSpec
 from tedaudit.store.directory import RunDirectory
-from tedaudit.store.kept_latents import LeftOut
-from tedaudit.store.rewrites import RewriteTable
+from tedaudit.store.rewrites import LeftOut, RewriteTable
 
 Progress = Callable[[str, int, int], None]  # what is done, how much of it, out of how much
 Announce = Callable[[str], None]  # takes a line for the user

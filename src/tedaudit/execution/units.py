@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tedaudit.batches import Draws, Guesses, Observations, OwnRewrites, Rewrites
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.plans.trials import OWN, Wanted, make_draws, number_rows
-from tedaudit.registry import Reference
+from tedaudit.plugins.registry import Reference
 from tedaudit.seeding import KeyWords, LateKeys, derive, uniforms
 from tedaudit.types import Draw, Observation, Plan
 
@@ -310,7 +310,7 @@ def restore_withheld(guesses: Guesses, withheld: Mask, candidates: int) -> Guess
 
 
 @dataclass(frozen=True)
-class Part:
+class SealedPart:
     """A file that a unit has made, for one of its tables: of an attack's guesses, or of rewrites."""
 
     epsilon: Nominal
@@ -336,5 +336,5 @@ class Interrupted:
 
 
 Work = Chunk | Unit
-Parts = tuple[Part, ...]  # that were made together
+Parts = tuple[SealedPart, ...]  # that were made together
 Result = Rewrites | Guesses | Parts | Finished | Interrupted

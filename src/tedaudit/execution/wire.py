@@ -44,16 +44,16 @@ from tedaudit.execution.units import (
     GuessChunk,
     Guessing,
     OwnTable,
-    Part,
     RewriteChunk,
     Rewriting,
+    SealedPart,
     Stored,
     Unit,
 )
 from tedaudit.nominal import Nominal
 from tedaudit.paths import describe_os_error
 from tedaudit.plans.trials import Wanted
-from tedaudit.registry import Reference
+from tedaudit.plugins.registry import Reference
 from tedaudit.seeding import LateKeys
 from tedaudit.types import Plan
 
@@ -100,7 +100,7 @@ def _name_kinds(*kinds: type[Any]) -> Kinds:
 
 _CHUNKS = _name_kinds(RewriteChunk, GuessChunk, Reference, Draws, Observations, Rewrites, Ragged, OwnRewrites)
 _RESULTS = _name_kinds(Rewrites, Guesses, PairLosses, Ragged)
-_UNITS = _name_kinds(Unit, Plan, Wanted, Rewriting, Guessing, OwnTable, Stored, Part, Finished)
+_UNITS = _name_kinds(Unit, Plan, Wanted, Rewriting, Guessing, OwnTable, Stored, SealedPart, Finished)
 _KINDS = {**_CHUNKS, **_RESULTS, **_UNITS, **_name_kinds(Failure)}
 
 

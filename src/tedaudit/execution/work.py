@@ -19,14 +19,21 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.abilities import CallsUserCode, KnowsMechanism, Practises, Prepares, Resamples, tosses_coins
 from tedaudit.batches import Guesses, OwnRewrites, Rewrites
 from tedaudit.errors import ContractError, ModelError, SpecError, TedauditError
 from tedaudit.execution.units import Chunk, GuessChunk, RewriteChunk
 from tedaudit.execution.wire import Determinants, find_other, read_chunk, write_result
 from tedaudit.paths import parse_path
-from tedaudit.registry import Reference, build, determinants
-from tedaudit.retries import retry
+from tedaudit.plugins.abilities import (
+    CallsUserCode,
+    KnowsMechanism,
+    Practises,
+    Prepares,
+    Resamples,
+    tosses_coins,
+)
+from tedaudit.plugins.registry import Reference, build, determinants
+from tedaudit.plugins.retries import retry
 from tedaudit.seeding import key_words
 from tedaudit.types import Guess, Rewrite
 

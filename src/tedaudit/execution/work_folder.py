@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.abilities import CallsUserCode
 from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import RunDirectoryError
 from tedaudit.execution.backlog import Backlog
@@ -33,6 +32,7 @@ from tedaudit.execution.wire import (
 )
 from tedaudit.execution.work import CHUNK, RESULT, Bench
 from tedaudit.paths import describe_os_error, parse_path
+from tedaudit.plugins.abilities import CallsUserCode
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit, prepare
 from tedaudit.seeding import key_numbers

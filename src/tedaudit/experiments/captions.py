@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tedaudit.abilities import UsesModels
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Outcome, Table
-from tedaudit.registry import Kind, build, variants
+from tedaudit.plugins.abilities import UsesModels
+from tedaudit.plugins.registry import Kind, build, variants
 from tedaudit.spec.model import PluginSpec
 
 _NO_VARIANT = "without variants"

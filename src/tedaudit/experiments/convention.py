@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.abilities import CutsTexts
 from tedaudit.experiments.definition import Experiment, corpus_name
 from tedaudit.experiments.outcome import Cell, Outcome, Table
 from tedaudit.experiments.probe_inputs import Subject, subjects
 from tedaudit.experiments.workspace import Workspace
 from tedaudit.nominal import Nominal
+from tedaudit.plugins.abilities import CutsTexts
 from tedaudit.reports.figures import figure, figures_missing
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.types import Plan

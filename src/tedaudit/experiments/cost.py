@@ -24,7 +24,7 @@ _TIMED = {
 
 
 @dataclass(frozen=True)
-class Share:
+class CostShare:
     """Rewrites of one mechanism on one corpus in an experiment, and the attacks that guess on each."""
 
     corpus: str
@@ -42,7 +42,7 @@ class Minutes:
     untimed: tuple[str, ...] = ()
 
 
-def list_shares(experiment: Experiment) -> list[Share]:
+def list_shares(experiment: Experiment) -> list[CostShare]:
     """Return what an experiment asks for if nothing is stored yet; nothing if it is no audit."""
     if experiment.kind not in AUDITS:
         return []
@@ -55,7 +55,7 @@ def list_shares(experiment: Experiment) -> list[Share]:
             for mechanism in map(_as_mapping, experiment.mechanisms_on(corpus, audit["mechanisms"])):
                 epsilons = mechanism.pop("epsilons", None) or audit["epsilons"]
                 shares.append(
-                    Share(corpus_name(corpus), mechanism, attacks, len(epsilons), rows * len(epsilons))
+                    CostShare(corpus_name(corpus), mechanism, attacks, len(epsilons), rows * len(epsilons))
                 )
     return shares
 
@@ -120,7 +120,7 @@ def time_experiments(experiments: Sequence[Experiment]) -> dict[str, Minutes]:
 
 
 def _add_up(
-    shares: Sequence[Share], forecast: Forecast, mechanisms: Mapping[str, str], attacks: Mapping[str, str]
+    shares: Sequence[CostShare], forecast: Forecast, mechanisms: Mapping[str, str], attacks: Mapping[str, str]
 ) -> Minutes:
     assert forecast.timing is not None  # noqa: S101 - it was asked for
     seconds, begun = 0.0, set()

@@ -22,7 +22,7 @@ from tedaudit.experiments.probe_inputs import (
     subjects,
 )
 from tedaudit.experiments.workspace import Workspace
-from tedaudit.mechanisms._autoregressive import Autoregressive
+from tedaudit.mechanisms._generator import Autoregressive
 from tedaudit.reports.figures import STYLES, escape_label, figures_missing
 from tedaudit.types import Floats
 

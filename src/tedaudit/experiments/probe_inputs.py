@@ -9,8 +9,8 @@ import numpy as np
 from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.experiments.definition import Experiment
 from tedaudit.inference.encoders import load_encoder
+from tedaudit.plugins.registry import build
 from tedaudit.preparing.preparation import epsilons_of
-from tedaudit.registry import build
 from tedaudit.reports.figures import labels_with_room
 from tedaudit.seeding import derive, uniforms
 from tedaudit.spec.model import MechanismSpec, PluginSpec, distinct_titles

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from itertools import combinations
 
-from tedaudit.abilities import CutsTexts
 from tedaudit.experiments.definition import Experiment
 from tedaudit.experiments.outcome import Cell, Outcome, Table
 from tedaudit.experiments.probe_inputs import (
@@ -18,6 +17,7 @@ from tedaudit.experiments.probe_inputs import (
     subjects,
 )
 from tedaudit.experiments.workspace import Workspace
+from tedaudit.plugins.abilities import CutsTexts
 from tedaudit.seeding import derive
 from tedaudit.types import Draw, Rewrite
 

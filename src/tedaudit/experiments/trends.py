@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.estimators import clopper_pearson, confidence_sequence
-from tedaudit.estimators.paired import mcnemar, paired_counts
-from tedaudit.estimators.paired_epsilon import Scale, paired_epsilon_interval
+from tedaudit.estimators.paired import Scale, mcnemar, paired_counts, paired_epsilon_interval
 from tedaudit.results.findings import AuditResult, Finding
 
 Outcomes = npt.NDArray[np.bool_]

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tedaudit.abilities import LimitsInput
-from tedaudit.registry import Reference, build
+from tedaudit.plugins.abilities import LimitsInput
+from tedaudit.plugins.registry import Reference, build
 from tedaudit.spec.flags import embedded_audit
 
 SAMPLE = 2_000

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.execution.calls import describe_calls
-from tedaudit.forecast.fresh import Beyond, FreshWork, count_fresh
 from tedaudit.forecast.prospects import Goals, Prospect, make_outlook
-from tedaudit.forecast.timing import Timing, time_work
+from tedaudit.forecast.timing import Beyond, FreshWork, Timing, count_fresh, time_work
 from tedaudit.forecast.work import Guessing, Rewriting, Work, count_work
 from tedaudit.preparing.own_folder import foresee_folder
 from tedaudit.preparing.preparation import prepare

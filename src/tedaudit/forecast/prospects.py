@@ -18,11 +18,10 @@ from tedaudit.execution.backlog import open_backlogs
 from tedaudit.nominal import Nominal
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit
-from tedaudit.results.certain import Certain
 from tedaudit.results.family import Family
-from tedaudit.results.finding import claim_figures
+from tedaudit.results.findings import claim_figures
 from tedaudit.results.reading import read_result
-from tedaudit.results.row import Row
+from tedaudit.results.row import Certain, Row
 from tedaudit.store.looks import Look, earlier_looks, find_look
 from tedaudit.types import Claim
 

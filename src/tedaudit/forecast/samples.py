@@ -31,7 +31,7 @@ Columns = tuple[Rows, Rows, Rows, npt.NDArray[np.float64]]  # group, text, repli
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class TimedSample:
     """Rewrites that were made, or are stored, with the epsilon of each."""
 
     epsilons: npt.NDArray[np.float64]
@@ -43,14 +43,14 @@ class Sample:
         return self.rewrites[rows] if len(rows) else self.rewrites
 
 
-def read_sample(job: Job) -> Sample | None:
+def read_sample(job: Job) -> TimedSample | None:
     """Return some stored rewrites of a job; None if there are none."""
     backlog = Backlog(job)
     for epsilon, table in backlog.rewrites.items():
         rows = np.flatnonzero(~backlog.find_missing(epsilon))[:_STORED]
         if len(rows):
             made = table.fetch(job.plan.source[rows], job.plan.replicate[rows])
-            return Sample(np.full(len(rows), float(epsilon)), made)
+            return TimedSample(np.full(len(rows), float(epsilon)), made)
     return None
 
 

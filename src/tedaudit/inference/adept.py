@@ -15,20 +15,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.characters import replace_surrogates
 from tedaudit.errors import ModelError, join_names
-from tedaudit.extras import require
 from tedaudit.inference.bart import iterate_batches
 from tedaudit.inference.device_noise import Tensor
 from tedaudit.inference.loading import (
+    WEIGHTS,
     Checkpoint,
     choose_device,
     choose_dtype,
     explain_failure,
+    load_quantised,
     refuse_missing,
     resolve,
 )
-from tedaudit.inference.quantised import WEIGHTS, load_quantised
+from tedaudit.plugins.extras import require
+from tedaudit.text.characters import replace_surrogates
 
 _ROWS = {"cpu": 64, "cuda": 2048}
 

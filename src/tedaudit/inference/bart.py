@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.characters import replace_surrogates
 from tedaudit.errors import ModelError
-from tedaudit.inference.beam_rules import read_rules
-from tedaudit.inference.beams import search_beams
+from tedaudit.inference.beams import read_rules, search_beams
 from tedaudit.inference.device_noise import Tensor
 from tedaudit.inference.loading import Checkpoint, load_checkpoint, resolve
+from tedaudit.text.characters import replace_surrogates
 
 PRUNED = "pruned.safetensors"
 Rows = npt.NDArray[np.int64]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.inference.transfer import send
+from tedaudit.inference.loading import send
 from tedaudit.types import Floats
 
 Tensor = Any  # torch is imported where it is used

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from tedaudit.inference.loading import PADDING, Checkpoint
-from tedaudit.inference.prefixes import Prefixes
 from tedaudit.inference.rows import Decoder, decoder_for
-from tedaudit.inference.sampling import TokenRule, log_probabilities, noise_on, sample
+from tedaudit.inference.sampling import Prefixes, TokenRule, log_probabilities, noise_on, sample
 from tedaudit.types import Floats
 
 _MANY = 4096  # requests of one length have batches of their own on a GPU;

@@ -29,8 +29,8 @@ import numpy.typing as npt
 
 from tedaudit.batches import Ragged
 from tedaudit.inference.murmur import hash_strings
-from tedaudit.scripts import measure_scripts
-from tedaudit.words import unspaced_pattern, word_pattern
+from tedaudit.text.characters import measure_scripts
+from tedaudit.text.words import unspaced_pattern, word_pattern
 
 PLAIN, CHARACTERS = "", "characters of unspaced scripts are words"
 LEAST = 0.01  # of letters and marks that are not Latin letters: from there on a pool is read by characters

@@ -9,7 +9,8 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,12 +18,49 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+import numpy as np
+import numpy.typing as npt
+
 from tedaudit.errors import ModelError
-from tedaudit.extras import is_installed, require
-from tedaudit.inference.quantised import WEIGHTS, load_quantised
-from tedaudit.inference.row_memory import RowMemory
 from tedaudit.inference.zoo import PREFIX, find_folder
 from tedaudit.paths import parse_path
+from tedaudit.plugins.extras import is_installed, require
+
+# --- What a masked language model said last: rewriting and the likelihood attack read the same texts.
+
+_CELLS = 1 << 25  # logits that are kept: 128 MiB of float32
+
+
+class RowMemory:
+    """Rows of logits by what the model read and where the mask was; the least recently used ones go first."""
+
+    def __init__(self, cells: int = _CELLS) -> None:
+        self._rows: OrderedDict[tuple[bytes, int], Any] = OrderedDict()
+        self._cells = cells
+        self._used = 0
+
+    def find(self, ids: Sequence[int], position: int) -> Any | None:
+        """Return the logits for a row if they are known."""
+        key = _make_key(ids, position)
+        if key in self._rows:
+            self._rows.move_to_end(key)
+        return self._rows.get(key)
+
+    def keep(self, ids: Sequence[int], position: int, logits: Any) -> None:
+        """Remember the logits of a row, in place of the oldest ones if there is no room."""
+        key = _make_key(ids, position)
+        if key in self._rows or logits.numel() > self._cells:
+            return
+        self._rows[key] = logits.clone()  # a part of a batch would keep the whole batch in memory
+        self._used += logits.numel()
+        while self._used > self._cells:
+            _, oldest = self._rows.popitem(last=False)
+            self._used -= oldest.numel()
+
+
+def _make_key(ids: Sequence[int], position: int) -> tuple[bytes, int]:
+    return np.asarray(ids, dtype=np.int32).tobytes(), position
+
 
 Task = Literal["causal", "seq2seq", "masked", "body"]
 _CLASSES: dict[Task, str] = {
@@ -339,3 +377,69 @@ def checksum(model: Any) -> str:
     for key, value in sorted(model.state_dict().items()):
         digest.update(key.encode() + value.detach().cpu().float().contiguous().numpy().tobytes())
     return digest.hexdigest()[:16]
+
+
+# --- Moving arrays to where a model runs without waiting for what it is doing.
+
+
+def send(array: npt.NDArray[Any], device: Any) -> Any:
+    """Return an array as a tensor on a device; a GPU fetches it when it comes to it."""
+    import torch
+
+    tensor = torch.from_numpy(array)
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)  # from other memory a copy waits for the GPU
+
+
+# --- Weights as 8-bit integers: a quarter of the size, converted back to float32 on loading.
+#
+# Every row of a matrix has its own scale, so that its largest weight becomes 127; vectors are stored
+# unchanged. One multiplication per weight gives the same float32 numbers on every machine.
+
+WEIGHTS = "model.int8.safetensors"
+_SCALE = ":scale"
+
+
+def save_quantised(path: str | Path, tensors: Mapping[str, Any]) -> None:
+    """Save tensors, matrices as integers; of tensors that share memory, only the first is saved."""
+    import torch
+    from safetensors.torch import save_file
+
+    out: dict[str, Any] = {}
+    seen: set[tuple[int, tuple[int, ...]]] = set()
+    for name, tensor in tensors.items():
+        memory = (tensor.data_ptr(), tuple(tensor.shape))
+        if tensor.numel() and memory in seen:
+            continue
+        seen.add(memory)
+        value = tensor.detach().cpu()
+        if value.ndim < 2 or not value.is_floating_point():
+            out[name] = value.float().clone() if value.is_floating_point() else value.clone()
+            continue
+        flat = value.float().reshape(len(value), -1)
+        scale = flat.abs().amax(dim=1, keepdim=True).clamp(min=1e-30) / 127
+        out[name] = (flat / scale).round().to(torch.int8).reshape(value.shape).contiguous()
+        out[name + _SCALE] = scale[:, 0].contiguous()
+    save_file(out, str(path))
+
+
+def load_quantised(path: str | Path) -> dict[str, Any]:
+    """Return the tensors of a file, with integers converted back to float32."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    try:
+        stored = load_file(str(path))
+    except SafetensorError as error:
+        raise ValueError(f"{path} is damaged ({error}).") from error
+    tensors: dict[str, Any] = {}
+    for name, value in stored.items():
+        if name.endswith(_SCALE):
+            continue
+        scale = stored.get(name + _SCALE)
+        if scale is None:
+            tensors[name] = value
+        else:
+            tensors[name] = value.float() * scale.reshape(-1, *[1] * (value.ndim - 1))
+    return tensors

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.inference.loading import PADDING, Checkpoint
-from tedaudit.inference.transfer import send
+from tedaudit.inference.loading import PADDING, Checkpoint, send
 
 _TOKENS = 262_144  # per forward pass on a GPU
 _KNOWN = 64  # rows that are looked up at a time

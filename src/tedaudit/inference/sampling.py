@@ -12,9 +12,9 @@ that is what the guarantee needs: p(v|x) / p(v|x') <= (e^(epsilon/2) / Z) / (1 /
 at any epsilon.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -23,9 +23,78 @@ import numpy.typing as npt
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.device_noise import make_uniforms
 from tedaudit.inference.draw_pairs import DrawPairs
-from tedaudit.inference.fused import can_weigh, weigh
-from tedaudit.inference.prefixes import Prefixes
 from tedaudit.seeding import Keys, uniforms
+
+# --- One pass over a table of weights on an NVIDIA GPU, where single operations would make eight.
+#
+# The operations, their order and their rounding are those of `sampling`.
+
+
+def can_weigh(device: Any) -> bool:
+    """Return whether there is a GPU for the kernel, and Triton, which makes it."""
+    import torch
+
+    return device.type == "cuda" and torch.version.hip is None and _load_kernel()[0] is not None
+
+
+def weigh(logits: Any, rows: Any, factors: Any, largest: Any, floors: Any, ends: tuple[float, float]) -> Any:
+    """Return max(0, exp((clipped - low) factor - largest) - floor) for some rows of logits, in float64.
+
+    Factor, largest and floor have one number a row, in float64; the ends are those of the clip range.
+    """
+    import torch
+
+    logits, width = logits.contiguous(), logits.shape[1]
+    out = torch.empty((len(rows), width), dtype=torch.float64, device=logits.device)
+    kernel, block = _load_kernel()
+    grid, clip = (len(rows), -(-width // block)), _send_ends(*ends, str(logits.device))
+    with torch.cuda.device(logits.device):  # Triton works on the current one
+        kernel[grid](logits, rows, factors, largest, floors, clip, out, width, block, enable_fp_fusion=False)
+    return out
+
+
+@lru_cache(maxsize=1)
+def _load_kernel() -> tuple[Any, int]:
+    """Return the kernel, compiled when it first runs, and its block; None in its place without Triton."""
+    from tedaudit.inference._weigh_kernel import BLOCK, weigh_kernel
+
+    return weigh_kernel, BLOCK
+
+
+@lru_cache(maxsize=64)
+def _send_ends(low: float, high: float, device: str) -> Any:
+    """Return the ends of a clip range on the device; sending them anew would wait for it."""
+    import torch
+
+    return torch.tensor([low, high], dtype=torch.float64, device=device)
+
+
+# --- What the rows of a generating batch have read and drawn so far; rules that look back need it.
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixes:
+    """One per row: the number of its prompt, and the tokens drawn after it (a table, all as long)."""
+
+    prompts: Sequence[tuple[int, ...]]
+    origins: Any
+    drawn: Any
+
+    @classmethod
+    def start(cls, prompts: Sequence[tuple[int, ...]], device: Any) -> "Prefixes":
+        """Return a row per prompt, nothing drawn yet."""
+        import torch
+
+        nothing = torch.empty((len(prompts), 0), dtype=torch.long, device=device)
+        return cls(prompts, torch.arange(len(prompts), device=device), nothing)
+
+    def extend(self, parents: Any, tokens: Any) -> "Prefixes":
+        """Return the rows that continue these (by number), each with its token."""
+        import torch
+
+        drawn = torch.cat([self.drawn[parents], tokens[:, None]], dim=1)
+        return Prefixes(self.prompts, self.origins[parents], drawn)
+
 
 UNIFORMS = 4  # per item drawn: two for the coin, one for the uniform item, one for the rest
 _CELLS = {"cpu": 1 << 23, "cuda": 1 << 28}  # float64 weights in memory at a time: 64 MB, 2 GB

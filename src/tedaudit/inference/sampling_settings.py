@@ -13,7 +13,7 @@ from typing import Any
 
 from tedaudit.errors import SpecError
 from tedaudit.inference.loading import Checkpoint
-from tedaudit.inference.prefixes import Prefixes
+from tedaudit.inference.sampling import Prefixes
 
 _CELLS = {"cpu": 1 << 23, "cuda": 1 << 27}  # logits that processors are given at a time; sorting copies them
 

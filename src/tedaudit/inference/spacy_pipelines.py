@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import ModelError
-from tedaudit.extras import require
 from tedaudit.paths import checksum_folder
+from tedaudit.plugins.extras import require
 
 
 def load_pipeline(name: str, user: str, instead: str = "") -> Any:

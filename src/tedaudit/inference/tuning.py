@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.extras import require
 from tedaudit.inference.loading import Checkpoint, choose_dtype, load_checkpoint
+from tedaudit.plugins.extras import require
 from tedaudit.seeding import derive, uniforms
 
 _SMALL = 512  # hidden width below which a model gets a larger learning rate

@@ -7,7 +7,7 @@ from functools import partial
 from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import InfrastructureError
 from tedaudit.nominal import NO_EPSILON
-from tedaudit.retries import retry
+from tedaudit.plugins.retries import retry
 from tedaudit.types import Claim, Rewrite
 
 

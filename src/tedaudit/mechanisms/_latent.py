@@ -21,8 +21,7 @@ from tedaudit.inference.decoding import decode_all
 from tedaudit.inference.device_noise import Tensor, make_normals
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.zoo import load_tokenizer
-from tedaudit.mechanisms._clipping import round_inwards, shorten
-from tedaudit.mechanisms._noise import Noise, laplaces, sigma_for, true_epsilon
+from tedaudit.mechanisms._noise import Noise, clip_norm, laplaces, sigma_for, true_epsilon
 from tedaudit.seeding import key_numbers, normals
 from tedaudit.types import Array, Claim, Draw, Floats, InputLimit, Level, ModelUse, Note
 
@@ -356,3 +355,31 @@ class Latent(ABC):
         if self._makes_noise_there():
             return make_normals(keys, size, device=home)
         return torch.from_numpy(normals(keys, size)).to(home)
+
+
+# --- Clipping where the model runs: bounds hold after rounding too, and a CPU gets numpy's numbers.
+
+
+def shorten(vectors: Tensor, bound: float) -> Tensor:
+    """Return rows scaled down to an L2 norm of at most the bound; shorter ones are unchanged."""
+    import torch
+
+    if vectors.device.type == "cpu":
+        return torch.from_numpy(clip_norm(vectors.numpy(), bound))
+    return shorten_there(vectors, bound)
+
+
+def shorten_there(vectors: Tensor, bound: float) -> Tensor:
+    """Shorten rows where they lie; norms may differ from numpy's in the last bits, by the order of sums."""
+    import torch
+
+    norms = torch.linalg.vector_norm(vectors, dim=-1, keepdim=True)
+    return vectors * (bound / norms.clamp(min=1e-300)).clamp(max=1.0)
+
+
+def round_inwards(values: Tensor) -> Tensor:
+    """Round to float32 without increasing any magnitude, so that the clip still holds."""
+    import torch
+
+    rounded = values.float()
+    return torch.where(rounded.abs() > values.abs(), rounded.nextafter(torch.zeros_like(rounded)), rounded)

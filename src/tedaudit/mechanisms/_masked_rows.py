@@ -3,16 +3,20 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from tedaudit.inference.loading import Checkpoint
+from tedaudit.batches import Draws, Ragged
+from tedaudit.batches.columns import Positions, compute_offsets
+from tedaudit.batches.sequences import number_texts
+from tedaudit.inference.loading import Checkpoint, send
 from tedaudit.inference.masked import MaskedRow, masked_logits
-from tedaudit.inference.sampling import Clip
-from tedaudit.mechanisms._masked_pairs import pair_builder
+from tedaudit.inference.sampling import UNIFORMS, Clip, noise_on
+from tedaudit.inference.treebank import is_inert, join_around
 
 Words = Sequence[str | None]  # None for a slot beyond the end of the text
 Place = tuple[str, int]  # a text and a slot in it
@@ -197,3 +201,262 @@ def _locate_mask(tokenizer: Any, ids: Sequence[int]) -> MaskedRow:
     """Return a row with the position of the last mask token in it."""
     positions = [i for i, token in enumerate(ids) if token == tokenizer.mask_token_id]
     return MaskedRow(list(ids), positions[-1])
+
+
+# --- Where the noise of every draw and slot lies, so that a slot's draws are found without a loop over
+# them.
+
+Items = Any  # a tensor of items on the device
+
+
+class DrawShelf:
+    """A cell for every slot of every draw, one draw after the other, and the uniforms in it.
+
+    Noise lies on the device, where it was made. What is drawn is put down as it comes and fetched at the end,
+    so that nobody waits for the device meanwhile.
+    """
+
+    noise: Any  # a tensor (cells, 4)
+    offsets: Positions  # where the cells of each draw begin
+
+    def __init__(self, draws: Draws, words: Mapping[str, Sequence[Any]], device: Any) -> None:
+        """Draw the noise; texts with equally many slots share one call."""
+        import torch
+
+        names, text = number_texts(draws.texts)
+        slots = np.array([len(words[name]) for name in names], dtype=np.int64)
+        self.offsets = compute_offsets(slots[text])
+        lengths = np.unique(slots).tolist()
+        if len(lengths) == 1:
+            self.noise = noise_on(device, draws.keys, lengths[0]).reshape(-1, UNIFORMS)
+        else:
+            shape = int(self.offsets[-1]), UNIFORMS
+            self.noise = torch.empty(shape, dtype=torch.float64, device=device)
+            for length in lengths:
+                members = np.flatnonzero(slots[text] == length)
+                cells = self.offsets[members][:, None] + np.arange(length)
+                self.noise[send(cells, device)] = noise_on(device, draws.keys[members], length)
+        self._number = {name: number for number, name in enumerate(names)}
+        self._order = np.argsort(text, kind="stable")  # draws by text
+        self._ends = compute_offsets(np.bincount(text, minlength=len(names)))
+        self._drawn: list[tuple[Positions, Items]] = []
+
+    def find(self, places: Sequence[tuple[str, int]]) -> tuple[Positions, Positions, npt.NDArray[Any]]:
+        """Return the draws of some places (text and slot), their cells, and how many each place has."""
+        text = np.array([self._number[name] for name, _ in places], dtype=np.int64)
+        slot = np.array([slot for _, slot in places], dtype=np.int64)
+        counts = np.diff(self._ends)[text]
+        begins = np.repeat(self._ends[text] - (np.cumsum(counts) - counts), counts)
+        numbers = self._order[begins + np.arange(len(begins))]
+        return numbers, self.offsets[numbers] + np.repeat(slot, counts), counts
+
+    def put(self, cells: Positions, items: Items) -> None:
+        """Keep what was drawn for some cells."""
+        self._drawn.append((cells, items))
+
+    def fetch(self, missing: int) -> Ragged:
+        """Return the items of every draw; `missing` for cells of which none was drawn."""
+        found = np.full(len(self.noise), missing, dtype=np.int64)
+        for cells, items in self._drawn:
+            found[cells] = items.cpu().numpy()
+        return Ragged(found, self.offsets)
+
+
+# --- How items of a vocabulary are written, and rows of them joined into texts, with a memory of both.
+
+
+@lru_cache(maxsize=8)
+def load_spellings(tokenizer: Any, skip_special: bool) -> "ItemSpellings":
+    """Return the spellings of a tokenizer's vocabulary, which stay known from batch to batch."""
+    return ItemSpellings(partial(_decode, tokenizer, skip_special))
+
+
+class ItemSpellings:
+    """Spells items; whether a rule of joining is about one is found out once."""
+
+    def __init__(self, spell: Callable[[int], str]) -> None:
+        self._spell = spell
+        self._known: dict[int, str] = {}
+        self._ruled: set[str] = set()  # words that a rule is about
+        self._words = np.zeros(0, dtype=object)
+        self._is_known, self._is_ruled = np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
+
+    def spell(self, item: int) -> str:
+        """Return the string of an item; "" for the empty item."""
+        found = self._known.get(item)
+        if found is None:
+            found = self._known[item] = self._spell(item)
+        return found
+
+    def join(self, items: npt.NDArray[np.int64]) -> list[str]:
+        """Join rows of items into texts as nltk's detokenizer does, without the empty items."""
+        self._learn(items)
+        known: dict[tuple[str, ...], str] = {}  # with little noise few of them differ
+        texts = []
+        ruled = np.asarray(self._is_ruled[items].any(axis=1), dtype=np.bool_).tolist()
+        for row, has_rule in zip(self._words[items].tolist(), ruled, strict=True):
+            words = tuple(filter(None, row))
+            if not has_rule:
+                texts.append(" ".join(words))
+                continue
+            if words not in known:
+                places = [place for place, word in enumerate(words) if word in self._ruled]
+                known[words] = join_around(words, places)
+            texts.append(known[words])
+        return texts
+
+    def _learn(self, items: npt.NDArray[np.int64]) -> None:
+        """Spell items that are new."""
+        size = int(items.max(initial=-1)) + 1
+        if size > len(self._words):
+            missing = size - len(self._words)
+            self._words = np.append(self._words, np.full(missing, "", dtype=object))
+            nothing = np.zeros(missing, dtype=np.bool_)
+            self._is_known, self._is_ruled = (
+                np.append(table, nothing) for table in (self._is_known, self._is_ruled)
+            )
+        is_used = np.zeros(len(self._words), dtype=np.bool_)
+        is_used[items] = True
+        for item in np.flatnonzero(is_used & ~self._is_known).tolist():
+            word = self._words[item] = self.spell(item)
+            if word and not is_inert(word):
+                self._is_ruled[item] = True
+                self._ruled.add(word)
+        self._is_known |= is_used
+
+
+def _decode(tokenizer: Any, skip_special: bool, item: int) -> str:
+    if not 0 <= item < len(tokenizer):
+        return ""
+    return str(tokenizer.decode([item], skip_special_tokens=skip_special)).strip()
+
+
+# --- Inputs of DP-MLM's model put together from the tokens of words: a text is not tokenized for every
+# mask.
+#
+# Tokenizers cut texts at spaces, so the tokens of a word depend on whether it comes first, after a word or
+# after a mask, and on nothing else. For every text that is checked: against the tokenizer's own tokens with
+# the first, a middle and the last word masked. A text for which it does not hold is left to the tokenizer.
+
+_ANCHOR = "x"  # a word that others are put after
+_WORDS = 1 << 17  # whose tokens are remembered
+Ids = list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """The tokens of a word at the beginning, after another word and after a mask."""
+
+    first: Ids
+    later: Ids
+    after_mask: Ids
+
+
+@lru_cache(maxsize=8)
+def pair_builder(tokenizer: Any) -> "PairBuilder":
+    """Return the builder of a tokenizer, which remembers the tokens of words."""
+    return PairBuilder(tokenizer)
+
+
+class PairBuilder:
+    """Builds pairs of a text and a copy with one word masked."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._mask = int(tokenizer.mask_token_id)
+        self._special = frozenset(tokenizer.all_special_ids)
+        self._words: dict[str, _Word | None] = {}
+        self._anchor, first, later = self._encode(
+            [_ANCHOR, str(tokenizer.mask_token), f"{_ANCHOR} {tokenizer.mask_token}"]
+        )
+        self._first_mask = first[: _find(self._mask, first) + 1]
+        self._later_mask = later[len(self._anchor) : _find(self._mask, later) + 1]
+
+    def build(self, texts: Sequence[tuple[Sequence[str], Sequence[int]]]) -> list[list[MaskedRow] | None]:
+        """Return a row for each of some slots of every text; None for a text that must be tokenized."""
+        self._learn({word: None for words, _ in texts for word in words})
+        tried = [sorted({slots[0], slots[len(slots) // 2], slots[-1]}) for _, slots in texts]
+        pairs = [
+            (" ".join(words), " ".join([*words[:slot], str(self._tokenizer.mask_token), *words[slot + 1 :]]))
+            for (words, _), some in zip(texts, tried, strict=True)
+            for slot in some
+        ]
+        rows = self._encode(*map(list, zip(*pairs, strict=True)), add_special_tokens=True) if pairs else []
+        found: list[list[MaskedRow] | None] = []
+        at = 0
+        for (words, slots), some in zip(texts, tried, strict=True):
+            found.append(self._build_one(words, slots, some, rows[at : at + len(some)]))
+            at += len(some)
+        return found
+
+    def _build_one(
+        self, words: Sequence[str], slots: Sequence[int], tried: Sequence[int], rows: Sequence[Ids]
+    ) -> list[MaskedRow] | None:
+        known = [self._words[word] for word in words]
+        if None in known:
+            return None
+        parts = [word.later if place else word.first for place, word in enumerate(known) if word is not None]
+        whole = [token for part in parts for token in part]
+        ends = [0, *accumulate(map(len, parts))]
+
+        def mask(slot: int) -> tuple[Ids, int]:
+            before = whole[: ends[slot]] + (self._later_mask if slot else self._first_mask)
+            following = known[slot + 1] if slot + 1 < len(known) else None
+            if following is None:
+                return before, len(before) - 1
+            return before + following.after_mask + whole[ends[slot + 2] :], len(before) - 1
+
+        frame = self._find_frame(rows[0], whole, mask(tried[0])[0])
+        if frame is None:
+            return None
+        start, middle, end = frame
+        opening = start + whole + middle
+        for slot, row in zip(tried, rows, strict=True):
+            if opening + mask(slot)[0] + end != row:
+                return None
+        masked = map(mask, slots)
+        return [MaskedRow(opening + ids + end, len(opening) + place) for ids, place in masked]
+
+    def _find_frame(self, row: Ids, first: Ids, second: Ids) -> tuple[Ids, Ids, Ids] | None:
+        """Return what stands before, between and after the two texts of a row: special tokens alone."""
+        start = next((place for place, token in enumerate(row) if token not in self._special), 0)
+        middle = start + len(first)
+        second_at = len(row)
+        while second_at > middle and row[second_at - len(second) : second_at] != second:
+            second_at -= 1
+        begin = second_at - len(second)
+        if row[start:middle] != first or begin < middle:
+            return None
+        frame = row[:start], row[middle:begin], row[second_at:]
+        return frame if all(self._special.issuperset(part) for part in frame) else None
+
+    def _learn(self, words: dict[str, None]) -> None:
+        """Find the tokens of words that are not known yet."""
+        if len(self._words) > _WORDS:
+            self._words.clear()
+        new = [word for word in words if word not in self._words]
+        if not new:
+            return
+        first = self._encode(new)
+        later = self._encode([f"{_ANCHOR} {word}" for word in new])
+        after = self._encode([f"{self._tokenizer.mask_token} {word}" for word in new])
+        for word, *found in zip(new, first, later, after, strict=True):
+            self._words[word] = self._take_apart(*found)
+
+    def _take_apart(self, first: Ids, later: Ids, after: Ids) -> _Word | None:
+        """Return the tokens of a word from those of texts with it; None if they are not the word's alone."""
+        anchor = self._anchor
+        if later[: len(anchor)] != anchor or not self._special.isdisjoint([*first, *later]):
+            return None
+        return _Word(first, later[len(anchor) :], after[_find(self._mask, after) + 1 :])
+
+    def _encode(self, *texts: list[str], add_special_tokens: bool = False) -> list[Ids]:
+        found: list[Ids] = self._tokenizer(*texts, add_special_tokens=add_special_tokens, verbose=False)[
+            "input_ids"
+        ]
+        return found
+
+
+def _find(token: int, ids: Ids) -> int:
+    """Return where a token first stands; beyond the end if it does not."""
+    return ids.index(token) if token in ids else len(ids)

@@ -13,8 +13,7 @@ from typing import ClassVar, Literal
 
 from tedaudit.batches import Rewrites
 from tedaudit.errors import PluginError, SpecError
-from tedaudit.mechanisms._json_lines import JsonLines
-from tedaudit.mechanisms._plain_lines import rewrite_lines
+from tedaudit.mechanisms._json_lines import JsonLines, rewrite_lines
 from tedaudit.mechanisms._programs import RunsPrograms
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.paths import checksum_file

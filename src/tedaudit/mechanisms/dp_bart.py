@@ -18,7 +18,7 @@ import numpy as np
 
 from tedaudit.errors import SpecError
 from tedaudit.inference.bart import Bart, beam_decode, cut_windows, encode_whole, load_bart, run_encoder
-from tedaudit.inference.beam_rules import describe_search
+from tedaudit.inference.beams import describe_search
 from tedaudit.inference.device_noise import Tensor
 from tedaudit.inference.loading import Checkpoint
 from tedaudit.inference.zoo import zoo_or

@@ -15,19 +15,23 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
-from tedaudit.collecting import pause_collection
+from tedaudit.batches.sequences import pause_collection
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.draw_pairs import DrawPairs
-from tedaudit.inference.loading import Checkpoint, caution_range, load_checkpoint
-from tedaudit.inference.nltk_words import StopWords, load_splitter, load_stop_words
+from tedaudit.inference.loading import Checkpoint, caution_range, load_checkpoint, send
 from tedaudit.inference.sampling import Clip, choose_clip, log_probabilities, sample_pairs
-from tedaudit.inference.transfer import send
-from tedaudit.inference.treebank import join_words, split_words
+from tedaudit.inference.treebank import StopWords, join_words, load_splitter, load_stop_words, split_words
 from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._clipped_logits import describe_arithmetic
-from tedaudit.mechanisms._draw_shelf import DrawShelf
-from tedaudit.mechanisms._item_spellings import ItemSpellings, load_spellings
-from tedaudit.mechanisms._masked_rows import Places, Words, lay_out, slot_logits
+from tedaudit.mechanisms._masked_rows import (
+    DrawShelf,
+    ItemSpellings,
+    Places,
+    Words,
+    lay_out,
+    load_spellings,
+    slot_logits,
+)
 from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, to_tokens
 from tedaudit.mechanisms._slot_likelihood import Memory, SlotLikelihood
 from tedaudit.types import Card, Claim, Draw, Floats, InputLimit, Leak, ModelUse, Note, Rewrite

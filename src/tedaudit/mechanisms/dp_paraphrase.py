@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 
 from tedaudit.inference.loading import Task
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.mechanisms._autoregressive import LEAKS, Autoregressive
+from tedaudit.mechanisms._generator import LEAKS, Autoregressive
 from tedaudit.types import Card, Leak
 
 

@@ -7,9 +7,9 @@ Departs: the release chooses the nearest cluster without noise, draws as many tr
          fails if exp overflows: one field each. Grouping, prompt and decoding: see the card.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
@@ -17,20 +17,141 @@ from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
 from tedaudit.errors import SpecError
 from tedaudit.inference.encoders import Encoder
 from tedaudit.inference.loading import Checkpoint
-from tedaudit.inference.triples.drawing import OVERFLOW, ClusterChoice, log_masses
-from tedaudit.inference.triples.extraction import Extractor, load_extractor, name_server
-from tedaudit.inference.triples.grouping import Representative, choose_representatives
-from tedaudit.inference.triples.public import load_matching
-from tedaudit.inference.triples.ratios import largest_losses
-from tedaudit.inference.triples.table import TripleTable
-from tedaudit.inference.triples.triple import Triple
+from tedaudit.inference.triples.drawing import (
+    OVERFLOW,
+    ClusterChoice,
+    Slots,
+    draw_noise,
+    draw_triples,
+    largest_losses,
+    load_matching,
+    log_masses,
+)
+from tedaudit.inference.triples.extraction import Extractor, Triple, load_extractor, name_server
+from tedaudit.inference.triples.table import Representative, TripleTable, choose_representatives
 from tedaudit.inference.triples.vectors import embed
-from tedaudit.inference.triples.writing import load_writer
+from tedaudit.inference.triples.writing import Prompt, decode, find_ends, fit_prompt, load_writer, write_out
 from tedaudit.inference.zoo import zoo_or
-from tedaudit.mechanisms._recall import recall
-from tedaudit.mechanisms._triple_queries import TripleQueries
-from tedaudit.mechanisms._triple_writing import TripleWriting, copy_text
 from tedaudit.types import Callee, Card, Claim, Draw, Floats, Leak, ModelUse, Note, Rewrite
+
+# --- How DP-ST writes drawn triples out, and what it releases as numbers that say all of it.
+#
+# A drawn triple is its number in the public table. If the length of a rewrite depends on the private text,
+# the tokens that were written follow, numbered after the triples. A text that is returned unchanged is
+# spelled out in negative numbers.
+
+Numbers = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TripleWriting:
+    """The writer, the public table and how long a rewrite may be: so many tokens, or as the text has."""
+
+    writer: Checkpoint
+    table: TripleTable
+    template: str
+    context: int
+    max_tokens: int
+    follows_input: bool
+
+    def write(self, texts: Sequence[str], drawn: Sequence[Numbers]) -> list[Rewrite]:
+        """Return the rewrites for triples drawn from each text; a prompt of several is continued once."""
+        prompts = {numbers: self._build_prompt(numbers) for numbers in dict.fromkeys(drawn)}
+        limits: dict[Prompt, int] = {}
+        limit_of = self._compute_limits(texts)
+        for text, numbers in zip(texts, drawn, strict=True):
+            prompt = prompts[numbers]
+            limits[prompt] = max(limits.get(prompt, 0), self._fit_limit(limit_of[text], prompt))
+        whole = write_out(self.writer, limits)
+        rewrites = []
+        for text, numbers in zip(texts, drawn, strict=True):
+            written = whole[prompts[numbers]][: limit_of[text]]
+            shown = written if self.follows_input else ()  # otherwise the triples tell all that is written
+            tokens = (*numbers, *(len(self.table.cluster) + token for token in shown))
+            rewrites.append(Rewrite(decode(self.writer, written), tokens=tokens, units=1))
+        return rewrites
+
+    def split(self, tokens: Sequence[int]) -> tuple[Numbers, Numbers]:
+        """Return the drawn triples and the written tokens; both are empty for a text returned unchanged."""
+        numbers, size = [int(token) for token in tokens], len(self.table.cluster)
+        drawn = tuple(token for token in numbers if 0 <= token < size)
+        return drawn, tuple(token - size for token in numbers if token >= size)
+
+    def find_able(self, drawn: Numbers, written: Numbers, texts: Sequence[str]) -> set[str]:
+        """Return the texts from which these triples can be written out in just these tokens."""
+        if not self.follows_input:
+            return set(texts)
+        prompt, limit_of = self._build_prompt(drawn), self._compute_limits(texts)
+        limits = {text: self._fit_limit(limit, prompt) for text, limit in limit_of.items()}
+        ended = bool(written) and written[-1] in find_ends(self.writer)
+        return {t for t, most in limits.items() if len(written) == most or (ended and len(written) < most)}
+
+    def _build_prompt(self, drawn: Numbers) -> Prompt:
+        bound = self.writer.positions
+        room = self.context if bound is None else max(1, min(self.context, bound - self.max_tokens))
+        return fit_prompt(self.writer, self.template, [self.table.text(number) for number in drawn], room)
+
+    def _fit_limit(self, limit: int, prompt: Prompt) -> int:
+        """Return a limit of tokens, or less if the writer's context ends before."""
+        bound = self.writer.positions
+        return limit if bound is None else max(1, min(limit, bound - len(prompt)))
+
+    def _compute_limits(self, texts: Sequence[str]) -> dict[str, int]:
+        """Return how many tokens each rewrite may have."""
+        if not self.follows_input:
+            return dict.fromkeys(texts, self.max_tokens)
+        return {text: max(1, len(self.writer.tokenizer(text)["input_ids"])) for text in dict.fromkeys(texts)}
+
+
+def copy_text(text: str) -> Rewrite:
+    """Return a text unchanged; nothing is drawn, and its tokens spell it out."""
+    return Rewrite(text, tokens=tuple(-1 - ord(letter) for letter in text), units=0)
+
+
+# --- Values that were computed before: a likelihood attack asks for the same texts over and over.
+
+Value = TypeVar("Value")
+_MOST_KNOWN = 20_000
+
+
+def recall(
+    known: dict[str, Value], keys: Sequence[str], compute: Callable[[list[str]], list[Value]]
+) -> dict[str, Value]:
+    """Return a value per distinct key, computing those not in the cache; the cache has a maximum size."""
+    new = [key for key in dict.fromkeys(keys) if key not in known]
+    fresh = dict(zip(new, compute(new), strict=True)) if new else {}
+    values = {key: fresh[key] if key in fresh else known[key] for key in dict.fromkeys(keys)}
+    if len(known) + len(fresh) > _MOST_KNOWN:
+        known.clear()
+    known.update(list(fresh.items())[:_MOST_KNOWN])
+    return values
+
+
+# --- What DP-ST knows of some texts before the noise, and its draws from a public table.
+
+
+@dataclass(frozen=True)
+class TripleQueries:
+    """The vectors of all triples of some texts, and which of them each text has in its slots."""
+
+    vectors: Floats
+    slots: Mapping[str, tuple[int, ...]]
+
+    def draw(
+        self, draws: Draws, table: TripleTable, choice: ClusterChoice, *, overflows: bool
+    ) -> list[tuple[int, ...]]:
+        """Return the triples drawn for each draw; the noise of a slot depends on the key and its position."""
+        slots = [self.slots[text] for text in draws.texts]
+        counts = np.array([len(rows) for rows in slots], dtype=np.int64)
+        if not counts.any():
+            return [()] * len(draws)
+        noise = draw_noise(draws.keys, counts)
+        epsilons = draws.epsilons / np.maximum(counts, 1)
+        rows = np.concatenate([np.asarray(indices, dtype=np.int64) for indices in slots])
+        asked = Slots(self.vectors, rows, np.repeat(epsilons, counts), noise)
+        drawn = draw_triples(table, choice, asked, overflows=overflows)
+        return [tuple(part.tolist()) for part in np.split(drawn, np.cumsum(counts)[:-1])]
+
 
 _FAILS = 1300.0  # epsilon below which no plain sum of weights overflows: e^650 times any table
 _NULL = 0  # the row of zeros: a null triple, with utility 0 for every item

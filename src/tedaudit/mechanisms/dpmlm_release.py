@@ -16,8 +16,14 @@ from typing import ClassVar
 
 from tedaudit.batches import Rewrites
 from tedaudit.errors import ModelError
-from tedaudit.inference.loading import caution_range, load_checkpoint, read_clip, resolve, silence_loading
-from tedaudit.inference.quantised import WEIGHTS
+from tedaudit.inference.loading import (
+    WEIGHTS,
+    caution_range,
+    load_checkpoint,
+    read_clip,
+    resolve,
+    silence_loading,
+)
 from tedaudit.inference.sampling import choose_clip
 from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._package import Package, find_path, rewrite_by_script

@@ -12,11 +12,11 @@ from functools import partial
 from typing import Any, ClassVar
 
 from tedaudit.batches import Rewrites
-from tedaudit.characters import replace_surrogates
 from tedaudit.errors import ContractError, InfrastructureError, PluginError, SpecError
 from tedaudit.nominal import NO_EPSILON, Nominal
-from tedaudit.registry import import_object
-from tedaudit.retries import retry
+from tedaudit.plugins.registry import import_object
+from tedaudit.plugins.retries import retry
+from tedaudit.text.characters import replace_surrogates
 from tedaudit.types import Callee, Card, Claim, Draw, Rewrite, Unit
 
 _SEEDS = frozenset({"seed", "draw_key"})
@@ -41,8 +41,8 @@ class Function:
     128 bits: for more trials, and for texts that are released, since 31 bits can be searched through.
 
     Whatever the function raises, or returns in place of a text, is an output: a failed rewrite, whose code
-    attacks may see. Errors of the machine or the network (`tedaudit.retries.is_infrastructure` lists them)
-    are none: the call is tried again, and if that does not help the run stops; it can be resumed.
+    attacks may see. Errors of the machine or the network (`tedaudit.plugins.retries.is_infrastructure` lists
+    them) are none: the call is tried again, and if that does not help the run stops; it can be resumed.
 
     Bounds assume that no call depends on another. Calls come in an order that tells nothing of the texts, and
     at the end of a run some are made again: if a function that takes a seed then gives other outputs, the

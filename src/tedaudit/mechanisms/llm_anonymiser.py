@@ -12,14 +12,20 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from tedaudit.batches import Draws, Rewrites
-from tedaudit.characters import replace_surrogates
 from tedaudit.errors import SpecError
-from tedaudit.inference.judges.address import ANONYMISER, check_address, hide_address, split_backend
-from tedaudit.inference.judges.base import Service, strip_thoughts
+from tedaudit.inference.judges.base import (
+    ANONYMISER,
+    Service,
+    check_address,
+    hide_address,
+    split_backend,
+    strip_thoughts,
+)
 from tedaudit.inference.judges.calls import BrokenAnswerError, Caller
 from tedaudit.inference.judges.serving import HOST, PORT
 from tedaudit.mechanisms._anonymisers import WithoutEpsilon
 from tedaudit.seeding import derive
+from tedaudit.text.characters import replace_surrogates
 from tedaudit.types import Callee, Card, Draw, ModelUse, Rewrite
 
 _INCIDENTAL = {"incidental": True}

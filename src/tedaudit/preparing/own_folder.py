@@ -16,11 +16,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tedaudit.abilities import HasFingerprint, UsesModels
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 from tedaudit.errors import RunDirectoryError
 from tedaudit.paths import checksum_file, checksum_folder, describe_os_error, parse_path
-from tedaudit.registry import build, describe_fields
+from tedaudit.plugins.abilities import HasFingerprint, UsesModels
+from tedaudit.plugins.registry import build, describe_fields
 from tedaudit.spec.model import AuditSpec, PluginSpec
 from tedaudit.store.checksums import ChecksumError, check_json, parse_json, seal_json
 from tedaudit.store.directory import RunDirectory

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.abilities import WritesOnce
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.inference.encoders import Encoder, embed_pool, load_encoder
 from tedaudit.inference.lexical import LexicalEncoder, choose_reading
@@ -23,6 +22,7 @@ from tedaudit.plans.plans import (
     refuse_missing,
 )
 from tedaudit.plans.pool import Pool
+from tedaudit.plugins.abilities import WritesOnce
 from tedaudit.seeding import derive
 from tedaudit.spec.model import AuditSpec, PlanSpec
 from tedaudit.store.directory import RunDirectory

@@ -4,13 +4,18 @@ import os
 import platform
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
 from importlib import metadata
 from typing import Any
 
-from tedaudit.abilities import (
+from tedaudit.corpora.files import Given, assemble, refuse_surrogates
+from tedaudit.errors import RunDirectoryError, SpecError
+from tedaudit.inference.lexical import CHARACTERS, choose_reading
+from tedaudit.nominal import Nominal
+from tedaudit.plans.candidates import SAMPLING
+from tedaudit.plugins.abilities import (
     BringsTexts,
     CallsUserCode,
     HasCautions,
@@ -21,18 +26,7 @@ from tedaudit.abilities import (
     Practises,
     Resamples,
 )
-from tedaudit.corpora._assemble import assemble, refuse_surrogates
-from tedaudit.corpora._given import Given
-from tedaudit.errors import RunDirectoryError, SpecError
-from tedaudit.inference.lexical import choose_reading
-from tedaudit.nominal import Nominal
-from tedaudit.plans.candidates import SAMPLING
-from tedaudit.preparing.jobs import Job, PreparedAttack
-from tedaudit.preparing.planner import Planner
-from tedaudit.preparing.practice import choose_practice
-from tedaudit.preparing.script_notes import describe_texts
-from tedaudit.preparing.stretches import share_out
-from tedaudit.registry import (
+from tedaudit.plugins.registry import (
     Reference,
     build,
     describe_object,
@@ -41,10 +35,13 @@ from tedaudit.registry import (
     is_standard,
     model_uses,
 )
+from tedaudit.preparing.jobs import Job, PreparedAttack, choose_practice, share_out
+from tedaudit.preparing.planner import Planner
 from tedaudit.spec.model import AuditSpec, MechanismSpec, PluginSpec, parse_spec
 from tedaudit.store.directory import RunDirectory
-from tedaudit.store.kept_latents import LeftOut
 from tedaudit.store.looks import earlier_looks, note_look
+from tedaudit.store.rewrites import LeftOut
+from tedaudit.text.characters import format_share, measure_scripts
 from tedaudit.types import Corpus, Mechanism
 from tedaudit.version import __version__
 
@@ -307,3 +304,51 @@ def _read_versions() -> Mapping[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return versions
+
+
+# --- What a run says if its texts are plainly not English: a counted share, and what was made for English.
+#
+# An attack that cannot read the texts is blind, and its bound of 0 would look like privacy. So a reader is
+# told which parts of an audit were made for English, before the run and in its report. No language is
+# guessed.
+
+PLAINLY = 0.1  # of the letters: from there on texts are plainly not all English
+_NO_MODEL = "lexical"  # an encoder that was made for no language
+
+
+def describe_texts(texts: Sequence[str], plugins: Mapping[str, Any]) -> list[str]:
+    """Return what a reader must know of these texts' scripts, for plug-ins by their titles."""
+    if all(map(str.isascii, texts)):
+        return []
+    shares = measure_scripts(texts)
+    notes = []
+    if shares.other >= PLAINLY:
+        counted = f"{format_share(shares.other)} of the letters are not Latin ({shares.describe()})"
+        made = {title: list(find_english(plugin)) for title, plugin in plugins.items()}
+        named = "; ".join(f"{title} ({', '.join(parts)})" for title, parts in made.items() if parts)
+        english = f"Made for English: {named}. A bound that is low here may be low for that reason alone"
+        notes.append(f"{counted}. {english}" if named else counted)
+    if choose_reading(texts) == CHARACTERS and shares.unspaced:
+        notes.append(
+            f"{format_share(shares.unspaced)} of the letters are of scripts without spaces between words: "
+            "wherever words are counted, each of these letters is one"
+        )
+    return notes
+
+
+def find_english(plugin: Any) -> Iterator[str]:
+    """Yield what of a plug-in was made for English, with the settings that it has."""
+    defaults = {part.name: part for part in fields(plugin)} if is_dataclass(plugin) else {}
+    for part in plugin.card.english:
+        field, colon, what = part.partition(": ")
+        if not colon:
+            yield part
+        elif field not in defaults or _has_default(plugin, defaults[field]):
+            yield what
+
+
+def _has_default(plugin: Any, part: Any) -> bool:
+    """Return whether a field has its default value, if that is one that was made for any language at all."""
+    default = part.default if part.default is not MISSING else part.default_factory()
+    value = getattr(plugin, part.name)
+    return bool(value == default and value != _NO_MODEL)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
-from tedaudit.abilities import HasOwnEpsilons
 from tedaudit.errors import ContractError, CorpusError, SpecError, join_names
-from tedaudit.extras import name_needs
 from tedaudit.nominal import NO_EPSILON, Nominal
-from tedaudit.readers import guard_cell
+from tedaudit.plugins.abilities import HasOwnEpsilons
+from tedaudit.plugins.extras import name_needs
 from tedaudit.seeding import derive
+from tedaudit.text.readers import guard_cell
 from tedaudit.types import Draw, Mechanism, Rewrite
 
 Format = Literal["csv", "jsonl", "txt"]
@@ -26,7 +26,7 @@ _BYTES = 1 << 16  # of standard input, read at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Released:
+class ReleasedRow:
     """One rewrite: of which row of the input, which draw of it, and what came out. Never the original."""
 
     row: int
@@ -76,7 +76,7 @@ def choose_epsilon(mechanism: Mechanism, given: float | None) -> float:
 
 def release(
     mechanism: Mechanism, texts: Sequence[str], order: Order, progress: Progress | None = None
-) -> Iterator[Released]:
+) -> Iterator[ReleasedRow]:
     """Yield the rewrites of all texts in order, several draws of a text after each other."""
     return release_stream(mechanism, [texts], order, progress, len(texts) * order.draws)
 
@@ -87,7 +87,7 @@ def release_stream(
     order: Order,
     progress: Progress | None = None,
     total: int | None = None,
-) -> Iterator[Released]:
+) -> Iterator[ReleasedRow]:
     """Yield the rewrites of texts as they arrive, in order; of earlier ones nothing is kept.
 
     `progress` is told of a batch once all its rewrites have been taken.
@@ -103,7 +103,9 @@ def release_stream(
         first += len(texts)
 
 
-def _release_some(mechanism: Mechanism, texts: Sequence[str], order: Order, first: int) -> Iterator[Released]:
+def _release_some(
+    mechanism: Mechanism, texts: Sequence[str], order: Order, first: int
+) -> Iterator[ReleasedRow]:
     """Yield the rewrites of one batch, whose first text is the row with this number."""
     places = [(row, draw) for row in range(len(texts)) for draw in range(order.draws)]
     draws = [
@@ -116,7 +118,7 @@ def _release_some(mechanism: Mechanism, texts: Sequence[str], order: Order, firs
             f"'{mechanism.card.name}' was given {len(draws)} draws and returned {len(rewrites)} rewrites."
         )
     for (row, draw), rewrite in zip(places, rewrites, strict=True):
-        yield Released(first + row, draw, rewrite)
+        yield ReleasedRow(first + row, draw, rewrite)
 
 
 def format_of(path: Path | None, asked: str) -> Format:
@@ -144,7 +146,7 @@ class Output(Protocol):
 
 
 def write_released(
-    released: Iterator[Released],
+    released: Iterator[ReleasedRow],
     out: Output,
     form: Format,
     epsilon: float,

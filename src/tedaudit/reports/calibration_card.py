@@ -24,8 +24,7 @@ from tedaudit.reports.redaction import (
     rename_labels,
     rename_plans,
 )
-from tedaudit.results.finding import Finding, claim_figures
-from tedaudit.results.findings import AuditResult
+from tedaudit.results.findings import AuditResult, Finding, claim_figures
 from tedaudit.version import __version__
 
 FORMAT = 2

@@ -8,7 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from tedaudit.words import split_words
+from tedaudit.text.words import split_words
 
 BY_WORDS = frozenset({"cosine", "word cosine"})
 """Scores of attacks whose margins are no evidence by themselves."""

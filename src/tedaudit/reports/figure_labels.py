@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
-from tedaudit.scripts import RIGHT_TO_LEFT, is_right_to_left
+from tedaudit.text.characters import RIGHT_TO_LEFT, is_right_to_left
 
 _LAYS_OUT = (3, 11)  # the first version of matplotlib that lays out complex scripts in both directions
 _OWN = "DejaVu Sans"

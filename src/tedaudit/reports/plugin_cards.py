@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tedaudit.errors import TedauditError
-from tedaudit.registry import Kind, find
+from tedaudit.plugins.registry import Kind, find
 from tedaudit.reports.redaction import LEFT_OUT
 from tedaudit.types import Card
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tedaudit.characters import replace_surrogates
 from tedaudit.plans.candidates import SAMPLING
 from tedaudit.plans.plans import name_plan
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.scripts import UNSPACED_BLOCKS
+from tedaudit.text.characters import UNSPACED_BLOCKS, replace_surrogates
 
 LEFT_OUT = "(left out)"
 # One word: a name, not a text. Without spaces nobody can tell: in such scripts a sentence is one word.

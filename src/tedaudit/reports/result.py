@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 from tedaudit.errors import SpecError, join_names
-from tedaudit.extras import require
+from tedaudit.plugins.extras import require
 from tedaudit.reports.table import plans
 from tedaudit.results.findings import AuditResult
 

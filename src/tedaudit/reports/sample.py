@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.characters import cut_text
 from tedaudit.reports.evidence import BY_WORDS, WordWeigher
 from tedaudit.reports.redaction import safe_json
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.seeding import derive, uniforms
+from tedaudit.text.characters import cut_text
 from tedaudit.types import Plan
 
 PER_TABLE = 200

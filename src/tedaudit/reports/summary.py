@@ -4,10 +4,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tedaudit.results.claims import JudgedClaim
-from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.findings import AuditResult, Finding, JudgedClaim
 from tedaudit.results.verdict import Verdict, count_decisions, explain_decision
-from tedaudit.scripts import format_share
+from tedaudit.text.characters import format_share
 
 _NONE = 0.005  # a bound that is printed as 0.00
 

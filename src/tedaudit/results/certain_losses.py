@@ -3,7 +3,7 @@
 A pure claim says that no output is more than e^epsilon times as likely from one text as from any other. One
 output with a larger loss refutes it, in one trial as in a million: the only way to judge a claim above the
 ceiling of the trials. One with a smaller loss says how loose the claim can be at most. What is stored here
-was computed again in float64 by `tedaudit.confirmation`.
+was computed again in float64 by `tedaudit.execution.confirmation`.
 """
 
 import json

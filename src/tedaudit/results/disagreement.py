@@ -16,7 +16,7 @@ from tedaudit.types import Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class DisagreeingTrial:
     """One trial that one attack got right and the other wrong."""
 
     row: int
@@ -36,7 +36,7 @@ class Disagreement:
     epsilon: Nominal
     attacks: tuple[str, str]
     counts: PairedCounts
-    examples: tuple[Example, ...]
+    examples: tuple[DisagreeingTrial, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it safe for JSON, texts included."""
@@ -91,7 +91,7 @@ def _compare(result: AuditResult, first: Finding, second: Finding, count: int) -
 
 def _examples(
     result: AuditResult, plan: Plan, winner: Finding, which: Any, other: tuple[Any, Any], count: int
-) -> list[Example]:
+) -> list[DisagreeingTrial]:
     """Return the trials with the largest margins among those that only one attack got right."""
     margin, mistaken = other
     rows = np.flatnonzero(which)
@@ -99,7 +99,7 @@ def _examples(
     outputs = result.rewrites(winner).outputs(plan.source[rows], plan.replicate[rows])
     texts = result.run.corpus().texts
     return [
-        Example(
+        DisagreeingTrial(
             int(row), winner.attack, float(margin[row]), output, texts[plan.source[row]],
             _named(plan, int(row), int(mistaken[row]), texts),
         )

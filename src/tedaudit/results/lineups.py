@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import SpecError, join_names
-from tedaudit.estimators.paired_epsilon import Scale
+from tedaudit.estimators.paired import Scale
 from tedaudit.nominal import Nominal, distinct_epsilons
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.reading import read_result

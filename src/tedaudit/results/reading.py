@@ -8,15 +8,13 @@ from typing import Any
 from tedaudit.estimators import Choices, find_estimator
 from tedaudit.estimators.likelihood_check import Calibration, LikelihoodCheck
 from tedaudit.nominal import Nominal
-from tedaudit.results.certain import Certain
 from tedaudit.results.certain_losses import CertainLoss, read_certain
-from tedaudit.results.contradictions import note_contradictions
 from tedaudit.results.family import Family
-from tedaudit.results.finding import Finding
-from tedaudit.results.findings import AuditResult
+from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.measures import Measures, Shares, attack_measures, best_cosine, released_shares
-from tedaudit.results.row import Row
+from tedaudit.results.row import Certain, Row
 from tedaudit.results.run_notes import (
+    note_contradictions,
     note_elsewhere,
     note_latents,
     note_practice,

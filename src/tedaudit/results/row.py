@@ -1,12 +1,23 @@
-"""A row of findings as its test sees it: counts, claim and the error that its bounds have."""
+"""A row of findings as its test sees it: counts, surest guesses, claim and the error of its bounds."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tedaudit.estimators import Bound, Counts, Estimator
-from tedaudit.estimators.abstaining import Part, Parts
-from tedaudit.estimators.power import least_trials
-from tedaudit.types import Claim
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.estimators import Bound, Choices, Counts, Estimator
+from tedaudit.estimators.abstaining import (
+    Part,
+    Parts,
+    count_parts,
+    count_parts_by_block,
+    end_blocks,
+    find_sizes,
+)
+from tedaudit.estimators.multiplicity import least_trials
+from tedaudit.types import Claim, Plan
 
 _MOST_DELTA = 1 - 1e-12
 
@@ -121,3 +132,33 @@ class Row:
         if self.target is None:
             raise ValueError("a row without a claim has no test")
         return self.target
+
+
+# --- Counts the most certain guesses of a row, for the bound of an adversary that may abstain.
+
+
+@dataclass(frozen=True, slots=True)
+class Certain:
+    """The guesses of a row with their margins, and the numbers of trials at which it was looked at."""
+
+    plan: Plan
+    choices: Choices
+    margin: npt.NDArray[np.float32]
+    looks: Sequence[int]
+
+    def count(self, row: Row, error: float) -> Parts | None:
+        """Return the right ones among the most certain guesses; None if there can be no bound from them.
+
+        A run that is seen at several looks is ranked block by block: what was counted at one look stays
+        counted.
+        """
+        trials, candidates = row.counts.trials, row.counts.candidates
+        if not row.estimator.may_abstain or not trials:
+            return None
+        right = np.asarray(self.choices.choice == self.plan.secret[:trials], dtype=np.bool_)
+        guesses = right, self.margin, self.choices.usable
+        if row.any_time:
+            ends = end_blocks(trials, self.looks, len(self.plan))
+            return count_parts_by_block(*guesses, ends, candidates) if ends else None
+        sizes = find_sizes(trials, candidates, row.slack, error)
+        return count_parts(*guesses, sizes, candidates) if sizes else None

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tedaudit.errors import TedauditError
-from tedaudit.registry import Kind, find
+from tedaudit.plugins.registry import Kind, find
 
 _PREFIX = "py:"
 _GROUPS: dict[str, Kind] = {"corpus": "corpus", "mechanisms": "mechanism", "attacks": "attack"}

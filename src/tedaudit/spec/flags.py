@@ -7,10 +7,10 @@ from typing import Any
 from tedaudit.errors import SpecError, TedauditError, did_you_mean, join_names
 from tedaudit.inference.zoo import is_default
 from tedaudit.paths import parse_path
-from tedaudit.readers import table_format
-from tedaudit.registry import Kind, find, names, parameters
+from tedaudit.plugins.registry import Kind, find, names, parameters
 from tedaudit.spec.model import PluginSpec
 from tedaudit.spec.yaml_text import load_yaml
+from tedaudit.text.readers import table_format
 
 _FILES = "files"  # the corpus that reads a path
 

@@ -22,11 +22,11 @@ from tedaudit.estimators import DEFAULT_ESTIMATOR, Estimator, estimator_names, f
 from tedaudit.inference.zoo import default_checkpoint
 from tedaudit.paths import describe_os_error, parse_path
 from tedaudit.plans.candidates import GivenSets, Sampling
-from tedaudit.readers import table_format
-from tedaudit.registry import Kind, Reference
+from tedaudit.plugins.registry import Kind, Reference
 from tedaudit.spec.engine import EngineSpec
 from tedaudit.spec.messages import Epsilons, OneOrMany, validate
 from tedaudit.spec.yaml_text import LONGEST, load_yaml
+from tedaudit.text.readers import table_format
 from tedaudit.types import Card
 
 LARGEST = 2**63 - 1  # a whole number that files and arrays can hold

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tedaudit.inference.zoo import PREFIX, is_default, list_folders
 from tedaudit.plans.candidates import SAMPLING
-from tedaudit.registry import Kind, find, names, zoo_fields
+from tedaudit.plugins.registry import Kind, find, names, zoo_fields
 from tedaudit.spec.model import AuditSpec, PluginSpec
 
 _KINDS: tuple[Kind, ...] = ("mechanism", "attack")

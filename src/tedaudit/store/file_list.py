@@ -22,8 +22,7 @@ from typing import Any
 from tedaudit.errors import RunDirectoryError
 from tedaudit.paths import describe_os_error
 from tedaudit.store.checksums import ChecksumError, check_json, parse_json, seal_json
-from tedaudit.store.files import TEMPORARY, make_folders, write_atomically
-from tedaudit.store.locking import lock_folder
+from tedaudit.store.files import TEMPORARY, lock_folder, make_folders, write_atomically
 
 LIST = "files.json"
 SHOWN = ("report.html", "report.md", "summary.json", "estimates.parquet", "figures", "cards", "sections")

@@ -15,8 +15,7 @@ from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators.protocol import Choices
 from tedaudit.plans.trials import Judged
 from tedaudit.store.files import make_parquet, read_frame, write_atomically
-from tedaudit.store.ragged_columns import from_lists, to_lists
-from tedaudit.store.table_folder import TableFolder
+from tedaudit.store.table_folder import TableFolder, from_lists, to_lists
 from tedaudit.types import Floats
 
 _LOSSES = ("largest", "mu", "terms")  # of pairs of candidates that have likelihoods

@@ -10,11 +10,11 @@ import numpy.typing as npt
 import polars as pl
 
 from tedaudit.batches import Ragged, Rewrites
-from tedaudit.characters import replace_surrogates
 from tedaudit.errors import RunDirectoryError
 from tedaudit.plans.trials import number_rows
 from tedaudit.store.files import parse_frame, read_part
-from tedaudit.store.ragged_columns import from_lists, to_lists
+from tedaudit.store.table_folder import from_lists, to_lists
+from tedaudit.text.characters import replace_surrogates
 
 OPTIONAL = ("units", "tokens", "latent")  # parts of a rewrite that are read if they are asked for
 _ALWAYS = ("text", "replicate", "output", "error")

@@ -70,7 +70,7 @@ class Records:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class RecordEvidence:
     """A text of a table of rewrites: evidence, and no risk, since there is one rewrite of it."""
 
     label: str
@@ -86,7 +86,7 @@ class Evidence:
         return _to_dict(self, redact=redact)
 
 
-def _to_dict(record: Record | Evidence, *, redact: bool) -> dict[str, Any]:
+def _to_dict(record: Record | RecordEvidence, *, redact: bool) -> dict[str, Any]:
     figures = asdict(record) | {"epsilon": record.epsilon.json}
     if redact:
         named = {name: redact_label(figures[name]) for name in ("name", "label", "attack")}
@@ -129,7 +129,7 @@ def pick_records(result: AuditResult, finding: Finding, count: int) -> list[int]
     return [int(position) for position in order if times[position]]
 
 
-def rank_evidence(result: AuditResult, count: int) -> list[Evidence]:
+def rank_evidence(result: AuditResult, count: int) -> list[RecordEvidence]:
     """Return the texts of a table of rewrites that were named most surely."""
     plans, texts, names = result.run.manifest()["plans"], result.run.corpus().texts, name_records(result)
     ranked = []
@@ -140,7 +140,7 @@ def rank_evidence(result: AuditResult, count: int) -> list[Evidence]:
         for row in np.argsort(-pilot.evidence, kind="stable")[:count].tolist():
             position = int(pilot.source[row])
             ranked.append(
-                Evidence(
+                RecordEvidence(
                     finding.label, finding.epsilon, finding.attack, position, names[position],
                     texts[position], float(pilot.evidence[row]),
                 )

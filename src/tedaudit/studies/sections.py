@@ -6,7 +6,7 @@ from tedaudit.estimators.loss import DELTAS
 from tedaudit.reports.losses.table import format_epsilon, format_loss
 from tedaudit.reports.sections import Section
 from tedaudit.studies.record_losses import RecordLoss, RecordLosses
-from tedaudit.studies.records import Evidence, Records
+from tedaudit.studies.records import RecordEvidence, Records
 from tedaudit.studies.worst_pairs import WorstPairs
 
 
@@ -97,7 +97,7 @@ def _format_record(record: RecordLoss) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def describe_evidence(evidence: Sequence[Evidence]) -> Section:
+def describe_evidence(evidence: Sequence[RecordEvidence]) -> Section:
     """Return the records of a table of rewrites that were named most surely: evidence, and no risk."""
     rows = tuple(
         (record.name, record.label, record.epsilon.label, record.attack, f"{record.margin:.4g}", record.text)

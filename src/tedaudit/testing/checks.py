@@ -16,16 +16,16 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tedaudit.abilities import HasOwnEpsilons, KnowsMechanism
 from tedaudit.batches import Draws
 from tedaudit.errors import ContractError, SpecError, join_names
-from tedaudit.registry import Reference
+from tedaudit.plugins.abilities import HasLikelihood, HasOwnEpsilons, KnowsMechanism
+from tedaudit.plugins.registry import Reference
 from tedaudit.seeding import derive
-from tedaudit.testing.comparison_check import check_comparison
-from tedaudit.testing.likelihood_check import PAIRS, check_likelihood
+from tedaudit.testing.likelihood_check import PAIRS, check_comparison, check_likelihood
 from tedaudit.testing.observations import make_observations
-from tedaudit.testing.release import check_tokens_tell_all
 from tedaudit.testing.subject import (
+    ODD,
+    ORDINARY,
     PRECISION,
     SEEN_PARTS,
     Form,
@@ -37,7 +37,6 @@ from tedaudit.testing.subject import (
     differences,
     global_generators_left_alone,
 )
-from tedaudit.testing.texts import ODD, ORDINARY
 from tedaudit.types import Attack, Card, Claim, Draw, Guess, Mechanism, Rewrite, Seen
 
 _KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -274,3 +273,23 @@ def _check_candidates(subject: Subject, chunk: WatchedGuessChunk, guesses: Seque
             "candidates. Its place tells nothing of the source: score each by its text, and leave ties "
             "to the auditor."
         )
+
+
+# --- The rule on what tokens are: a likelihood is one of the whole release only if they say all of it.
+
+
+def check_tokens_tell_all(name: str, plugin: Any, rewrites: Sequence[Rewrite]) -> None:
+    """Refuse a mechanism with likelihoods whose tokens leave open which text was released."""
+    if not isinstance(plugin, HasLikelihood):
+        return
+    texts: dict[tuple[int, ...], str] = {}
+    for rewrite in rewrites:
+        if rewrite.tokens is None or rewrite.error:
+            continue
+        text = texts.setdefault(rewrite.tokens, rewrite.text)
+        if text != rewrite.text:
+            raise ContractError(
+                f"'{name}' released {text[:60]!r} and {rewrite.text[:60]!r} with the same tokens "
+                f"({rewrite.tokens[:8]}). It has `log_likelihood`, which is of the tokens: they must say all "
+                "that is released, also words that are kept, letters' case and copied texts."
+            )

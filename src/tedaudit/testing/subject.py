@@ -5,7 +5,7 @@ Detects access to forbidden state, and answers that depend on more than their ow
 
 import random
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -16,7 +16,7 @@ from tedaudit.batches import Observations
 from tedaudit.errors import ContractError, join_names
 from tedaudit.execution.units import Chunk, GuessChunk, RewriteChunk
 from tedaudit.execution.work import Bench
-from tedaudit.registry import Reference
+from tedaudit.plugins.registry import Reference
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Draw, Floats, Guess, Observation, Plan, Rewrite
 
@@ -221,3 +221,25 @@ def _parts(answer: Answer) -> tuple[tuple[Any, ...], Floats]:
         return (answer.usable,), np.asarray(answer.scores, dtype=np.float64)
     latent = np.zeros(0) if answer.latent is None else np.asarray(answer.latent, dtype=np.float64)
     return (answer.text, answer.tokens, answer.units, answer.error), latent.ravel()
+
+
+# --- The texts on which plug-ins are tried: ordinary ones, and some that are meant to hurt.
+
+ORDINARY = (
+    "Could you book a quiet table for four on Friday evening?",
+    "My sister's flight from Lisbon was delayed by three hours, and nobody told her why.",
+    "Please send the March invoice to the Rotterdam office.",
+    "Turn the heating down when everyone has left.",
+    "It rained all week",
+    "The second film was far better than the first!",
+    "Is there a night bus to the airport, and what does it cost?",
+    "Three of my molars hurt since Tuesday; the dentist is away.",
+)
+ODD: Mapping[str, str] = {
+    "the empty text": "",
+    "white space alone": " \t\n ",
+    "punctuation alone": "?! ... -- (;",
+    "emoji": "\U0001f600 \U0001f469\u200d\U0001f469\u200d\U0001f467 \U0001f1eb\U0001f1f7",
+    "control characters": "left\x00over\x07 \x1b[31mred\x1b[0m \u202edetrever",
+    "a text of 3,000 words": "the clerk counted parcels " * 750,
+}

@@ -7,10 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
+
 from tedaudit.api import AnyMechanism, audit
-from tedaudit.errors import SpecError, escape_control
-from tedaudit.estimators.power import least_trials
-from tedaudit.registry import Reference, build, names
+from tedaudit.errors import SpecError, escape_control, shorten
+from tedaudit.estimators.multiplicity import least_trials
+from tedaudit.plugins.registry import Reference, build, names
+from tedaudit.reports.sample import rank_right
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.verdict import GATES, Verdict, any_named, strongest
 from tedaudit.spec.model import AuditSpec
@@ -21,7 +24,6 @@ from tedaudit.trust.lint.linter import lint as look_at
 from tedaudit.trust.lint.notes import LintReport
 from tedaudit.trust.lint.source import SEEDS
 from tedaudit.trust.listeners import tell
-from tedaudit.trust.witness import describe_witness
 from tedaudit.types import Claim, Corpus, Level, Note
 
 ATTACKS = ("lexical", "resample", "trained")
@@ -338,3 +340,40 @@ def _raise_untested(judged: Sequence[_Judged], result: PrivacyResult) -> None:
                 f"{verdict.reason}.{needed}",
                 result,
             )
+
+
+# --- The clearest example of what an attack found: a source, its rewrite, and what it was told from.
+
+_LONGEST = 300  # characters of a text that are shown
+_CLEAREST = 20  # right guesses with the largest margin, of which the shortest texts are shown
+
+
+def describe_witness(result: AuditResult, finding: Finding, *, redact: bool) -> str:
+    """Return the shortest of the clearest right guesses in words; without texts if redacted."""
+    plan = result.run.read_plan(finding.plan)
+    columns = result.guesses(finding).read(["choice", "margin"])
+    choice = columns["choice"]
+    right = np.asarray(choice == plan.secret[: len(choice)], dtype=np.bool_)
+    if not right.any():
+        return "No guess was right."
+    clearest = rank_right(right, columns["margin"], _CLEAREST)
+    texts = result.run.corpus().texts
+    row = int(min(clearest, key=lambda row: len(texts[plan.source[row]])))
+    head = f"For example trial {row}, one of {int(right.sum()):,} right guesses"
+    if redact:
+        return f"{head} (texts are left out)."
+    [(output, error)] = result.rewrites(finding).outputs(plan.source[[row]], plan.replicate[[row]])
+    others = _name_others(plan.candidates, row, int(plan.source[row]), len(texts))
+    shown = f"failed with the code '{error}'" if error else _quote(output)
+    lines = [f"{head}:", f"  source   {_quote(texts[plan.source[row]])}", f"  rewrite  {shown}"]
+    return "\n".join([*lines, *(f"  not      {_quote(texts[other])}" for other in others)])
+
+
+def _name_others(candidates: Any, row: int, source: int, size: int) -> list[int]:
+    """Return up to two candidates that were not the source."""
+    everyone = range(size) if candidates is None else candidates[row].tolist()
+    return [position for position in everyone if position != source][:2]
+
+
+def _quote(text: str) -> str:
+    return repr(escape_control(shorten(text, _LONGEST)))

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from tedaudit.inference.lexical import choose_reading
 from tedaudit.inference.tuning import Tuning, body_checksum, train_and_predict
 from tedaudit.seeding import derive
-from tedaudit.words import is_unspaced, split_words
+from tedaudit.text.words import is_unspaced, split_words
 
 TFIDF = "tfidf"
 
@@ -45,7 +45,7 @@ class Classifier(Protocol):
 class Tfidf:
     """TF-IDF over words and logistic regression: deterministic, so the seed changes nothing.
 
-    If the texts to classify are plainly not Latin, words are those of `tedaudit.words`, and in scripts
+    If the texts to classify are plainly not Latin, words are those of `tedaudit.text.words`, and in scripts
     without spaces letters and pairs of them: scikit-learn's pattern takes a whole sentence for a word.
     """
 
@@ -84,7 +84,7 @@ def _analyse(text: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Encoder:
+class TextEncoder:
     """The body of any checkpoint, mean-pooled, with a linear layer on top; all of it is trained."""
 
     model: str
@@ -110,7 +110,7 @@ class Encoder:
 
 def choose_classifier(name: str, tuning: Tuning) -> Classifier:
     """Return the classifier that a string names; an encoder is loaded, and may fail, only when it is used."""
-    return Tfidf() if name == TFIDF else Encoder(name, tuning)
+    return Tfidf() if name == TFIDF else TextEncoder(name, tuning)
 
 
 def majority(labels: Sequence[str]) -> str:

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from tedaudit.abilities import WritesOnce
 from tedaudit.batches import Rewrites
 from tedaudit.execution.calls import CallCounts, find_callee
 from tedaudit.execution.units import RewriteChunk
@@ -20,8 +20,9 @@ from tedaudit.execution.work import Bench
 from tedaudit.inference.tuning import Tuning
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.plans.trials import Wanted, make_draws
+from tedaudit.plugins.abilities import WritesOnce
+from tedaudit.plugins.registry import Reference, build, describe_object, determinants
 from tedaudit.preparing.preparation import epsilons_of, load_texts
-from tedaudit.registry import Reference, build, describe_object, determinants
 from tedaudit.seeding import derive
 from tedaudit.store.files import key_of
 from tedaudit.store.rewrites import RewriteTable
@@ -36,7 +37,6 @@ from tedaudit.utility.classifiers import (
     read_by,
 )
 from tedaudit.utility.labels import LabelledTexts, take_labels
-from tedaudit.utility.resampling import redraw_tests, resample_f1
 from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult
 from tedaudit.utility.settings import UtilitySpec
 from tedaudit.utility.study_folder import Prediction, ScoreTable, StudyFolder
@@ -260,3 +260,30 @@ class _Study:
 def _keep_texts(outputs: Rewrites) -> Rewrites:
     """Return what a classifier can learn from: the text; latents and tokens would only fill the disk."""
     return Rewrites.from_texts(outputs.texts, errors=outputs.errors, units=outputs.units)
+
+
+# --- The error that a score has because the test set is small: the test texts are drawn again, many times.
+#
+# All classifiers of a task are scored on the same redrawn test sets, so that a difference of two scores has
+# an error of its own, in which the texts that are hard for both cancel. A bootstrap, and so approximate.
+
+Floats = npt.NDArray[np.float64]
+DRAWS = 1000
+
+
+def redraw_tests(size: int, seed: int, draws: int = DRAWS) -> npt.NDArray[np.int64]:
+    """Return how often each test text is in each redrawn test set, with a row per redrawn set."""
+    random = np.random.default_rng(seed)
+    return np.asarray(random.multinomial(size, np.full(size, 1 / size), size=draws), dtype=np.int64)
+
+
+def resample_f1(truth: Sequence[str], predicted: Sequence[str], weights: npt.NDArray[np.int64]) -> Floats:
+    """Return macro F1 on every redrawn test set, over the classes of the whole one."""
+    actual, named = np.asarray(truth), np.asarray(predicted)
+    scores = np.zeros(len(weights))
+    classes = sorted(set(truth))
+    for label in classes:
+        right, either = (actual == label) & (named == label), (actual == label).astype(int) + (named == label)
+        hits, all_named = weights @ right, weights @ either
+        scores += 2 * hits / np.maximum(all_named, 1)  # no hits if nothing is named: 0, as sklearn has it
+    return np.asarray(scores / len(classes), dtype=np.float64)

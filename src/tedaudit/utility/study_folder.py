@@ -1,4 +1,4 @@
-"""The folder of a study: rewrites as tables, each score as a small file, all written once."""
+"""The folder of a study: rewrites as tables, each score as a small file, and what is told of them."""
 
 import hashlib
 import json
@@ -11,10 +11,15 @@ from urllib.parse import quote
 
 from tedaudit.errors import RunDirectoryError, join_names
 from tedaudit.nominal import Nominal
+from tedaudit.reports.figures import figures_missing, save_figure
+from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
+from tedaudit.reports.utility import FILE
 from tedaudit.store.checksums import ChecksumError, check_json, seal_json
 from tedaudit.store.directory import RunDirectory
-from tedaudit.store.files import TEMPORARY, write_atomically
+from tedaudit.store.files import TEMPORARY, make_folders, write_atomically
 from tedaudit.store.table_folder import TableFolder
+from tedaudit.utility.figure import figure
+from tedaudit.utility.results import HEADINGS, RIGHT, UtilityResult, caption, cells, describe_changes
 
 _MARK = "study.json"
 _LONGEST = 200  # characters of a folder's name
@@ -130,3 +135,41 @@ def _read_score(path: Path, key: str) -> Prediction:
     if stored_key != key:
         raise RunDirectoryError(f"'{path}' does not belong here. Delete it and run the same command again.")
     return found
+
+
+# --- The files of a study: utility.json, utility.md and a figure; and a copy for an audit's report.
+
+
+def write_study(result: UtilityResult, run: Path | None = None) -> list[Path]:
+    """Write the result into the study's folder, and into an audit's if one is named; return the files."""
+    content = json.dumps(result.to_dict(), indent=2, ensure_ascii=False).encode()
+    written = [result.folder / FILE, result.folder / "utility.md"]
+    make_folders(result.folder, None)
+    write_atomically(written[0], content)
+    write_atomically(written[1], markdown(result).encode())
+    if not figures_missing():
+        written += save_figure(figure(result), result.folder / "utility")
+    if run is not None:
+        store = check_run(run)
+        store.files.write({store.utility: content}, redacted=False)
+        written.append(store.utility)
+    return written
+
+
+def check_run(run: Path) -> RunDirectory:
+    """Return an audit's run directory, or raise an error if it is not one."""
+    store = RunDirectory(run)
+    if not store.manifest_path.is_file():
+        raise RunDirectoryError(
+            f"'{run}' is not the run directory of an audit: it has no manifest.json. Name another with --run."
+        )
+    return store
+
+
+def markdown(result: UtilityResult) -> str:
+    """Return the table as Markdown, with its caption."""
+    table, notes = (
+        markdown_table(HEADINGS, cells(result), RIGHT),
+        markdown_list([*result.notes, *describe_changes(result)]),
+    )
+    return f"# Utility {result.name}\n\n{table}\n\n{markdown_text(caption(result))}\n\n## Notes\n\n{notes}\n"

@@ -5,7 +5,7 @@ import pytest
 from judging_server import BROKEN, running
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.judges.base import Prompt, Service
-from tedaudit.inference.judges.loading import load_judge
+from tedaudit.inference.judges.local import load_judge
 
 pytest.importorskip("httpx")
 PROMPT = Prompt("Which one? ", "1. << a >> 2. << b >>", "answer: [[")

@@ -13,7 +13,7 @@ from tedaudit.corpora.demo import Demo
 from tedaudit.errors import ModelError
 from tedaudit.inference.judges import serving
 from tedaudit.inference.judges.base import Prompt, Service
-from tedaudit.inference.judges.loading import load_judge
+from tedaudit.inference.judges.local import load_judge
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Observation, Rewrite
 

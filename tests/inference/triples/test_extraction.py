@@ -13,7 +13,7 @@ from tedaudit.inference.triples.extraction import (
     clean_text,
     load_extractor,
 )
-from tedaudit.inference.triples.grouping import choose_representatives
+from tedaudit.inference.triples.table import choose_representatives
 from tiny_triples import PARSES, openie_server, row, save_parser
 
 
@@ -31,7 +31,7 @@ def parsed(words: str, heads: list[int], labels: str) -> list[str]:
     spacy = pytest.importorskip("spacy")
     from spacy.tokens import Doc
 
-    from tedaudit.inference.triples.clauses import extract_triples
+    from tedaudit.inference.triples.extraction import extract_triples
 
     doc = Doc(spacy.blank("en").vocab, words=words.split(), heads=heads, deps=labels.split())
     return texts_of(extract_triples(doc))

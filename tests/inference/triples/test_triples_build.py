@@ -6,8 +6,8 @@ import pytest
 
 from tedaudit.errors import CorpusError, ModelError, SpecError
 from tedaudit.inference.triples.build import TableRecipe, build_table
+from tedaudit.inference.triples.extraction import Triple, as_triple
 from tedaudit.inference.triples.table import WHOLE
-from tedaudit.inference.triples.triple import Triple, as_triple
 from tedaudit.inference.triples.vectors import embed, load_dense_encoder
 from tiny_triples import PARSES, minilm, save_parser
 

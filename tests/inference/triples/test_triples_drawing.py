@@ -13,8 +13,8 @@ from tedaudit.inference.triples.drawing import (
     draw_triples,
     log_masses,
 )
+from tedaudit.inference.triples.extraction import Triple
 from tedaudit.inference.triples.table import TripleTable, load_table, save_table
-from tedaudit.inference.triples.triple import Triple
 from tedaudit.inference.triples.vectors import normalise_to_grid
 
 SIZE, CLUSTERS, BELOW_ONE = 7, 3, 1 - 2.0**-53

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from tedaudit.errors import SpecError
-from tedaudit.studies.calibrate.grid import FINE, Grid, epsilon_at
+from tedaudit.studies.calibrate.search import FINE, Grid, epsilon_at
 
 
 def test_neighbours_differ_by_five_per_cent_and_have_three_digits():

@@ -11,9 +11,8 @@ from known_curves import calibrate_curves, load_script
 from tedaudit.estimators.readings import Strongest, SuccessReading
 from tedaudit.studies.calibrate.answer import Answer
 from tedaudit.studies.calibrate.confirm import ATTEMPTS, Confirmation
-from tedaudit.studies.calibrate.grid import Grid, epsilon_at
-from tedaudit.studies.calibrate.rounds import Settings, find_epsilons
-from tedaudit.studies.calibrate.search import Ends
+from tedaudit.studies.calibrate.rounds import SearchSettings, find_epsilons
+from tedaudit.studies.calibrate.search import Ends, Grid, epsilon_at
 from tedaudit.studies.calibrate.target import attempt_error, parse_target
 
 
@@ -143,7 +142,7 @@ def test_a_curve_that_stays_at_the_target_is_undecided():
 def test_a_target_out_of_reach_is_answered_before_anything_is_run():
     for value, answer in ((9.0, Answer.TOO_HIGH), (0.02, Answer.TOO_NEAR_CHANCE)):
         target = parse_target("eps_emp", value, 2)
-        settings = Settings((target,), Grid.between(0.1, 10), 1000, 0.01, {"m": ("a",)})
+        settings = SearchSettings((target,), Grid.between(0.1, 10), 1000, 0.01, {"m": ("a",)})
         [found] = find_epsilons(settings, Unasked())
         assert (found.answer, found.points) == (answer, ())
         assert f"about {found.reach.trials_needed:,} trials" in found.sentences[0]
@@ -171,7 +170,7 @@ def test_a_curve_that_rises_is_hardly_ever_said_to_fall():
 def test_searches_for_several_targets_share_their_points():
     script = load_script()
     targets = tuple(parse_target("eps_emp", value, 2) for value in (1.0, 1.5))
-    settings = Settings(targets, Grid.between(0.01, 1000), 4000, 0.01, {"m": ("a",)})
+    settings = SearchSettings(targets, Grid.between(0.01, 1000), 4000, 0.01, {"m": ("a",)})
     asked = []
 
     class Source(script.CurveSource):

@@ -8,9 +8,8 @@ import pytest
 from tedaudit.errors import SpecError
 from tedaudit.estimators import clopper_pearson
 from tedaudit.estimators.loss import LossSample
-from tedaudit.studies.calibrate.grid import Grid
-from tedaudit.studies.calibrate.rounds import Settings
-from tedaudit.studies.calibrate.search import CLEAR
+from tedaudit.studies.calibrate.rounds import SearchSettings
+from tedaudit.studies.calibrate.search import CLEAR, Grid
 from tedaudit.studies.calibrate.target import Target, attempt_error, find_reach, parse_target
 
 
@@ -74,8 +73,8 @@ def test_a_loss_needs_the_trials_that_give_its_delta_an_upper_end():
 
 
 def test_a_search_for_a_loss_makes_as_many_trials_as_tell_anything():
-    losses = Settings((parse_target("loss@0.01", 2.0, 2),), Grid.between(0.1, 10), 4000, 0.01, {})
-    rates = Settings((parse_target("eps_emp", 2.0, 2),), Grid.between(0.1, 10), 4000, 0.01, {})
+    losses = SearchSettings((parse_target("loss@0.01", 2.0, 2),), Grid.between(0.1, 10), 4000, 0.01, {})
+    rates = SearchSettings((parse_target("eps_emp", 2.0, 2),), Grid.between(0.1, 10), 4000, 0.01, {})
     assert [rates.count_search(number) for number in range(3)] == [250, 1000, 1000]
     first, second = losses.count_search(0), losses.count_search(1)
     assert LossSample(np.zeros(first), CLEAR).epsilon_upper(0.01) == 0

@@ -6,7 +6,7 @@ import pytest
 from helpers import sentences
 from tedaudit.attacks.lexical import Lexical
 from tedaudit.estimators import reduced_form
-from tedaudit.studies.link.disjoint import count_pairs, guess_pairs, pair_records
+from tedaudit.studies.link.linker import count_pairs, guess_pairs, pair_records
 from tedaudit.studies.link.table import ColumnNames, read_release
 
 

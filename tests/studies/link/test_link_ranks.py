@@ -9,7 +9,7 @@ import pytest
 from helpers import sentences
 from tedaudit.attacks.lexical import Lexical
 from tedaudit.errors import ContractError, SpecError
-from tedaudit.registry import Reference, build
+from tedaudit.plugins.registry import Reference, build
 from tedaudit.studies.link import ranks as module
 from tedaudit.studies.link.ranks import rank_records, refuse_unfit
 from tedaudit.studies.link.table import ColumnNames, read_release

@@ -7,8 +7,8 @@ import pytest
 
 from helpers import sentences
 from tedaudit.errors import CorpusError, SpecError
-from tedaudit.registry import Reference, build
-from tedaudit.trust.leaks.battery import ERROR, Settings
+from tedaudit.plugins.registry import Reference, build
+from tedaudit.trust.leaks.battery import ERROR, BatterySettings
 from tedaudit.trust.leaks.finder import find_leaks, find_zero, takes_epsilon
 
 TEXTS = [
@@ -239,7 +239,7 @@ def test_a_rewriter_that_drifts_from_call_to_call_is_no_leak():
 
 def test_two_texts_are_blamed_on_every_field_that_is_set_to_leak():
     from tedaudit.mechanisms.dp_paraphrase import DPParaphrase
-    from tedaudit.trust.leaks.fixes import find_fix
+    from tedaudit.trust.leaks.battery import find_fix
 
     published = DPParaphrase(model="x", **DPParaphrase.variants["published"])
     assert find_fix(published, "twins", "case").startswith("dp-paraphrase: set top_k=0 (")
@@ -259,5 +259,5 @@ def test_settings_that_make_no_sense_are_refused():
 
 
 def test_more_trials_make_more_pairs():
-    assert Settings(trials=400).pairs == 200
-    assert Settings(trials=400).twins == 80
+    assert BatterySettings(trials=400).pairs == 200
+    assert BatterySettings(trials=400).twins == 80

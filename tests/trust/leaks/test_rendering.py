@@ -221,7 +221,7 @@ def test_what_tells_outputs_apart_is_one_trait_of_several_and_not_the_reason():
 
 
 def test_counts_of_capitals_digits_and_marks_are_called_counts():
-    from tedaudit.trust.leaks.traits import list_traits
+    from tedaudit.trust.leaks.signs import list_traits
     from tedaudit.types import Rewrite
 
     traits = dict(list_traits(Rewrite("Now. 12 OK")))

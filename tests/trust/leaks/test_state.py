@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from tedaudit.api import load_corpus
-from tedaudit.registry import Reference, build
+from tedaudit.plugins.registry import Reference, build
 from tedaudit.trust.leaks.calls import Calls
 from tedaudit.trust.leaks.finder import find_leaks
 from tedaudit.trust.leaks.state import judge_repeats, judge_state

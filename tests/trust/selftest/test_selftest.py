@@ -11,9 +11,17 @@ from tedaudit.trust.planted.flaws import FLAWS, find_flaw
 from tedaudit.trust.selftest import work as selftest_work
 from tedaudit.trust.selftest.page import write_page
 from tedaudit.trust.selftest.selftest import FULL, QUICK, SelfTest, allow, run_selftest
-from tedaudit.trust.selftest.work import Effort, Judged, Measured, Seen, audit_flaw, audit_null, list_twins
+from tedaudit.trust.selftest.work import (
+    Effort,
+    JudgedFlaw,
+    Measured,
+    Seen,
+    audit_flaw,
+    audit_null,
+    list_twins,
+)
 
-SILENT = Judged("constant", "demo", (Seen("lexical", 0.0, found=False, by_certain=False),), 0.0, ())
+SILENT = JudgedFlaw("constant", "demo", (Seen("lexical", 0.0, found=False, by_certain=False),), 0.0, ())
 ACCUSED = replace(SILENT, leaks=("case",))
 TINY = replace(QUICK, nulls=1, known=1, flaws=("stop-words-kept",), null_effort=Effort(60, 50),
                known_effort=Effort(300, 0), flaw_effort=Effort(300, 50))  # fmt: skip

@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from tedaudit.abilities import CallsOut, CallsUserCode
 from tedaudit.errors import InfrastructureError
 from tedaudit.execution.doing import do
 from tedaudit.execution.engines.workplace import restore_error
@@ -22,6 +21,7 @@ from tedaudit.execution.units import GuessChunk, Interrupted, Result, RewriteChu
 from tedaudit.execution.wire import Failure, Shelf, unpack
 from tedaudit.execution.work import Bench
 from tedaudit.nominal import Nominal, distinct_epsilons
+from tedaudit.plugins.abilities import CallsOut, CallsUserCode
 
 MOST_LOST = 3  # workers that the same work may cost
 _WINDOW = 3  # pieces of work in flight for each worker, so that there is something for everybody
@@ -33,7 +33,7 @@ Announce = Callable[[str], None]
 
 
 @dataclass
-class Task:
+class WorkerTask:
     """Work on its way."""
 
     parcel: bytes
@@ -152,7 +152,7 @@ class PoolEngine(ABC, Generic[W]):
         self._size, self._batch_size, self._announce = size, batch_size, announce
         self._workers: list[W] = []
         self._shelf = Shelf()
-        self._tasks: dict[int, Task] = {}
+        self._tasks: dict[int, WorkerTask] = {}
         self._waiting: deque[int] = deque()
         self._events: queue.Queue[Any] = queue.Queue(_UNREAD)
         self._here = Here(Bench(batch_size), self._events)
@@ -201,7 +201,9 @@ class PoolEngine(ABC, Generic[W]):
             self._here.submit(ticket, work)
             return
         parcel, needs = self._shelf.pack(work)
-        self._tasks[ticket] = Task(parcel, needs, name_work(work), _identify(work), *self._find_home(work))
+        self._tasks[ticket] = WorkerTask(
+            parcel, needs, name_work(work), _identify(work), *self._find_home(work)
+        )
         self._waiting.append(ticket)
         self._hand_out()
 
@@ -244,7 +246,7 @@ class PoolEngine(ABC, Generic[W]):
         """Start another worker, if there can be one more."""
 
     @abstractmethod
-    def _give(self, worker: W, ticket: int, task: Task) -> None:
+    def _give(self, worker: W, ticket: int, task: WorkerTask) -> None:
         """Give some work to a worker, with what it lacks from the shelf."""
 
     @abstractmethod
@@ -328,7 +330,7 @@ class PoolEngine(ABC, Generic[W]):
             if ticket in self._tasks:
                 self._blame(ticket, self._tasks[ticket], event.reason)
 
-    def _blame(self, ticket: int, task: Task, reason: str) -> None:
+    def _blame(self, ticket: int, task: WorkerTask, reason: str) -> None:
         """Note that work has cost a worker, and have it done by another."""
         self._lost[task.identity] = 1 if task.has_parts else self._lost[task.identity] + 1
         if self._lost[task.identity] >= MOST_LOST:

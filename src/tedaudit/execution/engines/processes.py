@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tedaudit.errors import InfrastructureError
-from tedaudit.execution.engines.pool import MOST_LOST, Announce, Done, Lost, PoolEngine, Task
+from tedaudit.execution.engines.pool import MOST_LOST, Announce, Done, Lost, PoolEngine, WorkerTask
 from tedaudit.execution.engines.workplace import DROP, OPEN, PERFORM, READY, SHELVE, receive, send
 from tedaudit.execution.work import BATCH
 
@@ -71,7 +71,7 @@ class ProcessEngine(PoolEngine[WorkerProcess]):
         worker.listener.start()
         self._send(worker, OPEN, self._batch_size)
 
-    def _give(self, worker: WorkerProcess, ticket: int, task: Task) -> None:
+    def _give(self, worker: WorkerProcess, ticket: int, task: WorkerTask) -> None:
         for number in sorted(task.needs - worker.shelf):
             worker.shelf.add(number)
             self._send(worker, SHELVE, number, self._shelf.parcel(number))

@@ -13,12 +13,12 @@ from typing import Any
 
 from tedaudit.errors import InfrastructureError, shorten
 from tedaudit.execution.engines.cluster import Cluster
-from tedaudit.execution.engines.pool import Announce, Done, Lost, PoolEngine, Task
+from tedaudit.execution.engines.pool import Announce, Done, Lost, PoolEngine, WorkerTask
 from tedaudit.execution.engines.processes import find_path
 from tedaudit.execution.engines.workplace import Actor, describe_known
 from tedaudit.execution.units import Rewriting, Unit, Work
-from tedaudit.extras import require
-from tedaudit.registry import Reference
+from tedaudit.plugins.extras import require
+from tedaudit.plugins.registry import Reference
 from tedaudit.spec.engine import EngineSpec
 from tedaudit.store.files import read_part
 from tedaudit.version import __version__
@@ -112,7 +112,7 @@ class RayEngine(PoolEngine[ActorHandle]):
     def _greet(self, worker: ActorHandle) -> None:
         worker.greeting = worker.handle.greet.remote()
 
-    def _give(self, worker: ActorHandle, ticket: int, task: Task) -> None:
+    def _give(self, worker: ActorHandle, ticket: int, task: WorkerTask) -> None:
         self._refs = {number: ref for number, ref in self._refs.items() if number in self._shelf}
         missing = sorted(task.needs - worker.shelf)
         for number in missing:

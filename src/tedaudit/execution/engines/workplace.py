@@ -24,7 +24,7 @@ from tedaudit.execution.doing import do
 from tedaudit.execution.units import Work
 from tedaudit.execution.wire import Failure, explain_difference, pack, unpack, unpack_thing
 from tedaudit.execution.work import BATCH, Bench
-from tedaudit.registry import Reference, determinants
+from tedaudit.plugins.registry import Reference, determinants
 from tedaudit.version import __version__
 
 MESSAGE = struct.Struct(">BQQ")  # what it is, a number, and how many bytes follow

@@ -14,10 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from tedaudit.errors import ModelError
-from tedaudit.extras import require
-from tedaudit.inference.judges.address import KEYS, hide_address, read_key, split_backend
-from tedaudit.inference.judges.base import Service
+from tedaudit.inference.judges.base import KEYS, Service, hide_address, read_key, split_backend
 from tedaudit.inference.loopback import is_loopback
+from tedaudit.plugins.extras import require
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tedaudit.errors import ModelError
-from tedaudit.extras import require
+from tedaudit.plugins.extras import require
 
 HOST, PORT = "127.0.0.1", 8571
 _CONTEXT = 4096  # tokens per question; several are answered at a time

@@ -5,15 +5,19 @@ the clip range [0, 1]. A null triple is a vector of zeros: all its cosines are 0
 uniform. Cosines are exact (see `vectors`), so a draw is the same in any batch.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.errors import ModelError
+from tedaudit.inference.encoders import Encoder
 from tedaudit.inference.sampling import UNIFORMS, Clip, log_probabilities, noise_for, sample
-from tedaudit.inference.triples.table import WHOLE, TripleTable
+from tedaudit.inference.triples.table import WHOLE, TripleTable, load_table
+from tedaudit.inference.triples.vectors import load_dense_encoder
 from tedaudit.seeding import Keys, key_words
 from tedaudit.types import Floats
 
@@ -193,3 +197,79 @@ def _sum_plainly(utilities: Floats, epsilon: float) -> Floats:
     """Return the sum of exp(epsilon u / 2) per row, computed as written; infinite if that overflows."""
     with np.errstate(over="ignore"):
         return np.asarray(np.exp(epsilon / 2 * np.clip(utilities, 0.0, 1.0)).sum(axis=1), dtype=np.float64)
+
+
+# --- How much likelier one text's triples can make any public triples than another's: the largest loss.
+
+SlotPair = tuple[Sequence[int], Sequence[int]]  # rows of vectors in the slots of two texts, equally many
+_RATIOS = 1 << 23  # ratios in memory at a time
+
+
+def largest_losses(
+    table: TripleTable, choice: ClusterChoice, vectors: Floats, pairs: Sequence[SlotPair], epsilon: float
+) -> Floats:
+    """Return for each two texts the largest loss that any triples can have, the larger of both directions.
+
+    Slots are drawn independently and share the budget evenly, so that the largest losses of slots add up.
+    """
+    sums = np.zeros((len(pairs), 2))
+    counts = np.array([len(first) for first, _ in pairs])
+    for count in np.unique(counts).tolist():
+        texts = np.flatnonzero(counts == count)
+        rows = np.array([list(zip(*pairs[i], strict=True)) for i in texts.tolist()]).reshape(-1, 2)
+        distinct, which = np.unique(rows, axis=0, return_inverse=True)
+        ratios = largest_ratios(table, choice, vectors, distinct, epsilon / count)
+        sums[texts] = ratios[which.ravel()].reshape(len(texts), count, 2).sum(axis=1)
+    return np.asarray(sums.max(axis=1), dtype=np.float64)
+
+
+def largest_ratios(
+    table: TripleTable, choice: ClusterChoice, vectors: Floats, pairs: npt.NDArray[np.int64], epsilon: float
+) -> Floats:
+    """Return for each pair of rows the largest ln(p / p') over all public triples, and ln(p' / p).
+
+    It is infinite if clusters are chosen without noise and differ: no triple can come from both.
+    """
+    found = np.full((len(pairs), 2), -np.inf)
+    of_cluster = log_cluster_masses(table, choice, vectors, epsilon)
+    for cluster in [WHOLE] if choice == "whole" else range(table.clusters):
+        if not table.size(cluster):
+            continue
+        inside = log_inside_masses(table, choice, vectors, cluster, epsilon)
+        step = max(1, _RATIOS // inside.shape[1])
+        for start in range(0, len(pairs), step):
+            first, second = pairs[start : start + step].T
+            gaps = inside[first] - inside[second]
+            with np.errstate(invalid="ignore"):  # -inf for both: no output at all
+                gap = of_cluster[first, cluster] - of_cluster[second, cluster]
+            largest = np.stack([gaps.max(axis=1) + gap, -gaps.min(axis=1) - gap], axis=1)
+            part = found[start : start + step]
+            np.fmax(part, largest, out=part)
+    return found
+
+
+# --- A public table of triples together with the encoder that made its vectors.
+
+
+@lru_cache(maxsize=2)
+def load_matching(reference: str, encoder_name: str, dimensions: int) -> tuple[TripleTable, Encoder]:
+    """Return a table and the encoder that made its vectors; raise if they do not match."""
+    table = load_table(reference)
+    name = encoder_name or table.about.get("encoder", "")
+    if not name:
+        raise ModelError(
+            f"The table of triples '{reference}' does not name the encoder that made it. Set `encoder`."
+        )
+    if table.dimensions != dimensions:
+        raise ModelError(
+            f"The table of triples '{reference}' has {table.dimensions} dimensions; `dimensions` is "
+            f"{dimensions}. Set it to {table.dimensions}, or build a table with {dimensions}."
+        )
+    encoder = load_dense_encoder(name)
+    weights, expected = encoder.fingerprint()["encoder weights"], table.about.get("encoder weights")
+    if expected and expected != weights:
+        raise ModelError(
+            f"The table of triples '{reference}' was made with another encoder than '{name}' "
+            f"(weights {expected}, not {weights}). Set `encoder` to that one: {table.about.get('encoder')}."
+        )
+    return table, encoder

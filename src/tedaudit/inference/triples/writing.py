@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from tedaudit.extras import require
 from tedaudit.inference.chat import chat_frame
 from tedaudit.inference.decoding import decode_all
 from tedaudit.inference.loading import Checkpoint, explain_failure, load_checkpoint, resolve, silence_loading
 from tedaudit.inference.rows import Decoder, decoder_for
+from tedaudit.plugins.extras import require
 
 Prompt = tuple[int, ...]
 _PADDING_STEP = 8

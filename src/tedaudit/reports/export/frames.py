@@ -12,12 +12,12 @@ from typing import Any, Literal, get_args, get_origin
 import numpy as np
 import polars as pl
 
-from tedaudit.characters import replace_surrogates
 from tedaudit.errors import SpecError
 from tedaudit.reports.export.documents import Document, LossAt, Row, TextTrial, Trial
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.losses import LossRow, read_losses
 from tedaudit.results.reading import find_fresh
+from tedaudit.text.characters import replace_surrogates
 from tedaudit.types import Array, Plan
 
 _KINDS: Mapping[type, Any] = {bool: pl.Boolean, int: pl.Int64, float: pl.Float64, str: pl.String}

@@ -8,12 +8,12 @@ below a table say what the numbers are, so that it does not lie when it is copie
 import re
 from collections.abc import Iterable
 
-from tedaudit.characters import replace_surrogates
 from tedaudit.estimators import Bound
 from tedaudit.reports.export.plan_table import TEDA, Line, PlanTable, make_plan_table
 from tedaudit.reports.summary import explain_error
 from tedaudit.reports.table import plans
 from tedaudit.results.findings import AuditResult
+from tedaudit.text.characters import replace_surrogates
 
 _MARKS = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#",

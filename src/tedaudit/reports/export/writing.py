@@ -9,7 +9,6 @@ from typing import Literal
 import polars as pl
 
 from tedaudit.errors import SpecError, join_names
-from tedaudit.readers import FORMULA, guard_cell
 from tedaudit.reports.export.documents import Document
 from tedaudit.reports.export.frames import frame_losses, frame_rows, frame_trials, list_documents
 from tedaudit.reports.export.junit import make_junit
@@ -19,6 +18,7 @@ from tedaudit.reports.export.step_summary import make_step_summary
 from tedaudit.reports.redaction import redact_result
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.gates import Gates
+from tedaudit.text.readers import FORMULA, guard_cell
 from tedaudit.version import __version__
 
 Format = Literal["csv", "latex", "parquet", "json", "junit", "markdown"]

@@ -4,14 +4,13 @@ import math
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from tedaudit.abilities import PricesPieces
 from tedaudit.errors import TedauditError
-from tedaudit.registry import build
+from tedaudit.plugins.abilities import PricesPieces
+from tedaudit.plugins.registry import build
 from tedaudit.reports.figures import GREY, STYLES, escape_label
 from tedaudit.reports.sections import Section
 from tedaudit.results.findings import AuditResult
-from tedaudit.results.loss_parts import Cut, LossParts, Part, find_parts
-from tedaudit.results.losses import LossRow
+from tedaudit.results.losses import Cut, LossPart, LossParts, LossRow, find_parts
 from tedaudit.spec.model import MechanismSpec
 
 _OWN_CODE = ":"  # in a name: code that a report must not run
@@ -53,7 +52,7 @@ _BY_STEP = (
 )
 
 
-def _tabulate(title: str, remark: str, rows: Sequence[tuple[LossParts, Sequence[Part]]]) -> Section:
+def _tabulate(title: str, remark: str, rows: Sequence[tuple[LossParts, Sequence[LossPart]]]) -> Section:
     names = list(dict.fromkeys(part.name for _, parts in rows for part in parts))
     cells = []
     for whole, parts in rows:
@@ -65,7 +64,7 @@ def _tabulate(title: str, remark: str, rows: Sequence[tuple[LossParts, Sequence[
     return Section(title, (remark,), ("mechanism", "epsilon", "trials", *names), tuple(cells))
 
 
-def _format(part: Part) -> str:
+def _format(part: LossPart) -> str:
     return f"{part.mean:.3g}" + ("" if part.share is None else f" ({part.share:.0%})")
 
 

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tedaudit.errors import shorten
-from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample
-from tedaudit.estimators.supremum import Supremum
+from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample, Supremum
 from tedaudit.reports.sections import Section
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow, find_contradictions

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tedaudit.abilities import HasOwnEpsilons, WritesOnce
 from tedaudit.api import DEFAULT_ATTACKS, AnyMechanism, TemporaryFolder, merge_plan, report, tell
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 from tedaudit.errors import RunDirectoryError, SpecError, join_names
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.execution.engines.opening import open_engine
+from tedaudit.plugins.abilities import HasOwnEpsilons, WritesOnce
+from tedaudit.plugins.registry import build
 from tedaudit.preparing.preparation import explain_misfit, load_texts
-from tedaudit.registry import build
 from tedaudit.reports.redaction import rename_labels
 from tedaudit.reports.sections import write_section
 from tedaudit.results.reading import read_result
@@ -20,10 +20,10 @@ from tedaudit.seeding import derive
 from tedaudit.spec.model import AuditSpec, PluginSpec, parse_spec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.calibrate.figure import write_curves
-from tedaudit.studies.calibrate.grid import Grid
 from tedaudit.studies.calibrate.result import Calibrated
-from tedaudit.studies.calibrate.rounds import Settings, find_epsilons
+from tedaudit.studies.calibrate.rounds import SearchSettings, find_epsilons
 from tedaudit.studies.calibrate.runs import RunSource, Workshop
+from tedaudit.studies.calibrate.search import Grid
 from tedaudit.studies.calibrate.section import describe_answers, describe_points
 from tedaudit.studies.calibrate.target import Target, parse_target
 from tedaudit.types import Corpus
@@ -113,7 +113,7 @@ def run_calibration(
     attacks = match_attacks(spec, targets[0])
     given = {name: value for name, value in (helpers or {}).items() if value is not None}
     announce = given.get("announce", tell)
-    settings = Settings(targets, Grid.between(*searched), spec.trials, spec.alpha, attacks)
+    settings = SearchSettings(targets, Grid.between(*searched), spec.trials, spec.alpha, attacks)
     search = seed_search(spec)
     with open_engine(spec, given.get("engine"), announce) as engine:
         workshop = Workshop(engine, given.get("progress", lambda *_: None), announce)

@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 from tedaudit.estimators.readings import Strongest
 from tedaudit.nominal import Nominal
-from tedaudit.studies.calibrate.grid import Grid, epsilon_at
-from tedaudit.studies.calibrate.search import Ends
+from tedaudit.studies.calibrate.search import Ends, Grid, epsilon_at
 from tedaudit.studies.calibrate.target import Target, attempt_error
 
 Side = Literal["low", "high"]

@@ -11,7 +11,7 @@ from tedaudit.estimators.readings import Strongest
 from tedaudit.nominal import Nominal
 from tedaudit.studies.calibrate.answer import Answer
 from tedaudit.studies.calibrate.confirm import Attempt
-from tedaudit.studies.calibrate.target import Reach, Target
+from tedaudit.studies.calibrate.target import Target, TargetReach
 from tedaudit.studies.calibrate.words import describe
 
 
@@ -65,7 +65,7 @@ class EpsilonForTarget:
     points: tuple[Point, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     falls: tuple[Fall, ...] = ()
-    reach: Reach = field(default_factory=Reach)
+    reach: TargetReach = field(default_factory=TargetReach)
 
     @property
     def level(self) -> float:

@@ -13,9 +13,8 @@ from tedaudit.estimators.readings import Strongest
 from tedaudit.nominal import Nominal
 from tedaudit.studies.calibrate.answer import Answer
 from tedaudit.studies.calibrate.confirm import Confirmation
-from tedaudit.studies.calibrate.grid import Grid, epsilon_at
 from tedaudit.studies.calibrate.result import EpsilonForTarget, Fall, Point, list_points
-from tedaudit.studies.calibrate.search import CLEAR, Search, Shape
+from tedaudit.studies.calibrate.search import CLEAR, Grid, Search, Shape, epsilon_at
 from tedaudit.studies.calibrate.target import Target, find_reach
 
 Wanted = Mapping[str, Sequence[Nominal]]  # epsilons by mechanism
@@ -37,7 +36,7 @@ class TrialSource(Protocol):
 
 
 @dataclass(frozen=True)
-class Settings:
+class SearchSettings:
     """What a calibration is asked for."""
 
     targets: tuple[Target, ...]
@@ -58,7 +57,7 @@ class Settings:
         return epsilon_at(self.grid.low), epsilon_at(self.grid.high)
 
 
-def find_epsilons(settings: Settings, source: TrialSource) -> tuple[EpsilonForTarget, ...]:
+def find_epsilons(settings: SearchSettings, source: TrialSource) -> tuple[EpsilonForTarget, ...]:
     """Return the answer for every mechanism and target."""
     cells = [_Cell(label, target, settings) for target in settings.targets for label in settings.attacks]
     open_cells = [cell for cell in cells if cell.reach.is_given]
@@ -71,7 +70,7 @@ def find_epsilons(settings: Settings, source: TrialSource) -> tuple[EpsilonForTa
 class _Cell:
     """One mechanism and one target on its way to an answer."""
 
-    def __init__(self, label: str, target: Target, settings: Settings) -> None:
+    def __init__(self, label: str, target: Target, settings: SearchSettings) -> None:
         self.label, self.target, self._settings = label, target, settings
         self.reach = find_reach(target, settings.trials, settings.error)
         self.search = Search(target, settings.grid, settings.error, settings.trials)
@@ -112,7 +111,7 @@ class _Cell:
         return Answer.INTERVAL if low is not None and high is not None else Answer.UNDECIDED
 
 
-def _search(cells: Sequence[_Cell], settings: Settings, source: TrialSource) -> None:
+def _search(cells: Sequence[_Cell], settings: SearchSettings, source: TrialSource) -> None:
     """Look at epsilons until no search wants another; searches for other targets share the points."""
     going, number = list(cells), 0
     while going:
@@ -125,7 +124,7 @@ def _search(cells: Sequence[_Cell], settings: Settings, source: TrialSource) -> 
         cell.propose()
 
 
-def _confirm(cells: Sequence[_Cell], settings: Settings, source: TrialSource) -> None:
+def _confirm(cells: Sequence[_Cell], settings: SearchSettings, source: TrialSource) -> None:
     """Make fresh trials at the ends of one target until none is left to confirm."""
     while True:
         wanted = [(cell, cell.confirmation.list_wanted()) for cell in cells if cell.confirmation is not None]

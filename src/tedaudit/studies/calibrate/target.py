@@ -128,7 +128,7 @@ def attempt_error(error: float, attempt: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class TargetReach:
     """Whether trials can show anything about a target, and how many could if these cannot."""
 
     too_high: bool = False
@@ -141,15 +141,17 @@ class Reach:
         return not self.too_high and not self.too_near_chance
 
 
-def find_reach(target: Target, trials: int, error: float) -> Reach:
+def find_reach(target: Target, trials: int, error: float) -> TargetReach:
     """Return whether so many fresh trials at each end could confirm an interval, before any is made."""
     share = attempt_error(error, 1)
     shows_above, shows_below = _TESTS[target.is_loss]
     if not shows_above(target, trials, share):
-        return Reach(too_high=True, trials_needed=_find_trials(shows_above, target, share, trials))
+        return TargetReach(too_high=True, trials_needed=_find_trials(shows_above, target, share, trials))
     if not shows_below(target, trials, share):
-        return Reach(too_near_chance=True, trials_needed=_find_trials(shows_below, target, share, trials))
-    return Reach()
+        return TargetReach(
+            too_near_chance=True, trials_needed=_find_trials(shows_below, target, share, trials)
+        )
+    return TargetReach()
 
 
 def _shows_success(target: Target, trials: int, error: float) -> bool:

@@ -7,8 +7,8 @@ from typing import Any
 
 from tedaudit.api import AnyMechanism, report
 from tedaudit.nominal import distinct_epsilons
+from tedaudit.plugins.registry import build
 from tedaudit.preparing.preparation import load_texts
-from tedaudit.registry import build
 from tedaudit.reports.redaction import rename_labels
 from tedaudit.reports.sections import write_section
 from tedaudit.spec.model import AuditSpec
@@ -24,11 +24,11 @@ from tedaudit.studies.frontier.figure import write_frontier_figure
 from tedaudit.studies.frontier.result import Frontier, list_scored, place_scores
 from tedaudit.studies.frontier.section import describe_frontier
 from tedaudit.types import Corpus
-from tedaudit.utility.files import write_study
 from tedaudit.utility.labels import take_labels
 from tedaudit.utility.results import UtilityResult
 from tedaudit.utility.settings import UtilitySpec, parse_utility
 from tedaudit.utility.study import run_study
+from tedaudit.utility.study_folder import write_study
 
 NAME = "frontier"  # of the run directory, and of the section in its report
 _SCORING = (

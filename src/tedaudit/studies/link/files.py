@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from tedaudit.errors import RunDirectoryError, join_names
-from tedaudit.readers import guard_cell
 from tedaudit.reports.markdown import markdown_list, markdown_text
 from tedaudit.store.directory import RunDirectory
-from tedaudit.store.files import TEMPORARY, write_atomically
-from tedaudit.store.locking import clear_leftovers
+from tedaudit.store.files import TEMPORARY, clear_leftovers, write_atomically
 from tedaudit.studies.link.result import LinkResult
 from tedaudit.studies.link.sections import describe_link
 from tedaudit.studies.link.table import Release
@@ -24,6 +22,7 @@ from tedaudit.studies.link.words import (
     tell_linkability,
     tell_singling_out,
 )
+from tedaudit.text.readers import guard_cell
 
 FIGURES, REPORT, RECORDS, DOCUMENT = "link.json", "report.md", "records.csv", "committee.pdf"
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from tedaudit.estimators import Bound, Counts, find_estimator
 from tedaudit.estimators.abstaining import Part, count_parts
-from tedaudit.estimators.mean_rate import mean_rate_interval
+from tedaudit.estimators.intervals import mean_rate_interval
 from tedaudit.results.family import judge_gate
 from tedaudit.results.row import Row
 from tedaudit.results.verdict import Verdict

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.characters import has_surrogate
-from tedaudit.column_names import join_columns
 from tedaudit.errors import CorpusError, did_you_mean, quote
-from tedaudit.readers import read_table
+from tedaudit.text.characters import has_surrogate
+from tedaudit.text.readers import join_columns, read_table
 from tedaudit.types import fold_text
 
 Columns = Mapping[str, Sequence[Any]]

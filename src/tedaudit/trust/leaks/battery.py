@@ -1,6 +1,6 @@
 """The parts of the battery and how they run: rounds at each epsilon, and what has nothing to do with one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,18 +9,16 @@ import numpy as np
 from tedaudit.errors import SpecError
 from tedaudit.estimators.multiplicity import holm
 from tedaudit.nominal import Nominal
-from tedaudit.registry import is_foreign
+from tedaudit.plugins.registry import is_foreign, variants
 from tedaudit.seeding import derive
 from tedaudit.trust.leaks.calls import Calls, make_together
-from tedaudit.trust.leaks.fixes import find_fix
-from tedaudit.trust.leaks.outcomes import LeakReport, NotRun, Outcome
-from tedaudit.trust.leaks.processes import judge_processes
+from tedaudit.trust.leaks.outcomes import LeakReport, LeakTest, NotRun
 from tedaudit.trust.leaks.recognition import JUDGED, KnownPairs, TwinPairs
 from tedaudit.trust.leaks.signs import Allowed, allow, smallest_p_value
 from tedaudit.trust.leaks.sources import SourcePairs, draw_pairs
-from tedaudit.trust.leaks.state import judge_duplicates, judge_repeats, judge_state
+from tedaudit.trust.leaks.state import judge_duplicates, judge_processes, judge_repeats, judge_state
 from tedaudit.trust.leaks.twins import KINDS, build_twins
-from tedaudit.types import Claim
+from tedaudit.types import Claim, Leak
 
 ERROR = 0.0025
 _MOST_UNITS = 10_000  # if nothing bounds the units of a claim: no text here has more
@@ -32,7 +30,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class BatterySettings:
     """How much is tried: `trials` rewrites for the pairs of texts, and in proportion for the rest."""
 
     trials: int = 200
@@ -77,12 +75,12 @@ class Battery:
     """Collects outcomes of all rounds; `report` shares the error among them."""
 
     def __init__(
-        self, plugin: Any, texts: Sequence[str], settings: Settings, claim: Claim | None,
+        self, plugin: Any, texts: Sequence[str], settings: BatterySettings, claim: Claim | None,
         progress: Progress | None,
     ) -> None:  # fmt: skip
         self.plugin, self.texts, self.settings, self.claim = plugin, texts, settings, claim
         self.tell = progress or (lambda _: None)
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[LeakTest] = []
         self.not_run: list[NotRun] = []
         self.rounds: dict[Nominal, str] = {}
         self.calls: list[Calls] = []
@@ -214,3 +212,61 @@ def _shuffle_short(texts: Sequence[str], seed: int) -> list[str]:
     """Return the shorter half of the texts, or more if they are few, in an order drawn at random."""
     short = sorted(texts, key=len)[: max(_SHORT, len(texts) // 2)]
     return [short[i] for i in np.random.default_rng(seed).permutation(len(short))]
+
+
+# --- What would stop a leak: the field that is set to leak, if the mechanism's card has it, or advice.
+
+_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "length": ("length", "reversed length", "repeated length"),
+    "copied words": (
+        "common words", "rare words", "capitalised words", "words with digits", "first word", "middle words",
+        "last word", "whole text",
+    ),
+}  # fmt: skip
+"""What a leak may name in place of several tests."""
+_EVERYTHING = "everything"  # a cut of what can be drawn shows in everything but failures
+_OWN_NOISE = "let every text reach its output through noise of its own alone, over one public set of outputs"
+_ADVICE = {
+    "case": "take the case of letters from what is drawn, not from the text",
+    "length": "draw a public number of words or tokens, whatever the text's length",
+    "reversed length": "draw a public number of words or tokens, whatever the text's length",
+    "repeated length": "draw a public number of words or tokens, whatever the text's length",
+    "failure": "return an ordinary draw for every text: an error that depends on the text is an output",
+    "same output": "draw enough noise, new for every text and call: seed it with no constant, clock or text",
+    "fresh process": "draw noise from the system's entropy; remove the seed that every process starts from",
+    "whole text": "never return a text unchanged, not even one that cannot be handled",
+    "trailing space": "build the output from what is drawn; copy no raw characters",
+    "zero-width character": "build the output from what is drawn; copy no raw characters",
+    "homoglyph": "build the output from what is drawn; copy no raw characters",
+    "line break": "build the output from what is drawn; copy no raw characters",
+    "punctuation": "draw punctuation like every other token",
+    "sentences": "draw sentence ends like every other token",
+    "word order": "draw every place of the output with noise of its own",
+    "two texts": _OWN_NOISE,
+    "equal texts, in the same call": _OWN_NOISE,
+}
+_SOUND = " (the variant 'sound' sets all)"
+_WORDS = "draw these words like all others: no word may pass through without noise"
+
+
+def find_fix(mechanism: Any, part: str, name: str, *, learnt: bool = False) -> str:
+    """Return what to change: fields that leak as they are set, if the card has some, else advice.
+
+    What was learnt says that outputs differ, and not that the thing itself comes back.
+    """
+    if part == "state":
+        return "keep nothing between calls, and let no row of a call see another"
+    card = mechanism.card
+    leaks = [leak for leak in card.leaks if _explains(leak, name) and leak.is_set(mechanism)]
+    if leaks:
+        fixes = " and ".join(dict.fromkeys(leak.fix for leak in leaks))
+        return f"{card.name}: set {fixes}{_SOUND if 'sound' in variants(type(mechanism)) else ''}"
+    return _ADVICE["two texts" if learnt else name] if learnt or name in _ADVICE else _WORDS
+
+
+def _explains(leak: Leak, test: str) -> bool:
+    """Return whether a leak may be behind what a test found; any that shows may tell two texts apart."""
+    tests = [name for shown in leak.shows for name in _GROUPS.get(shown, (shown,))]
+    if test == "two texts":
+        return bool(tests)
+    return test in tests or (_EVERYTHING in tests and test != "failure")

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tedaudit.errors import ContractError
-from tedaudit.extras import name_needs
-from tedaudit.registry import is_foreign
-from tedaudit.retries import retry
+from tedaudit.plugins.extras import name_needs
+from tedaudit.plugins.registry import is_foreign
+from tedaudit.plugins.retries import retry
 from tedaudit.seeding import derive
 from tedaudit.types import Draw, Mechanism, Rewrite
 

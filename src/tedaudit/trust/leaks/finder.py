@@ -8,16 +8,16 @@ allow.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tedaudit.abilities import BringsTexts, HasOwnEpsilons, WritesOnce
 from tedaudit.api import AnyMechanism, load_corpus
-from tedaudit.corpora._given import Given
+from tedaudit.corpora.files import Given
 from tedaudit.errors import SpecError, TedauditError, did_you_mean, join_names
 from tedaudit.nominal import NO_EPSILON, Nominal
-from tedaudit.registry import build, describe_object
+from tedaudit.plugins.abilities import BringsTexts, HasOwnEpsilons, WritesOnce
+from tedaudit.plugins.registry import build, describe_object
 from tedaudit.seeding import derive
 from tedaudit.spec.flags import parse_corpus
 from tedaudit.spec.model import parse_spec
-from tedaudit.trust.leaks.battery import Battery, Progress, Settings
+from tedaudit.trust.leaks.battery import Battery, BatterySettings, Progress
 from tedaudit.trust.leaks.outcomes import LeakReport
 from tedaudit.types import Claim, Corpus, Draw, Mechanism
 
@@ -100,7 +100,7 @@ def takes_epsilon(plugin: Any) -> bool:
         return True
 
 
-def _read_settings(given: Mapping[str, Any]) -> Settings:
+def _read_settings(given: Mapping[str, Any]) -> BatterySettings:
     allowed = ("trials", "error", "seed", "reachable_only", "processes")
     for key in given:
         if key not in allowed:
@@ -108,7 +108,7 @@ def _read_settings(given: Mapping[str, Any]) -> Settings:
                 f"`find_leaks` has no setting '{key}'.{did_you_mean(key, allowed)} It takes: "
                 f"epsilon, claim, progress, zero_budget, {join_names(allowed)}."
             )
-    return Settings(**given)
+    return BatterySettings(**given)
 
 
 def _read_texts(texts: str | Corpus | Sequence[str] | None, plugin: Any) -> tuple[str, ...]:

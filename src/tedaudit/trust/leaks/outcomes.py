@@ -37,7 +37,7 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class TwinExample:
     """Two texts, what became of them, and what of either came back."""
 
     texts: tuple[str, str]
@@ -52,7 +52,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LeakTest:
     """One test: what was looked at, how often the outputs followed their sources, and an example.
 
     `name` identifies the test, `culprit` says what would be wrong in plain words, and `counted` what a pair
@@ -68,7 +68,7 @@ class Outcome:
     epsilon: Nominal
     signs: Signs
     allowed: Allowed = CHANCE
-    example: Example | None = None
+    example: TwinExample | None = None
     clue: tuple[str, str] = ("", "")
     rests: Mapping[str, float] = field(default_factory=dict)
     figures: Mapping[str, float] = field(default_factory=dict)
@@ -95,8 +95,8 @@ class Outcome:
 class Cause:
     """A leak that was found: its most certain test, and the others in which it shows."""
 
-    finding: Outcome
-    others: tuple[Outcome, ...] = ()
+    finding: LeakTest
+    others: tuple[LeakTest, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class LeakReport:
     mechanism: str
     epsilons: tuple[Nominal, ...]
     claims: tuple[str, ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[LeakTest, ...]
     not_run: tuple[NotRun, ...]
     error: float
     calls: int
@@ -126,7 +126,7 @@ class LeakReport:
     texts: int
 
     @property
-    def findings(self) -> tuple[Outcome, ...]:
+    def findings(self) -> tuple[LeakTest, ...]:
         """The tests that found something, the most certain first; one for each thing, by its plainest."""
         found = [o for o in self.outcomes if o.is_in_reach and o.adjusted <= self.error]
         plain = {(o.part, o.name, o.epsilon) for o in found if not o.clue[0]}
@@ -141,7 +141,7 @@ class LeakReport:
         tells outputs apart, and finds nothing without outputs that come again, by those. Otherwise what has
         the same fix has the same cause.
         """
-        groups: dict[str, list[Outcome]] = {}
+        groups: dict[str, list[LeakTest]] = {}
         for finding in self.findings:
             groups.setdefault(self._find_cause(finding), []).append(finding)
         leading = [next((o for o in group if o.name == name), group[0]) for name, group in groups.items()]
@@ -150,7 +150,7 @@ class LeakReport:
             for first, group in zip(leading, groups.values(), strict=True)
         )
 
-    def _find_cause(self, finding: Outcome) -> str:
+    def _find_cause(self, finding: LeakTest) -> str:
         """Return the test that explains a finding, or what would fix it."""
         found = {(o.name, o.epsilon) for o in self.findings}
         for name in (WHOLE, REPEATED):
@@ -193,7 +193,7 @@ def judge_pairs(
     *,
     mark: Callable[[Compared], Back] | None = None,
     **more: Any,
-) -> Outcome:
+) -> LeakTest:
     """Return the outcome of a test whose part, name, culprit and count are given in words.
 
     `mark` says what came back in a pair; `more` are other fields of the outcome.
@@ -205,7 +205,7 @@ def judge_pairs(
         rests[WHOLE] = judge_signs([p.margin for p in pairs if not p.has_copy], allowed).p_value
         if any(pair.repeats for pair in pairs):
             rests[REPEATED] = judge_signs([p.margin for p in pairs if not p.repeats], allowed).p_value
-    return Outcome(*words, epsilon, signs, allowed, example, rests=rests, **more)
+    return LeakTest(*words, epsilon, signs, allowed, example, rests=rests, **more)
 
 
 def show(output: Rewrite) -> str:
@@ -213,7 +213,7 @@ def show(output: Rewrite) -> str:
     return f"(failed: {output.error})" if output.error else output.text
 
 
-def _pick_example(pairs: Sequence[Compared], mark: Callable[[Compared], Back] | None) -> Example | None:
+def _pick_example(pairs: Sequence[Compared], mark: Callable[[Compared], Back] | None) -> TwinExample | None:
     """Return the shortest of the pairs that follow their sources most clearly; None if none does."""
     largest = max((pair.margin for pair in pairs), default=0.0)
     if largest <= 0:
@@ -222,4 +222,4 @@ def _pick_example(pairs: Sequence[Compared], mark: Callable[[Compared], Back] | 
     shortest = min(clear, key=lambda pair: sum(map(len, pair.texts)))
     first, second = shortest.outputs
     back = mark(shortest) if mark else ((), ())
-    return Example(shortest.texts, shortest.shown or (show(first), show(second)), back)
+    return TwinExample(shortest.texts, shortest.shown or (show(first), show(second)), back)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from tedaudit.nominal import Nominal
 from tedaudit.trust.leaks.calls import Calls
-from tedaudit.trust.leaks.outcomes import Back, Compared, Outcome, judge_pairs
-from tedaudit.trust.leaks.signs import Allowed
-from tedaudit.trust.leaks.traits import Recogniser, list_traits
+from tedaudit.trust.leaks.outcomes import Back, Compared, LeakTest, judge_pairs
+from tedaudit.trust.leaks.signs import Allowed, Recogniser, list_traits
 from tedaudit.trust.leaks.twins import Kind, Twin
 
 LEARNT, JUDGED = 8, 4  # rewrites of each text of a pair that are learnt from, and that are judged
@@ -22,7 +21,7 @@ class KnownPairs:
         self._calls, self._texts = calls, pairs
         self._tickets = [tuple(calls.ask_often(text, LEARNT + JUDGED) for text in pair) for pair in pairs]
 
-    def judge(self, allowed: Allowed) -> list[Outcome]:
+    def judge(self, allowed: Allowed) -> list[LeakTest]:
         """Return one outcome: whether two texts are told apart by their own earlier rewrites."""
         pairs, clues = [], []
         for texts, tickets in zip(self._texts, self._tickets, strict=True):
@@ -50,11 +49,11 @@ class TwinPairs:
         self._calls, self._kind, self._twins = calls, kind, twins
         self._tickets = [(calls.ask_often(t.first, 2), calls.ask_often(t.second, 2)) for t in twins]
 
-    def judge(self, allowed: Allowed) -> list[Outcome]:
+    def judge(self, allowed: Allowed) -> list[LeakTest]:
         """Return whether the thing itself comes back, and whether anything else tells the twins apart."""
         return [self._judge_thing(allowed), self._judge_anything(allowed)] if self._twins else []
 
-    def _judge_thing(self, allowed: Allowed) -> Outcome:
+    def _judge_thing(self, allowed: Allowed) -> LeakTest:
         """Compare what the outputs of twins have of the thing in which they differ."""
         pairs = []
         for twin, tickets in zip(self._twins, self._tickets, strict=True):
@@ -75,7 +74,7 @@ class TwinPairs:
         )
         return first, second
 
-    def _judge_anything(self, allowed: Allowed) -> Outcome:
+    def _judge_anything(self, allowed: Allowed) -> LeakTest:
         rows = [[self._calls[t] for t in (*first, *second)] for first, second in self._tickets]
         traits = [[list_traits(output) for output in row] for row in rows]
         learnt = Recogniser([row[0] for row in traits], [row[2] for row in traits])

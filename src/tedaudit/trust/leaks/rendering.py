@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Callable
 
 from tedaudit.errors import escape_control, shorten
-from tedaudit.trust.leaks.outcomes import Cause, LeakReport, Outcome
+from tedaudit.trust.leaks.outcomes import Cause, LeakReport, LeakTest
 
 Clean = Callable[[str], str]
 _WIDTH = 78
@@ -82,15 +82,15 @@ def _summarise(report: LeakReport) -> str:
     )
 
 
-def _headline(finding: Outcome) -> str:
+def _headline(finding: LeakTest) -> str:
     return f"{finding.culprit[0].upper()}{finding.culprit[1:]}{_at(finding)}."
 
 
-def _at(finding: Outcome) -> str:
+def _at(finding: LeakTest) -> str:
     return f" ({finding.epsilon.phrase})" if finding.epsilon.is_given else ""
 
 
-def format_strength(finding: Outcome) -> str:
+def format_strength(finding: LeakTest) -> str:
     """Return how many pairs follow their source, with the interval of that share."""
     low, high = finding.signs.interval
     return f"{finding.signs.followed} of {finding.signs.pairs} ({low:.0%} to {high:.0%})"
@@ -120,13 +120,13 @@ def _list_details(cause: Cause, *, redact: bool, before: int) -> list[str]:
     return [*details, f"Fix: {finding.fix}."]
 
 
-def name_test(finding: Outcome) -> str:
+def name_test(finding: LeakTest) -> str:
     """Return a test of a leak in a few words: what it is called, how many pairs follow, and where."""
     signs, told = finding.signs, ", told apart" if finding.clue[0] and finding.part == "twins" else ""
     return f"{finding.name} ({finding.part}{told}, {signs.followed} of {signs.pairs}){_at(finding)}"
 
 
-def list_examples(finding: Outcome, *, before: int = 0) -> list[str]:
+def list_examples(finding: LeakTest, *, before: int = 0) -> list[str]:
     """Return the two texts of the smallest example, each with what became of it and what of it came back.
 
     Nothing if there is none. `before` is the number of a leak that has shown the same texts.

@@ -12,7 +12,7 @@ import numpy as np
 from tedaudit.nominal import Nominal
 from tedaudit.trust.leaks.calls import Calls
 from tedaudit.trust.leaks.copy_profile import ASPECTS, Aspect
-from tedaudit.trust.leaks.outcomes import Compared, Outcome, judge_pairs
+from tedaudit.trust.leaks.outcomes import Compared, LeakTest, judge_pairs
 from tedaudit.trust.leaks.signs import Allowed
 from tedaudit.types import Rewrite
 
@@ -66,7 +66,7 @@ class SourcePairs:
         self._calls, self._texts, self._draws = calls, pairs, draws
         self._tickets = [tuple(calls.ask_often(text, draws) for text in pair) for pair in pairs]
 
-    def judge(self, allowed: Allowed) -> list[Outcome]:
+    def judge(self, allowed: Allowed) -> list[LeakTest]:
         """Return one outcome per channel and one per aspect of copying."""
         pairs = [
             Pair(texts, ([self._calls[t] for t in first], [self._calls[t] for t in second]))
@@ -80,13 +80,13 @@ class SourcePairs:
         return outcomes + [_judge_aspect(aspect, single, epsilon, allowed) for aspect in ASPECTS]
 
 
-def _judge(pairs: Sequence[Pair], test: Test, epsilon: Nominal, allowed: Allowed) -> Outcome:
+def _judge(pairs: Sequence[Pair], test: Test, epsilon: Nominal, allowed: Allowed) -> LeakTest:
     name, culprit, counted, margin = test
     compared = [Compared(margin(pair), pair.texts, pair.last, pair.repeats) for pair in pairs]
     return judge_pairs(("channel", name, culprit, counted), compared, epsilon, allowed)
 
 
-def _judge_aspect(aspect: Aspect, pairs: Sequence[Pair], epsilon: Nominal, allowed: Allowed) -> Outcome:
+def _judge_aspect(aspect: Aspect, pairs: Sequence[Pair], epsilon: Nominal, allowed: Allowed) -> LeakTest:
     """Compare what the rewrites have of their own text with what they have of the other one."""
     tables = [aspect.compare(pair.texts, pair.last) for pair in pairs]
     having = [(pair, table) for pair, table in zip(pairs, tables, strict=True) if table is not None]

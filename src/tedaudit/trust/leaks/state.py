@@ -3,24 +3,28 @@
 Which of the two comes first is drawn by a coin, so that a mechanism that counts its calls is no leak.
 """
 
+import json
+import subprocess
+import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 
 from tedaudit.nominal import Nominal
 from tedaudit.seeding import derive
+from tedaudit.text.words import split_words
 from tedaudit.trust.leaks.calls import Calls
 from tedaudit.trust.leaks.copy_profile import Aspect
-from tedaudit.trust.leaks.outcomes import Compared, Outcome, judge_pairs, show
-from tedaudit.trust.leaks.signs import Allowed
-from tedaudit.trust.leaks.traits import list_traits
+from tedaudit.trust.leaks.outcomes import Compared, LeakTest, judge_pairs, show
+from tedaudit.trust.leaks.signs import Allowed, list_traits
 from tedaudit.types import Rewrite
-from tedaudit.words import split_words
 
 _WORDS = Aspect("words", "", lambda text: {word.casefold() for word in split_words(text)})
 
 
-def judge_state(calls: Calls, texts: Sequence[str], count: int, *, together: bool) -> list[Outcome]:
+def judge_state(calls: Calls, texts: Sequence[str], count: int, *, together: bool) -> list[LeakTest]:
     """Return whether an output depends on the text before it, in the same call or in an earlier one."""
     rng = np.random.default_rng(derive(calls.seed, "state", together))
     before, outputs = [], []
@@ -55,7 +59,7 @@ def judge_state(calls: Calls, texts: Sequence[str], count: int, *, together: boo
     ]  # fmt: skip
 
 
-def judge_repeats(calls: Calls, texts: Sequence[str], count: int) -> Outcome:
+def judge_repeats(calls: Calls, texts: Sequence[str], count: int) -> LeakTest:
     """Return whether an output tells that its text came before: new texts after themselves, and after others.
 
     Which of two new texts is repeated, and which of them comes first, is drawn by a coin. So if outputs do
@@ -81,7 +85,7 @@ def judge_repeats(calls: Calls, texts: Sequence[str], count: int) -> Outcome:
     return judge_pairs(words, pairs, Nominal(calls.epsilon))
 
 
-def judge_duplicates(calls: Calls, texts: Sequence[str], count: int, allowed: Allowed) -> Outcome:
+def judge_duplicates(calls: Calls, texts: Sequence[str], count: int, allowed: Allowed) -> LeakTest:
     """Return whether the outputs of one call tell that two of its texts are equal.
 
     Which of the two calls comes first is drawn by a coin. Their second texts differ, so if every row has
@@ -135,3 +139,73 @@ def _compare_likeness(first: tuple[Rewrite, Rewrite], second: tuple[Rewrite, Rew
 
 def _overlap(first: frozenset[tuple[str, str]], second: frozenset[tuple[str, str]]) -> float:
     return len(first & second) / max(1, len(first | second))
+
+
+# --- A fixed seed in a function's module: two fresh processes that make the same calls have the same noise.
+#
+# Both processes rewrite pairs of texts; in the second one a coin decides for each pair whether its texts
+# are exchanged. If both outputs of a pair are the same in both processes, that tells that they were not; if
+# neither is, that they were. Guessing the coin better than by chance needs outputs that depend on the text
+# and repeat.
+
+_SECONDS = 120
+_PROGRAM = """\
+import json, sys
+from tedaudit.plugins.registry import Reference, build
+from tedaudit.types import Draw
+asked = json.load(sys.stdin)
+sys.path[:] = asked["path"]
+plugin = build(Reference("mechanism", asked["name"]))
+epsilon = float(asked["epsilon"])
+made = [plugin.rewrite([Draw(text, epsilon, key)])[0] for text, key in asked["draws"]]
+print("\\n" + json.dumps([[output.text, output.error] for output in made]))
+"""
+
+
+def judge_processes(
+    name: str, epsilon: float, pairs: Sequence[tuple[str, str]], seed: int, allowed: Allowed
+) -> LeakTest | str:
+    """Return whether two fresh processes have the same noise, or why that could not be found out."""
+    coins = np.random.default_rng(derive(seed, "processes")).integers(2, size=len(pairs))
+    turned = [(b, a) if coin else (a, b) for (a, b), coin in zip(pairs, coins, strict=True)]
+    with ThreadPoolExecutor(2) as pool:  # both at once: starting them takes most of the time
+        first, second = pool.map(
+            lambda run: _run(name, epsilon, *run),
+            [(pairs, derive(seed, "first process")), (turned, derive(seed, "second process"))],
+        )
+    if isinstance(first, str):
+        return first
+    if isinstance(second, str):
+        return second
+    compared = []
+    for i, coin in enumerate(coins):
+        here, there = first[2 * i : 2 * i + 2], second[2 * i : 2 * i + 2]
+        equal = sum(a == b for a, b in zip(here, there, strict=True))
+        margin = float(equal - 1) * (-1 if coin else 1)
+        compared.append(Compared(margin, pairs[i], (here[0], here[1]), repeats=equal == 2))
+    words = (
+        "determinism", "fresh process",
+        "two fresh processes that make the same calls release the same outputs",
+        "equal outputs tell that the texts were the same",
+    )  # fmt: skip
+    return judge_pairs(words, compared, Nominal(epsilon), allowed)
+
+
+def _run(name: str, epsilon: float, pairs: Sequence[tuple[str, str]], seed: int) -> list[Rewrite] | str:
+    """Return the outputs of a fresh process, or what went wrong with it."""
+    texts = [text for pair in pairs for text in pair]
+    asked = {
+        "name": name, "epsilon": repr(float(epsilon)), "path": [str(Path.cwd()), *sys.path],
+        "draws": [(text, derive(seed, number)) for number, text in enumerate(texts)],
+    }  # fmt: skip
+    try:
+        done = subprocess.run(  # noqa: S603 - this interpreter, and the code that the user named
+            [sys.executable, "-c", _PROGRAM], input=json.dumps(asked), capture_output=True, text=True,
+            timeout=_SECONDS, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return f"a fresh process took more than {_SECONDS} seconds"
+    lines = done.stdout.strip().splitlines()
+    if done.returncode or not lines:
+        return f"a fresh process could not run '{name}' (exit code {done.returncode})"
+    return [Rewrite(text, error=error) for text, error in json.loads(lines[-1])]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tedaudit.words import STOP_WORDS, cut_marks, joint_of, split_words
+from tedaudit.text.words import STOP_WORDS, cut_marks, joint_of, split_words
 
 NAMES = ("Anna", "Boris", "Chloe", "Dmitri", "Elena", "Farid", "Greta", "Hamza")
 _RARE = ("zyqvex", "brophlun", "kwimbard", "vuxtolp", "drospick", "ghelmund")

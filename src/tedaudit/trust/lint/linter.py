@@ -4,22 +4,22 @@ Card, fields, claims, arithmetic and source code are read; a few texts are rewri
 drawn and which logits there are.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from tedaudit.abilities import CallsUserCode, HasOwnEpsilons, KnowsArithmetic, WritesOnce
 from tedaudit.api import AnyMechanism, load_corpus
 from tedaudit.errors import SpecError
-from tedaudit.extras import name_needs
 from tedaudit.nominal import Nominal
-from tedaudit.registry import build, is_foreign
+from tedaudit.plugins.abilities import CallsUserCode, HasOwnEpsilons, KnowsArithmetic, WritesOnce
+from tedaudit.plugins.extras import name_needs
+from tedaudit.plugins.registry import build, is_foreign
+from tedaudit.seeding import derive
 from tedaudit.spec.model import parse_spec
-from tedaudit.trust.lint.budget import GRID, lint_actual, lint_max_units, lint_units
-from tedaudit.trust.lint.fields import lint_fields
 from tedaudit.trust.lint.model import lint_model
 from tedaudit.trust.lint.notes import LintReport
 from tedaudit.trust.lint.source import lint_source
-from tedaudit.types import Note
+from tedaudit.types import Draw, Note
 
 __all__ = ["LintReport", "Note", "lint", "lint_model"]
 _TEXTS = 6
@@ -75,7 +75,7 @@ def _is_own(plugin: Any) -> bool:
 
 def _find_code(plugin: Any) -> Any:
     """Return the function behind a plug-in, or its method that rewrites."""
-    from tedaudit.registry import import_object
+    from tedaudit.plugins.registry import import_object
 
     function = getattr(plugin, "function", None)
     if isinstance(function, str):
@@ -89,3 +89,65 @@ def _choose_epsilons(plugin: Any, asked: Sequence[float]) -> list[float]:
     if not isinstance(plugin, HasOwnEpsilons) or isinstance(plugin, WritesOnce):
         return wanted
     return [epsilon for epsilon in plugin.epsilons(wanted) if Nominal(epsilon).is_given]
+
+
+# --- Lint: the epsilon that a mechanism says it gives, and the number of units that are really released.
+
+GRID = (0.1, 0.5, 1.0, 10.0, 50.0, 100.0, 250.0, 750.0, 1000.0, 2500.0)
+_SLACK = 1.001
+
+
+def lint_max_units(plugin: Any, epsilon: float) -> Iterator[Note]:
+    """Yield that nothing bounds the units of a claim; a mechanism without a claim has nothing wrong."""
+    claim = plugin.claim(epsilon)
+    if claim is not None and claim.max_units is None:
+        text = f"nothing bounds the number of {claim.unit}s, so a whole release has no finite epsilon"
+        fixes = [leak.fix for leak in plugin.card.leaks if "length" in leak.shows and leak.is_set(plugin)]
+        yield Note("error", "max_units", text, fixes[0] if fixes else "max_units")
+
+
+def lint_units(plugin: Any, texts: Sequence[str], epsilon: float) -> Iterator[Note]:
+    """Yield whether some rewrites, of a very long text too, draw more units than the claim counts."""
+    claim = plugin.claim(epsilon)
+    if claim is None or claim.max_units is None:
+        return
+    tried = [*texts, " ".join([*texts] * 20)]
+    draws = [Draw(text, epsilon, derive(0, "lint", i)) for i, text in enumerate(tried)]
+    counts = [output.units for output in plugin.rewrite(draws) if output.units is not None]
+    most = max(counts, default=0)
+    if most > claim.max_units:
+        text = f"a rewrite drew {most} (unit: {claim.unit}); the claim counts {claim.max_units}"
+        yield Note("error", "max_units", text, f"max_units of the claim, or a cap of {claim.max_units}")
+    elif counts:
+        text = f"{len(counts)} rewrites drew at most {most} (unit: {claim.unit}); the claim counts "
+        yield Note("info", "max_units", f"{text}{claim.max_units}")
+
+
+def lint_actual(plugin: Any, epsilons: Sequence[float]) -> Iterator[Note]:
+    """Yield whether a mechanism itself says that it gives another epsilon than it promises."""
+    wrong = []
+    for epsilon in epsilons:
+        claim = plugin.claim(epsilon)
+        if claim is not None and claim.actual is not None and claim.actual > claim.epsilon * _SLACK:
+            real = "unbounded" if math.isinf(claim.actual) else f"really {claim.actual:.4g}"
+            wrong.append(f"{claim.epsilon:g} is {real}")
+    if wrong:
+        yield Note(
+            "error", "claim", f"the mechanism says itself that epsilon {', '.join(wrong)}", "its noise"
+        )
+
+
+# --- Lint: what the card of a mechanism says of the values that its fields have.
+
+
+def lint_fields(plugin: Any) -> Iterator[Note]:
+    """Yield the fields with which no finite epsilon holds, and those that need public data."""
+    for leak in plugin.card.leaks:
+        if leak.is_set(plugin):
+            yield Note("error", leak.rule or leak.field, leak.describe(plugin), leak.fix)
+    for field, what in plugin.card.public:
+        if getattr(plugin, field):
+            text = f"the {what} was given; it must be public and not taken from private texts"
+            yield Note(
+                "info", "public data", text, f"{field}: leave out for the one that comes with tedaudit"
+            )

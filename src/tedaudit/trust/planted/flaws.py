@@ -1,30 +1,16 @@
 """All planted flaws: first those of public releases, by their number, then the others."""
 
 from tedaudit.errors import SpecError, did_you_mean
-from tedaudit.trust.planted import (
-    characters,
-    draws_released,
-    failures,
-    fixed_functions,
-    latents_released,
-    metadata,
-    noises,
-    rare,
-    seeds_released,
-    shapes,
-    states,
-    word_classes,
-    words_released,
-)
+from tedaudit.trust.planted import draws, latents, states, words
 from tedaudit.trust.planted.flaw import Flaw
 
 _RELEASED = (
-    *words_released.FLAWS, *draws_released.FLAWS, *latents_released.FLAWS, *seeds_released.FLAWS,
+    *words.RELEASED, *draws.RELEASED, *latents.RELEASED, *draws.SEEDS_RELEASED,
 )  # fmt: skip
 FLAWS: tuple[Flaw, ...] = (
     *sorted(_RELEASED, key=lambda flaw: int(flaw.number)),
-    *fixed_functions.FLAWS, *noises.FLAWS, *characters.FLAWS, *shapes.FLAWS, *failures.FLAWS, *states.FLAWS,
-    *rare.FLAWS, *word_classes.FLAWS, *metadata.FLAWS,
+    *states.FIXED_FUNCTIONS, *latents.NOISES, *words.CHARACTERS, *words.SHAPES, *states.FAILURES,
+    *states.STATES, *words.RARE, *words.WORD_CLASSES, *states.METADATA,
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Mechanisms whose privacy loss is known exactly: what is measured of them must fit."""
+"""Mechanisms whose privacy loss is known exactly, or is none: what is measured of them must fit."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from tedaudit.seeding import normals
-from tedaudit.trust.planted._parts import respond
+from tedaudit.trust.planted.flaw import Rewriter, draw_sentence, respond
 from tedaudit.types import Array, Card, Claim, Draw, Floats, Rewrite
 
 TEXTS = ("The answer is yes.", "The answer is no.")
@@ -50,3 +50,52 @@ class GaussianBit:
         """Return the normal log density around each number."""
         distance = np.asarray(latents, dtype=np.float64)[:, 0] - float(latent[0])
         return np.asarray(-0.5 * distance**2 - 0.5 * math.log(math.tau), dtype=np.float64)
+
+
+# --- Rewriters that reveal nothing: of these nothing must be said.
+
+_OUTPUTS = tuple(draw_sentence(Random(number), 3 + number % 9) for number in range(20))
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """A rewriter whose output has nothing to do with its input."""
+
+    name: str
+    rewrite: Rewriter
+
+
+def _always_the_same(text: str, seed: int) -> str:  # noqa: ARG001
+    return "Thank you for your message."
+
+
+def _one_of_twenty(text: str, seed: int) -> str:  # noqa: ARG001
+    return Random(seed).choice(_OUTPUTS)
+
+
+def _of_any_length(text: str, seed: int) -> str:  # noqa: ARG001
+    rng = Random(seed)
+    return draw_sentence(rng, rng.randrange(60))
+
+
+def _failing_at_random(text: str, seed: int) -> str:  # noqa: ARG001
+    rng = Random(seed)
+    if rng.random() < 0.3:
+        raise (ValueError if rng.random() < 0.5 else KeyError)("at random")
+    return draw_sentence(rng)
+
+
+def _in_any_script(text: str, seed: int) -> str:  # noqa: ARG001
+    from tedaudit.trust.planted.scripts import SCRIPTS, write_texts
+
+    rng = Random(seed)
+    return write_texts(rng.choice(SCRIPTS), 1, rng.randrange(2**31))[0]
+
+
+NULLS = (
+    Null("constant", _always_the_same),
+    Null("fixed distribution", _one_of_twenty),
+    Null("varied length", _of_any_length),
+    Null("random failures", _failing_at_random),
+    Null("texts of any script", _in_any_script),
+)

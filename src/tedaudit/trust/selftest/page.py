@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from tedaudit.reports.markdown import markdown_table
 from tedaudit.trust.planted.flaw import Flaw
 from tedaudit.trust.selftest.selftest import SelfTest, allow
-from tedaudit.trust.selftest.work import ERROR, Judged
+from tedaudit.trust.selftest.work import ERROR, JudgedFlaw
 
 
 def write_page(test: SelfTest, command: str) -> str:
@@ -88,7 +88,7 @@ def _list_flaws(test: SelfTest) -> str:
     return markdown_table(["", "flaw", "kind", "claim", *attacks, "leaks", "lint", "what is wrong"], rows)
 
 
-def _cells(flaw: Flaw, judged: Judged, attacks: list[str]) -> Iterator[str]:
+def _cells(flaw: Flaw, judged: JudgedFlaw, attacks: list[str]) -> Iterator[str]:
     seen = {seen.attack: seen for seen in judged.attacks}
     yield from (flaw.number, flaw.name, flaw.kind, f"{flaw.claim.total:g}")
     for attack in attacks:

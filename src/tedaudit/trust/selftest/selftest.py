@@ -14,7 +14,7 @@ from tedaudit.trust.planted.flaws import FLAWS
 from tedaudit.trust.selftest.work import (
     ERROR,
     Effort,
-    Judged,
+    JudgedFlaw,
     Measured,
     audit_flaw,
     audit_null,
@@ -69,18 +69,18 @@ class SelfTest:
     """What came out of the tool's own test."""
 
     size: Size
-    nulls: tuple[Judged, ...]
+    nulls: tuple[JudgedFlaw, ...]
     known: tuple[Measured, ...]
-    flaws: tuple[tuple[Flaw, Judged], ...]
-    twins: tuple[Judged, ...]
+    flaws: tuple[tuple[Flaw, JudgedFlaw], ...]
+    twins: tuple[JudgedFlaw, ...]
 
     @property
-    def false_alarms(self) -> tuple[Judged, ...]:
+    def false_alarms(self) -> tuple[JudgedFlaw, ...]:
         """The nulls of which anything was said."""
         return tuple(judged for judged in self.nulls if judged.says_anything)
 
     @property
-    def twin_alarms(self) -> tuple[Judged, ...]:
+    def twin_alarms(self) -> tuple[JudgedFlaw, ...]:
         """The repaired twins whose claim was said to be broken; a bound above 0 is no alarm."""
         return tuple(judged for judged in self.twins if judged.finders)
 

@@ -11,14 +11,14 @@ from typing import Any
 from tedaudit.api import audit, load_corpus
 from tedaudit.estimators.gdp import read_as_gaussian
 from tedaudit.mechanisms.function import Function
-from tedaudit.registry import Reference, build
+from tedaudit.plugins.registry import Reference, build
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.trust.assertion import default_attacks
 from tedaudit.trust.leaks.finder import find_leaks
 from tedaudit.trust.lint.linter import lint
 from tedaudit.trust.planted import known
 from tedaudit.trust.planted.flaws import FLAWS, find_flaw
-from tedaudit.trust.planted.nulls import NULLS
+from tedaudit.trust.planted.known import NULLS
 from tedaudit.trust.planted.scripts import SCRIPTS, write_texts
 
 ERROR = 0.0025
@@ -45,7 +45,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedFlaw:
     """What all parts said of one mechanism on one corpus."""
 
     name: str
@@ -67,7 +67,7 @@ class Judged:
         return bool(self.finders) or self.largest > 0
 
 
-def audit_null(number: int, effort: Effort) -> Judged:
+def audit_null(number: int, effort: Effort) -> JudgedFlaw:
     """Audit a rewriter that reveals nothing, on texts of some script, and run the battery on it."""
     null = NULLS[number % len(NULLS)]
     script = (None, *SCRIPTS)[number // len(NULLS) % (1 + len(SCRIPTS))]
@@ -76,7 +76,7 @@ def audit_null(number: int, effort: Effort) -> Judged:
     return _judge(null.name, script or "demo", Function(rewriter), 0.0, (texts, number), effort)
 
 
-def audit_flaw(name: str, effort: Effort) -> Judged:
+def audit_flaw(name: str, effort: Effort) -> JudgedFlaw:
     """Audit a planted flaw under its claim, and run the battery on it."""
     flaw = find_flaw(name)
     judged = _judge(name, "demo", flaw.mechanism(), flaw.claim.epsilon, (_read_texts(), 0), effort)
@@ -84,7 +84,7 @@ def audit_flaw(name: str, effort: Effort) -> Judged:
     return replace(judged, lint=tuple(dict.fromkeys(n.rule for n in notes if n.level != "info")))
 
 
-def audit_twin(name: str, effort: Effort) -> Judged:
+def audit_twin(name: str, effort: Effort) -> JudgedFlaw:
     """Audit the repaired twin of a planted flaw, of which nothing may be said."""
     flaw, twin = find_flaw(name), find_flaw(name).twin()
     if twin is None:
@@ -142,7 +142,7 @@ def _judge(
     epsilon: float,
     drawn: tuple[Sequence[str], int],
     effort: Effort,
-) -> Judged:
+) -> JudgedFlaw:
     texts, seed = drawn
     result = _audit(mechanism, texts, epsilon, effort.trials, seed=seed)
     attacks = tuple(_describe(finding) for finding in result)
@@ -151,7 +151,7 @@ def _judge(
         seed=seed,
     )  # fmt: skip
     names = tuple(dict.fromkeys(finding.name for finding in leaks.findings))
-    return Judged(name, title, attacks, result.eps_emp, names)
+    return JudgedFlaw(name, title, attacks, result.eps_emp, names)
 
 
 def _describe(finding: Finding) -> Seen:

@@ -1,0 +1,1 @@
+"""Texts as strings: their characters and words, and the files they come in."""

@@ -1,0 +1,16 @@
+"""Optional abilities: a plug-in has those whose methods it has."""
+
+from tedaudit.plugins.abilities import BringsTexts, HasFingerprint, HasOwnEpsilons, Prepares, WritesOnce
+
+
+def test_optional_abilities_are_known_by_their_methods():
+    class Everything:
+        def prepare(self, pool): ...
+        def fingerprint(self): ...
+        def epsilons(self, asked): ...
+        def available(self, texts, epsilons): ...
+        def texts(self): ...
+
+    for ability in (Prepares, HasFingerprint, HasOwnEpsilons, WritesOnce, BringsTexts):
+        assert isinstance(Everything(), ability)
+        assert not isinstance(object(), ability)

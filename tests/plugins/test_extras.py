@@ -1,0 +1,199 @@
+"""The core alone: whatever needs an optional library says which extra brings it, and is marked in lists."""
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import tedaudit
+from tedaudit.errors import EncoderError, ModelError
+from tedaudit.plugins import registry
+from tedaudit.plugins.extras import (
+    EXTRAS,
+    explain_missing,
+    install,
+    is_installed,
+    missing_extras,
+    name_needs,
+    require,
+)
+
+PROJECT = Path(tedaudit.__file__).parents[2]
+OPTIONAL = [*(name for names in EXTRAS.values() for name in names), "tedaudit_zoo"]
+# Run first in a process, it hides every optional library, and the zoo, as if it was not installed.
+ALONE = f"""
+import json, sys
+class Core:
+    def __init__(self, finder):
+        self.finder = finder
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+    def find_spec(self, name, path=None, target=None):
+        return None if name.partition(".")[0] in {OPTIONAL!r} else self.finder.find_spec(name, path, target)
+sys.meta_path[:] = map(Core, sys.meta_path)
+"""
+TRY = """
+import tedaudit
+from tedaudit.plugins import registry
+from tedaudit.errors import TedauditError
+
+AUDIT = {"mechanism": "word-rr", "corpus": ["a b c", "d e f", "g h", "i j k l"], "epsilon": 2.0,
+         "trials": 20, "attack": "lexical", "encoder": "lexical"}
+
+def attempt(kind, name):
+    try:
+        if kind == "corpus":
+            registry.build(registry.Reference(kind, name, {"dataset": "x"} if name == "hub" else {})).load()
+        else:
+            tedaudit.audit(**{**AUDIT, kind: name})
+    except TedauditError as error:
+        return str(error)
+    return ""
+
+print(json.dumps({kind: {name: attempt(kind, name) for name in registry.names(kind)}
+                  for kind in ("mechanism", "attack", "corpus")}))
+"""
+CALL = """
+from tedaudit.cli import main
+sys.argv = ["tedaudit", *sys.argv[1:]]
+main()
+"""
+# These are refused for another reason: they need a setting, or a mechanism of another kind.
+OTHERWISE = {
+    "function", "recorded", "command", "mldp", "dpmlm-release", "internal", "files", "atis", "snips", "sst2",
+    "trustpilot",
+}  # fmt: skip
+
+
+def alone(script, *arguments, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-c", ALONE + script, *map(str, arguments)],
+        cwd=cwd, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def attempts():
+    done = alone(TRY)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("kind", ["mechanism", "attack", "corpus"])
+def test_whatever_lacks_an_extra_says_which_and_everything_else_works(attempts, kind):
+    assert set(attempts[kind]) == set(registry.names(kind))
+    for name, message in attempts[kind].items():
+        card = registry.find(kind, name).card
+        if card.needs:
+            assert name in message
+            assert install(card.needs) in message, message
+        elif name not in OTHERWISE:
+            assert message == "", (name, message)
+        else:
+            assert "pip install 'tedaudit" not in message, (name, message)
+
+
+@pytest.mark.parametrize("kind", ["mechanisms", "attacks", "corpora"])
+def test_lists_mark_what_is_not_installed(kind):
+    shown, told = alone(CALL, "ls", kind), alone(CALL, "ls", kind, "--json")
+    assert (shown.returncode, told.returncode) == (0, 0), shown.stderr + told.stderr
+    marked = {
+        block.split()[0]
+        for block in re.split(r"\n(?=\S)", shown.stdout)
+        if "not installed: pip install" in block
+    }
+    cards = json.loads(told.stdout)
+    assert (
+        marked
+        == {card["name"] for card in cards if card["missing"]}
+        == {c["name"] for c in cards if c["needs"]}
+    )
+    assert all(card["missing"] == card["needs"] for card in cards)
+
+
+def test_lists_mark_nothing_that_is_installed(capsys):
+    from tedaudit.cli.console import show_cards
+
+    cards = [card for card in registry.cards("mechanism") if not missing_extras(card.needs)]
+    if not any(card.needs for card in cards):
+        pytest.skip("no extra is installed")
+    show_cards([(card, []) for card in cards])
+    assert "not installed" not in capsys.readouterr().out
+
+
+COMMANDS = {
+    "encoder": (("run", "-m", "identity", "--encoder", "some-encoder", "-t", "20"), "models"),
+    "judge on a server": (
+        ("run", "-m", "identity", "-a", "llm", "-t", "20", "--set", "llm.judge=openai:m@http://127.0.0.1:9/v1"),
+        "judge",
+    ),
+    "a release": (("rewrite", "texts.txt", "-m", "dp-mlm", "-e", "5"), "models"),
+    "a release of triples": (("rewrite", "texts.txt", "-m", "dp-st", "-e", "5"), "models,triples"),
+    "a judge": (("judge",), "judge"),
+    "classifier": (
+        ("utility", "-c", "demo", "--task", "topic", "-m", "word-rr", "-e", "5", "--limit", "60",
+         "--classifier", "some-encoder"), "models",
+    ),
+    "triples": (("triples", "build", "texts.txt", "table", "--extractor", "spacy:en",
+                 "--encoder", "some-encoder"), "models,triples"),
+    "experiment": (("reproduce", "tab-tokenization", "--scale", "smoke"), "models"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", COMMANDS)
+def test_every_command_says_what_to_install_in_one_line(case, tmp_path):
+    arguments, extras = COMMANDS[case]
+    (tmp_path / "texts.txt").write_text("The cat sat.\nThe dog ran.\n")
+    done = alone(CALL, *arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert f"pip install 'tedaudit[{extras}]'" in done.stderr
+    assert [line for line in done.stderr.splitlines() if line][-1].startswith("error: ")
+
+
+def test_the_extras_are_those_of_the_package():
+    declared = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    named = {
+        extra: tuple(re.split(r"[<>=]", library)[0].replace("-", "_") for library in libraries)
+        for extra, libraries in declared.items()
+    }
+    assert named == EXTRAS
+
+
+def test_a_message_lists_what_is_missing_and_all_extras_that_bring_it(monkeypatch):
+    for name in ("torch", "nltk", "spacy"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert explain_missing("It", "numpy") == ""
+    assert explain_missing("It", "numpy", "spacy", instead="or wait") == (
+        "It needs spacy, which is not installed. Install it with: pip install 'tedaudit[triples]'; or wait."
+    )
+    assert "needs torch, nltk and spacy, which are not" in explain_missing("It", "torch", "nltk", "spacy")
+    assert "pip install 'tedaudit[models,triples]'." in explain_missing("It", "torch", "nltk", "spacy")
+    with pytest.raises(ModelError, match="It needs spacy"):
+        require("It", "spacy")
+
+
+def test_a_library_that_cannot_be_found_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert not is_installed("torch")
+    assert not is_installed("no_such_library.part")
+    assert is_installed("numpy")
+    assert missing_extras(["models", "an extra of somebody else"]) == ["models"]
+
+
+def test_the_plugin_is_named_and_its_other_extras_too(monkeypatch):
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(EncoderError) as caught, name_needs("dp-st", ("triples",)):
+        raise EncoderError("No encoder.")
+    assert str(caught.value) == (
+        "dp-st: No encoder. With default settings dp-st needs: pip install 'tedaudit[triples]'."
+    )
+    with pytest.raises(ModelError) as caught, name_needs("word-rr", ()):
+        raise ModelError("No model.")
+    assert str(caught.value) == "word-rr: No model."
