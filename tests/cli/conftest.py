@@ -42,10 +42,10 @@ def here(tmp_path, monkeypatch):
     """A folder with texts, a spec and plug-ins, which is the current one."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    for name in ("plugins", "broken", "raising"):
+    for name in ("my_plugins", "broken", "raising"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     (tmp_path / "texts.txt").write_text(TEXTS)
-    (tmp_path / "plugins.py").write_text(PLUGINS)
+    (tmp_path / "my_plugins.py").write_text(PLUGINS)
     (tmp_path / "broken.py").write_text("def f(:\n")
     (tmp_path / "raising.py").write_text("raise RuntimeError('no luck')\n")
     (tmp_path / "empty.txt").write_text("")
@@ -87,6 +87,8 @@ def command(here, typed):
 @pytest.fixture
 def made(command, here):
     """A finished run of two mechanisms, one of them with a promise that is broken."""
-    code, _, _ = command("run", "-m", "py:plugins:shout", "-m", "identity", "-e", "0.5", "-t", "40", *SMALL)
+    code, _, _ = command(
+        "run", "-m", "py:my_plugins:shout", "-m", "identity", "-e", "0.5", "-t", "40", *SMALL
+    )
     assert code == 0
     return here / "made"

@@ -74,7 +74,7 @@ def test_an_infinite_lambda_survives_the_manifest(value, command, here):
 
 
 def test_an_unbounded_claim_has_no_total_in_json(command):
-    _, out, _ = command(*PLUGIN, "py:plugins:Endless", "-e", "1", "-t", "20", "--json")
+    _, out, _ = command(*PLUGIN, "py:my_plugins:Endless", "-e", "1", "-t", "20", "--json")
     (finding,) = strict(out)["findings"]
     assert finding["claim"]["total"] is None
     assert finding["claim"]["max_units"] is None
@@ -96,7 +96,7 @@ def test_quiet_says_nothing_on_standard_error(command):
 
 
 def test_a_violated_claim_exits_with_1_only_if_asked_for(command, here):
-    broken = ("run", "-m", "py:plugins:shout", "-e", "0.5", "-t", "40", *SMALL)
+    broken = ("run", "-m", "py:my_plugins:shout", "-e", "0.5", "-t", "40", *SMALL)
     assert command(*broken)[0] == 0
     assert command(*broken, "--fail-on", "violated")[0] == 1
     code, out, _ = command(*broken, "--fail-on", "violated", "--json")
@@ -112,7 +112,7 @@ def guesses(folder):
 
 
 def test_an_interrupted_run_says_so_and_resumes_where_it_stopped(command, here):
-    arguments = ("run", "-m", "py:plugins:shout", "-e", "1", "-t", "500", "-c", "texts.txt")
+    arguments = ("run", "-m", "py:my_plugins:shout", "-e", "1", "-t", "500", "-c", "texts.txt")
     running = subprocess.Popen(
         [sys.executable, "-m", "tedaudit", *arguments, "-o", "stopped"],
         env={**os.environ, "HANG_AT": "450"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

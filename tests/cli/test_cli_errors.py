@@ -105,10 +105,10 @@ WRONG = {
     ),
     "module": ((*PLUGIN, "py:nowhere:f"), ("'py:nowhere:f'", "cannot import nowhere", "must be installed")),
     "attribute": (
-        (*PLUGIN, "py:plugins:shoot"),
+        (*PLUGIN, "py:my_plugins:shoot"),
         ("plugins has no 'shoot'", "Did you mean 'shout'?", "It has: Card, Claim"),
     ),
-    "half a py name": ((*PLUGIN, "py:plugins"), ("'py:plugins'", "py:package.module:name")),
+    "half a py name": ((*PLUGIN, "py:my_plugins"), ("'py:my_plugins'", "py:package.module:name")),
     "syntax": (
         (*PLUGIN, "py:broken:f"),
         ("'py:broken:f'", "SyntaxError", "broken.py, line 1", "python -c 'import broken'"),
@@ -118,8 +118,8 @@ WRONG = {
         ("'py:raising:f'", "RuntimeError: no luck", "python -c 'import raising'"),
     ),
     "no attack class": (
-        (*IDENTITY, "-a", "py:plugins:shout"),
-        ("'py:plugins:shout' is not an attack", "`card`", "`guess`", "CONTRIBUTING.md"),
+        (*IDENTITY, "-a", "py:my_plugins:shout"),
+        ("'py:my_plugins:shout' is not an attack", "`card`", "`guess`", "CONTRIBUTING.md"),
     ),
     "one label": (
         (*IDENTITY, "-m", "identity"),
@@ -139,7 +139,7 @@ WRONG = {
     ),
     "no path": ((*PLUGIN, "recorded"), ("'recorded' needs a value for: path", "It takes: delta,")),
     "metric claim": (
-        (*PLUGIN, "py:plugins:Metric", "-e", "1"),
+        (*PLUGIN, "py:my_plugins:Metric", "-e", "1"),
         ("'two texts at distance 1'", "any two texts", "Audit the mechanism without a claim"),
     ),
     "out is a file": (

@@ -94,7 +94,7 @@ def test_a_killed_run_goes_on_by_the_same_command(command, here):
     arguments = (
         "run",
         "-m",
-        "py:plugins:shout",
+        "py:my_plugins:shout",
         "-e",
         "1",
         "-t",

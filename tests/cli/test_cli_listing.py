@@ -44,14 +44,14 @@ def test_a_setting_that_must_be_given_says_so_and_a_plug_in_without_settings_too
 
 
 def test_a_function_has_the_settings_of_the_mechanism_that_calls_it(command):
-    assert "max_units" in command("ls", "mechanisms", "py:plugins:shout")[1]
+    assert "max_units" in command("ls", "mechanisms", "py:my_plugins:shout")[1]
 
 
 def test_what_has_no_settings_to_show_is_refused_by_name(command):
     code, _, err = command("ls", "models", "mlm")
     assert code == 2
     assert "`tedaudit ls models` takes no name; attacks, corpora, mechanisms have settings" in err
-    code, _, err = command("ls", "corpora", "py:plugins:shout")
+    code, _, err = command("ls", "corpora", "py:my_plugins:shout")
     assert (code, "it has no `card`" in err) == (2, True)
 
 

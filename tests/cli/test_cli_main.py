@@ -14,7 +14,7 @@ from helpers import strict
     "arguments",
     [
         ("run", "-m", "identity", "-m", "word-rr", "-e", "1", "-t", "20", "-c", "texts.txt", "-o", "other"),
-        ("run", "-m", "py:plugins:Endless", "-e", "1", "-t", "20", "-c", "texts.txt", "-o", "other"),
+        ("run", "-m", "py:my_plugins:Endless", "-e", "1", "-t", "20", "-c", "texts.txt", "-o", "other"),
         ("ls", "mechanisms"),
         ("ls", "attacks"),
         ("ls", "corpora"),

@@ -57,9 +57,9 @@ def test_a_run_is_estimated_again_at_another_level(made, command):
 
 def test_a_run_whose_mechanism_is_gone_is_still_estimated_and_reported(made, command, here, monkeypatch):
     expected = summary(made)
-    (here / "plugins.py").unlink()
+    (here / "my_plugins.py").unlink()
     shutil.rmtree(here / "__pycache__", ignore_errors=True)
-    monkeypatch.delitem(sys.modules, "plugins")
+    monkeypatch.delitem(sys.modules, "my_plugins")
     (made / "report.md").unlink()
     (made / "summary.json").unlink()
     for verb in ("estimate", "report"):
@@ -69,7 +69,7 @@ def test_a_run_whose_mechanism_is_gone_is_still_estimated_and_reported(made, com
     assert (made / "report.md").is_file()
     code, _, err = command("replay", "made", "0", "--yes")
     assert code == 2
-    assert "cannot import plugins" in err
+    assert "cannot import my_plugins" in err
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_estimates_and_reports_load_no_model_and_no_code_of_the_user(made, verb,
         f"    sys.argv = ['tedaudit', {verb!r}, {str(made)!r}]; cli.main()\n"
         "except SystemExit as stop:\n"
         "    assert not stop.code\n"
-        f"heavy = {{'torch', 'sklearn', 'transformers', 'plugins', *{sorted(more)!r}}}\n"
+        f"heavy = {{'torch', 'sklearn', 'transformers', 'my_plugins', *{sorted(more)!r}}}\n"
         "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

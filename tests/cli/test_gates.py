@@ -5,7 +5,7 @@ import pytest
 from command_line import SMALL
 from helpers import strict
 
-SHOUT = ("run", "-m", "py:plugins:shout", "-t", "60", *SMALL)
+SHOUT = ("run", "-m", "py:my_plugins:shout", "-t", "60", *SMALL)
 FAILING = "def fail(text):\n    raise ValueError(text)\n\ndef leave(text):\n    raise SystemError\n"
 
 

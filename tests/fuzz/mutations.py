@@ -18,7 +18,7 @@ NAMES = (
     "", " ", ".", "..", "../x", "a/b", "~", "~nobody/x", "/dev/null", "/dev/full/x", "/proc/self/x",
     "x" * 300, "é" * 200, "²", "\u0661", "\x1b[31mred", "a\nb", "\u202eabc", "\x00", "\ud800", "-", "--", "*",
     "[a]", "py:", "py:x",
-    "py:json:dumps", "py:json:JSONDecoder", "py:plugins", "text", "label", "null", "x" * 100_000,
+    "py:json:dumps", "py:json:JSONDecoder", "py:my_plugins", "text", "label", "null", "x" * 100_000,
 )  # fmt: skip
 """Names of files, plug-ins and columns that somebody might give."""
 

@@ -51,8 +51,8 @@ def audited(tmp_path, monkeypatch):
     """A function that runs an audit and returns its directory."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.delitem(sys.modules, "plugins", raising=False)
-    (tmp_path / "plugins.py").write_text(PLUGINS)
+    monkeypatch.delitem(sys.modules, "my_plugins", raising=False)
+    (tmp_path / "my_plugins.py").write_text(PLUGINS)
     (tmp_path / "texts.txt").write_text("\n".join(TEXTS))
 
     def audit(**changes):
@@ -143,7 +143,7 @@ def test_the_whole_corpus_may_stand_in_line(audited):
 def several(audited):
     return audited(
         mechanisms=["identity", {"name": "word-rr", "slots": 5}], epsilons=[2, 7],
-        attacks=["lexical", "py:plugins:Certain"], plans=[{"lambda": 0}, {"k": 3, "lambda": 0}],
+        attacks=["lexical", "py:my_plugins:Certain"], plans=[{"lambda": 0}, {"k": 3, "lambda": 0}],
     )  # fmt: skip
 
 
@@ -200,7 +200,7 @@ def test_an_unsure_attack_is_replayed_and_written_as_json(several):
 
 
 def test_a_rewriter_with_noise_of_its_own_is_said_to_differ(audited, capsys):
-    made = audited(mechanisms=["py:plugins:restless"])
+    made = audited(mechanisms=["py:my_plugins:restless"])
     (one,) = replay(made, 2, {})
     assert not one.same
     assert one.stored.text != one.again.text
@@ -208,7 +208,7 @@ def test_a_rewriter_with_noise_of_its_own_is_said_to_differ(audited, capsys):
 
 
 def test_a_rewrite_that_failed_is_replayed_with_its_code(audited):
-    (one,) = replay(audited(mechanisms=["py:plugins:fragile"]), 2, {})
+    (one,) = replay(audited(mechanisms=["py:my_plugins:fragile"]), 2, {})
     assert (one.stored.text, one.stored.error) == ("", "raised-KeyError")
     assert one.same
     assert one.choice == -1
@@ -219,7 +219,7 @@ def test_a_function_that_can_be_imported_again_is_replayed(audited):
     from importlib import import_module
 
     sys.path.append(".")
-    shout = import_module("plugins").shout
+    shout = import_module("my_plugins").shout
     (one,) = replay(audited(mechanisms=[shout]), 0, {})
     assert one.stored.text == one.candidates[one.secret].upper()
     assert one.same
@@ -241,18 +241,18 @@ def test_what_lived_in_another_process_cannot_be_replayed_and_is_said_so(what, a
 
 
 def test_a_mechanism_that_changed_is_not_replayed_as_if_it_were_the_same(audited, tmp_path, monkeypatch):
-    made = audited(mechanisms=["py:plugins:shout"])
-    (tmp_path / "plugins.py").write_text(PLUGINS.replace("text.upper()", "text.lower() # other"))
-    monkeypatch.delitem(sys.modules, "plugins")
+    made = audited(mechanisms=["py:my_plugins:shout"])
+    (tmp_path / "my_plugins.py").write_text(PLUGINS.replace("text.upper()", "text.lower() # other"))
+    monkeypatch.delitem(sys.modules, "my_plugins")
     with pytest.raises(SpecError, match="function source"):
         replay(made, 0, {})
 
 
 def test_a_mechanism_that_is_gone_is_named(audited, tmp_path, monkeypatch):
-    made = audited(mechanisms=["py:plugins:shout"])
-    (tmp_path / "plugins.py").rename(tmp_path / "elsewhere.py")
-    monkeypatch.delitem(sys.modules, "plugins")
-    with pytest.raises(SpecError, match="cannot import plugins") as caught:
+    made = audited(mechanisms=["py:my_plugins:shout"])
+    (tmp_path / "my_plugins.py").rename(tmp_path / "elsewhere.py")
+    monkeypatch.delitem(sys.modules, "my_plugins")
+    with pytest.raises(SpecError, match="cannot import my_plugins") as caught:
         replay(made, 0, {})
     assert isinstance(caught.value.__cause__, PluginError)
 

@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Any
 
 from tedaudit.estimators import Choices, find_estimator
+from tedaudit.estimators.bound import check_alpha
 from tedaudit.estimators.likelihood_check import Calibration, LikelihoodCheck
 from tedaudit.nominal import Nominal
 from tedaudit.results.certain_losses import CertainLoss, read_certain
@@ -64,7 +65,7 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     that is valid at every look. Verdicts share alpha / 2 among all tests and looks.
     """
     manifest = run.manifest()
-    alpha = manifest["spec"].get("alpha", 0.01) if alpha is None else alpha
+    alpha = check_alpha(manifest["spec"].get("alpha", 0.01) if alpha is None else alpha)
     if delta is None:
         delta = manifest["spec"].get("delta")
     tables = [table for table in _count_tables(run, manifest, alpha, delta) if table.row.counts.trials]
