@@ -235,8 +235,7 @@ def test_grouping_thousands_of_triples_agrees_with_grouping_a_few() -> None:
 def test_importing_costs_nothing() -> None:
     heavy = "{'spacy', 'torch', 'transformers', 'polars', 'pydantic', 'typer', 'rich', 'yaml', 'sklearn'}"
     code = (
-        "import sys, tedaudit.mechanisms.dp_st;"
-        "import tedaudit.inference.triples.build, tedaudit.inference.triples.clauses;"
+        "import sys, tedaudit.mechanisms.dp_st, tedaudit.inference.triples.build;"
         f"print(sorted({heavy} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
