@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tedaudit.reports.markdown import markdown_table
+from tedaudit.reports.writers.markdown import markdown_table
 
 HEADINGS = ("mechanism", "variant", "what was found", "pairs that follow", "adjusted p", "what would fix it",
             "smallest example")  # fmt: skip

@@ -14,7 +14,8 @@ from tedaudit.api import run
 from tedaudit.corpora.files import Given
 from tedaudit.errors import RunDirectoryError
 from tedaudit.reports.comparison_page import page_data, redact_comparison, write_comparison
-from tedaudit.reports.comparison_table import explain_comparison, format_cells, headings, rich_tables
+from tedaudit.reports.comparison_table import explain_comparison, format_cells, headings, tell_comparison
+from tedaudit.reports.writers.terminal import fit_table, to_rich
 from tedaudit.results.comparison import Span, compare_runs
 from tedaudit.store.directory import RunDirectory
 
@@ -176,14 +177,14 @@ def test_the_page_draws_itself_in_a_browser(page, compared, browser):
     assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [page.as_uri()]
 
 
-def test_a_terminal_of_80_columns_has_every_word_of_the_table_whole(compared):
+def test_a_terminal_of_80_columns_has_what_differs_and_every_word_whole(compared):
     stream = io.StringIO()
-    for table in rich_tables(compared, 80):
-        Console(file=stream, width=80).print(table)
+    for section in tell_comparison(compared):
+        Console(file=stream, width=80).print(to_rich(section, 80))
     printed = stream.getvalue()
     assert max(map(len, printed.splitlines())) <= 80
-    words = {
-        word for one in compared.comparisons for cell in format_cells(one, compared) for word in cell.split()
-    }
+    [differences, *_] = tell_comparison(compared)
+    shown, _ = fit_table(differences.table, 80)
+    assert {"first", "second", "difference of success", "differs"} <= set(shown.headings)
+    words = {word for row in shown.cells for cell in row for word in cell.split()}
     assert {word for word in words if len(word) <= 20} <= set(printed.split())
-    assert set(" ".join(headings(compared)).split()) <= set(printed.split())

@@ -12,7 +12,8 @@ from pages import NASTY, TEXTS, Elements, embedded, page
 from tedaudit.api import run
 from tedaudit.corpora.files import Given
 from tedaudit.reports.files import write_reports
-from tedaudit.reports.page import SCRIPTS, _read_asset
+from tedaudit.reports.page import SCRIPTS, _read_asset, show_section
+from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.table import HEADINGS, format_cells
 from tedaudit.reports.utility import Utility
 from tedaudit.results.reading import read_result
@@ -111,6 +112,15 @@ class Certain:
 
     def guess(self, seen):
         return [Guess(np.where(np.arange(len(one.candidates)) == 0, 0.0, -np.inf)) for one in seen]
+
+
+def test_a_section_of_the_page_says_which_columns_are_texts_or_figures_and_which_rows_are_marked():
+    columns = (Column("mechanism", "label"), Column("n", "count"), Column("text", "text"))
+    shown = show_section(Section("Pairs", Table(columns, (("a", 1234, "b"),), frozenset({0})), "How."))
+    assert shown == {
+        "title": "Pairs", "remarks": ("How.",), "headings": ("mechanism", "n", "text"),
+        "rows": (("a", "1,234", "b"),), "private": ["text"], "right": ["n"], "marked": [0],
+    }  # fmt: skip
 
 
 def test_scores_that_are_not_finite_do_not_break_the_page(tmp_path):

@@ -16,7 +16,7 @@ from tedaudit.reports.redaction import (
     rename_labels,
     safe_json,
 )
-from tedaudit.reports.sections import Section
+from tedaudit.reports.section import Column, Section, Table
 from tedaudit.results.certain_losses import CertainLoss
 from tedaudit.results.reading import read_result
 from tedaudit.store.directory import RunDirectory
@@ -127,16 +127,17 @@ def test_a_certain_loss_names_neither_a_plan_nor_a_mechanism_that_could_be_a_tex
 
 
 @pytest.mark.parametrize(
-    ("heading", "cell", "shown"),
+    ("kind", "cell", "shown"),
     [
-        ("mechanism", "word-rr", "word-rr"), ("mechanism", "two words", LEFT_OUT),
-        ("record", "case-7", "case-7"), ("record", "Jane Doe", LEFT_OUT),
-        ("attacks", "lexical, my own", f"lexical, {LEFT_OUT}"),
+        ("label", "word-rr", "word-rr"), ("label", "two words", LEFT_OUT),
+        ("label", "case-7", "case-7"), ("label", "Jane Doe", LEFT_OUT),
+        ("labels", "lexical, my own", f"lexical, {LEFT_OUT}"),
         ("task", "topic F1", "topic F1"), ("task", "she lost it F1", f"{LEFT_OUT} F1"),
         ("task", "sex F1 (private: lower is better)", "sex F1 (private: lower is better)"),
-        ("risk", "too few trials", "too few trials"),
+        ("bound", "too few trials", "too few trials"),
     ],
 )  # fmt: skip
-def test_cells_of_a_section_that_somebody_typed_are_left_out_unless_they_are_one_word(heading, cell, shown):
-    section = Section("A title", ("How to read it.", "of my sister"), (heading,), ((cell,),))
-    assert section.redact() == Section("A title", ("How to read it.",), (heading,), ((shown,),))
+def test_cells_of_a_section_that_somebody_typed_are_left_out_unless_they_are_one_word(kind, cell, shown):
+    column = Column("name", kind)
+    section = Section("A title", Table((column,), ((cell,),)), "How to read it.", ("of my sister",))
+    assert section.redact() == Section("A title", Table((column,), ((shown,),)), "How to read it.")

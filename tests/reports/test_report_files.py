@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from tedaudit.api import run
 from tedaudit.corpora.files import Given
 from tedaudit.reports.files import markdown, write_reports
-from tedaudit.reports.table import HEADINGS, format_cells, plans, shown_columns
+from tedaudit.reports.table import HEADINGS, format_cells, plans, tell_plan
 from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.reading import read_result
@@ -74,7 +74,7 @@ def rows(report):
 
 def columns_of(made, plan):
     """Return the columns that the table of a plan shows."""
-    return shown_columns([finding for finding in made if finding.plan == plan])
+    return [HEADINGS.index(name) for name in tell_plan(made, plan).table.headings]
 
 
 def test_the_report_has_a_row_for_every_finding(made, report):

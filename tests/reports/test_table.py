@@ -13,16 +13,17 @@ from rich.console import Console
 
 from tedaudit.estimators import Counts, reduced_form
 from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.reports.section import format_number
 from tedaudit.reports.table import (
     HEADINGS,
     explain_table,
     format_cells,
-    format_number,
     markdown_tables,
     plans,
-    rich_tables,
-    shown_columns,
+    tell_plan,
+    tell_plans,
 )
+from tedaudit.reports.writers.terminal import tell_left_out, to_rich
 from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.measures import Measures
@@ -130,7 +131,7 @@ def test_the_reading_states_the_error_that_the_bounds_really_have():
 
 def test_a_column_is_explained_only_if_it_is_shown():
     known = finding(measures=Measures(attainable=0.95))
-    assert "attainable" in {HEADINGS[i] for i in shown_columns([finding(), known])}
+    assert "attainable" in tell_plan(result(finding(), known), "plan").table.headings
     assert "Attainable: the mean posterior" in explain_table(result(finding(), known))
     assert "posterior" not in explain_table(result(finding(), known), all_columns=False)
     assert "posterior" not in explain_table(result(finding()))
@@ -139,26 +140,29 @@ def test_a_column_is_explained_only_if_it_is_shown():
 def test_every_plan_has_a_table_of_its_own_in_the_order_found():
     found = result(finding(plan="b"), finding(plan="a"), finding(plan="b", attack="other"))
     assert plans(found) == ["b", "a"]
-    assert [table.row_count for table in rich_tables(found)] == [2, 1]
+    assert [len(section.table.rows) for section in tell_plans(found)] == [2, 1]
     text = markdown_tables(found)
     assert [line for line in text.splitlines() if line.startswith("#")] == ["### Plan b", "### Plan a"]
     assert text.count("| mine |") == 3
 
 
-def test_no_number_is_cut_in_a_terminal_of_80_columns():
-    found = result(finding(), finding(attack="embedding"))
+def test_no_number_is_cut_in_a_terminal_of_80_columns_and_what_is_left_out_is_named():
+    [section] = tell_plans(result(finding(), finding(attack="embedding")))
     out = Console(width=80, record=True, file=io.StringIO())
-    tables = rich_tables(found, 80)
-    for table in tables:
-        out.print(table)
+    table = to_rich(section, 80)
+    out.print(table)
     printed = out.export_text()
     assert max(map(len, printed.splitlines())) <= 80
-    assert len(tables) > 1
-    assert all(table.columns[0].header == "mechanism" for table in tables)
-    for word in {word for one in found for cell in format_cells(one) for word in cell.split()}:
+    shown = [column.header for column in table.columns]
+    assert {"mechanism", "epsilon", "attack", "right / trials", "eps_emp", "verdict"} <= set(shown)
+    places = [section.table.headings.index(name) for name in shown]
+    for word in {word for row in section.table.cells for i in places for word in row[i].split()}:
         assert word in printed.split()
-    headings = [column.header for table in tables for column in table.columns]
-    assert set(headings) == {HEADINGS[i] for i in shown_columns(found.findings)}
+    left_out = tell_left_out(section, 80)
+    assert {name for name in section.table.headings if name not in shown} == set(
+        left_out.removeprefix("No room in 80 columns for: ").removesuffix(".").split(", ")
+    )
+    assert tell_left_out(section, 300) == ""
 
 
 @pytest.mark.parametrize("label", NASTY)
@@ -171,7 +175,7 @@ def test_a_label_cannot_break_the_markdown_table(label):
     assert "<a " not in html
     assert html.count("<table>") == 1
     assert html.count("<tr>") == 3
-    assert html.count("<td") == 2 * len(shown_columns([finding()]))
+    assert html.count("<td") == 2 * len(tell_plan(result(finding()), finding().plan).table.columns)
     plain = label.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     assert f"<td>{plain}</td>" in html
     assert f"<h3>Plan {plain}</h3>" in html
@@ -181,7 +185,7 @@ def test_a_label_cannot_break_the_markdown_table(label):
 @given(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20))
 def test_no_name_can_break_out_of_its_cell(name):
     html = rendered(markdown_tables(result(finding(label=name))))
-    assert html.count("<td") == len(shown_columns([finding()]))
+    assert html.count("<td") == len(tell_plan(result(finding()), finding().plan).table.columns)
     assert {tag.split(">")[0].split()[0].lstrip("/") for tag in html.split("<")[1:]} <= {
         "h3", "table", "thead", "tbody", "tr", "th", "td", "em", "strong",
     }  # fmt: skip
@@ -190,7 +194,7 @@ def test_no_name_can_break_out_of_its_cell(name):
 @pytest.mark.parametrize("label", NASTY)
 def test_a_label_is_not_markup_in_the_terminal(label):
     stream = io.StringIO()
-    for table in rich_tables(result(finding(label=label, plan=label))):
-        Console(file=stream, width=250, emoji=False).print(table)
+    for section in tell_plans(result(finding(label=label, plan=label))):
+        Console(file=stream, width=250, emoji=False).print(to_rich(section, 250))
     assert f" {label} " in stream.getvalue()
-    assert f"test: {label}" in stream.getvalue()
+    assert f"Plan {label}" in stream.getvalue()

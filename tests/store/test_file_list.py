@@ -13,14 +13,16 @@ from command_line import call
 from helpers import make_spec
 from tedaudit.api import load_run, report, run
 from tedaudit.errors import RunDirectoryError
-from tedaudit.reports.sections import Section, write_section
+from tedaudit.reports.section import Column, Section, Table, write_section
 from tedaudit.results.certain_losses import write_certain
 from tedaudit.store.checking import find_damage
 from tedaudit.store.checksums import seal_json
 from tedaudit.store.directory import RunDirectory
 
 ROW = ("word-rr", "a text of somebody")
-SECTION = Section("Pairs", ("How to read it.",), ("mechanism", "text"), (ROW,), ("text",))
+SECTION = Section(
+    "Pairs", Table((Column("mechanism", "label"), Column("text", "text")), (ROW,)), "How to read it."
+)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.results.losses import read_losses
 from tedaudit.studies.record_losses import _find_needed, find_record_losses
 from tedaudit.studies.records import Record
-from tedaudit.studies.sections import describe_record_losses
+from tedaudit.studies.telling import describe_record_losses
 from tedaudit.types import Card, Rewrite
 
 COLOURS = ("red", "blue", "red again")  # the last one is the first to whoever reads one word
@@ -156,11 +156,11 @@ def test_a_record_that_was_tried_again_is_shown_beside_its_sampled_risk():
     assert by_position[3].risk == 0.2
     assert by_position[5].risk is None  # its fresh trials were too few
     section = describe_record_losses(losses)
-    cells = {row[0]: row for row in section.rows}
+    cells = {row[0]: row for row in section.table.cells}
     assert cells["3"][3] == "too few trials"
     assert cells["3"][7] == "0.20"
     assert f"{losses.needed:,} with a record as the source are enough" in section.remarks[1]
-    assert "text" in section.private
+    assert section.table.columns[-1].is_text
 
 
 class FailsOnRed:

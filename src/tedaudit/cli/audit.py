@@ -210,9 +210,9 @@ class Wishes:
 
 def show_plan(spec: "AuditSpec", wishes: Wishes, *, as_json: bool) -> None:
     """Make the plan of an audit and print it; nothing is written."""
-    from tedaudit.cli.console import console, escape_text
+    from tedaudit.cli.console import show_section
     from tedaudit.forecast.forecast import plan_audit
-    from tedaudit.forecast.text import describe_forecast
+    from tedaudit.forecast.telling import describe_forecast
     from tedaudit.forecast.timing import Beyond
     from tedaudit.preparing.own_folder import foresee_folder
 
@@ -223,11 +223,5 @@ def show_plan(spec: "AuditSpec", wishes: Wishes, *, as_json: bool) -> None:
     if as_json:
         print_json(forecast.to_dict())
         return
-    out = console()
-    if not out.is_terminal:
-        out.width = _WIDTH
     for section in describe_forecast(forecast):
-        for table in section.to_rich(out.width):
-            out.print(table)
-        for remark in section.remarks:
-            out.print(escape_text(remark), style="dim")
+        show_section(section, _WIDTH)

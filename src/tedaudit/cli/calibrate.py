@@ -137,7 +137,7 @@ def show_answers(found: "Calibrated") -> None:
     """Print the answers, what they say, and where everything is."""
     from tedaudit.cli.console import console, show_section
     from tedaudit.reports.figures import figures_missing
-    from tedaudit.studies.calibrate.section import describe_answers
+    from tedaudit.studies.calibrate.telling import describe_answers
 
     show_section(describe_answers(found))
     if any(answer.points for answer in found):
@@ -193,7 +193,7 @@ def frontier(
     from tedaudit.spec.zoo_defaults import list_defaults
     from tedaudit.store.directory import RunDirectory
     from tedaudit.studies.frontier.runner import NAME, run_frontier
-    from tedaudit.studies.frontier.section import describe_frontier
+    from tedaudit.studies.frontier.telling import describe_frontier
 
     flags = {
         "mechanism": mechanism, "corpus": corpus, "attack": attack, "trials": trials, "k": None,

@@ -22,15 +22,16 @@ from tedaudit.experiments.outcome import format_cell as cell_text
 from tedaudit.plugins.extras import install, missing_extras
 from tedaudit.plugins.registry import variants
 from tedaudit.plugins.settings import list_settings
-from tedaudit.reports import comparison_table
+from tedaudit.reports.comparison_table import explain_comparison, tell_comparison
 from tedaudit.reports.figures import figures_missing
 from tedaudit.reports.first_screen import describe_screen, explain_losses, mention_no_epsilon
 from tedaudit.reports.headline import headlines
 from tedaudit.reports.page import charts_missing
 from tedaudit.reports.pivot import Pivot, lay_out, make_loss_pivot, make_pivots
-from tedaudit.reports.sections import Section
+from tedaudit.reports.section import Section, format_number
 from tedaudit.reports.summary import describe_claims
-from tedaudit.reports.table import explain_table, format_number, rich_tables
+from tedaudit.reports.table import explain_table, tell_plans
+from tedaudit.reports.writers.terminal import tell_left_out, to_rich
 from tedaudit.results.comparison import Compared
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import read_losses
@@ -85,13 +86,15 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
         yield advance
 
 
-def show_section(section: Section) -> None:
-    """Print a section of a report, and how to read it."""
+def show_section(section: Section, width: int | None = None) -> None:
+    """Print a section of a report, and how to read it; `width` is that of an output that is no terminal."""
     out = console()
-    for table in section.to_rich(out.width):
-        out.print(table)
-    for remark in section.remarks:
-        out.print(escape_text(remark), soft_wrap=True, style="dim")
+    if width is not None and not out.is_terminal:
+        out.width = width
+    out.print(to_rich(section, out.width))
+    for remark in (tell_left_out(section, out.width), *section.remarks):
+        if remark:
+            out.print(escape_text(remark), soft_wrap=width is None, style="dim")
 
 
 def show_page(page: Path) -> None:
@@ -116,9 +119,9 @@ def say_redacted(run: RunDirectory) -> None:
 def show_comparison(compared: Compared, page: Path | None) -> None:
     """Print what differs, how to read it, and where the page is."""
     out = console()
-    for table in comparison_table.rich_tables(compared, out.width):
-        out.print(table)
-    out.print(comparison_table.explain_comparison(compared), style="dim")
+    for section in tell_comparison(compared):
+        show_section(section)
+    out.print(explain_comparison(compared), style="dim")
     for note in compared.notes:
         out.print(f"- {escape_text(note)}")
     if page is not None:
@@ -307,8 +310,8 @@ def show_result(result: AuditResult, table: TableKind = "pivot", *, losses: bool
 def _show_rows(result: AuditResult) -> None:
     """Print every row, a sentence for each mechanism, and what was decided."""
     out = console()
-    for table in rich_tables(result, out.width):
-        out.print(table)
+    for section in tell_plans(result):
+        show_section(section)
     for headline in headlines(result):
         out.print(escape_text(headline.text), soft_wrap=True)
     for paragraph in describe_claims(result):

@@ -8,7 +8,7 @@ from rich.text import Text
 from tedaudit.cli.console import console
 from tedaudit.experiments.cost import Minutes, count_guesses, count_rewrites
 from tedaudit.experiments.definition import Experiment
-from tedaudit.forecast.text import format_minutes
+from tedaudit.forecast.telling import format_minutes
 
 
 def describe_cost(

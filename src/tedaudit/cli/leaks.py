@@ -103,7 +103,7 @@ def _find_in_run(
     """Name what leaks in all mechanisms of a run, put it into its report, and say whether it is redacted."""
     from tedaudit import api
     from tedaudit.cli.console import say_redacted
-    from tedaudit.reports.sections import write_section
+    from tedaudit.reports.section import write_section
     from tedaudit.spec.code_names import list_code
     from tedaudit.trust.leaks.run_leaks import NAME, describe_run_leaks, find_run_leaks
 

@@ -119,7 +119,7 @@ def _show(result: "LinkResult", written: Sequence[str], count: int) -> None:
     from rich.text import Text
 
     from tedaudit.cli.console import console, escape_text, show_section
-    from tedaudit.studies.link.sections import describe_link
+    from tedaudit.studies.link.telling import describe_link
     from tedaudit.studies.link.words import (
         LIMITS,
         tell_bound,

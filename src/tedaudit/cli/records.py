@@ -12,7 +12,7 @@ from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
 if TYPE_CHECKING:
-    from tedaudit.reports.sections import Section
+    from tedaudit.reports.section import Section
     from tedaudit.results.findings import AuditResult
     from tedaudit.spec.model import AuditSpec
     from tedaudit.studies.records import Record
@@ -44,10 +44,10 @@ def records(
     """
     from tedaudit import api
     from tedaudit.cli.console import say_redacted, show_section
-    from tedaudit.reports.sections import write_section
+    from tedaudit.reports.section import write_section
     from tedaudit.store.exported import check_target, write_exported
     from tedaudit.studies.record_losses import find_record_losses
-    from tedaudit.studies.sections import describe_record_losses
+    from tedaudit.studies.telling import describe_record_losses
 
     if csv is not None:
         check_target(csv, [run_directory], force=force)
@@ -97,7 +97,7 @@ def _try_records(
     from tedaudit.spec.flags import merge_engine
     from tedaudit.studies.fresh import Study, choose_targets
     from tedaudit.studies.records import find_records, rank_evidence
-    from tedaudit.studies.sections import describe_evidence, describe_records
+    from tedaudit.studies.telling import describe_evidence, describe_records
 
     redact, quiet = flags["redact"], flags["quiet"]
     if not choose_targets(result):
@@ -120,10 +120,10 @@ def try_worst(
     """Try the worst pairs of a run again, and keep what came out; return the result that counts them too."""
     from tedaudit import api
     from tedaudit.cli.console import progress_bar
-    from tedaudit.reports.sections import write_section
+    from tedaudit.reports.section import write_section
     from tedaudit.results.worst_pairs import PAIRS
     from tedaudit.studies.fresh import Study
-    from tedaudit.studies.sections import describe_pairs
+    from tedaudit.studies.telling import describe_pairs
     from tedaudit.studies.worst_pairs import find_worst_pairs
 
     with progress_bar(quiet=quiet) as progress:
@@ -136,7 +136,7 @@ def try_worst(
 def show_pairs(worst: "WorstPairs", *, redact: bool) -> None:
     """Print the worst pairs."""
     from tedaudit.cli.console import show_section
-    from tedaudit.studies.sections import describe_pairs
+    from tedaudit.studies.telling import describe_pairs
 
     section = describe_pairs(worst)
     show_section(section.redact() if redact else section)

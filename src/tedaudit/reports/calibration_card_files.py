@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.nominal import Nominal
-from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.reports.models import models_section
-from tedaudit.reports.table import format_number
+from tedaudit.reports.section import format_number
+from tedaudit.reports.writers.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.exported import check_target, write_exported
 from tedaudit.store.files import make_folders

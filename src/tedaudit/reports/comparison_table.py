@@ -1,15 +1,9 @@
 """The table of differences as cells of text, and how to read it."""
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from tedaudit.reports.fitting import fit_columns, set_widths
-from tedaudit.reports.table import format_number
+from tedaudit.reports.section import Column, Section, Table, format_number
 from tedaudit.results.comparison import Agreement, Compared, Comparison, Span
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 RIGHT = {"epsilon", "trials", "only first", "only second", "p", "tau", "mechanisms"}
 DIFFERENCES = {"success": "difference of success", "epsilon": "difference of eps"}
@@ -17,6 +11,16 @@ AGREEMENT = ("plan", "epsilon", "within", "first", "second", "mechanisms", "tau"
 
 # what tells rows apart
 _KEYS = frozenset({"plan", "run", "mechanism", "attack", "epsilon", "within", "first", "second"})
+_RANKS = {
+    "first": 0,
+    "second": 0,
+    "success of each": 1,
+    "eps_emp of each": 1,
+    "trials": 2,
+    "only first": 3,
+    "only second": 3,
+    "p": 2,
+}
 
 
 def headings(compared: Compared) -> tuple[str, ...]:
@@ -151,29 +155,26 @@ def explain_comparison(compared: Compared, *, both: bool = False) -> str:
     )
 
 
-def rich_tables(compared: Compared, width: int = 200) -> list["Table"]:
-    """Return the table of differences and, if mechanisms are ranked, that of agreement, as wide as this.
-
-    Columns that have no room are in further tables; all begin with what tells one row from another.
-    """
-    from rich.table import Table
-    from rich.text import Text
-
-    def build(title: str, names: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[Table]:
-        several = [place for place in range(len(names)) if len({row[place] for row in rows}) > 1]
-        keys = [place for place in several if names[place] in _KEYS] or [0]
-        for part in fit_columns(names, rows, width, keys):
-            table = Table(title=title, title_justify="left", header_style="bold")
-            for name in (names[i] for i in part):
-                table.add_column(name, justify="right" if name in RIGHT else "left", overflow="fold")
-            for row in rows:
-                table.add_row(*(Text(row[i]) for i in part))  # Text: a label is not markup
-            set_widths(table, list(part.values()))
-            yield table
-
-    rows = [format_cells(comparison, compared) for comparison in compared.comparisons]
-    tables = [*build(f"Side by side: {compared.by}s", headings(compared), rows)]
+def tell_comparison(compared: Compared) -> list[Section]:
+    """Return the differences and, if mechanisms are ranked, how well rankings agree."""
+    rows = tuple(format_cells(comparison, compared) for comparison in compared.comparisons)
+    sections = [Section(f"Side by side: {compared.by}s", _tabulate(headings(compared), rows))]
     if compared.agreements:
-        ranked = [agreement_cells(agreement) for agreement in compared.agreements]
-        tables += build("Do they rank mechanisms alike? Kendall's tau-b of eps_emp", AGREEMENT, ranked)
-    return tables
+        ranked = tuple(map(agreement_cells, compared.agreements))
+        title = "Do they rank mechanisms alike? Kendall's tau-b of eps_emp"
+        sections.append(Section(title, _tabulate(AGREEMENT, ranked)))
+    return sections
+
+
+def _tabulate(names: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Table:
+    """Return a table in which a narrow terminal keeps what tells rows apart, and what differs."""
+    several = [len({row[place] for row in rows}) > 1 for place in range(len(names))]
+    columns = [
+        Column(
+            name,
+            "figures" if name in RIGHT else "words",
+            _RANKS.get(name, 0 if is_several or name not in _KEYS else 3),
+        )
+        for name, is_several in zip(names, several, strict=True)
+    ]
+    return Table(tuple(columns), rows)

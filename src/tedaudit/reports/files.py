@@ -7,14 +7,14 @@ from tedaudit.reports.export.frames import frame_rows
 from tedaudit.reports.headline import headlines
 from tedaudit.reports.losses.parts import describe_parts, read_parts
 from tedaudit.reports.losses.table import describe_losses, rename_losses
-from tedaudit.reports.markdown import markdown_list, markdown_text
 from tedaudit.reports.models import models_section
 from tedaudit.reports.page import make_page
 from tedaudit.reports.redaction import redact_result
-from tedaudit.reports.sections import Section, read_sections, strip_sections
+from tedaudit.reports.section import Section, read_sections, strip_sections
 from tedaudit.reports.summary import describe_claims, describe_error
 from tedaudit.reports.table import claims_table, explain_table, markdown_tables, post_processing_table
 from tedaudit.reports.utility import Utility, read_utility
+from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_section
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import read_losses
 from tedaudit.store.files import make_parquet
@@ -64,5 +64,5 @@ def markdown(result: AuditResult, sections: Sequence[Section] = ()) -> str:
     )
     if not result.findings:
         body = "No attack has finished a block yet: there is nothing to estimate from."
-    found = "".join(section.leave_texts_out().to_markdown() for section in sections)
+    found = "".join(write_section(section.leave_texts_out()) for section in sections)
     return f"# Audit {result.name}\n\n{body}\n\n{models_section(result.models)}{found}## Notes\n\n{notes}\n"

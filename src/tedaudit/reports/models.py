@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from tedaudit.reports.markdown import markdown_table
+from tedaudit.reports.writers.markdown import markdown_table
 
 _HEADINGS = ("used by", "model", "checksum", "of")
 

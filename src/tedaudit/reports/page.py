@@ -22,7 +22,7 @@ from tedaudit.reports.losses.chart import chart_losses
 from tedaudit.reports.plugin_cards import describe_plugins
 from tedaudit.reports.redaction import redact_spec, rename_plans, safe_json
 from tedaudit.reports.sample import Sample, take_sample
-from tedaudit.reports.sections import Section
+from tedaudit.reports.section import Section
 from tedaudit.reports.summary import paragraphs, tiles
 from tedaudit.reports.table import CLAIM_HEADINGS, HEADINGS, RIGHT, explain_table, format_claims
 from tedaudit.reports.utility import Utility, redact_utility
@@ -52,9 +52,20 @@ def make_page(
     data["losses"] = chart_losses(losses)
     example = None if redact else choose_example(original)
     data["example"] = None if example is None else example.to_dict()
-    data["sections"] = [asdict(section) for section in sections]
+    data["sections"] = [show_section(section) for section in sections]
     data["utility"] = (redact_utility(study, labels) if redact else study).to_dict()
     return html(data).encode()
+
+
+def show_section(section: Section) -> dict[str, Any]:
+    """Return a section as the page shows it: cells as text, and which columns are texts or figures."""
+    table = section.table
+    return {
+        "title": section.title, "remarks": section.remarks, "headings": table.headings, "rows": table.cells,
+        "private": [column.name for column in table.columns if column.is_text],
+        "right": [column.name for column in table.columns if column.is_figure],
+        "marked": sorted(table.marked),
+    }  # fmt: skip
 
 
 def charts_missing() -> str:

@@ -1,26 +1,26 @@
 """The table of findings: one row per plan, mechanism, epsilon and attack, as cells of text."""
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.nominal import Nominal
-from tedaudit.reports.fitting import fit_columns, set_widths
-from tedaudit.reports.markdown import markdown_table, markdown_text
+from tedaudit.reports.section import Column, Section, Table, format_number
 from tedaudit.reports.summary import explain_error
+from tedaudit.reports.writers.markdown import markdown_table, write_section
 from tedaudit.results.findings import AuditResult, Finding, post_processing
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-HEADINGS = (
-    "mechanism", "epsilon", "claim", "attack", "right / trials", "attainable", "eps_emp", "interval",
-    "ceiling", "alone", "TeDA bound", "if Gaussian", "cosine", "copied", "empty", "names first",
-    "own rewrites", "unusable", "failed", "adjusted p", "verdict",
+COLUMNS = (
+    Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("claim", rank=2),
+    Column("attack", "label", 0), Column("right / trials", "figures", 1), Column("attainable", "figures", 3),
+    Column("eps_emp", "figures", 0), Column("interval", rank=3), Column("ceiling", "figures", 2),
+    Column("alone", "figures", 4), Column("TeDA bound", "figures", 4), Column("if Gaussian", "figures", 3),
+    Column("cosine", "figures", 5), Column("copied", "figures", 5), Column("empty", "figures", 5),
+    Column("names first", "figures", 5), Column("own rewrites", "figures", 5),
+    Column("unusable", "figures", 5), Column("failed", "figures", 5), Column("adjusted p", "figures", 3),
+    Column("verdict", rank=0),
 )  # fmt: skip
-KEYS = ("mechanism", "epsilon", "attack")  # what tells one row from another
-RIGHT = set(HEADINGS) - {"mechanism", "claim", "attack", "interval", "verdict"}
+HEADINGS = tuple(column.name for column in COLUMNS)
+RIGHT = {column.name for column in COLUMNS if column.is_figure}
 
 
 def format_cells(finding: Finding) -> tuple[str, ...]:
@@ -77,15 +77,17 @@ def _format_attainable(finding: Finding) -> str:
     return f"{finding.measures.attainable:.4f}{' saturated' if finding.saturated else share}"
 
 
-def shown_columns(findings: Sequence[Finding]) -> list[int]:
-    """Return the indices of columns that are not empty."""
-    rows = [format_cells(finding) for finding in findings]
-    return [i for i in range(len(HEADINGS)) if any(row[i] for row in rows)]
+def tell_plans(result: AuditResult) -> list[Section]:
+    """Return one section per plan."""
+    return [tell_plan(result, plan) for plan in plans(result)]
 
 
-def format_number(value: float) -> str:
-    """Return a number as text; it may be infinite."""
-    return "inf" if math.isinf(value) else f"{value:.2f}"
+def tell_plan(result: AuditResult, plan: str) -> Section:
+    """Return every finding on a plan, without columns that are empty everywhere."""
+    findings = [finding for finding in result if finding.plan == plan]
+    marked = frozenset(number for number, one in enumerate(findings) if one.verdict.is_violation)
+    table = Table(COLUMNS, tuple(map(format_cells, findings)), marked)
+    return Section(f"Plan {plan}", table.leave_empty_out())
 
 
 def plans(result: AuditResult) -> list[str]:
@@ -134,36 +136,6 @@ def _explain_columns(result: AuditResult) -> Iterator[str]:
         )
 
 
-def rich_tables(result: AuditResult, width: int = 200) -> list["Table"]:
-    """Return one rich table per plan; columns that have no room in this width are in further ones."""
-    tables = []
-    for plan in plans(result):
-        findings = [finding for finding in result if finding.plan == plan]
-        columns = shown_columns(findings)
-        rows = [[format_cells(finding)[i] for i in columns] for finding in findings]
-        keys = [place for place, i in enumerate(columns) if HEADINGS[i] in KEYS]
-        for part in fit_columns([HEADINGS[i] for i in columns], rows, width, keys):
-            shown = {columns[place]: size for place, size in part.items()}
-            tables.append(_make_table(f"{result.name}: {plan}", findings, shown))
-    return tables
-
-
-def _make_table(title: str, findings: Sequence[Finding], widths: Mapping[int, int]) -> "Table":
-    """Return some columns of all findings."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=Text(title), title_justify="left", header_style="bold")
-    for heading in (HEADINGS[i] for i in widths):
-        table.add_column(heading, justify="right" if heading in RIGHT else "left", overflow="fold")
-    for finding in findings:
-        style = "red" if finding.verdict.is_violation else ""
-        row = format_cells(finding)
-        table.add_row(*(Text(row[i]) for i in widths), style=style)  # Text: a label is not markup
-    set_widths(table, list(widths.values()))
-    return table
-
-
 def post_processing_table(result: AuditResult) -> str:
     """Return, as Markdown, how much of a latent its decoder hides; empty if no latent was attacked."""
     rows = post_processing(result)
@@ -204,11 +176,4 @@ def claims_table(result: AuditResult) -> str:
 
 def markdown_tables(result: AuditResult) -> str:
     """Return one Markdown table per plan."""
-    parts = []
-    for plan in plans(result):
-        findings = [finding for finding in result if finding.plan == plan]
-        columns = shown_columns(findings)
-        rows = [[format_cells(finding)[i] for i in columns] for finding in findings]
-        table = markdown_table([HEADINGS[i] for i in columns], rows)
-        parts.append(f"### Plan {markdown_text(plan)}\n\n{table}")
-    return "\n\n".join(parts)
+    return "\n\n".join(write_section(section, 3).rstrip() for section in tell_plans(result))

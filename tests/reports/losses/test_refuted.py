@@ -20,7 +20,7 @@ from tedaudit.reports.losses.table import describe_losses
 from tedaudit.reports.pivot import REFUTED, make_loss_pivot
 from tedaudit.results.losses import read_losses
 from tedaudit.studies.record_losses import find_record_losses
-from tedaudit.studies.sections import describe_record_losses
+from tedaudit.studies.telling import describe_record_losses
 
 WORDS = tuple(sorted({word for text in sentences(40) for word in text.split()}))[:12]
 
@@ -48,7 +48,7 @@ def rows(result):
 
 def test_the_row_of_the_table_says_why_in_the_place_of_every_figure(result, rows):
     section = describe_losses(result, list(rows.values()))
-    told = {row[0]: dict(zip(section.headings, row, strict=True)) for row in section.rows}
+    told = {row[0]: dict(zip(section.table.headings, row, strict=True)) for row in section.table.cells}
     wrong, right = told["wrong"], told["right"]
     assert wrong["likelihoods"] == rows["wrong"].refuted != ""
     figures = {"slack", "eps at delta 0.05", "eps at delta 0.01", "eps at delta 0.001", "median loss"}

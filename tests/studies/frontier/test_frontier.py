@@ -8,6 +8,7 @@ import pytest
 
 import tedaudit
 from tedaudit.errors import SpecError
+from tedaudit.reports.writers.markdown import write_section
 from tedaudit.store.checking import find_damage
 from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.calibrate import figure as calibrate_figure
@@ -18,7 +19,7 @@ from tedaudit.studies.frontier import figure as frontier_figure
 from tedaudit.studies.frontier.figure import draw_frontier
 from tedaudit.studies.frontier.result import Frontier, list_scored, range_over_ends
 from tedaudit.studies.frontier.runner import rename_points, write_frontier
-from tedaudit.studies.frontier.section import describe_frontier
+from tedaudit.studies.frontier.telling import describe_frontier
 from tedaudit.utility.results import Scores
 
 DEMO = {"name": "demo", "size": 300}
@@ -83,11 +84,11 @@ def test_differences_are_against_the_first_mechanism_at_the_same_target(found):
 def test_the_section_says_what_equal_means_and_names_no_text(found):
     section = describe_frontier(found)
     assert "Equal measured privacy is not equal privacy" in section.remarks[0]
-    assert "safe" not in section.to_markdown()
+    assert "safe" not in write_section(section)
     first, point = (p for p in found.points[:2])
     least = point.low.mean - first.high.mean
     assert f"over both ends {least:+.3f} to" in " ".join(section.remarks)
-    assert len(section.rows) == len(found.points)
+    assert len(section.table.rows) == len(found.points)
     assert len(section.redact().remarks) == 1
 
 

@@ -4,13 +4,12 @@ import json
 import shutil
 
 import pytest
-from rich.console import Console
 
 import command_line
 from helpers import make_spec
 from pages import embedded
 from tedaudit.api import load_run, run
-from tedaudit.reports.sections import Section, read_sections, write_section
+from tedaudit.reports.section import read_sections, write_section
 from tedaudit.trust.leaks.run_leaks import describe_run_leaks, find_run_leaks
 
 TEXTS = [
@@ -62,7 +61,7 @@ def test_every_mechanism_is_tested_at_zero_budget_and_at_epsilons_where_somethin
 
 def test_a_finding_has_culprit_strength_interval_fix_and_example(found):
     section = describe_run_leaks(found)
-    rows = [dict(zip(section.headings, row, strict=True)) for row in section.rows]
+    rows = [dict(zip(section.table.headings, row, strict=True)) for row in section.table.cells]
     [whole] = [row for row in rows if "whole text" in row["leak"]]
     assert whole["mechanism"] == "identity"
     assert whole["pairs that follow"] == "60 of 60 (92% to 100%)"
@@ -94,13 +93,7 @@ def test_the_page_and_report_have_the_section_and_redacted_ones_no_text(made, tm
     for name in ("report.html", "report.md"):
         assert "alert(1)" not in (copy / name).read_text("utf-8")
     [shown] = read_sections(load_run(copy).run)
-    assert "one text and its rewrite" not in shown.headings
-
-
-def test_a_terminal_is_shown_no_control_character(capsys):
-    section = Section("Leaks", ("remark",), ("text",), (("a\x1b[31m b",),), ("text",))
-    Console().print(*section.to_rich())
-    assert "\x1b[31m" not in capsys.readouterr().out
+    assert "one text and its rewrite" not in shown.table.headings
 
 
 def test_texts_come_from_the_run_whatever_became_of_their_file(made, found):

@@ -38,9 +38,9 @@ function tables() {
 }
 
 function worstCases() {
-  for (const { title, remarks, headings, rows, private: texts } of data.sections) {
+  for (const { title, remarks, headings, rows, private: texts, right, marked } of data.sections) {
     byId("worst").hidden = false;
-    byId("worst-tables").append(table(title, headings, rows, { texts, right: ["epsilon", "right / trials", "eps_emp", "ceiling", "risk", "adjusted p", "slack", "median loss", "largest loss"], wraps: true }),
+    byId("worst-tables").append(table(title, headings, rows, { texts, right, marked: (at) => (marked.includes(at) ? "violated" : ""), wraps: true }),
       ...remarks.map((remark) => make("p", { class: "prose quiet" }, remark)));
   }
 }

@@ -3,11 +3,9 @@
 from html import escape
 
 from tedaudit.reports.headline import headlines
-from tedaudit.reports.table import HEADINGS as ALL
-from tedaudit.reports.table import RIGHT, explain_table, format_cells, plans, shown_columns
-from tedaudit.results.findings import AuditResult, Finding
-
-_EPS = ALL.index("eps_emp")
+from tedaudit.reports.section import Column
+from tedaudit.reports.table import explain_table, plans, tell_plan
+from tedaudit.results.findings import AuditResult
 
 
 def make_html(result: AuditResult) -> str:
@@ -21,22 +19,20 @@ def make_html(result: AuditResult) -> str:
 
 
 def _make_table(result: AuditResult, plan: str) -> str:
-    findings = [finding for finding in result if finding.plan == plan]
-    columns = shown_columns(findings)
-    head = "".join(f"<th{_align(ALL[i])}>{escape(ALL[i])}</th>" for i in columns)
-    body = "".join(_make_row(finding, columns) for finding in findings)
+    table = tell_plan(result, plan).table
+    ceilings = [finding.bound.is_at_ceiling for finding in result if finding.plan == plan]
+    head = "".join(f"<th{_align(column)}>{escape(column.name)}</th>" for column in table.columns)
+    body = ""
+    for number, row in enumerate(table.cells):
+        style = ' style="font-weight:bold"' if number in table.marked else ""
+        body += f"<tr{style}>"
+        for column, cell in zip(table.columns, row, strict=True):
+            at_ceiling = " (ceiling)" if column.name == "eps_emp" and ceilings[number] else ""
+            body += f"<td{_align(column)}>{escape(cell)}{at_ceiling}</td>"
+        body += "</tr>"
     caption = f"<caption>{escape(f'{result.name}: {plan}')}</caption>"
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _make_row(finding: Finding, columns: list[int]) -> str:
-    cells = list(format_cells(finding))
-    if finding.bound.is_at_ceiling:
-        cells[_EPS] += " (ceiling)"
-    shown = "".join(f"<td{_align(ALL[i])}>{escape(cells[i])}</td>" for i in columns)
-    style = ' style="font-weight:bold"' if finding.verdict.is_violation else ""
-    return f"<tr{style}>{shown}</tr>"
-
-
-def _align(heading: str) -> str:
-    return ' style="text-align:right"' if heading in RIGHT else ' style="text-align:left"'
+def _align(column: Column) -> str:
+    return ' style="text-align:right"' if column.is_figure else ' style="text-align:left"'

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from tedaudit.estimators import Bound
 from tedaudit.reports.export.plan_table import make_plan_table
 from tedaudit.reports.headline import headlines
-from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.reports.table import claims_table, explain_table, plans
+from tedaudit.reports.writers.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.gates import Check, Gates, any_failed, judge_gates
 

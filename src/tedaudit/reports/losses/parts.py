@@ -8,7 +8,7 @@ from tedaudit.errors import TedauditError
 from tedaudit.plugins.abilities import PricesPieces
 from tedaudit.plugins.registry import build
 from tedaudit.reports.figures import GREY, STYLES, escape_label
-from tedaudit.reports.sections import Section
+from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import Cut, LossPart, LossParts, LossRow, find_parts
 from tedaudit.spec.model import MechanismSpec
@@ -52,16 +52,20 @@ _BY_STEP = (
 )
 
 
-def _tabulate(title: str, remark: str, rows: Sequence[tuple[LossParts, Sequence[LossPart]]]) -> Section:
+def _tabulate(title: str, reading: str, rows: Sequence[tuple[LossParts, Sequence[LossPart]]]) -> Section:
     names = list(dict.fromkeys(part.name for _, parts in rows for part in parts))
-    cells = []
+    cells: list[tuple[Cell, ...]] = []
     for whole, parts in rows:
         by_name = {part.name: part for part in parts}
         finding = whole.row.finding
         known = [by_name.get(name) for name in names]
         shown = ["" if part is None else _format(part) for part in known]
-        cells.append((finding.label, finding.epsilon.label, f"{whole.trials:,}", *shown))
-    return Section(title, (remark,), ("mechanism", "epsilon", "trials", *names), tuple(cells))
+        cells.append((finding.label, finding.epsilon.label, whole.trials, *shown))
+    columns = (
+        Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("trials", "count", 3),
+        *(Column(name, "figures") for name in names),
+    )  # fmt: skip
+    return Section(title, Table(columns, tuple(cells)), reading)
 
 
 def _format(part: LossPart) -> str:

@@ -6,29 +6,29 @@ from dataclasses import replace
 
 from tedaudit.errors import shorten
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample, Supremum
-from tedaudit.reports.sections import Section
+from tedaudit.reports.section import Cell, Column, Section, Table, format_loss
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow, find_contradictions
 
-_HEADINGS = (
-    "mechanism", "epsilon", "claim", "slack", "likelihoods", *(f"eps at delta {delta:g}" for delta in DELTAS),
-    "median loss", "largest loss", "most possible", "impossible", "unknown", "its text",
+_COLUMNS = (
+    Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("claim"),
+    Column("slack", "figures"), Column("likelihoods"),
+    *(Column(f"eps at delta {delta:g}", "figures", min(2 * place, 2)) for place, delta in enumerate(DELTAS)),
+    Column("median loss", "loss", 2), Column("largest loss", "loss"), Column("most possible", "loss", 0),
+    Column("impossible", "figures", 2), Column("unknown", "figures", 2), Column("its text", "text", 3),
 )  # fmt: skip
-_TEXT = "its text"
 _LONGEST = 80  # characters of a text that are shown
 
 
 def describe_losses(result: AuditResult, rows: Sequence[LossRow]) -> Section:
     """Return the losses of a run as a section, the text with the largest loss beside each."""
     texts = result.run.corpus().texts
-    cells = [_format(row, shorten(texts[_find_source(result, row)], _LONGEST)) for row in rows]
-    told = [i for i in range(len(_HEADINGS)) if any(row[i] for row in cells)]
+    cells = tuple(_format(row, shorten(texts[_find_source(result, row)], _LONGEST)) for row in rows)
     return Section(
         "Loss: what an adversary that knows the mechanism learns",
-        (_explain(rows), *find_contradictions(result, rows)),
-        tuple(_HEADINGS[i] for i in told),
-        tuple(tuple(row[i] for i in told) for row in cells),
-        private=(_TEXT,),
+        Table(_COLUMNS, cells).leave_empty_out(),
+        _explain(rows),
+        tuple(find_contradictions(result, rows)),
     )
 
 
@@ -38,7 +38,7 @@ def rename_losses(rows: Sequence[LossRow], result: AuditResult, shown: AuditResu
     return [replace(row, finding=names[id(row.finding)]) for row in rows]
 
 
-def _format(row: LossRow, text: str) -> tuple[str, ...]:
+def _format(row: LossRow, text: str) -> tuple[Cell, ...]:
     finding, sample = row.finding, row.sample
     named = finding.label, finding.epsilon.label, "none" if finding.claim is None else str(finding.claim)
     unknown = _count(sample.unknown, sample)
@@ -48,7 +48,7 @@ def _format(row: LossRow, text: str) -> tuple[str, ...]:
     return (
         *named, "" if row.slack is None else str(row.slack), row.doubt,
         *(format_epsilon(at, sample) for at in row.epsilons),
-        format_loss(sample.quantile(0.5)), format_loss(sample.quantile(1.0)), _format_supremum(row.supremum),
+        sample.quantile(0.5), sample.quantile(1.0), _format_supremum(row.supremum),
         _count(row.impossible, sample), unknown, text,
     )  # fmt: skip
 
@@ -78,13 +78,6 @@ def format_epsilon(at: EpsilonAt, sample: LossSample) -> str:
             f"{format_loss(at.point)} ({'above ' + format_loss(at.lower) if not missing else 'from 0'}{more})"
         )
     return f"{format_loss(at.point)} ({format_loss(at.lower)} to {format_loss(at.upper)})"
-
-
-def format_loss(value: float) -> str:
-    """Return a loss or an epsilon in few digits."""
-    if math.isinf(value):
-        return "infinite" if value > 0 else "-infinite"
-    return f"{value:,.2f}" if abs(value) < 100 else f"{value:,.0f}"
 
 
 def _find_source(result: AuditResult, row: LossRow) -> int:

@@ -14,7 +14,7 @@ from tedaudit.plugins.abilities import HasOwnEpsilons, WritesOnce
 from tedaudit.plugins.registry import build
 from tedaudit.preparing.preparation import explain_misfit, load_texts
 from tedaudit.reports.redaction import rename_labels
-from tedaudit.reports.sections import write_section
+from tedaudit.reports.section import write_section
 from tedaudit.results.reading import read_result
 from tedaudit.seeding import derive
 from tedaudit.spec.model import AuditSpec, PluginSpec, parse_spec
@@ -24,8 +24,8 @@ from tedaudit.studies.calibrate.result import Calibrated
 from tedaudit.studies.calibrate.rounds import SearchSettings, find_epsilons
 from tedaudit.studies.calibrate.runs import RunSource, Workshop
 from tedaudit.studies.calibrate.search import Grid
-from tedaudit.studies.calibrate.section import describe_answers, describe_points
 from tedaudit.studies.calibrate.target import Target, parse_target
+from tedaudit.studies.calibrate.telling import describe_answers, describe_points
 from tedaudit.types import Corpus
 
 SEARCHED = (0.01, 10_000.0)

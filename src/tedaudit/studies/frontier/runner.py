@@ -10,7 +10,7 @@ from tedaudit.nominal import distinct_epsilons
 from tedaudit.plugins.registry import build
 from tedaudit.preparing.preparation import load_texts
 from tedaudit.reports.redaction import rename_labels
-from tedaudit.reports.sections import write_section
+from tedaudit.reports.section import write_section
 from tedaudit.spec.model import AuditSpec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.calibrate.calibrator import (
@@ -22,7 +22,7 @@ from tedaudit.studies.calibrate.calibrator import (
 from tedaudit.studies.calibrate.result import Calibrated
 from tedaudit.studies.frontier.figure import write_frontier_figure
 from tedaudit.studies.frontier.result import Frontier, list_scored, place_scores
-from tedaudit.studies.frontier.section import describe_frontier
+from tedaudit.studies.frontier.telling import describe_frontier
 from tedaudit.types import Corpus
 from tedaudit.utility.labels import take_labels
 from tedaudit.utility.results import UtilityResult

@@ -17,10 +17,10 @@ from tedaudit.errors import escape_control, shorten
 from tedaudit.reports.figure_labels import fit_labels
 from tedaudit.reports.figures import GREY, STYLES
 from tedaudit.reports.redaction import rename_labels
-from tedaudit.reports.sections import Section
+from tedaudit.reports.section import Cell, Section, Table
 from tedaudit.store.files import write_atomically
 from tedaudit.studies.link.result import LinkResult
-from tedaudit.studies.link.sections import (
+from tedaudit.studies.link.telling import (
     describe_bounds,
     describe_inference,
     describe_linkability,
@@ -109,10 +109,10 @@ class _Page:
         self.height -= 0.006
         self.write(text, size=10.5, weight="bold")
 
-    def tabulate(self, section: Section, widths: Sequence[float]) -> None:
-        """Write the table of a section; `widths` are shares of the line."""
+    def tabulate(self, table: Table, widths: Sequence[float]) -> None:
+        """Write a table; `widths` are shares of the line."""
         starts = _LEFT + (_RIGHT - _LEFT) * np.concatenate([[0.0], np.cumsum(widths)[:-1]])
-        for number, row in enumerate([section.headings, *section.rows]):
+        for number, row in enumerate([table.headings, *table.cells]):
             for start, width, cell in zip(starts, widths, row, strict=True):
                 room = int(width * _LETTERS)
                 shown = cell if len(cell) <= room else f"{cell[: room - 3]}..."
@@ -150,7 +150,7 @@ def _draw_first(result: LinkResult, bound: str) -> _Page:
     for found in result:
         page.write(tell_linkability(found))
     _draw_places(page.chart(0.17), result)
-    page.tabulate(describe_linkability(result), (0.16, 0.2, 0.18, 0.12, 0.2, 0.14))
+    page.tabulate(describe_linkability(result).table, (0.16, 0.2, 0.18, 0.12, 0.2, 0.14))
     page.head("Inference")
     page.write(MEANINGS["Inference"], color=GREY)
     for inference in result.inferences:
@@ -167,18 +167,18 @@ def _draw_second(result: LinkResult, bounds: Section, ids: int) -> _Page:
     page = _Page("How to read it", 2)
     sure, names = describe_singling_out(result), [found.attack for found in result]
     page.head("Bounds on the privacy loss")
-    page.write(bounds.remarks[0])
-    own = tuple(row for row in bounds.rows if row[0] in names)
-    page.tabulate(replace(bounds, rows=own), (0.2, 0.32, 0.2, 0.14, 0.14))
+    page.write(bounds.reading)
+    own = tuple(row for row in bounds.table.rows if row[0] in names)
+    page.tabulate(replace(bounds.table, rows=own), (0.2, 0.32, 0.2, 0.14, 0.14))
     page.head("The most certain guesses")
-    page.write(sure.remarks[0])
-    page.tabulate(replace(sure, rows=_shorten(sure.rows)), (0.25, 0.3, 0.25, 0.2))
+    page.write(sure.reading)
+    page.tabulate(replace(sure.table, rows=_shorten(sure.table.rows)), (0.25, 0.3, 0.25, 0.2))
     if result.inferences:
         found = describe_inference(result)
-        page.write(found.remarks[0])
+        page.write(found.reading)
     if ids:
-        records = describe_records(result, min(ids, _MOST_IDS))
-        rows = tuple((shorten(escape_control(row[0]), _LONGEST_ID), *row[1:]) for row in records.rows)
+        records = describe_records(result, min(ids, _MOST_IDS)).table
+        rows = tuple((shorten(escape_control(str(row[0])), _LONGEST_ID), *row[1:]) for row in records.rows)
         page.head("Records with the most evidence (named on request)")
         page.tabulate(replace(records, rows=rows), (0.3, 0.15, 0.1, 0.1, 0.1, 0.25))
     page.head("What this does not say")
@@ -193,7 +193,7 @@ def _draw_second(result: LinkResult, bounds: Section, ids: int) -> _Page:
     return page
 
 
-def _shorten(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+def _shorten(rows: tuple[tuple[Cell, ...], ...]) -> tuple[tuple[Cell, ...], ...]:
     """Return the rows of all guesses, the surer half and the surest part of every attack: what has room."""
     attacks = dict.fromkeys(row[0] for row in rows)
     parts = [[row for row in rows if row[0] == attack] for attack in attacks]

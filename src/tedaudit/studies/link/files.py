@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from tedaudit.errors import RunDirectoryError, join_names
-from tedaudit.reports.markdown import markdown_list, markdown_text
+from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_section
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import TEMPORARY, clear_leftovers, write_atomically
 from tedaudit.studies.link.result import LinkResult
-from tedaudit.studies.link.sections import describe_link
 from tedaudit.studies.link.table import Release
+from tedaudit.studies.link.telling import describe_link
 from tedaudit.studies.link.words import (
     LIMITS,
     SOURCE,
@@ -87,7 +87,7 @@ def write_report(result: LinkResult, count: int = 10) -> str:
         "# Linking rewrites to their originals\n",
         f"{len(result.release):,} records, {result.originals:,} distinct originals.\n",
         markdown_list(sentences) + "\n",
-        *(section.to_markdown().rstrip() + "\n" for section in describe_link(result, count)),
+        *(write_section(section).rstrip() + "\n" for section in describe_link(result, count)),
         "## What this does not say\n",
         markdown_list(LIMITS) + "\n",
         f"Singling out, linkability and inference are the words of: {markdown_text(SOURCE)}.\n",

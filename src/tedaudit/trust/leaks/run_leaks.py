@@ -10,7 +10,7 @@ from typing import Any
 
 from tedaudit.errors import SpecError
 from tedaudit.preparing.preparation import restore_audit
-from tedaudit.reports.sections import Section
+from tedaudit.reports.section import Column, Section, Table
 from tedaudit.results.findings import AuditResult
 from tedaudit.spec.model import MechanismSpec
 from tedaudit.trust.leaks.battery import ERROR, Progress
@@ -19,8 +19,11 @@ from tedaudit.trust.leaks.outcomes import Cause, LeakReport
 from tedaudit.trust.leaks.rendering import format_strength, list_examples, name_test
 
 NAME = "leaks"  # of the section's file
-_TEXTS = ("one text and its rewrite", "the other and its rewrite")
-_HEADINGS = ("mechanism", "epsilon", "leak", "pairs that follow", "adjusted p", "what would fix it")
+_COLUMNS = (
+    Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("leak", rank=0),
+    Column("pairs that follow", "figures"), Column("adjusted p", "figures"), Column("what would fix it"),
+    Column("one text and its rewrite", "text", 2), Column("the other and its rewrite", "text", 2),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,29 +86,27 @@ def describe_run_leaks(leaks: RunLeaks) -> Section:
     """Return what leaks as a section: a row for each leak, and one for a mechanism without any."""
     number = len(leaks.reports)
     rows = [row for report in leaks.reports for row in _list_rows(report, number)]
-    remarks = (
-        (
-            "What leaks, by name, found with keys of its own. Every test compares outputs of different "
-            "texts: a pair follows if its outputs fit the texts as they are better than exchanged; by chance "
-            "at most half of the pairs do. (The interval is at 99 %.) What is found at an epsilon near 0 no "
-            "noise hides; at the run's epsilons it is what the claim does not allow. That any of it is "
-            f"chance has a probability of at most {leaks.error:g}, apart from the error of verdicts. That "
-            "nothing was found proves nothing: these leaks were looked for, on these texts."
-        ),
-        *(
-            f"Not run for {report.mechanism}: {part.part}: {part.reason}."
-            for report in leaks.reports
-            for part in report.not_run
-        ),
+    reading = (
+        "What leaks, by name, found with keys of its own. Every test compares outputs of different "
+        "texts: a pair follows if its outputs fit the texts as they are better than exchanged; by chance "
+        "at most half of the pairs do. (The interval is at 99 %.) What is found at an epsilon near 0 no "
+        "noise hides; at the run's epsilons it is what the claim does not allow. That any of it is "
+        f"chance has a probability of at most {leaks.error:g}, apart from the error of verdicts. That "
+        "nothing was found proves nothing: these leaks were looked for, on these texts."
     )
-    return Section("Leaks", remarks, (*_HEADINGS, *_TEXTS), tuple(rows), _TEXTS)
+    told = tuple(
+        f"Not run for {report.mechanism}: {part.part}: {part.reason}."
+        for report in leaks.reports
+        for part in report.not_run
+    )
+    return Section("Leaks", Table(_COLUMNS, tuple(rows)), reading, told)
 
 
 def _list_rows(report: LeakReport, number: int) -> Sequence[tuple[str, ...]]:
     if not report.findings:
         tests = f"{len(report.outcomes)} tests on {report.calls:,} rewrites"
         where = ", ".join(epsilon.label for epsilon in report.epsilons)
-        return [(report.mechanism, where, f"nothing was found by {tests}", *[""] * (len(_HEADINGS) - 1))]
+        return [(report.mechanism, where, f"nothing was found by {tests}", *[""] * (len(_COLUMNS) - 3))]
     return [(report.mechanism, *_list_cells(cause, number)) for cause in report.causes]
 
 

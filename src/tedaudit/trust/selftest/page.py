@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tedaudit.reports.markdown import markdown_table
+from tedaudit.reports.writers.markdown import markdown_table
 from tedaudit.trust.planted.flaw import Flaw
 from tedaudit.trust.selftest.selftest import SelfTest, allow
 from tedaudit.trust.selftest.work import ERROR, JudgedFlaw

@@ -1,6 +1,7 @@
 from markdown_it import MarkdownIt
 
-from tedaudit.reports.markdown import markdown_list, markdown_table, markdown_text
+from tedaudit.reports.section import Column, Section, Table
+from tedaudit.reports.writers.markdown import markdown_list, markdown_table, markdown_text, write_section
 
 
 def rendered(text):
@@ -24,3 +25,13 @@ def test_columns_can_be_aligned_to_the_right():
     html = rendered(markdown_table(("name", "count"), [("a", "1")], right={"count"}))
     assert '<td style="text-align:right">1</td>' in html
     assert "<td>a</td>" in html
+
+
+def test_a_section_has_its_title_its_remarks_and_figures_on_the_right():
+    table = Table((Column("who", "label"), Column("n", "count")), (("a|b", 1234),))
+    html = rendered(write_section(Section("*A* title", table, "How.", ("Found.",)), 3))
+    assert "<h3>*A* title</h3>" in html
+    assert "<p>How. Found.</p>" in html
+    assert '<td style="text-align:right">1,234</td>' in html
+    assert "<td>a|b</td>" in html
+    assert rendered(write_section(Section("None", Table(table.columns)))).count("<p>") == 1  # "Nothing."

@@ -1,6 +1,8 @@
-"""Markdown that shows names and texts literally."""
+"""Sections as Markdown, which shows names and texts literally."""
 
 from collections.abc import Collection, Iterable, Sequence
+
+from tedaudit.reports.section import Section, Table
 
 _MARKS = frozenset("&<>|`*[]\\")
 
@@ -22,3 +24,18 @@ def markdown_table(
     marks = ["---:" if heading in right else "---" for heading in headings]
     lines = [marks, *([markdown_text(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in ([markdown_text(h) for h in headings], *lines))
+
+
+def write_table(table: Table) -> str:
+    """Return a table as Markdown, figures on the right."""
+    right = [column.name for column in table.columns if column.is_figure]
+    return markdown_table(table.headings, table.cells, right)
+
+
+def write_section(section: Section, level: int = 2) -> str:
+    """Return a section as Markdown, with a title of this level."""
+    table = write_table(section.table) if section.table.rows else "Nothing."
+    remarks = [markdown_text(" ".join(section.remarks))] if section.remarks else []
+    return "".join(
+        f"{part}\n\n" for part in (f"{'#' * level} {markdown_text(section.title)}", *remarks, table)
+    )

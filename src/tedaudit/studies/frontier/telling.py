@@ -1,35 +1,37 @@
-"""A frontier as a section of a report."""
+"""Tells a frontier: scores at equal measured privacy."""
 
-from tedaudit.reports.sections import Section
+from tedaudit.reports.section import Column, Section, Table
 from tedaudit.studies.calibrate.answer import Answer
 from tedaudit.studies.frontier.result import Frontier, FrontierPoint, range_over_ends
 from tedaudit.utility.results import Scores, caption
 
-_HEADINGS = (
-    "task", "measured by", "target", "mechanism", "epsilon below", "macro F1 there", "epsilon above",
-    "macro F1 at that", "answer",
+_COLUMNS = (
+    Column("task", "task", 0), Column("measured by", rank=3), Column("target", "figures", 0),
+    Column("mechanism", "label", 0), Column("epsilon below", "figures"),
+    Column("macro F1 there", "figures", 0), Column("epsilon above", "figures"),
+    Column("macro F1 at that", "figures", 0), Column("answer", rank=2),
 )  # fmt: skip
 
 
 def describe_frontier(found: Frontier) -> Section:
     """Return the scores at equal measured privacy, with what they do and do not say."""
-    remarks = [_explain(found)]
+    told = []
     if found.utility is None:
-        remarks.append("No mechanism has an epsilon that could be scored; see Epsilon for a target.")
+        told.append("No mechanism has an epsilon that could be scored; see Epsilon for a target.")
     else:
-        remarks.append(caption(found.utility))
-        remarks += [
+        told.append(caption(found.utility))
+        told += [
             f"{task.title}: {task.upper.mean:.3f} if texts are not rewritten, {task.lower:.3f} for the most "
             "frequent class."
             for task in found.utility.tasks
         ]
-    remarks += [
+    told += [
         f"{first.task.title} at {first.answer.target.phrase}: "
         f"{point.answer.label} less {first.answer.label} {change}{_tell_range(first, point)}."
         for first, point, change in found.differences
     ]
-    rows = tuple(map(_format, found))
-    return Section("Utility at equal measured privacy", tuple(remarks), _HEADINGS, rows)
+    table = Table(_COLUMNS, tuple(map(_format, found)))
+    return Section("Utility at equal measured privacy", table, _explain(found), tuple(told))
 
 
 def _explain(found: Frontier) -> str:

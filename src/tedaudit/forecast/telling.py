@@ -1,11 +1,15 @@
-"""A forecast in words and tables, narrow enough for a terminal."""
+"""Tells a forecast: what an audit would take, and what it could show."""
 
 from tedaudit.forecast.forecast import Forecast
 from tedaudit.forecast.prospects import Prospect
 from tedaudit.forecast.work import Rewriting
-from tedaudit.reports.sections import Section
+from tedaudit.reports.section import Cell, Column, Section, Table
 
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+_WORK = (
+    Column("mechanism", "label", 0), Column("rewrites", "count", 0), Column("by attacks", "count"),
+    Column("guesses", "count"), Column("likelihoods", "count"), Column("minutes", "figures", 0),
+)  # fmt: skip
 _NOT_TIMED = "Nothing was timed (--no-timing), so that neither minutes nor disk can be told."
 
 
@@ -16,18 +20,17 @@ def describe_forecast(forecast: Forecast) -> list[Section]:
 
 def _describe_work(forecast: Forecast) -> Section:
     """Return what is left to do."""
-    rows = [_format_work(forecast, part) for part in forecast.work.rewriting]
-    headings = ("mechanism", "rewrites", "by attacks", "guesses", "likelihoods", "minutes")
-    remarks = [_explain_rows(forecast), *_tell_time(forecast), *_tell_more(forecast)]
-    return Section(f"To do in {forecast.spec.folder}", tuple(remarks), headings, tuple(rows))
+    rows = tuple(_format_work(forecast, part) for part in forecast.work.rewriting)
+    told = (*_tell_time(forecast), *_tell_more(forecast))
+    return Section(f"To do in {forecast.spec.folder}", Table(_WORK, rows), _explain_rows(forecast), told)
 
 
-def _format_work(forecast: Forecast, part: Rewriting) -> tuple[str, ...]:
+def _format_work(forecast: Forecast, part: Rewriting) -> tuple[Cell, ...]:
     guessing = forecast.work.of(part.label)
     seconds = forecast.seconds_of(part.label)
     return (
-        part.label, f"{part.audited + part.repeats:,}", f"{part.by_attacks:,}",
-        f"{sum(guess.rows for guess in guessing):,}", f"{sum(guess.likelihoods for guess in guessing):,}",
+        part.label, part.audited + part.repeats, part.by_attacks, sum(guess.rows for guess in guessing),
+        sum(guess.likelihoods for guess in guessing),
         "not timed" if seconds is None else format_minutes(seconds),
     )  # fmt: skip
 
@@ -86,26 +89,30 @@ def _describe_prospects(forecast: Forecast) -> Section:
     """Return what the trials could show."""
     prospects, goals = forecast.prospects, forecast.goals
     has_plans = len({prospect.plan for prospect in prospects}) > 1
-    headings = ["mechanism", "epsilon", *(["plan"] if has_plans else []), "claim", "in reach", "ceiling",
-                "all rows", "found from"]  # fmt: skip
+    columns = [
+        Column("mechanism", "label", 0), Column("epsilon", "figures", 0),
+        *([Column("plan")] if has_plans else []), Column("claim", "figures"),
+        Column("in reach", rank=0), Column("ceiling", "bound", 0), Column("alone", "bound", 3),
+        Column("found from", "figures"),
+    ]  # fmt: skip
     if goals.ceiling is not None:
-        headings.append(f"trials for {goals.ceiling:g}")
+        columns.append(Column(f"trials for {goals.ceiling:g}", "figures", 0))
     if goals.success is not None:
-        headings.append(f"for {goals.success:g} right")
+        columns.append(Column(f"for {goals.success:g} right", "figures", 0))
     rows = tuple(_format_prospect(forecast, prospect, has_plans=has_plans) for prospect in prospects)
-    return Section(
-        f"What {forecast.spec.trials:,} trials can show", tuple(_explain(forecast)), tuple(headings), rows
-    )
+    reading, *told = _explain(forecast)
+    title = f"What {forecast.spec.trials:,} trials can show"
+    return Section(title, Table(tuple(columns), rows), reading, tuple(told))
 
 
-def _format_prospect(forecast: Forecast, prospect: Prospect, *, has_plans: bool) -> tuple[str, ...]:
+def _format_prospect(forecast: Forecast, prospect: Prospect, *, has_plans: bool) -> tuple[Cell, ...]:
     goals = forecast.goals
-    cells = [prospect.label, prospect.epsilon.label, *([prospect.plan] if has_plans else [])]
+    cells: list[Cell] = [prospect.label, prospect.epsilon.label, *([prospect.plan] if has_plans else [])]
     cells += [_format_claim(prospect), _format_reach(prospect)]
-    cells += [f"{prospect.ceiling:.2f}", f"{prospect.joint_ceiling:.2f}"]
+    cells += [prospect.joint_ceiling, prospect.ceiling]
     cells.append("" if prospect.detectable is None else f"{prospect.detectable:.3f}")
     if goals.ceiling is not None:
-        cells.append(f"{_count(prospect.trials_for_ceiling)} / {_count(prospect.trials_for_joint_ceiling)}")
+        cells.append(f"{_count(prospect.trials_for_joint_ceiling)} / {_count(prospect.trials_for_ceiling)}")
     if goals.success is not None:
         cells.append(_count(prospect.trials_for_success))
     return tuple(cells)
@@ -133,7 +140,7 @@ def _explain(forecast: Forecast) -> list[str]:
     reading = (
         "Claim: epsilon of a whole text, and its delta. In reach: whether guesses that are all right would "
         f"refute it, at the error that the {forecast.rows:,} rows of this run share; never: no number of "
-        "trials that can be run. Ceiling: the largest eps_emp, by itself and at the error of all rows. "
+        "trials that can be run. Ceiling: the largest eps_emp. Alone: the same for a row named beforehand. "
         "Found from: an attack that is right so often is told from the claim (without one: from chance) with "
         "probability 0.8; one that is right less often is not found, whatever the mechanism's epsilon."
     )
@@ -142,7 +149,8 @@ def _explain(forecast: Forecast) -> list[str]:
         told.append(f"It would be look {forecast.look} at this run, which has less error than the first.")
     if goals.ceiling is not None:
         told.append(
-            f"Trials for {goals.ceiling:g}: of a new run whose ceiling is above it, alone / all rows."
+            f"Trials for {goals.ceiling:g}: of a new run whose ceiling is above it / for a row named "
+            "beforehand."
         )
     if goals.success is not None:
         told.append(f"For {goals.success:g} right: trials of a new run in which such an attack is found.")

@@ -1,0 +1,1 @@
+"""Sections in every form: each writer knows sections and no result."""

@@ -1,0 +1,73 @@
+"""Sections on a terminal: a table that fits, without the columns for which there is no room.
+
+Cells fold between words and not within. What is left out is named: a table is never cut in two.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tedaudit.errors import escape_control
+from tedaudit.reports.section import Section, Table
+
+if TYPE_CHECKING:
+    from rich.table import Table as RichTable
+
+_LONGEST_WORD = 20  # a longer one, such as a path, is folded anywhere
+_BORDER = 3  # columns of the terminal that each column of a table takes for itself
+
+
+def to_rich(section: Section, width: int = 200) -> "RichTable":
+    """Return the table of a section in this width."""
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    table, widths = fit_table(section.table, width)
+    drawn = RichTable(title=Text(escape_control(section.title)), title_justify="left", header_style="bold")
+    for column, size in zip(table.columns, widths, strict=True):
+        side = "right" if column.is_figure else "left"
+        drawn.add_column(column.name, justify=side, overflow="fold", width=size)  # type: ignore[arg-type]
+    for number, row in enumerate(table.cells):
+        style = "red" if number in table.marked else ""
+        drawn.add_row(*(Text(escape_control(cell)) for cell in row), style=style)  # Text: no markup
+    return drawn
+
+
+def tell_left_out(section: Section, width: int = 200) -> str:
+    """Return which columns have no room in this width, in a sentence; empty if all have."""
+    shown = fit_table(section.table, width)[0].headings
+    missing = [name for name in section.table.headings if name not in shown]
+    return f"No room in {width} columns for: {', '.join(missing)}." if missing else ""
+
+
+def fit_table(table: Table, width: int) -> tuple[Table, list[int]]:
+    """Return the columns that have room, and their widths."""
+    cells = [[name, *(row[i] for row in table.cells)] for i, name in enumerate(table.headings)]
+    natural = [max(map(_measure, column)) for column in cells]
+    least = [
+        min(_LONGEST_WORD, max(_measure(word) for cell in column for word in cell.split() or [""]))
+        for column in cells
+    ]
+    kept = list(range(len(cells)))
+    while sum(least[i] + _BORDER for i in kept) + 1 > width:
+        last = max(kept, key=lambda i: (table.columns[i].rank, i), default=0)
+        if not kept or table.columns[last].rank == 0:
+            break
+        kept.remove(last)
+    return table.keep(kept), _share_width(kept, natural, least, width)
+
+
+def _share_width(kept: Sequence[int], natural: Sequence[int], least: Sequence[int], width: int) -> list[int]:
+    """Return widths that fit: the widest columns give way first, none below its longest word."""
+    widths = {i: max(1, natural[i]) for i in kept}
+    while sum(size + _BORDER for size in widths.values()) + 1 > width:
+        widest = max(kept, key=lambda i: widths[i] if widths[i] > least[i] else 0)
+        if widths[widest] <= least[widest]:
+            break
+        widths[widest] -= 1
+    return list(widths.values())
+
+
+def _measure(text: str) -> int:
+    from rich.cells import cell_len
+
+    return cell_len(text)

@@ -1,0 +1,115 @@
+"""The one value that tells a result: what a kind of column means for writing and for redaction."""
+
+import json
+import math
+
+import pytest
+
+from tedaudit.errors import RunDirectoryError
+from tedaudit.reports.section import Column, Section, Table, read_sections, strip_sections, write_section
+from tedaudit.store.directory import RunDirectory
+
+COLUMNS = (
+    Column("mechanism", "label", 0), Column("task", "task"), Column("attacks", "labels"),
+    Column("n", "count"),
+    Column("eps_emp", "bound", meaning="a lower bound."), Column("loss", "loss"), Column("p", "p"),
+    Column("text", "text", 2),
+)  # fmt: skip
+ROW = ("my sister Ann", "my sister F1", "lexical, her name", 1234, 1.005, math.inf, 0.00123, "Dear Ann")
+SECTION = Section("Pairs", Table(COLUMNS, (ROW,), frozenset({0})), "How to read it.", ("Ann was found.",))
+
+
+@pytest.fixture
+def run(tmp_path):
+    return RunDirectory(tmp_path)
+
+
+def test_a_kind_decides_how_a_cell_is_written():
+    [row] = SECTION.table.cells
+    assert row == (*ROW[:3], "1,234", "1.00", "infinite", "0.0012", "Dear Ann")
+    assert Column("n", "count").write(None) == ""
+    assert Column("n", "count").write("too few trials") == "too few trials"
+    assert Column("e", "bound").write(math.inf) == "inf"
+
+
+def test_figures_are_told_from_words():
+    right = [column.name for column in COLUMNS if column.is_figure]
+    assert right == ["n", "eps_emp", "loss", "p"]
+
+
+def test_what_columns_mean_follows_how_to_read_them_and_goes_with_them():
+    assert SECTION.remarks == ("How to read it. Eps_emp: a lower bound.", "Ann was found.")
+    assert Section("x", SECTION.table.keep([0]), "How.").remarks == ("How.",)
+    assert Section("x").remarks == ()
+
+
+def test_redaction_leaves_out_texts_sentences_and_what_somebody_typed():
+    shown = SECTION.redact()
+    assert "text" not in shown.table.headings
+    [row] = shown.table.cells
+    assert row[:3] == ("(left out)", "(left out) F1", "lexical, (left out)")
+    assert row[3:] == SECTION.table.cells[0][3:-1]
+    assert shown.sentences == ()
+    assert shown.reading == SECTION.reading
+    assert "Ann" not in str(shown)
+
+
+def test_a_report_may_leave_texts_out_and_keep_the_rest():
+    shown = SECTION.leave_texts_out()
+    assert shown.sentences == SECTION.sentences
+    assert shown.table.rows == (ROW[:-1],)
+
+
+def test_columns_without_a_cell_are_left_out_unless_there_is_no_row():
+    table = Table((Column("a"), Column("b"), Column("c", "count")), (("x", "", 0), ("y", None, 1)))
+    assert table.leave_empty_out().headings == ("a", "c")
+    assert Table(COLUMNS).leave_empty_out().headings == Table(COLUMNS).headings
+
+
+def test_a_section_is_read_from_a_run_as_it_was_written(run):
+    write_section(run, "pairs", SECTION)
+    [found] = read_sections(run)
+    assert found.remarks == SECTION.remarks
+    assert found.table.columns == COLUMNS
+    assert found.table.cells == SECTION.table.cells
+    assert found.table.marked == {0}
+    assert found.table.rows[0][5] == "infinite"  # JSON knows no such number
+
+
+def test_a_section_of_a_redacted_run_has_no_text(run):
+    write_section(run, "pairs", SECTION)
+    run.files.note_redaction(redacted=True)
+    strip_sections(run)
+    [found] = read_sections(run)
+    assert found.table.cells == SECTION.redact().table.cells
+    assert "Ann" not in (run.sections / "pairs.json").read_text("utf-8")
+
+
+def test_sections_of_older_runs_are_read_and_redacted(run):
+    older = {
+        "title": "Pairs", "remarks": ["How.", "Ann was found."], "private": ["text"],
+        "headings": ["mechanism", "attacks", "n", "text"],
+        "rows": [["my sister", "lexical, her name", "7", "Dear Ann"]],
+    }  # fmt: skip
+    run.files.write({run.sections / "pairs.json": json.dumps(older).encode()}, redacted=False)
+    [found] = read_sections(run)
+    assert found.remarks == ("How.", "Ann was found.")
+    assert found.table.cells == (tuple(older["rows"][0]),)
+    assert found.redact().table.cells == (("(left out)", "lexical, (left out)", "7"),)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rows": [["a"]]},
+        {"columns": [{"name": "a"}]},
+        {"columns": [{"name": "a", "kind": "x", "rank": 1, "meaning": ""}], "rows": []},
+        {"marked": None},
+    ],
+)
+def test_a_damaged_section_is_named(run, change):
+    write_section(run, "pairs", SECTION)
+    content = json.loads((run.sections / "pairs.json").read_text("utf-8"))
+    run.files.write({run.sections / "pairs.json": json.dumps({**content, **change}).encode()}, redacted=False)
+    with pytest.raises(RunDirectoryError, match=r"pairs\.json' is damaged"):
+        read_sections(run)

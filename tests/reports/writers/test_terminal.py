@@ -1,0 +1,75 @@
+"""How a table is fitted into a terminal: columns that have room, widths, and no word that is cut."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from tedaudit.reports.section import Column, Section, Table
+from tedaudit.reports.writers.terminal import fit_table, tell_left_out, to_rich
+
+TABLE = Table(
+    (
+        Column("who", "label", 0), Column("how many", "figures", 2), Column("interval", rank=3),
+        Column("verdict", rank=0),
+    ),
+    (("ann", "12 / 200", "1.25 (to 3.50)", "out of reach"), ("bob", "7 / 9", "0.10 (to 0.20)", "no claim")),
+    frozenset({1}),
+)  # fmt: skip
+
+
+def show(section, width):
+    stream = io.StringIO()
+    Console(file=stream, width=width).print(to_rich(section, width))
+    return stream.getvalue()
+
+
+def test_a_table_that_has_room_keeps_its_natural_widths():
+    assert fit_table(TABLE, 200) == (TABLE, [3, 8, 14, 12])
+
+
+@pytest.mark.parametrize("width", range(20, 60))
+def test_a_table_fits_and_has_room_for_every_word(width):
+    shown, widths = fit_table(TABLE, width)
+    assert sum(size + 3 for size in widths) + 1 <= width
+    for i, size in enumerate(widths):
+        words = [word for row in (shown.headings, *shown.cells) for word in row[i].split()]
+        assert size >= max(map(len, words))
+
+
+def test_columns_of_the_highest_rank_go_first_and_those_of_rank_0_stay():
+    kept = {width: fit_table(TABLE, width)[0].headings for width in range(5, 60)}
+    assert list(dict.fromkeys(kept[width] for width in sorted(kept, reverse=True))) == [
+        ("who", "how many", "interval", "verdict"), ("who", "how many", "verdict"), ("who", "verdict"),
+    ]  # fmt: skip
+
+
+def test_what_is_left_out_is_named():
+    section = Section("A title", TABLE)
+    assert tell_left_out(section, 200) == ""
+    assert tell_left_out(section, 20) == "No room in 20 columns for: how many, interval."
+
+
+def test_a_word_of_any_length_takes_no_more_than_it_may():
+    table = Table((Column("path"),), (("x" * 500,),))
+    assert fit_table(table, 40) == (table, [36])
+
+
+def test_a_table_without_rows_has_its_headings():
+    table = Table((Column("a"), Column("b")))
+    assert fit_table(table, 80) == (table, [1, 1])
+
+
+def test_figures_stand_on_the_right_and_nothing_is_markup_or_a_control_character():
+    table = Table((Column("who", "text"), Column("n", "count")), (("[bold]\x1b[31m", 1234), ("b", 7)))
+    printed = show(Section("[red]", table), 80)
+    assert "\x1b" not in printed
+    assert "[red]" in printed
+    assert "[bold]" in printed
+    assert "│ 1,234 │" in printed
+    assert "│     7 │" in printed
+
+
+def test_marked_rows_are_red():
+    drawn = to_rich(Section("A title", TABLE))
+    assert [row.style for row in drawn.rows] == ["", "red"]
