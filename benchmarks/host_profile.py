@@ -24,7 +24,7 @@ from typing import Any
 from tedaudit.api import audit, load_corpus
 
 STAGES = {
-    "plan": ["execution.preparation:prepare"],
+    "plan": ["preparing.preparation:prepare"],
     "keys of draws": ["plans.trials:make_draws"],
     "keys for ties": ["plans.trials:tie_keys"],
     "uniforms": ["seeding:uniforms", "seeding:rare"],

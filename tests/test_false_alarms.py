@@ -19,8 +19,8 @@ def _load_script():
     return module
 
 
-def test_at_most_one_of_sixteen_audits_accuses_a_rewriter_that_reveals_nothing():
+def test_none_of_sixteen_audits_accuses_a_rewriter_that_reveals_nothing():
     script = _load_script()
     names = list(script.FUNCTIONS)
     alarms = [script.audit_twice((names[seed % 2], seed), ATTACKS) for seed in range(16)]
-    assert sum(alarm.is_false for alarm in alarms) <= 1
+    assert not any(alarm.is_false for alarm in alarms)

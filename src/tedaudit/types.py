@@ -207,7 +207,7 @@ class Card:
     - "log-likelihood": of the release under the mechanism itself, so that a posterior follows from it;
     - "ordered answers": the candidates were read in an order, and `Guess.shown` says in which.
 
-    `needs` names the extras of tedaudit (`extras.py`) without which it cannot be used with default settings.
+    `needs` names the extras (`plugins/extras.py`) without which it cannot be used with default settings.
     `english` says what was made for English: "what", or "field: what" of a field's default value alone.
 
     Of a mechanism, `leaks` are the values of its fields with which no finite epsilon holds, and `not_leaks`

@@ -105,6 +105,9 @@ def test_sections_of_older_runs_are_read_and_redacted(run):
         {"columns": [{"name": "a"}]},
         {"columns": [{"name": "a", "kind": "x", "rank": 1, "meaning": ""}], "rows": []},
         {"marked": None},
+        {"marked": [1e999]},
+        {"rows": [[True, *ROW[1:5], "x", *ROW[6:]]]},
+        {"rows": [[10**400, *ROW[1:5], "x", *ROW[6:]]]},
     ],
 )
 def test_a_damaged_section_is_named(run, change):

@@ -300,7 +300,7 @@ def show_result(result: AuditResult, table: TableKind = "pivot", *, losses: bool
     for note in result.notes:
         _say(f"- {note}", style="dim")
     if table != "full" and result.findings:
-        _say("Every row with its counts, interval and verdict: --table full, or report.md.", style="dim")
+        _say("Every row with its counts and verdict: --table full; all its columns: report.md.", style="dim")
     out.print(f"Everything is in {result.folder} (report.md, summary.json).", soft_wrap=True)
     page = result.run.page
     if page.is_file():

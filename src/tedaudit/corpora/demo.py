@@ -1,6 +1,6 @@
 """Built-in messages with names, places, dates, sums and numbers: no download, no personal data.
 
-A grammar writes them (`_grammar`, `demo_phrases.txt`), and every message is a function of its number alone:
+A grammar writes them (below, from `demo_phrases.txt`), and every message is a function of its number alone:
 a larger size extends the list, and every machine generates the same messages. The test split is drawn
 first, so that it is the same for every size and no training message repeats it. The writer's gender
 affects the greeting, the sign-off and a few stock words, but only slightly.

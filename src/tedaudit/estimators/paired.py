@@ -3,7 +3,7 @@
 On the same trials the outcomes go together, so only the trials in which one side was right and the
 other wrong, the discordant ones, say which is better (McNemar 1947). Sides of different trials are
 compared too, by intervals that hold however the two depend on each other. A difference is always
-the second side minus the first; that of epsilons is in `paired_epsilon`.
+the second side minus the first; that of epsilons follows below.
 """
 
 from collections.abc import Sequence

@@ -92,7 +92,7 @@ def _describe_prospects(forecast: Forecast) -> Section:
     columns = [
         Column("mechanism", "label", 0), Column("epsilon", "figures", 0),
         *([Column("plan")] if has_plans else []), Column("claim", "figures"),
-        Column("in reach", rank=0), Column("ceiling", "bound", 0), Column("alone", "bound", 3),
+        Column("in reach", rank=0), Column("ceiling", "bound", 0), Column("TeDA bound", "bound", 3),
         Column("found from", "figures"),
     ]  # fmt: skip
     if goals.ceiling is not None:
@@ -140,7 +140,7 @@ def _explain(forecast: Forecast) -> list[str]:
     reading = (
         "Claim: epsilon of a whole text, and its delta. In reach: whether guesses that are all right would "
         f"refute it, at the error that the {forecast.rows:,} rows of this run share; never: no number of "
-        "trials that can be run. Ceiling: the largest eps_emp. Alone: the same for a row named beforehand. "
+        "trials that can be run. Ceiling: the largest eps_emp. TeDA bound: the largest one of the paper. "
         "Found from: an attack that is right so often is told from the claim (without one: from chance) with "
         "probability 0.8; one that is right less often is not found, whatever the mechanism's epsilon."
     )
@@ -149,8 +149,7 @@ def _explain(forecast: Forecast) -> list[str]:
         told.append(f"It would be look {forecast.look} at this run, which has less error than the first.")
     if goals.ceiling is not None:
         told.append(
-            f"Trials for {goals.ceiling:g}: of a new run whose ceiling is above it / for a row named "
-            "beforehand."
+            f"Trials for {goals.ceiling:g}: of a new run whose ceiling is above it / whose TeDA bound can be."
         )
     if goals.success is not None:
         told.append(f"For {goals.success:g} right: trials of a new run in which such an attack is found.")

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""The kernel of `fused`, in Triton, which comes with torch for NVIDIA GPUs on Linux; None without it."""
+"""The kernel of `sampling`, in Triton, which comes with torch for NVIDIA GPUs on Linux; None without it."""
 
 BLOCK = 512  # items that are weighed together; 4,000 rows of 50,266 took .73 ms on an H200, .91 with 1,024
 

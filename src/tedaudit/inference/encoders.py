@@ -1,6 +1,6 @@
 """Sentence encoders by name: `lexical`, any SentenceTransformer model (name or folder), or `zoo:encoder`.
 
-A folder with a tokenizer and a table of vectors as integers (see `quantised`) is a static encoder: a
+A folder with a tokenizer and a table of vectors as integers (see `loading`) is a static encoder: a
 text's vector is the mean of its tokens' vectors.
 """
 

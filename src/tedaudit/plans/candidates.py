@@ -4,7 +4,7 @@ Paper: TeDA, "Probabilistic Transition Sampling". The first text is uniform; eac
 drawn with pi(x) proportional to exp(lambda * sum_s ln P(x|s)), P(x|s) proportional to
 exp(-d(x, s)), among the texts not yet in the set S. The normaliser of P(.|s) does not depend on
 x, and with unit vectors sum_s d(x, s) = |S| - x.(sum_s s), so pi(x) is proportional to
-exp(lambda * x.(sum_s s)): one matrix product per batch of distinct sets, or a running sum (`steps`).
+exp(lambda * x.(sum_s s)): one matrix product per batch of distinct sets, or a running sum (`Steps`).
 
 Trial t depends on the key and on t alone, so more trials extend a plan. Sampling is by inverse
 distribution function with the largest exponent taken out, so no lambda overflows.

@@ -121,6 +121,8 @@ def build(reference: Reference) -> Any:
     params = dict(reference.params)
     if reference.kind == "mechanism" and not inspect.isclass(plugin):
         function = reference.name if reference.name.startswith("py:") else plugin
+        if "function" in params:  # another than the one that was asked about would run
+            raise SpecError(f"'{reference.name}' is a function: it takes no `function` beside itself.")
         plugin, params = find("mechanism", "function"), {"function": function, **params}
     if not (inspect.isclass(plugin) and hasattr(plugin, _VERBS[reference.kind]) and hasattr(plugin, "card")):
         raise PluginError(

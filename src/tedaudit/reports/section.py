@@ -117,7 +117,8 @@ class Table:
 
     def leave_empty_out(self) -> "Table":
         """Return the table without columns that have no cell; all of them if there is no row."""
-        told = [i for i in range(len(self.columns)) if not self.rows or any(row[i] for row in self.cells)]
+        cells = self.cells
+        told = [i for i in range(len(self.columns)) if not cells or any(row[i] for row in cells)]
         return self.keep(told)
 
     def leave_texts_out(self) -> "Table":
@@ -212,7 +213,7 @@ def _read_section(run: RunDirectory, file: Path) -> Section | None:
     try:
         stored = parse_json(raw.decode("utf-8"))
         return _read_older(stored) if "headings" in stored else _of_data(stored)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise RunDirectoryError(f"'{file}' is damaged ({type(error).__name__}). Delete it.") from error
 
 
@@ -236,7 +237,11 @@ def _check_kind(kind: Any) -> Kind:
 
 
 def _check_cell(cell: Any) -> Cell:
-    return cell if isinstance(cell, str | int | float | None) else str(cell)
+    if isinstance(cell, bool) or not isinstance(cell, str | int | float | None):
+        raise TypeError("a cell that is neither text nor number")
+    if isinstance(cell, int):
+        float(cell)  # refuses one that no writer could show
+    return cell
 
 
 _OLDER_KINDS: dict[str, Kind] = {

@@ -101,13 +101,16 @@ def note_violated_below(findings: Sequence[Finding], family: Family) -> Iterator
         if finding.verdict.is_violation and finding.claim and finding.eps_emp <= finding.claim.total
     ]
     tests = len(family.find_reach().members) if below else 0
+    first = family.look.number == 1  # later, all tests count, in reach or not
+    among = "the tests that can refute a claim" if first else "all tests of a claim"
+    names = "Tarone, Holm" if first else "Holm"
     for finding, total in below:
         at = f" at {finding.epsilon.phrase}" if finding.epsilon.is_given else ""
         yield (
             f"{finding.label}{at}, {finding.attack} (plan {finding.plan}): the claim of {total:g} is "
-            f"violated although eps_emp is {finding.eps_emp:.2f}: verdicts share the run's error among the "
-            f"tests that can refute a claim ({tests}, fewer with each that does: Tarone, Holm), bounds among "
-            f"all {len(family.rows)} rows. Both hold"
+            f"violated although eps_emp is {finding.eps_emp:.2f}: verdicts share the run's error among "
+            f"{among} ({tests}, fewer with each that does: {names}), bounds among all {len(family.rows)} "
+            "rows. Both hold"
         )
 
 

@@ -7,7 +7,7 @@ the likelihoods are right, every guess is right with the probability that they g
 It is done at an epsilon at which that probability is .6 to .95 on average. A loss above about 10 is almost
 never followed by a wrong guess, so that no sample can check its scale: what is right where losses are small
 is believed where they are large. Nor is a likelihood found that is right for a part of the release and leaves
-out the rest: `results.contradictions` finds it if an attack makes more of the whole.
+out the rest: `results.run_notes` finds it if an attack makes more of the whole.
 """
 
 import math

@@ -90,4 +90,6 @@ def test_values_far_above_a_target_have_a_place_on_its_scale():
 
 
 def test_a_target_is_called_what_it_was_given_as():
-    assert Target("eps_emp", 99.0).phrase == "the target of 99 (success 1)"
+    assert Target("eps_emp", 99.0).phrase == "the target of 99 (success above 0.9999)"
+    assert Target("eps_emp", 12.75).label == "12.75 (success above 0.9999)"
+    assert Target("eps_emp", 2.125).label == "2.125 (success 0.8933)"

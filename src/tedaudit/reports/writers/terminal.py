@@ -41,7 +41,8 @@ def tell_left_out(section: Section, width: int = 200) -> str:
 
 def fit_table(table: Table, width: int) -> tuple[Table, list[int]]:
     """Return the columns that have room, and their widths."""
-    cells = [[name, *(row[i] for row in table.cells)] for i, name in enumerate(table.headings)]
+    written = [[escape_control(cell) for cell in row] for row in table.cells]
+    cells = [[name, *(row[i] for row in written)] for i, name in enumerate(table.headings)]
     natural = [max(map(_measure, column)) for column in cells]
     least = [
         min(_LONGEST_WORD, max(_measure(word) for cell in column for word in cell.split() or [""]))

@@ -65,8 +65,9 @@ class Target:
         if self.is_loss:
             return f"{self.value:g}"
         given = self.kind == EPS_EMP  # a large one would be lost in its success rate
-        value = self.value if given else epsilon_from_success(self.level, self.candidates)
-        return f"{value:.3g} (success {self.level:.4g})"
+        level = f"{self.level:.4g}" if self.level < 0.99995 else "above 0.9999"  # no target is a success of 1
+        value = f"{self.value:g}" if given else f"{epsilon_from_success(self.level, self.candidates):.3g}"
+        return f"{value} (success {level})"
 
     @property
     def measured(self) -> str:

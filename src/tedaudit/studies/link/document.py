@@ -169,7 +169,7 @@ def _draw_second(result: LinkResult, bounds: Section, ids: int) -> _Page:
     page.head("Bounds on the privacy loss")
     page.write(bounds.reading)
     own = tuple(row for row in bounds.table.rows if row[0] in names)
-    page.tabulate(replace(bounds.table, rows=own), (0.2, 0.32, 0.2, 0.14, 0.14))
+    page.tabulate(replace(bounds.table, rows=own), (0.2, 0.18, 0.36, 0.13, 0.13))
     page.head("The most certain guesses")
     page.write(sure.reading)
     page.tabulate(replace(sure.table, rows=_shorten(sure.table.rows)), (0.25, 0.3, 0.25, 0.2))

@@ -1,4 +1,4 @@
-"""Flaws of public releases that draw by scores: outputs that one text can give and another cannot."""
+"""Flaws of public releases in their draws: outputs that only one text can give, and noise that is known."""
 
 import math
 from random import Random

@@ -1,4 +1,4 @@
-"""Flaws of public releases that add noise to a vector: the wrong scale, or not a fresh one."""
+"""Planted: noise on a vector, of public releases and others: the wrong scale, or not fresh, or none."""
 
 import math
 from random import Random

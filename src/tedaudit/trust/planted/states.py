@@ -1,4 +1,4 @@
-"""Planted: rewriters that remember their calls, or let the texts of one call see each other."""
+"""Planted: rewriters that remember calls, fail by text, or keep a fixed function of it in or beside words."""
 
 import codecs
 from random import Random

@@ -1,4 +1,4 @@
-"""Flaws of public releases that rewrite word by word: some of what the text says or looks like is kept."""
+"""Planted: words that are kept, of public releases and by class, and what letters and shapes give away."""
 
 from functools import partial
 from itertools import permutations
