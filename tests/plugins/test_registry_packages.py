@@ -81,6 +81,11 @@ def test_an_entry_point_may_stand_for_a_function(install):
     assert plugin.rewrite([Draw("ABC", 1.0, 0)])[0].text == "abc"
 
 
+def test_a_function_takes_no_other_beside_itself(install):
+    install("tiny_whisper", FOREIGN, mechanisms=["whisper = tiny_whisper:whisper"])
+    assert "takes no `function`" in refusal("mechanism", "whisper", function="os:getcwd")
+
+
 def test_two_plug_ins_of_one_name_are_refused(install):
     install("tiny_clash", FOREIGN, mechanisms=["identity = tiny_clash:Shout"])
     for ask in (lambda: names("mechanism"), lambda: find("mechanism", "word-rr")):
