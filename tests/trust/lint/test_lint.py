@@ -1,6 +1,7 @@
 """Lint: settings, claims, arithmetic and source that cannot keep a promise are named without a sample."""
 
 import json
+import math
 import random
 import textwrap
 import zlib
@@ -11,7 +12,7 @@ from tedaudit.errors import ModelError, SpecError
 from tedaudit.mechanisms._clipped_logits import zeros_from
 from tedaudit.plugins.registry import find
 from tedaudit.trust.lint.linter import lint, lint_model, lint_units
-from tedaudit.types import Card, Claim, Rewrite
+from tedaudit.types import Card, Claim, Leak, Rewrite
 from tiny_models import save_roberta
 
 FIELDS_ONLY = {"texts": ()}
@@ -197,6 +198,24 @@ def test_more_units_than_the_claim_counts_are_an_error():
     [note] = lint_units(_Greedy(), ["one two"], 1.0)
     assert (note.level, note.rule) == ("error", "max_units")
     assert "40" in note.text
+
+
+class _Boasting:
+    """A leak on its card, which has nothing to do with the epsilon that it says it really gives."""
+
+    keep_case = True
+    card = Card("boasting", "Keeps the case.", leaks=(Leak("keep_case", True, False, "case is kept"),))
+
+    def claim(self, epsilon):
+        return Claim(epsilon, "document", actual=math.inf)
+
+    def rewrite(self, draws):
+        return [Rewrite(draw.text) for draw in draws]
+
+
+def test_a_leak_does_not_hide_that_a_mechanism_says_itself_that_its_epsilon_is_another():
+    found = by_rule(lint(_Boasting(), epsilons=[1], **FIELDS_ONLY))
+    assert {"keep_case", "claim"} <= set(found)
 
 
 def _seeded(text):

@@ -57,8 +57,8 @@ def _look(plugin: Any, epsilons: Sequence[float], texts: Sequence[str]) -> Itera
     own = [*lint_fields(plugin), *_ask_arithmetic(plugin, epsilons, texts)]
     yield from own
     if epsilons:
-        if all(note.level != "error" for note in own):  # else they say why its epsilon is another
-            yield from lint_actual(plugin, epsilons)
+        if not (isinstance(plugin, KnowsArithmetic) and any(note.level == "error" for note in own)):
+            yield from lint_actual(plugin, epsilons)  # else it has said itself why its epsilon is another
         yield from lint_max_units(plugin, epsilons[0])
         if texts and not is_foreign(plugin):
             yield from lint_units(plugin, texts, epsilons[0])
