@@ -55,6 +55,13 @@ def test_there_is_one_card_per_mechanism_with_the_same_keys(cards):
         assert set(card["mechanism"]) == {"label", "name", "summary", "paper", "departures", "version"}
 
 
+def test_a_card_of_guesses_that_were_not_judged_promises_no_error(made, cards):
+    assert "for all bounds together" in markdown(cards["identity"])
+    unjudged = replace(made, family=replace(made.family, look=replace(made.family.look, noted=False)))
+    told = [markdown(card) for card in calibration_cards(unjudged)]
+    assert all("error none is promised" in text for text in told)
+
+
 def test_a_card_has_claim_bound_error_ceiling_trials_and_verdict_of_every_finding(cards, made):
     mine = [finding for finding in made if finding.label == "word-rr"]
     card = cards["word-rr"]

@@ -105,6 +105,8 @@ def _format_settings(card: Mapping[str, Any]) -> list[str]:
     corpus, errors = settings["corpus"], " or ".join(f"{error:g}" for error in settings["errors"])
     plans = [f"plan {plan['name']}: {plan['words']}" for plan in settings["plans"]]
     error = f"at most {settings['alpha'] / 2:g} for all bounds together, {errors} for each"
+    if not settings["judged"]:
+        error = "none is promised: these guesses were not judged, which `tedaudit report` does"
     return [
         f"corpus {corpus['name']}, {corpus['texts']:,} texts, fingerprint {corpus['fingerprint']}",
         *plans,

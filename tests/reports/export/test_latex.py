@@ -68,7 +68,7 @@ def test_the_notes_say_what_the_numbers_are(made):
     assert rf"That any eps\_emp here is too large has probability 0.005 at most, all {len(made)} rows" in text
     assert "A low one does not prove privacy." in text
     ceiling = next(f.bound.ceiling for f in made if f.bound.method == "reduced form")
-    assert f"300 trials with 2 candidates. Ceiling: {ceiling:.2f}." in text
+    assert rf"300 trials with 2 candidates. Ceiling of eps\_emp: {ceiling:.2f}." in text
     assert "At the ceiling: the most that so many trials can show." in text
     unmarked = replace(made, findings=tuple(f for f in made if f.label == "constant"))
     assert "At the ceiling" not in make_latex(unmarked)

@@ -89,7 +89,8 @@ def _explain(result: AuditResult, table: PlanTable) -> list[str]:
                 "for each row, and not for the largest of several."
             )
         told.append(f"{trials} trials with {_join((b.candidates for b in bounds), ',')} candidates.")
-        told.append(f"Ceiling: {_join((b.ceiling for b in bounds), '.2f')}.")
+        own = [bound for name, bound in cells if bound is not None and not name.endswith(TEDA)]
+        told.append(f"Ceiling of eps_emp: {_join((b.ceiling for b in own), '.2f')}.")
     if any(bound.delta for bound in bounds):
         told.append(f"Delta: {_join(bound.delta for bound in bounds)}.")
     looked = [bound.any_time for bound in bounds]
