@@ -33,8 +33,8 @@ def agree(foreseen, result):
             None if not finding.verdict.has_claim else finding.verdict.name != "out of reach"
         )
         assert prospect.trials_needed == finding.verdict.trials_needed
-        assert prospect.ceiling == pytest.approx(finding.teda.ceiling)
-        assert prospect.joint_ceiling == pytest.approx(finding.bound.ceiling)
+        assert prospect.teda_ceiling == pytest.approx(finding.teda.ceiling)
+        assert prospect.ceiling == pytest.approx(finding.bound.ceiling)
         if finding.verdict.name == "no violation found":
             assert prospect.detectable == pytest.approx(finding.verdict.detectable)
 
@@ -76,17 +76,17 @@ def test_a_claim_with_a_delta_is_tested_at_it(tmp_path):
 def test_trials_for_a_ceiling_are_the_least_that_have_it(tmp_path, k, ceiling):
     spec = make_spec(tmp_path / "run", plans=[{"k": k, "lambda": 0}])
     [prospect] = prospects(spec, ceiling=ceiling).values()
-    needed = prospect.trials_for_ceiling
+    needed = prospect.trials_for_teda_ceiling
     assert estimate(needed, needed, k).ceiling > ceiling >= estimate(needed - 1, needed - 1, k).ceiling
     error = 0.005 / 2 / 2  # of the first look, and without the share of the most certain guesses
-    joint = prospect.trials_for_joint_ceiling
+    joint = prospect.trials_for_ceiling
     assert estimate(joint, joint, k, 2 * error).ceiling > ceiling
     assert estimate(joint - 1, joint - 1, k, 2 * error).ceiling <= ceiling
 
 
 def test_ten_thousand_trials_are_those_of_the_paper(tmp_path):
     [prospect] = prospects(make_spec(tmp_path / "run"), ceiling=7.54).values()
-    assert 9_900 < prospect.trials_for_ceiling <= 10_000
+    assert 9_900 < prospect.trials_for_teda_ceiling <= 10_000
 
 
 def test_trials_for_a_success_rate_find_it_and_fewer_do_not(tmp_path):

@@ -31,7 +31,7 @@ from tedaudit.reports.pivot import Pivot, lay_out, make_loss_pivot, make_pivots
 from tedaudit.reports.section import Section, format_number
 from tedaudit.reports.summary import describe_claims
 from tedaudit.reports.table import explain_table, tell_plans
-from tedaudit.reports.writers.terminal import tell_left_out, to_rich
+from tedaudit.reports.writers.terminal import fit_section, tell_left_out, to_rich
 from tedaudit.results.comparison import Compared
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import read_losses
@@ -86,15 +86,20 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
         yield advance
 
 
-def show_section(section: Section, width: int | None = None) -> None:
-    """Print a section of a report, and how to read it; `width` is that of an output that is no terminal."""
+def show_section(section: Section, width: int | None = None) -> tuple[str, ...]:
+    """Print a section of a report, and how to read it; return the columns that had room.
+
+    `width` is that of an output that is no terminal.
+    """
     out = console()
     if width is not None and not out.is_terminal:
         out.width = width
-    out.print(to_rich(section, out.width))
-    for remark in (tell_left_out(section, out.width), *section.remarks):
+    shown = fit_section(section, out.width)
+    out.print(to_rich(shown, out.width))
+    for remark in (tell_left_out(section, shown), *shown.remarks):
         if remark:
             out.print(escape_text(remark), soft_wrap=width is None, style="dim")
+    return shown.table.headings
 
 
 def show_page(page: Path) -> None:
@@ -310,13 +315,12 @@ def show_result(result: AuditResult, table: TableKind = "pivot", *, losses: bool
 def _show_rows(result: AuditResult) -> None:
     """Print every row, a sentence for each mechanism, and what was decided."""
     out = console()
-    for section in tell_plans(result):
-        show_section(section)
+    columns = {name for section in tell_plans(result) for name in show_section(section)}
     for headline in headlines(result):
         out.print(escape_text(headline.text), soft_wrap=True)
     for paragraph in describe_claims(result):
         out.print(escape_text(paragraph), soft_wrap=True)
-    out.print(explain_table(result), style="dim")
+    out.print(explain_table(result, columns), style="dim")
 
 
 def _show_pivots(result: AuditResult, *, losses: bool, tables: bool) -> None:

@@ -55,13 +55,13 @@ class Prospect:
     epsilon: Nominal
     claim: Claim | None
     ceiling: float  # of eps_emp
-    joint_ceiling: float  # at the error that all rows share
+    teda_ceiling: float  # of the paper's bound
     in_reach: bool | None  # None: nothing is promised for a whole text
     trials_needed: int | None  # of a new run, if the claim is out of reach and any number is enough
     detectable: float | None  # the least success rate that is told from the claim with probability 0.8
     detectable_epsilon: float | None
     trials_for_ceiling: int | None = None  # if one was asked for
-    trials_for_joint_ceiling: int | None = None
+    trials_for_teda_ceiling: int | None = None
     trials_for_success: int | None = None  # if one was asked for, and it is more than the claim allows
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,10 +69,10 @@ class Prospect:
         return {
             "plan": self.plan, "mechanism": self.label, "epsilon": self.epsilon.json,
             "claim": None if self.claim is None else claim_figures(self.claim), "ceiling": self.ceiling,
-            "joint_ceiling": self.joint_ceiling, "in_reach": self.in_reach,
+            "teda_ceiling": self.teda_ceiling, "in_reach": self.in_reach,
             "trials_needed": self.trials_needed, "detectable_success": self.detectable,
             "detectable_epsilon": self.detectable_epsilon, "trials_for_ceiling": self.trials_for_ceiling,
-            "trials_for_joint_ceiling": self.trials_for_joint_ceiling,
+            "trials_for_teda_ceiling": self.trials_for_teda_ceiling,
             "trials_for_success": self.trials_for_success,
         }  # fmt: skip
 
@@ -111,16 +111,16 @@ class Outlook:
         aim = row.target or (0.0, row.slack)
         error = share if within else family.row_error
         success = _find_detectable(row, aim, error) if is_told else None
-        own = row.bound_at(family.alpha)
+        teda = row.bound_at(family.alpha)
         needed = family.trials_in_reach(row) if within is False else None
         new = look_error(family.alpha / 2, 1)  # what all rows of a new run have together
         joint = new / len(family.rows)
         test = joint if row.target is None else new / sum(other.target is not None for other in family.rows)
         return Prospect(
-            plan, label, epsilon, row.claim, own.ceiling, self._ceiling(number), within, needed, success,
+            plan, label, epsilon, row.claim, self._ceiling(number), teda.ceiling, within, needed, success,
             None if success is None else epsilon_from_success(success, row.counts.candidates, row.slack),
-            None if goals.ceiling is None else row.trials_to_show(goals.ceiling, row.slack, own.error),
             None if goals.ceiling is None else _trials_for(row, goals.ceiling, joint),
+            None if goals.ceiling is None else row.trials_to_show(goals.ceiling, row.slack, teda.error),
             None if goals.success is None else _trials_to_detect(row, aim, goals.success, test),
         )  # fmt: skip
 

@@ -89,30 +89,39 @@ def _describe_prospects(forecast: Forecast) -> Section:
     """Return what the trials could show."""
     prospects, goals = forecast.prospects, forecast.goals
     has_plans = len({prospect.plan for prospect in prospects}) > 1
+    reach = (
+        "whether guesses that are all right would refute the claim, at the error that the "
+        f"{forecast.rows:,} rows of this run share; never: no number of trials that can be run."
+    )
+    found = (
+        "an attack that is right so often is told from the claim (without one: from chance) with probability "
+        "0.8; one that is right less often is not found, whatever the mechanism's epsilon."
+    )
     columns = [
         Column("mechanism", "label", 0), Column("epsilon", "figures", 0),
-        *([Column("plan")] if has_plans else []), Column("claim", "figures"),
-        Column("in reach", rank=0), Column("ceiling", "bound", 0), Column("TeDA bound", "bound", 3),
-        Column("found from", "figures"),
+        *([Column("plan")] if has_plans else []),
+        Column("claim", "figures", meaning="epsilon of a whole text, and its delta."),
+        Column("in reach", rank=0, meaning=reach), Column("ceiling", "bound", 0, "the largest eps_emp."),
+        Column("TeDA bound", "bound", 3, "the largest one of the paper."),
+        Column("found from", "figures", meaning=found),
     ]  # fmt: skip
     if goals.ceiling is not None:
         columns.append(Column(f"trials for {goals.ceiling:g}", "figures", 0))
     if goals.success is not None:
         columns.append(Column(f"for {goals.success:g} right", "figures", 0))
     rows = tuple(_format_prospect(forecast, prospect, has_plans=has_plans) for prospect in prospects)
-    reading, *told = _explain(forecast)
     title = f"What {forecast.spec.trials:,} trials can show"
-    return Section(title, Table(tuple(columns), rows), reading, tuple(told))
+    return Section(title, Table(tuple(columns), rows), sentences=tuple(_tell_goals(forecast)))
 
 
 def _format_prospect(forecast: Forecast, prospect: Prospect, *, has_plans: bool) -> tuple[Cell, ...]:
     goals = forecast.goals
     cells: list[Cell] = [prospect.label, prospect.epsilon.label, *([prospect.plan] if has_plans else [])]
     cells += [_format_claim(prospect), _format_reach(prospect)]
-    cells += [prospect.joint_ceiling, prospect.ceiling]
+    cells += [prospect.ceiling, prospect.teda_ceiling]
     cells.append("" if prospect.detectable is None else f"{prospect.detectable:.3f}")
     if goals.ceiling is not None:
-        cells.append(f"{_count(prospect.trials_for_joint_ceiling)} / {_count(prospect.trials_for_ceiling)}")
+        cells.append(f"{_count(prospect.trials_for_ceiling)} / {_count(prospect.trials_for_teda_ceiling)}")
     if goals.success is not None:
         cells.append(_count(prospect.trials_for_success))
     return tuple(cells)
@@ -134,17 +143,9 @@ def _format_reach(prospect: Prospect) -> str:
     return "never" if needed is None else f"from {needed:,} trials"
 
 
-def _explain(forecast: Forecast) -> list[str]:
-    """Return how to read the prospects."""
-    goals = forecast.goals
-    reading = (
-        "Claim: epsilon of a whole text, and its delta. In reach: whether guesses that are all right would "
-        f"refute it, at the error that the {forecast.rows:,} rows of this run share; never: no number of "
-        "trials that can be run. Ceiling: the largest eps_emp. TeDA bound: the largest one of the paper. "
-        "Found from: an attack that is right so often is told from the claim (without one: from chance) with "
-        "probability 0.8; one that is right less often is not found, whatever the mechanism's epsilon."
-    )
-    told = [reading]
+def _tell_goals(forecast: Forecast) -> list[str]:
+    """Return which look it would be, and what the trials for a goal are."""
+    goals, told = forecast.goals, list[str]()
     if forecast.look > 1:
         told.append(f"It would be look {forecast.look} at this run, which has less error than the first.")
     if goals.ceiling is not None:

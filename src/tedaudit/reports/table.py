@@ -1,6 +1,6 @@
 """The table of findings: one row per plan, mechanism, epsilon and attack, as cells of text."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.nominal import Nominal
@@ -95,12 +95,9 @@ def plans(result: AuditResult) -> list[str]:
     return list(dict.fromkeys(finding.plan for finding in result))
 
 
-def explain_table(result: AuditResult, *, all_columns: bool = True) -> str:
-    """Return how to read the numbers, with the actual error of the bounds.
-
-    If a table does not show all columns, nothing is said of the others.
-    """
-    remarks = "".join(f"{text} " for text in _explain_columns(result)) if all_columns else ""
+def explain_table(result: AuditResult, columns: Collection[str] = HEADINGS) -> str:
+    """Return how to read the numbers and these columns, with the actual error of the bounds."""
+    remarks = "".join(f"{text} " for name, text in _explain_columns(result) if name in columns)
     return (
         "eps_emp is a lower bound on the true epsilon between two texts: the larger of what all guesses and "
         f"what the most certain ones prove. {explain_error(result)} The ceiling is what eps_emp would be had "
@@ -109,30 +106,48 @@ def explain_table(result: AuditResult, *, all_columns: bool = True) -> str:
     )
 
 
-def _explain_columns(result: AuditResult) -> Iterator[str]:
-    """Yield what the further columns mean, of some only if a finding fills them."""
+def _explain_columns(result: AuditResult) -> Iterator[tuple[str, str]]:
+    """Yield what further columns mean, of some only if a finding fills them."""
     findings = result.findings
     levels = " or ".join(f"{error:g}" for error in sorted({finding.teda.error for finding in findings}))
+    yield "interval", "The interval (point, upper end) is of this attack's success over all guesses."
     yield (
-        "The interval (point, upper end) is of this attack's success over all guesses. Alone: what eps_emp "
-        f"would be for a row that was named beforehand, wrong with probability at most {result.alpha / 2:g} "
-        f"for that row. TeDA bound: of all guesses, as in the TeDA paper, wrong with probability at most "
-        f"{levels} per row. Neither is for the largest of several rows."
+        "alone",
+        (
+            "Alone: what eps_emp would be for a row that was named beforehand, wrong with probability at most "
+            f"{result.alpha / 2:g} for that row, and not for the largest of several."
+        ),
+    )
+    yield (
+        "TeDA bound",
+        (
+            f"TeDA bound: of all guesses, as in the TeDA paper, wrong with probability at most {levels} per row, "
+            "and not for the largest of several."
+        ),
     )
     if any(map(_format_surest, findings)):
-        yield "Surest: eps_emp of that row comes from its most certain guesses, so many right of so many."
+        yield (
+            "right / trials",
+            "Surest: eps_emp of that row comes from its most certain guesses, so many right of so many.",
+        )
     if any(map(_format_attainable, findings)):
         yield (
-            "Attainable: the mean posterior of the likeliest source, the success that no attack can be "
-            "expected to exceed on these trials; in brackets, the share of its advantage over chance that "
-            "the attack took, its strength."
+            "attainable",
+            (
+                "Attainable: the mean posterior of the likeliest source, the success that no attack can be "
+                "expected to exceed on these trials; in brackets, the share of its advantage over chance that "
+                "the attack took, its strength."
+            ),
         )
     if any(finding.refuted for finding in findings):
-        yield "Refuted: the guesses do not fit the likelihoods that it would follow from."
+        yield "attainable", "Refuted: the guesses do not fit the likelihoods that it would follow from."
     if any(map(_format_gaussian, findings)):
         yield (
-            "If Gaussian: the epsilon that the success stands for under the assumption of Gaussian noise "
-            "(GDP), for a row that was named beforehand; no bound otherwise, and in no verdict."
+            "if Gaussian",
+            (
+                "If Gaussian: the epsilon that the success stands for under the assumption of Gaussian noise "
+                "(GDP), for a row that was named beforehand; no bound otherwise, and in no verdict."
+            ),
         )
 
 

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from tedaudit.reports.section import Column, Section, Table
-from tedaudit.reports.writers.terminal import fit_table, tell_left_out, to_rich
+from tedaudit.reports.writers.terminal import fit_section, fit_table, tell_left_out, to_rich
 
 TABLE = Table(
     (
@@ -46,8 +46,15 @@ def test_columns_of_the_highest_rank_go_first_and_those_of_rank_0_stay():
 
 def test_what_is_left_out_is_named():
     section = Section("A title", TABLE)
-    assert tell_left_out(section, 200) == ""
-    assert tell_left_out(section, 20) == "No room in 20 columns for: how many, interval."
+    assert tell_left_out(section, fit_section(section, 200)) == ""
+    assert tell_left_out(section, fit_section(section, 20)) == "No room for: how many, interval."
+
+
+def test_what_a_column_means_is_told_only_if_it_is_shown():
+    columns = (Column("who", rank=0), Column("interval", meaning="at 99 %."))
+    section = Section("A title", Table(columns, (("ann", "1.25 (to 3.50)"),)))
+    assert fit_section(section, 200).remarks == ("Interval: at 99 %.",)
+    assert fit_section(section, 12).remarks == ()
 
 
 def test_a_word_of_any_length_takes_no_more_than_it_may():

@@ -24,7 +24,7 @@ def make_step_summary(result: AuditResult, gates: Gates) -> str:
     for plan in plans(result):
         parts += [f"### eps_emp, plan {markdown_text(plan)}", _make_table(result, plan)]
     folded = {
-        "How to read it": explain_table(result, all_columns=False),
+        "How to read it": explain_table(result, ()),
         "Claims": claims_table(result).strip().removeprefix("### Claims").strip(),
         "Notes": markdown_list(result.notes),
     }

@@ -4,6 +4,7 @@ Cells fold between words and not within. What is left out is named: a table is n
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tedaudit.errors import escape_control
@@ -32,11 +33,15 @@ def to_rich(section: Section, width: int = 200) -> "RichTable":
     return drawn
 
 
-def tell_left_out(section: Section, width: int = 200) -> str:
-    """Return which columns have no room in this width, in a sentence; empty if all have."""
-    shown = fit_table(section.table, width)[0].headings
-    missing = [name for name in section.table.headings if name not in shown]
-    return f"No room in {width} columns for: {', '.join(missing)}." if missing else ""
+def fit_section(section: Section, width: int) -> Section:
+    """Return a section with the columns that have room; what the others mean goes with them."""
+    return replace(section, table=fit_table(section.table, width)[0])
+
+
+def tell_left_out(section: Section, shown: Section) -> str:
+    """Return which columns of a section are not shown, in a sentence; empty if all are."""
+    missing = [name for name in section.table.headings if name not in shown.table.headings]
+    return f"No room for: {', '.join(missing)}." if missing else ""
 
 
 def fit_table(table: Table, width: int) -> tuple[Table, list[int]]:

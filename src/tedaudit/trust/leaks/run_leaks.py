@@ -10,7 +10,7 @@ from typing import Any
 
 from tedaudit.errors import SpecError
 from tedaudit.preparing.preparation import restore_audit
-from tedaudit.reports.section import Column, Section, Table
+from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.results.findings import AuditResult
 from tedaudit.spec.model import MechanismSpec
 from tedaudit.trust.leaks.battery import ERROR, Progress
@@ -21,7 +21,7 @@ from tedaudit.trust.leaks.rendering import format_strength, list_examples, name_
 NAME = "leaks"  # of the section's file
 _COLUMNS = (
     Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("leak", rank=0),
-    Column("pairs that follow", "figures"), Column("adjusted p", "figures"), Column("what would fix it"),
+    Column("pairs that follow", "figures"), Column("adjusted p", "p"), Column("what would fix it"),
     Column("one text and its rewrite", "text", 2), Column("the other and its rewrite", "text", 2),
 )  # fmt: skip
 
@@ -102,7 +102,7 @@ def describe_run_leaks(leaks: RunLeaks) -> Section:
     return Section("Leaks", Table(_COLUMNS, tuple(rows)), reading, told)
 
 
-def _list_rows(report: LeakReport, number: int) -> Sequence[tuple[str, ...]]:
+def _list_rows(report: LeakReport, number: int) -> Sequence[tuple[Cell, ...]]:
     if not report.findings:
         tests = f"{len(report.outcomes)} tests on {report.calls:,} rewrites"
         where = ", ".join(epsilon.label for epsilon in report.epsilons)
@@ -110,12 +110,12 @@ def _list_rows(report: LeakReport, number: int) -> Sequence[tuple[str, ...]]:
     return [(report.mechanism, *_list_cells(cause, number)) for cause in report.causes]
 
 
-def _list_cells(cause: Cause, number: int) -> list[str]:
+def _list_cells(cause: Cause, number: int) -> list[Cell]:
     finding = cause.finding
     clue = f"; a trait that tells them apart: {finding.clue[0]}" if finding.clue[0] else ""
     others = f"; also shows in: {'; '.join(map(name_test, cause.others))}" if cause.others else ""
     return [
         finding.epsilon.label, f"{finding.culprit} ({finding.part}, {finding.name}{clue}){others}",
-        format_strength(finding), f"{min(1.0, number * finding.adjusted):.2g}", finding.fix,
+        format_strength(finding), min(1.0, number * finding.adjusted), finding.fix,
         *(list_examples(finding) or ["", ""]),
     ]  # fmt: skip
