@@ -114,15 +114,15 @@ def _explain_columns(result: AuditResult) -> Iterator[tuple[str, str]]:
     yield (
         "alone",
         (
-            "Alone: what eps_emp would be for a row that was named beforehand, wrong with probability at most "
-            f"{result.alpha / 2:g} for that row, and not for the largest of several."
+            "Alone: what eps_emp would be for a row that was named beforehand, wrong with probability "
+            f"at most {result.alpha / 2:g} for that row, and not for the largest of several."
         ),
     )
     yield (
         "TeDA bound",
         (
-            f"TeDA bound: of all guesses, as in the TeDA paper, wrong with probability at most {levels} per row, "
-            "and not for the largest of several."
+            "TeDA bound: of all guesses, as in the TeDA paper, wrong with probability at most "
+            f"{levels} per row, and not for the largest of several."
         ),
     )
     if any(map(_format_surest, findings)):
@@ -135,8 +135,8 @@ def _explain_columns(result: AuditResult) -> Iterator[tuple[str, str]]:
             "attainable",
             (
                 "Attainable: the mean posterior of the likeliest source, the success that no attack can be "
-                "expected to exceed on these trials; in brackets, the share of its advantage over chance that "
-                "the attack took, its strength."
+                "expected to exceed on these trials; in brackets, the share of its advantage over chance "
+                "that the attack took, its strength."
             ),
         )
     if any(finding.refuted for finding in findings):
