@@ -20,7 +20,7 @@ from tedaudit.api import load_run
 from tedaudit.estimators import reduced_form
 from tedaudit.estimators.likelihood_check import calibration_p
 from tedaudit.estimators.loss import DELTAS, LossSample
-from tedaudit.reports.losses.parts import read_parts
+from tedaudit.reports.telling_losses import read_parts
 from tedaudit.results.losses import LossRow, read_losses
 from tedaudit.seeding import derive
 

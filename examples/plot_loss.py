@@ -9,7 +9,7 @@ from pathlib import Path
 import matplotlib as mpl
 
 import tedaudit
-from tedaudit.reports.losses.sandwich import draw_sandwich
+from tedaudit.reports.loss_figures import draw_sandwich
 
 
 def main(run: Path, target: Path) -> None:

@@ -21,7 +21,7 @@ from tedaudit.preparing.preparation import explain_misfit
 from tedaudit.releasing.release import Order, choose_epsilon, release
 from tedaudit.reports.figures import write_figures
 from tedaudit.reports.files import write_reports
-from tedaudit.reports.losses.figures import write_loss_figures
+from tedaudit.reports.loss_figures import write_loss_figures
 from tedaudit.reports.result import Result
 from tedaudit.results.comparison import Compared, DifferenceScale, compare_runs
 from tedaudit.results.findings import AuditResult

@@ -19,7 +19,7 @@ from fuzz.specs import TEXTS
 from tedaudit.api import load_run, report, run
 from tedaudit.errors import TedauditError
 from tedaudit.releasing.replay import replay
-from tedaudit.reports.calibration_card import calibration_cards
+from tedaudit.reports.cards import calibration_cards
 from tedaudit.results.certain_losses import write_certain
 from tedaudit.store.checking import find_damage
 from tedaudit.store.directory import RunDirectory

@@ -15,7 +15,7 @@ from fuzz.mutations import JSON, NAMES, Tally, flip, replace_in_tree, try_case, 
 from fuzz.specs import TEXTS
 from tedaudit.api import load_run, report, run
 from tedaudit.releasing.replay import replay
-from tedaudit.reports.calibration_card import calibration_cards
+from tedaudit.reports.cards import calibration_cards
 from tedaudit.store.checksums import seal_json
 from tedaudit.store.directory import RunDirectory
 

@@ -10,7 +10,8 @@ from tedaudit.corpora.files import Given
 from tedaudit.estimators import Counts, reduced_form
 from tedaudit.estimators.bound import epsilon_from_success
 from tedaudit.nominal import NO_EPSILON, Nominal
-from tedaudit.reports.figures import epsilon_grid, figure, labels_with_room, success_marks, write_figures
+from tedaudit.reports.figures import epsilon_grid, figure, success_marks, write_figures
+from tedaudit.reports.writers.figures import labels_with_room, save_figure
 from tedaudit.results.findings import Finding
 from tedaudit.results.verdict import Decision, Verdict
 from tedaudit.spec.model import parse_spec
@@ -56,6 +57,13 @@ def test_every_plan_is_drawn_as_pdf_and_png(tmp_path):
     assert {path.parent for path in written} == {tmp_path / "run" / "figures"}
     for path in written:
         assert path.read_bytes().startswith(b"%PDF" if path.suffix == ".pdf" else b"\x89PNG")
+
+
+def test_the_letters_of_a_pdf_can_be_searched_and_are_no_drawings(tmp_path):
+    [pdf, _] = save_figure(figure([finding()]), tmp_path / "paper")
+    content = pdf.read_bytes()
+    assert b"/Type3" not in content  # which publishers refuse
+    assert b"/Type0" in content
 
 
 def test_a_figure_is_the_same_when_drawn_again(tmp_path):

@@ -8,8 +8,13 @@ import tedaudit
 from helpers import Failing, make_spec, sentences
 from tedaudit.api import load_run, run
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.reports.first_screen import describe_screen, explain_losses, mention_no_epsilon
-from tedaudit.reports.pivot import make_loss_pivot, make_pivots
+from tedaudit.reports.first_screen import (
+    describe_screen,
+    explain_losses,
+    make_loss_pivot,
+    make_pivots,
+    mention_no_epsilon,
+)
 from tedaudit.results.losses import read_losses
 from tedaudit.store.looks import Look
 

@@ -13,12 +13,9 @@ from tedaudit.api import run
 from tedaudit.cli.console import show_bound, show_result
 from tedaudit.errors import SpecError
 from tedaudit.estimators import reduced_form
-from tedaudit.reports.calibration_card import calibration_cards
-from tedaudit.reports.calibration_card_files import markdown
-from tedaudit.reports.comparison_table import explain_comparison, format_cells, headings
-from tedaudit.reports.export.latex import make_latex
-from tedaudit.reports.export.writing import Export, make_export
-from tedaudit.reports.table import HEADINGS
+from tedaudit.reports.cards import calibration_cards, markdown
+from tedaudit.reports.export.writing import Export, make_export, make_latex
+from tedaudit.reports.telling_comparison import explain_comparison, format_cells, headings
 from tedaudit.results.comparison import compare_runs
 from tedaudit.results.gates import Gates
 from tedaudit.trust.assertion import NotPrivateError, assert_private
@@ -73,6 +70,12 @@ def caught(result):
     return float(re.search(r"eps_emp ([\d.]+)\.\n", str(error.value))[1])
 
 
+def read_table(run):
+    """Return the first finding as the page's table of its plan shows it."""
+    table = read_page(run)["tables"][-1]
+    return dict(zip(table["headings"], table["rows"][0], strict=True))
+
+
 SURFACES = {
     "the first screen": lambda r, c: re.search(r"one_in_ten +([\d.]+)", printed(r, c, "pivot"))[1],
     "the full table": lambda r, c: re.search(r"/ 1,000; │ +([\d.]+) │", printed(r, c, "full"))[1],
@@ -80,7 +83,7 @@ SURFACES = {
     "the largest of report.md": lambda r, _: re.search(
         r"largest lower bound found is ([\d.]+),", (r.folder / "report.md").read_text()
     )[1],
-    "the table of the page": lambda r, _: read_page(r)["findings"][0]["cells"][HEADINGS.index("eps_emp")],
+    "the table of the page": lambda r, _: read_table(r)["eps_emp"],
     "the chart of the page": lambda r, _: read_page(r)["findings"][0]["lower"],
     "the tile of the page": lambda r, _: read_page(r)["tiles"][1]["value"],
     "the paragraph of the page": lambda r, _: re.search(

@@ -14,7 +14,7 @@ from tedaudit.corpora.files import Given
 from tedaudit.reports.files import write_reports
 from tedaudit.reports.page import SCRIPTS, _read_asset, show_section
 from tedaudit.reports.section import Column, Section, Table
-from tedaudit.reports.table import HEADINGS, format_cells
+from tedaudit.reports.telling_audit import tell_claims, tell_plans
 from tedaudit.reports.utility import Utility
 from tedaudit.results.reading import read_result
 from tedaudit.spec.model import parse_spec
@@ -24,8 +24,11 @@ from tedaudit.types import Card, Guess
 
 def test_a_run_ends_with_a_page_that_holds_every_finding(made):
     data = embedded(made.folder)
-    assert [tuple(one["cells"]) for one in data["findings"]] == [format_cells(finding) for finding in made]
-    assert tuple(data["headings"]) == HEADINGS
+    told = [*tell_claims(made), *tell_plans(made)]
+    assert [tuple(map(tuple, one["rows"])) for one in data["tables"]] == [one.table.cells for one in told]
+    assert [tuple(one["headings"]) for one in data["tables"]] == [one.table.headings for one in told]
+    assert len(data["findings"]) == sum(len(one["rows"]) for one in data["tables"][1:]) == len(made)
+    assert data["tables"][0]["marked"] == [n for n, one in enumerate(made.claims) if one.verdict.is_violation]
     assert "1 of 5 privacy claims is violated." in data["headlines"][0]["text"]
     tones = {line["text"].split(":")[0]: line["tone"] for line in data["headlines"][1:]}
     assert (tones["identity"], tones["constant"]) == ("mostly", "guessing")

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from tedaudit.api import run
 from tedaudit.corpora.files import Given
 from tedaudit.reports.files import markdown, write_reports
-from tedaudit.reports.table import HEADINGS, format_cells, plans, tell_plan
+from tedaudit.reports.telling_audit import tell_plans
 from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.reading import read_result
@@ -62,7 +62,7 @@ def report(made):
 
 def rows(report):
     """Return the cells of every plan's table as a browser would show them."""
-    tokens = MarkdownIt("commonmark").enable("table").parse(report[report.index("### Plan") :])
+    tokens = MarkdownIt("commonmark").enable("table").parse(report[report.index("## Plan") :])
     found = []
     for token, after in pairwise(tokens):
         if token.type == "tr_open":
@@ -72,18 +72,13 @@ def rows(report):
     return [tuple(row) for row in found if row]
 
 
-def columns_of(made, plan):
-    """Return the columns that the table of a plan shows."""
-    return [HEADINGS.index(name) for name in tell_plan(made, plan).table.headings]
-
-
 def test_the_report_has_a_row_for_every_finding(made, report):
     assert len(made.findings) == 8
-    assert rows(report) == [tuple(format_cells(f)[i] for i in columns_of(made, f.plan)) for f in made]
+    assert rows(report) == [row for section in tell_plans(made) for row in section.table.cells]
 
 
 def test_a_row_shows_claim_counts_bound_and_failures(made, report):
-    headings = {plan: [HEADINGS[i] for i in columns_of(made, plan)] for plan in plans(made)}
+    headings = {one.title.removeprefix("Plan "): one.table.headings for one in tell_plans(made)}
     found = {(row[0], plan): dict(zip(headings[plan], row, strict=True))
              for row, plan in zip(rows(report), [f.plan for f in made], strict=True)}  # fmt: skip
     finding = next(f for f in made if f.label == "fragile" and f.plan == "k2-lambda0")

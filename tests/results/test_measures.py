@@ -9,7 +9,7 @@ from judging_server import running
 from tedaudit.estimators import Counts, reduced_form
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.nominal import NO_EPSILON, Nominal
-from tedaudit.reports.table import post_processing_table
+from tedaudit.reports.telling_audit import tell_post_processing
 from tedaudit.results.family import Family
 from tedaudit.results.findings import AuditResult, Finding, post_processing
 from tedaudit.results.measures import Measures, mean_posterior
@@ -121,8 +121,8 @@ def test_a_latent_is_compared_with_the_text_of_the_same_epsilon_only():
 
 def test_what_a_decoder_hides_is_shown_for_a_mechanism_without_an_epsilon_too():
     inner = found("internal", "latent similarity", 900, NO_EPSILON)
-    shown = post_processing_table(result_of(inner, found("embedding", "cosine", 600, NO_EPSILON)))
-    assert "| k2-lambda0 | latents | any |" in shown
+    [told] = tell_post_processing(result_of(inner, found("embedding", "cosine", 600, NO_EPSILON)))
+    assert told.table.cells[0][:3] == ("k2-lambda0", "latents", "any")
 
 
 def test_a_row_without_a_likelihood_may_name_its_source():

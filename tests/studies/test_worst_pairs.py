@@ -11,9 +11,9 @@ from tedaudit.api import load_run, report, run
 from tedaudit.errors import SpecError
 from tedaudit.estimators import reduced_form
 from tedaudit.nominal import Nominal
-from tedaudit.reports.calibration_card import calibration_cards
-from tedaudit.reports.headline import headlines
-from tedaudit.reports.table import format_claims
+from tedaudit.reports.cards import calibration_cards
+from tedaudit.reports.summary import headlines
+from tedaudit.reports.telling_audit import tell_claims
 from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.fresh import Study, read_pilot
 from tedaudit.studies.worst_pairs import find_worst_pairs, pick_pairs
@@ -140,7 +140,7 @@ def test_a_claim_that_a_pair_alone_refutes_is_violated_everywhere(tmp_path):
     assert claim.verdict.adjusted_p == pytest.approx(6 * 2 * claim.verdict.p_value)
     assert claim.to_dict()["witness"]["pair"] in [list(pair.tried.positions) for pair in worst]
     assert next(headline.text for headline in headlines(again)) == "1 of 1 privacy claims is violated."
-    assert [row[-1] for row in format_claims(again)] == ["violated"]
+    assert [row[-1] for one in tell_claims(again) for row in one.table.cells] == ["violated"]
     assert [finding.verdict.name for finding in again] == [finding.verdict.name for finding in result]
     stored = summary(tmp_path)
     assert stored["violated"]

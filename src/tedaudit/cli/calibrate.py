@@ -136,7 +136,7 @@ def run_calibration(
 def show_answers(found: "Calibrated") -> None:
     """Print the answers, what they say, and where everything is."""
     from tedaudit.cli.console import console, show_section
-    from tedaudit.reports.figures import figures_missing
+    from tedaudit.reports.writers.figures import figures_missing
     from tedaudit.studies.calibrate.telling import describe_answers
 
     show_section(describe_answers(found))
@@ -189,7 +189,7 @@ def frontier(
     The same command resumes. Scores lie in OUT-utility, the rest in OUT.
     """
     from tedaudit.cli.console import console, progress_bar, say_redacted, show_defaults, show_section
-    from tedaudit.reports.figures import figures_missing
+    from tedaudit.reports.writers.figures import figures_missing
     from tedaudit.spec.zoo_defaults import list_defaults
     from tedaudit.store.directory import RunDirectory
     from tedaudit.studies.frontier.runner import NAME, run_frontier

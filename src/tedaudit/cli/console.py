@@ -22,15 +22,21 @@ from tedaudit.experiments.outcome import format_cell as cell_text
 from tedaudit.plugins.extras import install, missing_extras
 from tedaudit.plugins.registry import variants
 from tedaudit.plugins.settings import list_settings
-from tedaudit.reports.comparison_table import explain_comparison, tell_comparison
-from tedaudit.reports.figures import figures_missing
-from tedaudit.reports.first_screen import describe_screen, explain_losses, mention_no_epsilon
-from tedaudit.reports.headline import headlines
+from tedaudit.reports.first_screen import (
+    Pivot,
+    describe_screen,
+    explain_losses,
+    lay_out,
+    make_loss_pivot,
+    make_pivots,
+    mention_no_epsilon,
+)
 from tedaudit.reports.page import charts_missing
-from tedaudit.reports.pivot import Pivot, lay_out, make_loss_pivot, make_pivots
 from tedaudit.reports.section import Section, format_number
-from tedaudit.reports.summary import describe_claims
-from tedaudit.reports.table import explain_table, tell_plans
+from tedaudit.reports.summary import describe_claims, headlines
+from tedaudit.reports.telling_audit import explain_table, tell_plans
+from tedaudit.reports.telling_comparison import explain_comparison, tell_comparison
+from tedaudit.reports.writers.figures import figures_missing
 from tedaudit.reports.writers.terminal import fit_section, tell_left_out, to_rich
 from tedaudit.results.comparison import Compared
 from tedaudit.results.findings import AuditResult

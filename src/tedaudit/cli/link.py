@@ -95,7 +95,7 @@ def _assign(attacks: Sequence[str], assignments: Sequence[str]) -> list[dict[str
 
 def _write_more(result: "LinkResult", folder: Path, *, pdf: bool, ids: int, texts: bool) -> list[str]:
     """Write the document, and the texts if asked for; return what there is, with a word on each."""
-    from tedaudit.reports.figures import figures_missing
+    from tedaudit.reports.writers.figures import figures_missing
     from tedaudit.store.files import write_atomically
     from tedaudit.studies.link.document import write_document
     from tedaudit.studies.link.files import DOCUMENT, FIGURES, RECORDS, REPORT, write_records

@@ -236,7 +236,7 @@ def list_losses(result: "AuditResult") -> dict[str, Any]:
 def show_losses(result: "AuditResult", *, redact: bool = False) -> None:
     """Print the losses of a run."""
     from tedaudit.cli.console import show_section
-    from tedaudit.reports.losses.table import describe_losses
+    from tedaudit.reports.telling_losses import describe_losses
 
     section = describe_losses(result, _read(result))
     show_section(section.redact() if redact else section)

@@ -149,7 +149,7 @@ def report(
     from tedaudit import api
     from tedaudit.cli.console import say_redacted, show_figures, show_result
     from tedaudit.reports.figures import write_figures
-    from tedaudit.reports.losses.figures import write_loss_figures
+    from tedaudit.reports.loss_figures import write_loss_figures
 
     check_gates(fail_on, fail_above)
     if check:
@@ -236,7 +236,7 @@ def compare(
         check_target(out, runs, force=force)
     compared = api.compare(*runs, by=by, against=against, alpha=alpha, scale=scale)
     if out is not None:
-        from tedaudit.reports.comparison_page import write_comparison
+        from tedaudit.reports.telling_comparison import write_comparison
 
         write_comparison(compared, out, runs, force=force)
     if as_json:
@@ -257,8 +257,7 @@ def card(
     """Write a calibration card per mechanism, Markdown and JSON without texts, to put beside a model card."""
     from tedaudit import api
     from tedaudit.cli.console import say_redacted
-    from tedaudit.reports.calibration_card import calibration_cards
-    from tedaudit.reports.calibration_card_files import write_cards
+    from tedaudit.reports.cards import calibration_cards, write_cards
 
     if out is not None and out.exists() and not out.is_dir():
         raise SpecError(f"--out is '{out}', which is a file; name a folder.")

@@ -15,7 +15,8 @@ from tedaudit.experiments.rankings import describe_rankings, list_rankings, tabu
 from tedaudit.experiments.trends import describe_trends
 from tedaudit.experiments.workspace import Workspace
 from tedaudit.nominal import Nominal
-from tedaudit.reports.figures import figure, figures_missing
+from tedaudit.reports.figures import figure
+from tedaudit.reports.writers.figures import figures_missing
 from tedaudit.results.disagreement import disagreements
 from tedaudit.results.findings import AuditResult, Finding, post_processing
 from tedaudit.store.directory import RunDirectory

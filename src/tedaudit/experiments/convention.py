@@ -18,7 +18,8 @@ from tedaudit.experiments.probe_inputs import Subject, subjects
 from tedaudit.experiments.workspace import Workspace
 from tedaudit.nominal import Nominal
 from tedaudit.plugins.abilities import CutsTexts
-from tedaudit.reports.figures import figure, figures_missing
+from tedaudit.reports.figures import figure
+from tedaudit.reports.writers.figures import figures_missing
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.types import Plan
 

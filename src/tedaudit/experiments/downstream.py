@@ -5,7 +5,7 @@ from collections.abc import Callable
 from tedaudit.experiments.definition import Experiment, corpus_name
 from tedaudit.experiments.outcome import Outcome, Table
 from tedaudit.experiments.workspace import Workspace
-from tedaudit.reports.figures import figures_missing
+from tedaudit.reports.writers.figures import figures_missing
 from tedaudit.utility.figure import figure
 from tedaudit.utility.results import HEADINGS, caption, cells, describe_changes
 from tedaudit.utility.settings import parse_utility

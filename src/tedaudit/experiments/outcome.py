@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.experiments.definition import Experiment
-from tedaudit.reports.figures import save_figure
+from tedaudit.reports.writers.figures import save_figure
 from tedaudit.reports.writers.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.store.exported import check_target, write_exported
 from tedaudit.store.files import make_folders

@@ -23,7 +23,7 @@ from tedaudit.experiments.probe_inputs import (
 )
 from tedaudit.experiments.workspace import Workspace
 from tedaudit.mechanisms._generator import Autoregressive
-from tedaudit.reports.figures import STYLES, escape_label, figures_missing
+from tedaudit.reports.writers.figures import STYLES, escape_label, figures_missing
 from tedaudit.types import Floats
 
 NEGLIGIBLE = 0.01  # mass on the source's first token below which notes call it negligible

@@ -11,7 +11,7 @@ from tedaudit.experiments.definition import Experiment
 from tedaudit.inference.encoders import load_encoder
 from tedaudit.plugins.registry import build
 from tedaudit.preparing.preparation import epsilons_of
-from tedaudit.reports.figures import labels_with_room
+from tedaudit.reports.writers.figures import labels_with_room
 from tedaudit.seeding import derive, uniforms
 from tedaudit.spec.model import MechanismSpec, PluginSpec, distinct_titles
 from tedaudit.types import Corpus, Draw, Rewrite

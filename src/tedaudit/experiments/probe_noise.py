@@ -19,7 +19,7 @@ from tedaudit.experiments.probe_inputs import (
 )
 from tedaudit.experiments.workspace import Workspace
 from tedaudit.mechanisms._latent import Latent
-from tedaudit.reports.figures import STYLES, escape_label, figures_missing
+from tedaudit.reports.writers.figures import STYLES, escape_label, figures_missing
 from tedaudit.seeding import derive
 
 _FORMULAS = {

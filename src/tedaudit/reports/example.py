@@ -5,17 +5,23 @@ there is one. There is none if no attack on the text did better than guessing, s
 luck, and none on a redacted page.
 """
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from tedaudit.reports.evidence import WordWeigher, share_of_words
-from tedaudit.reports.headline import sees_draw
-from tedaudit.reports.sample import describe_trial, rank_evidence, shorten_text
+from tedaudit.reports.redaction import safe_json
+from tedaudit.reports.summary import sees_draw
 from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.seeding import derive, uniforms
+from tedaudit.text.characters import cut_text
+from tedaudit.text.words import split_words
 from tedaudit.types import Plan
 
 _TRIED = 20  # findings whose guesses are looked through, those with the largest bounds first
@@ -128,3 +134,230 @@ def _explain_choice(finding: Finding, rule: str) -> str:
 
 def _join(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+# --- How much a rewrite gives away of its source, in words: for ordering examples, and for nothing else.
+#
+# A cosine is largest for the shortest texts. What convinces a reader is what a rewrite has in common with
+# its source and with no other candidate, and a rare word says more than a common one.
+
+BY_WORDS = frozenset({"cosine", "word cosine"})
+"""Scores of attacks whose margins are no evidence by themselves."""
+_COUNTED = 50_000  # texts in which words are counted
+_READ = 100_000  # characters of a text whose words are read: the same long text may be in a thousand trials
+
+
+class WordWeigher:
+    """Weighs words by how few texts of a corpus have them."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        counted = texts[:_COUNTED]
+        self._texts = len(counted)
+        self._with = Counter(word for text in counted for word in _split(text))
+
+    def weigh(self, output: str, source: str, others: Sequence[str]) -> float:
+        """Return the weight, in nats, of what an output shares with its source and with no other text."""
+        shared = _split(output) & _split(source)
+        alone = shared.difference(*map(_split, others))
+        return sum(math.log((1 + self._texts) / (1 + self._with[word])) for word in alone)
+
+
+def _split(text: str) -> frozenset[str]:
+    return frozenset(split_words(text[:_READ].casefold()))
+
+
+def share_of_words(source: str, output: str) -> float:
+    """Return which share of the distinct words of a source its rewrite has too; 1 if the source has none."""
+    words = _split(source)
+    return len(words & _split(output)) / len(words) if words else 1.0
+
+
+# --- A sample of trials that fits into a page: the worst leaks of every table first, then random trials.
+#
+# A run may have millions of trials; a page has room for some thousands. Every table of guesses gets
+# the same share: half of it right guesses with the most evidence, half drawn uniformly from the rest.
+# Evidence is the margin, unless scores are cosines, which are large for short texts: there it is what the
+# rewrite shares with its source alone, rare words more than common ones (see `evidence`).
+# If long texts would still make the page too large, the last trials of every table are dropped.
+
+PER_TABLE = 200
+TOTAL = 6_000
+BYTES = 3_000_000
+LONGEST = 600  # characters of a text that are shown
+_SHOWN = 10  # candidates of a trial that are shown
+_RANKED = 1_000  # right guesses whose evidence is weighed: those with the largest margins
+
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Trials for the page; a trial names its texts by their index in `texts`."""
+
+    texts: list[str]
+    trials: list[dict[str, Any]]
+    of: int  # guesses in the run
+    per_table: int
+    cut: bool  # whether a text was cut to its beginning
+
+
+def take_sample(result: AuditResult, *, redacted: bool = False) -> Sample:
+    """Return a sample of the trials behind the findings; without any text if it is redacted."""
+    findings = result.findings
+    per_table = max(2, min(PER_TABLE, TOTAL // max(1, len(findings))))
+    plans = {name: result.run.read_plan(name) for name in {finding.plan for finding in findings}}
+    texts = () if redacted else result.run.corpus().texts
+    weigher = cache(lambda: WordWeigher(result.run.corpus().texts))  # only if an attack needs it
+    tables = [
+        _sample_table(result, number, finding, plans[finding.plan], per_table, weigher)
+        for number, finding in enumerate(findings)
+    ]
+    keeper = _Keeper(texts, redacted=redacted)
+    for trial in (trial for round_ in zip_longest(*tables) for trial in round_ if trial is not None):
+        if not keeper.keep(trial):
+            break
+    of = sum(finding.bound.guesses for finding in findings)
+    return Sample(list(keeper.places), keeper.trials, of, per_table, keeper.cut)
+
+
+def rank_right(right: npt.NDArray[np.bool_], margin: npt.NDArray[Any], size: int) -> Rows:
+    """Return so many rows of right guesses, those with the largest margin first."""
+    rows = np.flatnonzero(right)
+    order = np.argsort(-np.nan_to_num(margin[rows].astype(np.float64), nan=-1.0), kind="stable")
+    return rows[order[:size]]
+
+
+def choose(right: npt.NDArray[np.bool_], worst: Rows, size: int, key: int) -> tuple[Rows, Rows]:
+    """Return the rows of the worst leaks, and a uniform draw of the others in random order."""
+    worst = worst[: size // 2]
+    others = np.setdiff1d(np.arange(len(right)), worst, assume_unique=True)
+    coins = uniforms([key], max(1, len(others)))[0][: len(others)]
+    return worst, others[np.argsort(coins, kind="stable")[: size - len(worst)]]
+
+
+def _sample_table(
+    result: AuditResult,
+    number: int,
+    finding: Finding,
+    plan: Plan,
+    size: int,
+    weigher: Callable[[], WordWeigher],
+) -> Iterator[dict[str, Any]]:
+    """Yield a table's share, leaks and random trials in turn, so that a cut anywhere keeps some of both."""
+    setting = (finding.label, finding.epsilon.name)
+    guesses = result.guesses(finding)
+    choice = guesses.read(["choice"])["choice"]
+    right = choice == plan.secret[: len(choice)]
+    key = derive(0, "report", finding.plan, *setting, finding.attack)
+    ranked = rank_evidence(result, finding, plan, weigher)
+    worst, chance = choose(right, ranked, size, key)
+    rows = np.sort(np.concatenate([worst, chance]))
+    outputs = result.rewrites(finding).outputs(plan.source[rows], plan.replicate[rows])
+    trials = {
+        int(row): describe_trial(number, int(row), plan, guess, output)
+        for row, guess, output in zip(rows, guesses.fetch(rows), outputs, strict=True)
+    }
+    for place, row in enumerate(worst.tolist()):
+        trials[row]["worst"] = place
+    pairs = zip_longest(worst.tolist(), chance.tolist())
+    return (trials[row] for pair in pairs for row in pair if row is not None)
+
+
+def rank_evidence(
+    result: AuditResult, finding: Finding, plan: Plan, weigher: Callable[[], WordWeigher]
+) -> Rows:
+    """Return the right guesses with the largest margins, those with the most evidence first."""
+    columns = result.guesses(finding).read(["choice", "margin"])
+    right = columns["choice"] == plan.secret[: len(columns["choice"])]
+    ranked = rank_right(right, columns["margin"], _RANKED)
+    if finding.score in BY_WORDS and plan.candidates is not None and len(ranked):
+        return _rank_by_words(result, finding, plan, ranked, weigher())
+    return ranked
+
+
+def _rank_by_words(
+    result: AuditResult, finding: Finding, plan: Plan, rows: Rows, weigher: WordWeigher
+) -> Rows:
+    """Return rows by what their rewrites share with the source alone, the most first."""
+    ordered = np.sort(rows)  # as outputs are read
+    outputs = result.rewrites(finding).outputs(plan.source[ordered], plan.replicate[ordered])
+    texts, sets = result.run.corpus().texts, plan.candidates
+    evidence: dict[int, float] = {}
+    for row, output in zip(ordered.tolist(), outputs, strict=True):
+        source = int(plan.source[row])
+        others = [] if sets is None else [texts[int(at)] for at in sets[row] if at != source]
+        evidence[row] = weigher.weigh(output[0], texts[source], others)
+    return rows[np.argsort([-evidence[row] for row in rows.tolist()], kind="stable")]
+
+
+def describe_trial(
+    number: int, row: int, plan: Plan, guess: dict[str, Any], output: tuple[str, str]
+) -> dict[str, Any]:
+    """Return one trial; of many candidates those that matter: the best, the source and the guess."""
+    secret, choice = int(plan.secret[row]), int(guess["choice"])
+    best = guess.get("best")
+    scores = dict(zip(range(len(guess["scores"])) if best is None else best, guess["scores"], strict=True))
+    ranked = sorted(scores, key=lambda i: -scores[i])[:_SHOWN]
+    shown = sorted({*ranked, secret, *([choice] if choice >= 0 else [])})
+    return {
+        "finding": number,
+        "row": row,
+        "right": choice == secret,
+        "usable": bool(guess["usable"]),
+        "margin": to_json_number(guess["margin"]),
+        "rank": int(guess["rank"]),
+        "output": output[0],
+        "error": output[1],
+        "candidates": [
+            {
+                "at": i if plan.candidates is None else int(plan.candidates[row, i]),
+                "score": to_json_number(scores.get(i)),
+                "source": i == secret,
+                "guess": i == choice,
+            }
+            for i in shown
+        ],
+    }
+
+
+def to_json_number(value: float | None) -> float | None:
+    """Return a number that JSON can represent, rounded to the precision of scores; None if it cannot."""
+    return round(float(value), 5) if value is not None and np.isfinite(value) else None
+
+
+def shorten_text(text: str) -> str:
+    """Return a text as a page shows it: a long one is cut, and no character of it in two."""
+    return text if len(text) <= LONGEST else f"{cut_text(text, LONGEST)} …"
+
+
+class _Keeper:
+    """Keeps trials, each text once, until the page is full."""
+
+    def __init__(self, texts: Sequence[str], *, redacted: bool) -> None:
+        self._texts, self._redacted = texts, redacted
+        self.places: dict[str, int] = {}
+        self.trials: list[dict[str, Any]] = []
+        self.cut = False
+        self._bytes = 0
+
+    def keep(self, trial: dict[str, Any]) -> bool:
+        """Keep a trial and return True, or return False if there is no room."""
+        self._bytes += 140 + 60 * len(trial["candidates"])
+        if self._redacted:
+            trial["output"] = None
+        else:
+            trial["output"] = self._place(trial["output"])
+            for candidate in trial["candidates"]:
+                candidate["text"] = self._place(self._texts[candidate["at"]])
+        if self._bytes > BYTES:
+            return False
+        self.trials.append(trial)
+        return True
+
+    def _place(self, text: str) -> int:
+        self.cut |= len(text) > LONGEST
+        text = shorten_text(text)
+        if text not in self.places:
+            self.places[text] = len(self.places)
+            self._bytes += len(safe_json(text).encode()) + 4
+        return self.places[text]

@@ -4,15 +4,12 @@ import json
 from collections.abc import Sequence
 
 from tedaudit.reports.export.frames import frame_rows
-from tedaudit.reports.headline import headlines
-from tedaudit.reports.losses.parts import describe_parts, read_parts
-from tedaudit.reports.losses.table import describe_losses, rename_losses
-from tedaudit.reports.models import models_section
 from tedaudit.reports.page import make_page
 from tedaudit.reports.redaction import redact_result
 from tedaudit.reports.section import Section, read_sections, strip_sections
-from tedaudit.reports.summary import describe_claims, describe_error
-from tedaudit.reports.table import claims_table, explain_table, markdown_tables, post_processing_table
+from tedaudit.reports.summary import describe_claims, describe_error, headlines
+from tedaudit.reports.telling_audit import explain_table, tell_audit
+from tedaudit.reports.telling_losses import describe_losses, describe_parts, read_parts, rename_losses
 from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_section
 from tedaudit.results.findings import AuditResult
@@ -55,14 +52,12 @@ def write_reports(result: AuditResult, *, utility: Utility | None = None, page: 
 
 def markdown(result: AuditResult, sections: Sequence[Section] = ()) -> str:
     """Return the report as Markdown; it holds no text of the corpus."""
-    notes = markdown_list(result.notes)
-    effect = post_processing_table(result)
+    found = "".join(write_section(section.leave_texts_out()) for section in (*tell_audit(result), *sections))
     body = (
         f"{markdown_list([headline.text for headline in headlines(result)])}\n\n"
         f"{markdown_text(' '.join([*describe_claims(result), describe_error(result)]))}\n\n"
-        f"{explain_table(result)}\n\n{claims_table(result)}{markdown_tables(result)}{effect}"
+        f"{explain_table(result)}"
     )
     if not result.findings:
         body = "No attack has finished a block yet: there is nothing to estimate from."
-    found = "".join(write_section(section.leave_texts_out()) for section in sections)
-    return f"# Audit {result.name}\n\n{body}\n\n{models_section(result.models)}{found}## Notes\n\n{notes}\n"
+    return f"# Audit {result.name}\n\n{body}\n\n{found}## Notes\n\n{markdown_list(result.notes)}\n"

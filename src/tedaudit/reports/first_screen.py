@@ -1,15 +1,216 @@
-"""The few sentences below the first table: what a number is, how far it can be trusted, what was found most.
+"""The first screen: what the strongest attack showed, mechanism by epsilon, as wide as a terminal is.
 
-Each is printed only where it is true: for a run without a zero nothing is said of zeros.
+A cell is the largest bound of several attacks and plans, so it has the error that all rows of the run share:
+picking the largest of them costs nothing more. Attacks that see what was drawn, and not the text alone, have
+a table of their own, because whoever has only the text cannot do what they do. Sentences below the tables are
+printed only where they are true: for a run without a zero nothing is said of zeros.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from tedaudit.errors import escape_control
 from tedaudit.nominal import Nominal
-from tedaudit.reports.headline import sees_draw
-from tedaudit.reports.pivot import CEILING, NOTHING, REFUTED, ZERO, Cell, Pivot
-from tedaudit.reports.summary import describe_claims, explain_error
+from tedaudit.reports.summary import describe_claims, explain_error, find_best, sees_draw
 from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.losses import LossRow
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+CEILING, NOTHING, ZERO, REFUTED = "*", "?", "0.00", "refuted"
+_SHOWN = 0.005  # a bound below this would be printed as 0.00
+_LABEL_SHARE = 3  # the names of rows take at most a third of the width
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A number as it is printed, and who reached it; nobody if no attack did better than guessing."""
+
+    value: str
+    attack: str = ""
+    finding: Finding | None = None
+
+
+@dataclass(frozen=True)
+class Pivot:
+    """Numbers by mechanism and nominal epsilon; `units` are those of the mechanisms' claims."""
+
+    title: str
+    cells: Mapping[tuple[str, Nominal], Cell]
+    units: Mapping[str, str]
+
+    @property
+    def mechanisms(self) -> list[str]:
+        """The mechanisms, in the order of the run."""
+        return list(dict.fromkeys(label for label, _ in self.cells))
+
+    @property
+    def epsilons(self) -> list[Nominal]:
+        """The nominal epsilons in order, those of mechanisms that take none last."""
+        return sorted({epsilon for _, epsilon in self.cells})
+
+    @property
+    def attacks(self) -> list[str]:
+        """Who reached the numbers."""
+        return list(dict.fromkeys(cell.attack for cell in self.cells.values() if cell.attack))
+
+
+def make_pivots(result: AuditResult) -> list[Pivot]:
+    """Return the strongest attacks on the text and, if there are any, those that see what was drawn."""
+    kinds: tuple[tuple[str, Callable[[Finding], bool]], ...] = (
+        ("the text", lambda finding: not sees_draw(finding)),
+        ("what was drawn, tokens or latent", sees_draw),
+    )
+    pivots = []
+    for what, is_meant in kinds:
+        found = [finding for finding in result if is_meant(finding)]
+        if found:
+            attacks = list(dict.fromkeys(finding.attack for finding in found))
+            who = f"the {attacks[0]} attack" if len(attacks) == 1 else f"strongest of {len(attacks)} attacks"
+            title = f"eps_emp by nominal epsilon, {who} on {what}"
+            pivots.append(Pivot(title, _collect_cells(result, is_meant), _find_units(found)))
+    return pivots
+
+
+def make_loss_pivot(rows: Sequence[LossRow]) -> Pivot:
+    """Return the losses of a run at the largest usual delta, the largest over its plans."""
+    cells: dict[tuple[str, Nominal], Cell] = {}
+    largest: dict[tuple[str, Nominal], float] = {}
+    for row in rows:
+        key, point = (row.finding.label, row.finding.epsilon), row.epsilons[0].point
+        if row.refuted or cells.get(key) == Cell(REFUTED):  # in any plan
+            cells[key] = Cell(REFUTED)
+        elif point >= largest.get(key, -math.inf):
+            largest[key], cells[key] = point, Cell(_format_loss(point))
+    plans = len({row.finding.plan_base for row in rows})
+    title = f"loss by nominal epsilon, at delta {rows[0].epsilons[0].delta:g}"
+    title += f", the largest of {plans} plans" if plans > 1 else ""
+    return Pivot(title, cells, _find_units([row.finding for row in rows]))
+
+
+def lay_out(pivot: Pivot, width: int) -> list["Table"]:
+    """Return the tables that show a pivot in so many columns, as few as possible.
+
+    Mechanisms are rows if all epsilons fit, otherwise columns if they fit. Attacks are named where there is
+    room; if neither way fits in one table, the numbers alone are spread over several.
+    """
+    shapes = [_Shape(pivot, turned, named) for named in (True, False) for turned in (False, True)]
+    if len(pivot.attacks) < 2:
+        shapes = [shape for shape in shapes if not shape.named]  # the title has said it
+    whole = next((shape for shape in shapes if shape.fits(shape.columns, width)), None)
+    if whole is not None:
+        return [whole.build(whole.columns, width)]
+    plain = [shape for shape in shapes if not shape.named]
+    return min((list(shape.divide(width)) for shape in plain), key=len)
+
+
+def _collect_cells(
+    result: AuditResult, is_meant: Callable[[Finding], bool]
+) -> dict[tuple[str, Nominal], Cell]:
+    labels = dict.fromkeys(finding.label for finding in result if is_meant(finding))
+    return {
+        (label, epsilon): _describe(best)
+        for label in labels
+        for epsilon, best in find_best(result, label, is_meant).items()
+    }
+
+
+def _describe(best: Finding | None) -> Cell:
+    if best is None:
+        return Cell(NOTHING)
+    if not best.leaks:
+        return Cell(ZERO, finding=best)
+    value = f"{best.eps_emp:.2f}" if best.eps_emp >= _SHOWN else "<0.01"
+    return Cell(value + (CEILING if best.bound.is_at_ceiling else ""), best.attack, best)
+
+
+def _find_units(findings: Sequence[Finding]) -> dict[str, str]:
+    """Return the unit of each mechanism's claims; several if they differ, empty without a claim."""
+    units: dict[str, dict[str, None]] = {}
+    for finding in findings:
+        own = units.setdefault(finding.label, {})
+        if finding.claim is not None:
+            own[str(finding.claim.unit)] = None
+    return {label: "per " + " or ".join(own) if own else "" for label, own in units.items()}
+
+
+def _format_loss(value: float) -> str:
+    if math.isinf(value):
+        return "inf"
+    return f"{value:,.2f}" if abs(value) < 10 else f"{value:,.1f}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """One way to show a pivot: which way round, and whether attacks are named."""
+
+    pivot: Pivot
+    turned: bool
+    named: bool
+
+    @property
+    def columns(self) -> list[str] | list[Nominal]:
+        return self.pivot.mechanisms if self.turned else self.pivot.epsilons
+
+    def fits(self, columns: Sequence[str | Nominal], width: int) -> bool:
+        """Return whether these columns fit beside each other, no number and no name of an attack broken."""
+        from rich.console import Console
+
+        table = self.build(columns, width)
+        return Console(width=10_000).measure(table).maximum <= width
+
+    def divide(self, width: int) -> Iterator["Table"]:
+        """Yield tables of as many columns as fit, at least one."""
+        left: Sequence[str | Nominal] = self.columns
+        while left:
+            size = next((n for n in range(len(left), 1, -1) if self.fits(left[:n], width)), 1)
+            yield self.build(left[:size], width)
+            left = left[size:]
+
+    def build(self, columns: Sequence[str | Nominal], width: int) -> "Table":
+        """Return a table of these columns."""
+        from rich.box import SIMPLE_HEAD
+        from rich.cells import cell_len
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(
+            header_style="bold", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0)
+        )
+        most = max(9, width // _LABEL_SHARE)
+        heading = "epsilon" if self.turned else "mechanism"
+        rows: Sequence[str | Nominal] = self.pivot.epsilons if self.turned else self.pivot.mechanisms
+        table.add_column(heading, overflow="fold", max_width=most, justify="right" if self.turned else "left")
+        for column in columns:
+            cells = [self._show(row, column) for row in rows]
+            widest = max(cell_len(line) for cell in cells for line in cell.split("\n"))  # is never broken
+            table.add_column(
+                Text(self._name(column)), justify="right", overflow="fold", max_width=max(widest, most // 2)
+            )
+        for row in rows:
+            cells = [self._show(row, column) for column in columns]
+            if any(cells):
+                table.add_row(Text(self._name(row)), *map(Text, cells))
+        return table
+
+    def _name(self, key: str | Nominal) -> str:
+        """Return the heading of a row or column; a mechanism's has the unit of its claim below."""
+        if isinstance(key, Nominal):
+            return key.label
+        unit = self.pivot.units.get(key, "")
+        return escape_control(key) + (f"\n{unit}" if unit else "")
+
+    def _show(self, row: str | Nominal, column: str | Nominal) -> str:
+        key = (column, row) if self.turned else (row, column)
+        cell = self.pivot.cells.get(key)  # type: ignore[arg-type]
+        if cell is None:
+            return ""
+        return f"{cell.value}\n{escape_control(cell.attack)}" if self.named else cell.value
+
 
 _NONE_CAN = "which does not show that none can"
 

@@ -7,26 +7,26 @@ scripts build markup from texts, and a content security policy allows only these
 import base64
 import hashlib
 import importlib.util
+import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from importlib import resources
 from typing import Any
 
 import yaml
 
-from tedaudit.reports.chart import chart_finding, chart_plans
-from tedaudit.reports.example import choose_example
-from tedaudit.reports.headline import headlines
-from tedaudit.reports.losses.chart import chart_losses
-from tedaudit.reports.plugin_cards import describe_plugins
+from tedaudit.estimators.loss import DELTAS
+from tedaudit.reports.cards import describe_plugins
+from tedaudit.reports.example import Sample, choose_example, take_sample
+from tedaudit.reports.figures import axis_top, epsilon_grid, success_marks
 from tedaudit.reports.redaction import redact_spec, rename_plans, safe_json
-from tedaudit.reports.sample import Sample, take_sample
 from tedaudit.reports.section import Section
-from tedaudit.reports.summary import paragraphs, tiles
-from tedaudit.reports.table import CLAIM_HEADINGS, HEADINGS, RIGHT, explain_table, format_claims
+from tedaudit.reports.summary import headlines, paragraphs, sees_draw, tiles
+from tedaudit.reports.telling_audit import explain_table, plan_words, plans, tell_claims, tell_plans
 from tedaudit.reports.utility import Utility, redact_utility
-from tedaudit.results.findings import AuditResult
+from tedaudit.reports.writers.figures import labels_with_room
+from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.losses import LossRow
 from tedaudit.version import __version__
 
@@ -87,9 +87,7 @@ def page_data(
         "paragraphs": paragraphs(result, manifest), "notes": list(result.notes),
         "reading": explain_table(result) if result.findings else "",
         "plans": chart_plans(result, manifest),
-        "headings": HEADINGS, "right": sorted(RIGHT),
-        "claims": {"headings": CLAIM_HEADINGS, "rows": format_claims(result),
-                   "violated": [claim.verdict.is_violation for claim in result.claims]},
+        "tables": [*map(show_section, (*tell_claims(result), *_tell_plans(result, manifest)))],
         "findings": [chart_finding(finding) for finding in result],
         "sample": {
             "texts": sample.texts, "trials": sample.trials, "of": sample.of,
@@ -98,6 +96,12 @@ def page_data(
         "cards": describe_plugins(spec), "manifest": _describe_manifest(manifest, spec, result),
         "missing": charts_missing(),
     }  # fmt: skip
+
+
+def _tell_plans(result: AuditResult, manifest: Mapping[str, Any]) -> Iterator[Section]:
+    """Yield the findings of each plan, with what the plan is."""
+    for plan, section in zip(plans(result), tell_plans(result), strict=True):
+        yield replace(section, title=f"{section.title}: {plan_words(plan, manifest)}")
 
 
 def html(data: Mapping[str, Any], template: str = "template.html", names: Sequence[str] = SCRIPTS) -> str:
@@ -149,3 +153,69 @@ def _read_plotly() -> str:
 
 def _hash(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+# --- The data of the chart of claims, losses and attacks against nominal epsilon.
+
+DELTA = DELTAS[0]
+
+
+def chart_losses(rows: Sequence[LossRow]) -> dict[str, Any]:
+    """Return losses as the chart of a page shows them; None for what is infinite or unknown."""
+    return {
+        "delta": DELTA,
+        "attacks": list(dict.fromkeys(row.finding.attack for row in rows)),
+        "rows": [_describe(row) for row in rows],
+    }
+
+
+def _describe(row: LossRow) -> dict[str, Any]:
+    claim, at, supremum = row.finding.claim, row.epsilons[0], row.supremum
+    return {
+        "plan": row.finding.plan, "mechanism": row.finding.label, "epsilon": row.finding.epsilon.json,
+        "claim": None if claim is None else _finite(claim.total), "refuted": row.refuted,
+        "slack": None if row.slack is None else row.slack.at_most,
+        "supremum": None if supremum is None or row.refuted else _finite(supremum.epsilon(DELTA)),
+        **{name: None if row.refuted else _finite(getattr(at, name)) for name in ("point", "lower", "upper")},
+    }  # fmt: skip
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+# --- The data of the chart of eps_emp against nominal epsilon.
+
+
+def chart_plans(result: AuditResult, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the plans in the order of the spec, with the data of their charts."""
+    charts = []
+    for name in (name for name in manifest["plans"] if name in plans(result)):
+        findings = [finding for finding in result if finding.plan == name]
+        ceiling = max(finding.bound.ceiling for finding in findings)
+        epsilons, top = epsilon_grid(findings), axis_top(ceiling)
+        totals = sorted({total for total in map(get_total, findings) if total is not None})
+        charts.append({
+            "name": name, "words": plan_words(name, manifest), "ceiling": ceiling, "top": top,
+            "successes": success_marks(findings[0].bound.candidates, top), "epsilons": epsilons,
+            "labelled": labels_with_room(epsilons, 0.065),
+            "labelled_narrow": labels_with_room(epsilons, 0.18),
+            "takes_epsilon": any(finding.epsilon.is_given for finding in findings),
+            "totals": totals, "totals_labelled": labels_with_room(totals, 0.1) if totals else [],
+            "totals_labelled_narrow": labels_with_room(totals, 0.24) if totals else [],
+        })  # fmt: skip
+    return charts
+
+
+def chart_finding(finding: Finding) -> dict[str, Any]:
+    """Return a finding as the chart of a page shows it."""
+    claim = "none" if finding.claim is None else str(finding.claim)
+    return {**finding.to_dict(), "claim": claim, "complete": finding.complete,
+            "is_violation": finding.verdict.is_violation, "total": get_total(finding),
+            "sees_draw": sees_draw(finding)}  # fmt: skip
+
+
+def get_total(finding: Finding) -> float | None:
+    """Return what is claimed for a whole text, if a logarithmic axis has a place for it."""
+    total = 0.0 if finding.claim is None else finding.claim.total
+    return float(total) if total > 0 and math.isfinite(total) else None

@@ -1,11 +1,13 @@
 """The result of an audit as the Python API returns it: data that shows itself."""
 
 from dataclasses import dataclass, fields
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
 from tedaudit.errors import SpecError, join_names
 from tedaudit.plugins.extras import require
-from tedaudit.reports.table import plans
+from tedaudit.reports.summary import headlines
+from tedaudit.reports.telling_audit import explain_table, plans, tell_plans
 from tedaudit.results.findings import AuditResult
 
 if TYPE_CHECKING:
@@ -74,9 +76,13 @@ class Result(AuditResult):
         return drawn
 
     def _repr_html_(self) -> str:
-        from tedaudit.reports.export.notebook import make_html
+        from tedaudit.reports.writers.html import write_section
 
-        return make_html(self)
+        if not self.findings:
+            return "<p>No attack has finished a block yet: there is nothing to estimate from.</p>"
+        told = "".join(f"<li>{escape(headline.text)}</li>" for headline in headlines(self))
+        tables = "".join(map(write_section, tell_plans(self)))
+        return f"<div><ul>{told}</ul>{tables}<p><small>{escape(explain_table(self))}</small></p></div>"
 
 
 def _convert(frame: "pl.DataFrame", library: Library) -> Any:

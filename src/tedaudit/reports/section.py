@@ -7,7 +7,7 @@ section, once; report and page show it from there.
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -18,15 +18,28 @@ from tedaudit.reports.utility import PRIVATE, SCORE
 from tedaudit.store.checksums import parse_json
 from tedaudit.store.directory import RunDirectory
 
-Kind = Literal["words", "label", "labels", "task", "text", "figures", "count", "bound", "loss", "p"]
+Kind = Literal["words", "label", "labels", "task", "text", "figures", "count", "share", "bound", "loss", "p"]
 """What a column holds, which decides how a cell is written, on which side, and what redaction does to it.
 
 `text` is a text of the corpus and leaves with its column. What somebody typed (`label`; `labels` with commas
 between them; `task`, a column with the ending of its score) stays if it is one word. `words` and `figures`
-are ours; `count`, `bound`, `loss` and `p` are numbers, each with its own digits.
+are ours; `count`, `share`, `bound`, `loss` and `p` are numbers, each with its own digits.
 """
-Cell = str | int | float | None
-_TO_THE_RIGHT = frozenset({"figures", "count", "bound", "loss", "p"})
+Mark = Literal["ceiling", "violated"]
+"""What a reader must see beside a cell: no more could be shown, or the run refutes what is claimed."""
+_TO_THE_RIGHT = frozenset({"figures", "count", "share", "bound", "loss", "p"})
+_MARKS: dict[Mark, str] = {"ceiling": " (ceiling)", "violated": ": violated"}
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A cell with a mark, which writers show in words or by a sign."""
+
+    cell: str | float
+    mark: Mark
+
+
+Cell = str | int | float | Marked | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +67,14 @@ class Column:
             return ""
         if isinstance(cell, str):
             return cell
+        if isinstance(cell, Marked):
+            return self.write(cell.cell) + _MARKS[cell.mark]
         return {"count": _write_count, "loss": format_loss, "p": _write_p}.get(self.kind, format_number)(cell)
 
     def redact(self, cell: Cell) -> Cell:
         """Return a cell without what somebody typed, unless that is one word."""
+        if isinstance(cell, Marked) and isinstance(cell.cell, str):
+            return Marked(cast("str", self.redact(cell.cell)), cell.mark)
         if not isinstance(cell, str):
             return cell
         if self.kind == "task":
@@ -91,11 +108,15 @@ def format_loss(value: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Typed columns and rows of cells; `marked` are the rows that a reader must not miss."""
+    """Typed columns and rows of cells; `marked` are the rows that a reader must not miss.
+
+    `legend` says what marks of cells mean, for writers that show a sign.
+    """
 
     columns: tuple[Column, ...] = ()
     rows: tuple[tuple[Cell, ...], ...] = ()
     marked: frozenset[int] = frozenset()
+    legend: Mapping[Mark, str] = field(default_factory=dict)
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -179,10 +200,7 @@ def _to_data(section: Section) -> dict[str, Any]:
     """Return plain data; a number that JSON does not know is written as a reader sees it."""
     columns = section.table.columns
     rows = [
-        [
-            column.write(cell) if isinstance(cell, float) and not math.isfinite(cell) else cell
-            for column, cell in zip(columns, row, strict=True)
-        ]
+        [cell if _is_plain(cell) else column.write(cell) for column, cell in zip(columns, row, strict=True)]
         for row in section.table.rows
     ]
     return {
@@ -190,6 +208,10 @@ def _to_data(section: Section) -> dict[str, Any]:
         "columns": [asdict(column) for column in columns], "rows": rows,
         "marked": sorted(section.table.marked),
     }  # fmt: skip
+
+
+def _is_plain(cell: Cell) -> bool:
+    return not isinstance(cell, Marked) and (not isinstance(cell, float) or math.isfinite(cell))
 
 
 def strip_sections(run: RunDirectory) -> None:

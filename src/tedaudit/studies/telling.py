@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from tedaudit.estimators.loss import DELTAS
-from tedaudit.reports.losses.table import format_epsilon
 from tedaudit.reports.section import Cell, Column, Section, Table
+from tedaudit.reports.telling_losses import format_epsilon
 from tedaudit.studies.record_losses import RecordLoss, RecordLosses
 from tedaudit.studies.records import RecordEvidence, Records
 from tedaudit.studies.worst_pairs import WorstPairs

@@ -13,7 +13,7 @@ from tedaudit.api import AnyMechanism, audit
 from tedaudit.errors import SpecError, escape_control, shorten
 from tedaudit.estimators.multiplicity import least_trials
 from tedaudit.plugins.registry import Reference, build, names
-from tedaudit.reports.sample import rank_right
+from tedaudit.reports.example import rank_right
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.verdict import GATES, Verdict, any_named, strongest
 from tedaudit.spec.model import AuditSpec

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tedaudit.nominal import distinct_epsilons
-from tedaudit.reports.figures import GREY, STYLES, escape_label, labels_with_room
+from tedaudit.reports.writers.figures import GREY, STYLES, escape_label, labels_with_room
 from tedaudit.utility.results import Measurement, Task, UtilityResult, caption
 
 _WIDTH = 4.0  # inches per panel

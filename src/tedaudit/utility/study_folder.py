@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 from tedaudit.errors import RunDirectoryError, join_names
 from tedaudit.nominal import Nominal
-from tedaudit.reports.figures import figures_missing, save_figure
 from tedaudit.reports.utility import FILE
+from tedaudit.reports.writers.figures import figures_missing, save_figure
 from tedaudit.reports.writers.markdown import markdown_list, markdown_table, markdown_text
 from tedaudit.store.checksums import ChecksumError, check_json, seal_json
 from tedaudit.store.directory import RunDirectory

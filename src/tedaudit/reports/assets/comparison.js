@@ -2,7 +2,7 @@
 // Fills the comparison page. Uses the helpers of elements.js and charts.js.
 
 function forest(scale) {
-  const rows = data.rows.filter((row) => row[scale] !== null);
+  const rows = data.rows.map((row, at) => ({ ...row, cells: data.table.rows[at] })).filter((row) => row[scale] !== null);
   const spans = rows.map((row) => row[scale]);
   const ends = spans.flatMap((span) => [span.low, span.value, span.high]).filter((end) => end !== null);
   const most = Math.max(...ends.map(Math.abs), 0.01) * 1.1;
@@ -10,7 +10,7 @@ function forest(scale) {
   const colour = variable("--series-0");
   const trace = {
     type: "scatter", mode: "markers", x: spans.map((span) => span.value), y: rows.map((row, at) => at),
-    text: rows.map((row) => [row.name, ...data.headings.map((heading, at) => `${heading}: ${row.cells[at]}`)].map(forPlotly).join("<br>")),
+    text: rows.map((row) => [row.name, ...data.table.headings.map((heading, at) => `${heading}: ${row.cells[at]}`)].map(forPlotly).join("<br>")),
     hovertemplate: "%{text}<extra></extra>",
     marker: { size: 10, color: colour, symbol: rows.map((row) => (row.differs ? "circle" : "circle-open")), line: { width: 2 } },
     error_x: {
@@ -58,12 +58,12 @@ function charted() {
 byId("made").textContent = `tedaudit ${data.version}`;
 byId("headline").textContent = data.headline;
 byId("paragraphs").append(...data.paragraphs.map((text) => make("p", {}, text)));
-byId("table").append(table(`Side by side: ${data.by}s`, data.headings, data.rows.map((row) => row.cells), { right: data.right }));
+byId("table").append(sectionTable(data.table));
 byId("reading").textContent = data.reading;
 byId("notes").append(...data.notes.map((text) => make("li", {}, text)));
-if (data.agreements.length) {
+for (const section of data.agreement) {
   byId("agreement").hidden = false;
-  byId("agreement-table").append(table("Agreement", data.agreement_headings, data.agreements, { right: data.right }));
+  byId("agreement-table").append(sectionTable(section));
 }
 byId("runs").append(pairs({ alpha: data.alpha }),
   table("Runs", ["run", "corpus", "texts", "fingerprint", "last written", "tedaudit"], data.runs.map((run) =>

@@ -96,6 +96,10 @@ function table(caption, headings, rows, { right = [], texts = [], marked = () =>
     make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made));
 }
 
+function sectionTable({ title, headings, rows, private: texts, right, marked }, wraps = false) {
+  return table(title, headings, rows, { texts, right, wraps, marked: (at) => (marked.includes(at) ? "violated" : "") });
+}
+
 function pairs(entries) {
   return make("dl", { class: "pairs" }, Object.entries(entries).map(([key, value]) =>
     [make("dt", {}, key), make("dd", {}, value)]).flat());

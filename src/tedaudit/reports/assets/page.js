@@ -24,24 +24,14 @@ function opening() {
 }
 
 function tables() {
-  const { headings, rows, violated } = data.claims;
-  if (rows.length) {
-    byId("tables").append(table("Claims: one verdict each, by all attacks and plans together", headings, rows,
-      { right: ["tests"], marked: (at) => (violated[at] ? "violated" : "") }));
-  }
-  for (const plan of data.plans) {
-    const mine = data.findings.filter((finding) => finding.plan === plan.name);
-    const told = data.headings.map((heading, at) => at).filter((at) => mine.some((finding) => finding.cells[at] !== ""));
-    byId("tables").append(table(`Plan ${plan.name}: ${plan.words}`, told.map((at) => data.headings[at]),
-      mine.map((finding) => told.map((at) => finding.cells[at])), { right: data.right, marked: (at) => (mine[at].is_violation ? "violated" : "") }));
-  }
+  byId("tables").append(...data.tables.map((section) => sectionTable(section)));
 }
 
 function worstCases() {
-  for (const { title, remarks, headings, rows, private: texts, right, marked } of data.sections) {
+  for (const section of data.sections) {
     byId("worst").hidden = false;
-    byId("worst-tables").append(table(title, headings, rows, { texts, right, marked: (at) => (marked.includes(at) ? "violated" : ""), wraps: true }),
-      ...remarks.map((remark) => make("p", { class: "prose quiet" }, remark)));
+    byId("worst-tables").append(sectionTable(section, true),
+      ...section.remarks.map((remark) => make("p", { class: "prose quiet" }, remark)));
   }
 }
 

@@ -11,11 +11,11 @@ import polars as pl
 from tedaudit.errors import SpecError, join_names
 from tedaudit.reports.export.documents import Document
 from tedaudit.reports.export.frames import frame_losses, frame_rows, frame_trials, list_documents
-from tedaudit.reports.export.junit import make_junit
-from tedaudit.reports.export.latex import make_latex
+from tedaudit.reports.export.gates import make_junit, make_step_summary
 from tedaudit.reports.export.schemas import DOCUMENTS, name_schema
-from tedaudit.reports.export.step_summary import make_step_summary
 from tedaudit.reports.redaction import redact_result
+from tedaudit.reports.telling_audit import plans, tell_bounds
+from tedaudit.reports.writers.latex import PREAMBLE, write_section
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.gates import Gates
 from tedaudit.text.readers import FORMULA, guard_cell
@@ -77,6 +77,13 @@ def make_export(result: AuditResult, export: Export) -> bytes:
         "markdown": lambda: make_step_summary(shown, export.gates),
     }
     return documents[export.format]().encode("utf-8", "replace")
+
+
+def make_latex(result: AuditResult, *, teda: bool = False) -> str:
+    """Return one table per plan, with TeDA bounds if asked for; the document needs booktabs."""
+    told = zip(plans(result), tell_bounds(result, teda=teda), strict=True)
+    tables = [write_section(section, f"{result.name}-{plan}") for plan, section in told]
+    return PREAMBLE + "\n".join(tables or ["% No attack has finished a block yet: there is no bound.\n"])
 
 
 def _make_frame(result: AuditResult, shown: AuditResult, export: Export) -> pl.DataFrame:

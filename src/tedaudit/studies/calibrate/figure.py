@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tedaudit.reports.figures import GREY, STYLES, escape_label, figures_missing, save_figure
+from tedaudit.reports.writers.figures import GREY, STYLES, escape_label, figures_missing, save_figure
 from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.calibrate.result import Calibrated, EpsilonForTarget
 

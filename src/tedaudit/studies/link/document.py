@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from tedaudit.errors import escape_control, shorten
-from tedaudit.reports.figure_labels import fit_labels
-from tedaudit.reports.figures import GREY, STYLES
 from tedaudit.reports.redaction import rename_labels
 from tedaudit.reports.section import Cell, Section, Table
+from tedaudit.reports.writers.figures import GREY, STYLES, fit_labels
 from tedaudit.store.files import write_atomically
 from tedaudit.studies.link.result import LinkResult
 from tedaudit.studies.link.telling import (

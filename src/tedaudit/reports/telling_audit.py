@@ -1,0 +1,300 @@
+"""An audit as tables: every finding, the claims, the models behind them, and bounds by attack for a paper."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tedaudit.estimators import Bound, find_estimator
+from tedaudit.estimators.likelihood_check import LIKELIHOOD
+from tedaudit.nominal import Nominal
+from tedaudit.reports.section import Cell, Column, Mark, Marked, Section, Table, format_number
+from tedaudit.reports.summary import explain_error
+from tedaudit.results.findings import AuditResult, Finding, post_processing
+
+_COLUMNS = (
+    Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("claim", rank=2),
+    Column("attack", "label", 0), Column("right / trials", "figures", 1), Column("attainable", "figures", 3),
+    Column("eps_emp", "bound", 0), Column("interval", rank=3), Column("ceiling", "bound", 2),
+    Column("alone", "bound", 4), Column("TeDA bound", "bound", 4), Column("if Gaussian", "bound", 3),
+    Column("cosine", "share", 5), Column("copied", "share", 5), Column("empty", "share", 5),
+    Column("names first", "share", 5), Column("own rewrites", "count", 5),
+    Column("unusable", "count", 5), Column("failed", "count", 5), Column("adjusted p", "p", 3),
+    Column("verdict", rank=0),
+)  # fmt: skip
+HEADINGS = tuple(column.name for column in _COLUMNS)
+
+
+def tell_audit(result: AuditResult) -> tuple[Section, ...]:
+    """Return all tables of an audit: claims, the findings of each plan, what decoders hide, and models."""
+    return (
+        *tell_claims(result), *tell_plans(result), *tell_post_processing(result), *tell_models(result.models)
+    )  # fmt: skip
+
+
+def _list_cells(finding: Finding) -> tuple[Cell, ...]:
+    """Return one finding, in the order of the headings."""
+    bound, measures = finding.bound, finding.measures
+    return (
+        finding.label,
+        finding.epsilon.label,
+        "none" if finding.claim is None else str(finding.claim),
+        finding.attack,
+        f"{bound.correct:,} / {bound.guesses:,}{_format_surest(finding)}",
+        _format_attainable(finding),
+        bound.lower,
+        f"{format_number(bound.point)} (to {format_number(bound.upper)})",
+        bound.ceiling,
+        finding.alone,
+        finding.teda.lower,
+        _find_gaussian(finding),
+        measures.cosine,
+        measures.copied,
+        measures.empty,
+        measures.first,
+        measures.own_rewrites or None,
+        finding.counts.unusable,
+        finding.counts.failed,
+        finding.verdict.adjusted_p,
+        finding.verdict.name,
+    )
+
+
+def _format_surest(finding: Finding) -> str:
+    """Return how many of the most certain guesses were right, if eps_emp comes from them."""
+    sure = finding.surest
+    return "" if sure is None else f"; surest {sure.right:,} / {sure.size:,}"
+
+
+def _find_gaussian(finding: Finding) -> float | None:
+    """Return the epsilon under GDP if what was attacked is a latent with a delta, as Gaussian noise has."""
+    is_latent = finding.score == "latent similarity" and finding.bound.delta > 0
+    return finding.gaussian.epsilon if is_latent and finding.gaussian is not None else None
+
+
+def _format_attainable(finding: Finding) -> str:
+    """Return the attainable success, and what share of its advantage over chance this attack reached."""
+    if finding.refuted:  # in full where the likelihood attack itself stands
+        return finding.refuted if finding.score == LIKELIHOOD else "refuted"
+    if finding.measures.attainable is None:
+        return ""
+    share = "" if finding.strength is None else f" ({max(0.0, finding.strength):.0%})"
+    return f"{finding.measures.attainable:.4f}{' saturated' if finding.saturated else share}"
+
+
+def tell_plans(result: AuditResult) -> tuple[Section, ...]:
+    """Return every finding, a section per plan, without columns that are empty everywhere."""
+    return tuple(_tell_plan(plan, [f for f in result if f.plan == plan]) for plan in plans(result))
+
+
+def _tell_plan(plan: str, findings: Sequence[Finding]) -> Section:
+    marked = frozenset(number for number, one in enumerate(findings) if one.verdict.is_violation)
+    table = Table(_COLUMNS, tuple(map(_list_cells, findings)), marked)
+    return Section(f"Plan {plan}", table.leave_empty_out())
+
+
+def plans(result: AuditResult) -> list[str]:
+    """Return the names of the plans, in order."""
+    return list(dict.fromkeys(finding.plan for finding in result))
+
+
+def plan_words(name: str, manifest: Mapping[str, Any]) -> str:
+    """Return a plan as a reader would say it: candidates, how they were drawn, estimator."""
+    info = manifest["plans"][name]
+    if info["strategy"] is None:
+        how = "every text a candidate"
+    elif info["lambda"] is not None:
+        how = f"lambda = {float(info['lambda']):g}"
+    elif info["top"] is None:
+        how = "given sets"
+    else:
+        how = f"{info['strategy']} {info['top']}"
+    return f"k = {info['k']:,}, {how}, {find_estimator(info['estimator']).title}"
+
+
+def explain_table(result: AuditResult, columns: Collection[str] = HEADINGS) -> str:
+    """Return how to read the numbers and these columns, with the actual error of the bounds."""
+    remarks = "".join(f"{text} " for name, text in _explain_columns(result) if name in columns)
+    return (
+        "eps_emp is a lower bound on the true epsilon between two texts: the larger of what all guesses and "
+        f"what the most certain ones prove. {explain_error(result)} The ceiling is what eps_emp would be had "
+        f"every guess been right; no attack proves privacy. {remarks}A claim is violated if an adjusted p, "
+        "which counts all tests and looks of the run, is at most the run's error."
+    )
+
+
+def _explain_columns(result: AuditResult) -> Iterator[tuple[str, str]]:
+    """Yield what further columns mean, of some only if a finding fills them."""
+    findings = result.findings
+    levels = " or ".join(f"{error:g}" for error in sorted({finding.teda.error for finding in findings}))
+    yield "interval", "The interval (point, upper end) is of this attack's success over all guesses."
+    yield (
+        "alone",
+        (
+            "Alone: what eps_emp would be for a row that was named beforehand, wrong with probability "
+            f"at most {result.alpha / 2:g} for that row, and not for the largest of several."
+        ),
+    )
+    yield (
+        "TeDA bound",
+        (
+            "TeDA bound: of all guesses, as in the TeDA paper, wrong with probability at most "
+            f"{levels} per row, and not for the largest of several."
+        ),
+    )
+    if any(map(_format_surest, findings)):
+        yield (
+            "right / trials",
+            "Surest: eps_emp of that row comes from its most certain guesses, so many right of so many.",
+        )
+    if any(map(_format_attainable, findings)):
+        yield (
+            "attainable",
+            (
+                "Attainable: the mean posterior of the likeliest source, the success that no attack can be "
+                "expected to exceed on these trials; in brackets, the share of its advantage over chance "
+                "that the attack took, its strength."
+            ),
+        )
+    if any(finding.refuted for finding in findings):
+        yield "attainable", "Refuted: the guesses do not fit the likelihoods that it would follow from."
+    if any(_find_gaussian(finding) is not None for finding in findings):
+        yield (
+            "if Gaussian",
+            (
+                "If Gaussian: the epsilon that the success stands for under the assumption of Gaussian noise "
+                "(GDP), for a row that was named beforehand; no bound otherwise, and in no verdict."
+            ),
+        )
+
+
+def tell_post_processing(result: AuditResult) -> tuple[Section, ...]:
+    """Return how much of a latent its decoder hides; nothing if no latent was attacked."""
+    figures = ("internal", "external", "effect")
+    rows = tuple(
+        (row["plan"], row["mechanism"], Nominal.of(row["epsilon"]).label, *(row[key] for key in figures))
+        for row in post_processing(result)
+    )
+    columns = (
+        Column("plan", "label"), Column("mechanism", "label", 0), Column("epsilon", "figures", 0),
+        *(Column(name, "bound", 0) for name in figures),
+    )  # fmt: skip
+    title = "Post-processing effect: eps_emp on the latent less that on the text"
+    return (Section(title, Table(columns, rows)),) if rows else ()
+
+
+def tell_claims(result: AuditResult) -> tuple[Section, ...]:
+    """Return what was decided on each claim by all its tests together, and why; nothing without a claim."""
+    columns = (
+        Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("claim"),
+        Column("tests", "figures", 2), Column("why", rank=3), Column("verdict", rank=0),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            claim.witness.label, claim.witness.epsilon.label, str(claim.witness.claim),
+            f"{claim.tests}{f' + {claim.pairs} pairs' if claim.pairs else ''}", claim.verdict.reason,
+            claim.verdict.name,
+        )
+        for claim in result.claims
+    )  # fmt: skip
+    marked = frozenset(n for n, claim in enumerate(result.claims) if claim.verdict.is_violation)
+    title = "Claims: one verdict each, by all attacks and plans together"
+    return (Section(title, Table(columns, rows, marked)),) if rows else ()
+
+
+def tell_models(models: Sequence[Mapping[str, str]]) -> tuple[Section, ...]:
+    """Return which checkpoints the numbers come from; nothing if no model is behind them."""
+    names = {"used by": "used_by", "model": "model", "checksum": "checksum", "of": "part"}
+    columns = tuple(Column(name, "label") for name in names)
+    rows = tuple(tuple(model[key] for key in names.values()) for model in models)
+    return (Section("Models", Table(columns, rows)),) if rows else ()
+
+
+# --- For papers and the pages of CI: a row per mechanism and epsilon, and a column per attack.
+
+TEDA = "TeDA bound"
+
+
+def tell_bounds(result: AuditResult, *, teda: bool = False) -> tuple[Section, ...]:
+    """Return eps_emp by attack, a section per plan, with TeDA bounds beside it if they are asked for.
+
+    The sentences say what the numbers are, so that a table does not lie when it is copied without its text.
+    A claim is refuted if anything in the run refutes it.
+    """
+    return tuple(_tell_bounds(result, plan, teda=teda) for plan in plans(result))
+
+
+def _tell_bounds(result: AuditResult, plan: str, *, teda: bool) -> Section:
+    findings = [finding for finding in result if finding.plan == plan]
+    attacks = tuple(dict.fromkeys(finding.attack for finding in findings))
+    found = {(one.label, one.epsilon, one.attack): one for one in findings if not one.unfit}
+    refuted = {(c.witness.label, c.witness.epsilon) for c in result.claims if c.verdict.is_violation}
+    rows = []
+    for output in dict.fromkeys((finding.label, finding.epsilon) for finding in findings):
+        claim = next((str(f.claim) for f in findings if (f.label, f.epsilon) == output and f.claim), "none")
+        bounds = [
+            bound for attack in attacks for bound in _list_bounds(found.get((*output, attack)), teda=teda)
+        ]
+        shown = Marked(claim, "violated") if output in refuted else claim
+        rows.append((output[0], output[1].label, shown, *map(_mark_bound, bounds)))
+    columns = (
+        Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("claim"),
+        *(Column(name, "bound", 0) for attack in attacks for name in _name_bounds(attack, teda=teda)),
+    )  # fmt: skip
+    legend: dict[Mark, str] = {
+        "ceiling": "At the ceiling: the most that so many trials can show.",
+        "violated": (
+            f"Refuted by this run, with an error of {result.alpha / 2:g} for all rows and looks together."
+        ),
+    }
+    return Section(
+        f"Lower bounds on epsilon by attack (eps_emp), {result.name}, plan {plan}",
+        Table(columns, tuple(rows), legend=legend),
+        sentences=tuple(_explain_bounds(result, list(found.values()), teda=teda)),
+    )
+
+
+def _name_bounds(attack: str, *, teda: bool) -> tuple[str, ...]:
+    return (attack, f"{attack}, {TEDA}") if teda else (attack,)
+
+
+def _list_bounds(finding: Finding | None, *, teda: bool) -> tuple[Bound | None, ...]:
+    """Return the bounds of a cell; none if the attack was not tried, or nothing may be concluded from it."""
+    if finding is None:
+        return (None, None) if teda else (None,)
+    return (finding.bound, finding.teda) if teda else (finding.bound,)
+
+
+def _mark_bound(bound: Bound | None) -> Cell:
+    if bound is None:
+        return None
+    return Marked(bound.lower, "ceiling") if bound.is_at_ceiling else bound.lower
+
+
+def _explain_bounds(result: AuditResult, findings: Sequence[Finding], *, teda: bool) -> Iterator[str]:
+    """Yield what has to be known to read the bounds of a table."""
+    bounds = [bound for finding in findings for bound in _list_bounds(finding, teda=teda) if bound]
+    if not bounds:
+        return
+    yield f"{explain_error(result)} A low one does not prove privacy."
+    if teda:
+        errors = _join_numbers(finding.teda.error for finding in findings)
+        yield (
+            f"{TEDA}: of all guesses, as in the TeDA paper, wrong with probability at most {errors} "
+            "for each row, and not for the largest of several."
+        )
+    trials = _join_numbers((bound.trials for bound in bounds), ",")
+    yield f"{trials} trials with {_join_numbers((b.candidates for b in bounds), ',')} candidates."
+    yield f"Ceiling of eps_emp: {_join_numbers((finding.bound.ceiling for finding in findings), '.2f')}."
+    if any(bound.delta for bound in bounds):
+        yield f"Delta: {_join_numbers(bound.delta for bound in bounds)}."
+    looked = [bound.any_time for bound in bounds]
+    if any(looked):
+        yield (
+            f"{'All' if all(looked) else 'Some'} bounds are of the kind that holds at every look: the run is "
+            "not finished, or was extended after its results had been seen."
+        )
+
+
+def _join_numbers(numbers: Iterable[float], mark: str = "g") -> str:
+    """Return the distinct numbers in order: all of a few, otherwise the range."""
+    shown = list(dict.fromkeys(f"{number:{mark}}" for number in sorted(set(numbers))))
+    return " or ".join(shown) if len(shown) <= 3 else f"{shown[0]} to {shown[-1]}"

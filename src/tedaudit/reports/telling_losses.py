@@ -1,0 +1,214 @@
+"""Losses as a table: what an adversary that knows the mechanism learns, beside the claim."""
+
+import math
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tedaudit.errors import TedauditError, shorten
+from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample, Supremum
+from tedaudit.plugins.abilities import PricesPieces
+from tedaudit.plugins.registry import build
+from tedaudit.reports.section import Cell, Column, Section, Table, format_loss
+from tedaudit.results.findings import AuditResult
+from tedaudit.results.losses import Cut, LossPart, LossParts, LossRow, find_contradictions, find_parts
+from tedaudit.spec.model import MechanismSpec
+
+_COLUMNS = (
+    Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("claim"),
+    Column("slack", "figures"), Column("likelihoods"),
+    *(Column(f"eps at delta {delta:g}", "figures", min(2 * place, 2)) for place, delta in enumerate(DELTAS)),
+    Column("median loss", "loss", 2), Column("largest loss", "loss"), Column("most possible", "loss", 0),
+    Column("impossible", "figures", 2), Column("unknown", "figures", 2), Column("its text", "text", 3),
+)  # fmt: skip
+_LONGEST = 80  # characters of a text that are shown
+
+
+def describe_losses(result: AuditResult, rows: Sequence[LossRow]) -> Section:
+    """Return the losses of a run as a section, the text with the largest loss beside each."""
+    texts = result.run.corpus().texts
+    cells = tuple(_format(row, shorten(texts[_find_source(result, row)], _LONGEST)) for row in rows)
+    return Section(
+        "Loss: what an adversary that knows the mechanism learns",
+        Table(_COLUMNS, cells).leave_empty_out(),
+        _explain(rows),
+        tuple(find_contradictions(result, rows)),
+    )
+
+
+def rename_losses(rows: Sequence[LossRow], result: AuditResult, shown: AuditResult) -> list[LossRow]:
+    """Return the losses of a result with names as they may be shown: the same findings in the same order."""
+    names = {id(old): new for old, new in zip(result, shown, strict=True)}
+    return [replace(row, finding=names[id(row.finding)]) for row in rows]
+
+
+def _format(row: LossRow, text: str) -> tuple[Cell, ...]:
+    finding, sample = row.finding, row.sample
+    named = finding.label, finding.epsilon.label, "none" if finding.claim is None else str(finding.claim)
+    unknown = _count(sample.unknown, sample)
+    if row.refuted:  # nothing that follows from the likelihoods is told
+        figures = ("refuted",) * (len(DELTAS) + 3)  # epsilons, median, largest, most possible
+        return *named, "refuted", row.refuted, *figures, "", unknown, ""
+    return (
+        *named, "" if row.slack is None else str(row.slack), row.doubt,
+        *(format_epsilon(at, sample) for at in row.epsilons),
+        sample.quantile(0.5), sample.quantile(1.0), _format_supremum(row.supremum),
+        _count(row.impossible, sample), unknown, text,
+    )  # fmt: skip
+
+
+def _format_supremum(supremum: Supremum | None) -> str:
+    """Return the most that a pair can lose; of Gaussian noise at a delta, because it has no maximum."""
+    if supremum is None:
+        return ""
+    if supremum.is_gaussian:
+        return f"{format_loss(supremum.epsilon(DELTAS[-1]))} at delta {DELTAS[-1]:g}"
+    return format_loss(supremum.largest)
+
+
+def _count(number: int, sample: LossSample) -> str:
+    return f"{number:,} / {sample.trials:,}" if number else ""
+
+
+def format_epsilon(at: EpsilonAt, sample: LossSample) -> str:
+    """Return the point and both ends; if there is no upper one, how many trials it needs."""
+    if math.isinf(at.lower):
+        return format_loss(at.lower)
+    if math.isinf(at.upper):
+        missing = at.lower == at.point == 0.0
+        needed = sample.trials_for_upper(at.delta)
+        more = f"; {needed:,} trials for an upper end" if needed > sample.trials else ""
+        return (
+            f"{format_loss(at.point)} ({'above ' + format_loss(at.lower) if not missing else 'from 0'}{more})"
+        )
+    return f"{format_loss(at.point)} ({format_loss(at.lower)} to {format_loss(at.upper)})"
+
+
+def _find_source(result: AuditResult, row: LossRow) -> int:
+    return int(result.run.read_plan(row.finding.plan).source[row.worst])
+
+
+def _explain(rows: Sequence[LossRow]) -> str:
+    errors = sorted({row.sample.error for row in rows})
+    ends = " or ".join(f"{error:g}" for error in errors)
+    return (
+        "The loss of a trial is ln p(output | source) - ln p(output | other text), of everything that was "
+        "drawn: it has no ceiling. Eps at delta is the least epsilon that holds on average over the pairs of "
+        "the plan, with an interval of which each end is wrong with probability at most "
+        f"{ends} per row; of single pairs it says nothing. {_explain_slack(rows)}Most possible: the largest "
+        "loss of any output, drawn or not, over the pairs of texts of these trials. Impossible: outputs that "
+        "the other text cannot have had. Unknown: trials without a likelihood, such as failed rewrites, "
+        f"taken for infinite.{_explain_checks(rows)}"
+    )
+
+
+def _explain_slack(rows: Sequence[LossRow]) -> str:
+    """Return what the slack says, as far as these rows have one."""
+    slacks = [row.slack for row in rows if row.slack is not None]
+    if not slacks:
+        return ""
+    told = (
+        "Slack: how many times larger the claim is, at most, than what the worst of these pairs loses at the "
+        "claim's own delta; other texts may lose more. "
+    )
+    if any(slack.at_most is not None and slack.at_most < 1 for slack in slacks):
+        told += "Below 1 an output can lose more than is claimed. "
+    if any(slack.source == "average" for slack in slacks):
+        told += (
+            "Where a delta stands beside it, it is by the lower end of the average at that delta, and wrong "
+            "as often as that. "
+        )
+    return told
+
+
+def _explain_checks(rows: Sequence[LossRow]) -> str:
+    """Return what is wrong with likelihoods, if it is."""
+    told = ""
+    if any(row.refuted for row in rows):
+        told += (
+            " Refuted: guesses were not right as often as the likelihoods promise, in the run and again on "
+            "fresh trials, or an output is impossible for its own source; nothing that follows is told."
+        )
+    if any(row.doubt for row in rows):
+        told += (
+            " Failed once, not repeated: the figures of the row are to be doubted. Right likelihoods fail so "
+            "once in 1,000; the same `tedaudit run` again repeats the check."
+        )
+    return told
+
+
+# --- Where the loss lies: by the class of the word that stood in a slot, and by step.
+
+_OWN_CODE = ":"  # in a name: code that a report must not run
+
+
+def read_parts(result: AuditResult, rows: Sequence[LossRow]) -> list[LossParts]:
+    """Return the parts of every setting that has them, in the order of the losses."""
+    cuts = _find_cuts(result.run.manifest()["spec"], {row.finding.label for row in rows})
+    believed = [row for row in rows if not row.refuted]
+    found = [find_parts(result, row, cuts.get(row.finding.label)) for row in believed]
+    return [parts for parts in found if parts is not None]
+
+
+def describe_parts(parts: Sequence[LossParts]) -> list[Section]:
+    """Return the parts as sections: by word, and by step."""
+    by_class = [part for part in parts if part.classes]
+    by_step = [part for part in parts if not part.classes and len(part.steps) > 1]
+    sections = []
+    if by_class:
+        sections.append(
+            _tabulate("Which words carry the loss", _BY_CLASS, [(part, part.classes) for part in by_class])
+        )
+    if by_step:
+        sections.append(
+            _tabulate("Which steps carry the loss", _BY_STEP, [(part, part.spans) for part in by_step])
+        )
+    return sections
+
+
+_BY_CLASS = (
+    "The mean loss of a slot by the word of the source that stood there, and in brackets its share of the "
+    "whole loss. A loss beyond the end of a text tells its length. Outputs that the other text cannot have "
+    "had are left out."
+)
+_BY_STEP = (
+    "The mean loss of a drawn part by its place, counted from 1, and in brackets the share of the whole "
+    "loss. A part is what the mechanism draws at a time, such as a token. Outputs that the other text cannot "
+    "have had are left out."
+)
+
+
+def _tabulate(title: str, reading: str, rows: Sequence[tuple[LossParts, Sequence[LossPart]]]) -> Section:
+    names = list(dict.fromkeys(part.name for _, parts in rows for part in parts))
+    cells: list[tuple[Cell, ...]] = []
+    for whole, parts in rows:
+        by_name = {part.name: part for part in parts}
+        finding = whole.row.finding
+        known = [by_name.get(name) for name in names]
+        shown = ["" if part is None else _format_part(part) for part in known]
+        cells.append((finding.label, finding.epsilon.label, whole.trials, *shown))
+    columns = (
+        Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("trials", "count", 3),
+        *(Column(name, "figures") for name in names),
+    )  # fmt: skip
+    return Section(title, Table(columns, tuple(cells)), reading)
+
+
+def _format_part(part: LossPart) -> str:
+    return f"{part.mean:.3g}" + ("" if part.share is None else f" ({part.share:.0%})")
+
+
+def _find_cuts(spec: Mapping[str, Any], labels: Container[str]) -> dict[str, Cut]:
+    """Return how mechanisms with losses cut a text whose terms follow its pieces; no `py:` code is run."""
+    cuts: dict[str, Cut] = {}
+    for given in spec.get("mechanisms", []):
+        named = MechanismSpec.model_validate(given)
+        if named.title not in labels or _OWN_CODE in named.name:
+            continue
+        try:
+            mechanism = build(named.reference("mechanism"))
+        except TedauditError:  # made by a version that had other settings
+            continue
+        if isinstance(mechanism, PricesPieces) and mechanism.terms_are_pieces:
+            cuts[named.title] = mechanism.pieces
+    return cuts

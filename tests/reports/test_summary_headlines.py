@@ -1,0 +1,125 @@
+"""The headline says where sources can be named and where not, and never that anything is safe."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+import tedaudit
+from helpers import Failing, Promising, SharedWords, make_spec, sentences
+from tedaudit.api import run
+from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.reports.summary import headlines, tiles
+
+TEXTS = sentences(40)
+
+
+def test_a_release_that_names_its_source_is_not_green_because_nothing_was_claimed():
+    [line] = headlines(tedaudit.audit("identity", TEXTS, trials=250, attack="lexical"))
+    assert line.text == (
+        "identity: sources can be named (lexical: 250 of 250 guesses right; blind guessing: 1 in 2)."
+    )
+    assert line.tone == "mostly"
+
+
+def test_sources_are_all_named_only_if_every_one_is():
+    whole = tedaudit.audit("identity", TEXTS, trials=250, attack="lexical")
+    assert tiles(whole)[0]["value"] == "100 %"
+    [finding] = whole
+    nearly = replace(finding, bound=replace(finding.bound, success=249 / 250))
+    assert tiles(replace(whole, findings=(nearly,)))[0]["value"] == "above 99 %"
+
+
+def test_a_claim_out_of_reach_does_not_soften_the_sentence(tmp_path):
+    [line] = headlines(
+        run(make_spec(tmp_path, mechanisms=[Promising()], epsilons=[3200], attacks=[SharedWords()]))
+    )
+    assert "sources can be named at epsilon 3200 (shared-words: 100 of 100 guesses right" in line.text
+    assert line.tone == "mostly"
+
+
+def test_nothing_found_is_said_to_show_nothing_about_other_attacks():
+    line, caution = headlines(tedaudit.audit("constant", TEXTS, trials=250, attack="lexical"))
+    assert line.text == "constant: no attack did provably better than guessing."
+    assert line.tone == "guessing"
+    assert caution.text == "That no attack here did better than guessing does not show that none can."
+
+
+def test_epsilons_are_told_apart_by_what_was_found_there():
+    result = tedaudit.audit(
+        {"name": "word-rr", "slots": 6}, TEXTS, epsilon=[0.01, 12.0, 14.0], trials=300, attack="lexical"
+    )
+    line, caution = headlines(result)
+    assert caution.text.endswith("does not show that none can.")
+    assert line.text.startswith("word-rr: sources can be named at epsilon 12 and 14 (lexical: ")
+    assert line.text.endswith("; none did provably better than guessing at epsilon 0.01.")
+
+
+def test_a_mechanism_that_mostly_fails_is_not_said_to_have_withstood_anything():
+    [line] = headlines(tedaudit.audit(Failing(1.0), TEXTS, epsilon=1.0, trials=100, attack="lexical"))
+    assert line.text == "failing: nothing can be said at epsilon 1, since most rewrites failed."
+    assert line.tone == "untold"
+
+
+def rarely(text):
+    """Give one text in four away."""
+    return text if sum(map(ord, text)) % 4 == 0 else "nothing"
+
+
+def test_sources_that_are_named_now_and_then_have_a_tone_of_their_own():
+    [line] = headlines(tedaudit.audit(rarely, TEXTS, trials=3000, lambda_=0, attack="lexical"))
+    assert line.tone == "sometimes"
+    assert "sources can be named" in line.text
+
+
+def one_in_ten(text):
+    """Give few texts away whole: over all guesses that is nearly nothing."""
+    return text if text in TEXTS[::10] else "nothing"
+
+
+def test_a_rare_leak_is_told_by_the_guesses_that_show_it():
+    result = tedaudit.audit(one_in_ten, TEXTS, trials=1000, lambda_=0, attack="lexical")
+    [finding], [line] = result.findings, headlines(result)
+    assert finding.surest.right == finding.surest.size
+    told = f"{finding.surest.right} of the {finding.surest.size} most certain of 1,000 guesses right"
+    assert told in line.text
+
+
+def test_a_violated_claim_comes_first(tmp_path):
+    spec = make_spec(tmp_path, mechanisms=[Promising(), "constant"], epsilons=[1], attacks=["lexical"])
+    first, *others = headlines(run(spec))
+    assert first.text == "1 of 2 privacy claims is violated."
+    assert len(others) == 3  # both mechanisms, and the caution about the constant one
+
+
+@pytest.mark.parametrize("mechanism", ["constant", "identity", {"name": "word-rr", "slots": 3}])
+def test_no_sentence_calls_anything_safe(mechanism):
+    epsilon = () if isinstance(mechanism, str) else (0.1,)
+    for line in headlines(tedaudit.audit(mechanism, TEXTS, epsilon=epsilon, trials=60, attack="lexical")):
+        assert not re.search(r"\b(safe|secure|protected)\b", line.text)
+
+
+class HidesText(WordRR):
+    """Draws words and shows none of them below an epsilon of 20."""
+
+    def rewrite(self, draws):
+        pairs = zip(draws, super().rewrite(draws), strict=True)
+        return [replace(made, text=made.text if draw.epsilon > 20 else "") for draw, made in pairs]
+
+
+def test_what_only_the_drawn_tokens_tell_is_not_said_of_the_text():
+    attacks = ["likelihood", "lexical"]
+    found = tedaudit.audit(HidesText(slots=8), "demo", epsilon=[0.01, 8.0], attack=attacks, trials=300)
+    line = headlines(found)[0]
+    assert "whoever sees what was drawn, tokens or latent, can name sources at epsilon 8 (like" in line.text
+    assert "none did provably better than guessing at epsilon 0.01" in line.text
+    assert line.tone == "sometimes"
+
+
+def test_attacks_on_the_text_come_first_and_the_draw_adds_what_they_miss():
+    attacks = ["likelihood", "lexical"]
+    found = tedaudit.audit(HidesText(slots=8), "demo", epsilon=[8.0, 50.0], attack=attacks, trials=300)
+    line = headlines(found)[0]
+    assert "sources can be named at epsilon 50 (lexical" in line.text
+    assert "can also name them at epsilon 8 (likelihood" in line.text
+    assert line.tone == "mostly"
