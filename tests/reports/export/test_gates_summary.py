@@ -10,7 +10,7 @@ from tedaudit.results.gates import Gates
 
 
 def first_lines(result, gates):
-    return make_step_summary(result, gates).split("### eps_emp")[0]
+    return make_step_summary(result, gates).split("### Lower bounds")[0]
 
 
 def test_without_a_gate_nothing_is_said_of_passing(made):
