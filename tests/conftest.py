@@ -37,7 +37,7 @@ def pytest_addoption(parser):
     parser.addoption("--all", action="store_true", help="every file and recipe: `make test-all`")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def is_thorough(request):
     """Whether everything is to be tried, and not only one of each kind."""
     return request.config.getoption("--all")

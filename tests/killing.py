@@ -18,13 +18,16 @@ from tedaudit.spec.model import AuditSpec, parse_spec, read_spec
 from tedaudit.store.checking import find_damage
 from tedaudit.store.directory import RunDirectory
 
+_TABLES = ("rewrites/", "own_rewrites/", "guesses/", "manifest.json")
+
 
 def kill_at_files(spec_path: str, folder: str, which: str, engine: object = "serial") -> None:
     """Kill an audit at its n-th file, look at it, let it go on; print what happened, with a whole run last.
 
-    It is done for every n if `which` is "all", otherwise for one file of each kind, the middle one. To be
-    called in a process of its own. Every audit runs in a fork, so that nothing is imported twice. It is
-    killed by SIGKILL between the writing of a temporary file and its renaming.
+    It is done for every n if `which` is "all", otherwise for one file of each kind, the middle one; if it is
+    "tables", only of tables and of the manifest. To be called in a process of its own. Every audit runs in a
+    fork, so that nothing is imported twice. It is killed by SIGKILL between the writing of a temporary file
+    and its renaming.
     """
     import scipy.sparse  # before the forks
     import scipy.special  # noqa: F401 - before the forks
@@ -38,7 +41,8 @@ def kill_at_files(spec_path: str, folder: str, which: str, engine: object = "ser
     last = _in_a_fork(lambda: _run_until(0, spec_for(whole), files))
     kinds: dict[str, list[int]] = {}
     for number, name in enumerate(files.read_text().splitlines(), 1):
-        kinds.setdefault(str(number) if which == "all" else name_kind(name), []).append(number)
+        if which != "tables" or name.startswith(_TABLES):
+            kinds.setdefault(str(number) if which == "all" else name_kind(name), []).append(number)
     moments = []
     for number in sorted(numbers[len(numbers) // 2] for numbers in kinds.values()):
         out = Path(folder) / f"{number:03d}"
@@ -135,19 +139,31 @@ def prepare_folder(folder: Path) -> None:
     assert status == 0, status
 
 
-def kill_command(name: str, folder: str, kills: int) -> None:
-    """Kill a command at some of its files, run it again, and print whether all results are as without.
+def kill_commands(folder: str, kills: str, *names: str) -> None:
+    """Kill each command at some of its files, run it again, and print whether all results are as without.
 
-    To be called in a process of its own, which loads no table: its forks do. Half of the moments are the
-    last ones, in which the files beside the tables and their list are written; the others are spread. If
-    there are fewer files than kills, it is killed at every file.
+    To be called in a process of its own, which loads no table: its forks do.
     """
     import matplotlib.figure  # noqa: F401 - before the forks
     import sklearn.linear_model  # noqa: F401 - before the forks
 
-    base, words = Path(folder) / "base", COMMANDS[name]
+    base = Path(folder) / "base"
     prepare_folder(base)
-    whole, counter = shutil.copytree(base, Path(folder) / "whole"), Path(folder) / "count"
+    told = {}
+    for name in names:
+        (Path(folder) / name).mkdir()
+        told[name] = _kill_command(name, base, Path(folder) / name, int(kills))
+    sys.stdout.write(json.dumps(told))
+
+
+def _kill_command(name: str, base: Path, folder: Path, kills: int) -> dict[str, object]:
+    """Return what became of a command that was killed.
+
+    Half of the moments are the last ones, in which the files beside the tables and their list are written;
+    the others are spread. If there are fewer files than kills, it is killed at every file.
+    """
+    words = COMMANDS[name]
+    whole, counter = shutil.copytree(base, folder / "whole"), folder / "count"
     assert _in_a_fork(lambda: call_until(0, whole, words, counter)) == 0
     number, wanted = int(counter.read_text()), digest_results(whole)
     kills = min(kills, number)
@@ -156,7 +172,7 @@ def kill_command(name: str, folder: str, kills: int) -> None:
     spread = [(2 * i + 1) * rest // (2 * early) + 1 for i in range(early)]
     moments = []
     for moment in sorted({*late, *spread}):
-        copy = shutil.copytree(base, Path(folder) / "copy")
+        copy = shutil.copytree(base, folder / "copy")
         killed = _in_a_fork(lambda m=moment, c=copy: call_until(m, c, words))
         again = _in_a_fork(lambda c=copy: call_until(0, c, words))
         fits = [_in_a_fork(lambda r=run: _look_for_damage(r)) for run in (copy / "run", copy / "calibrated")]
@@ -165,7 +181,7 @@ def kill_command(name: str, folder: str, kills: int) -> None:
         told = {"killed": killed, "again": again, "fits": fits, "left": left, "differing": differing}
         moments.append({"at": moment, **told})
         shutil.rmtree(copy)
-    sys.stdout.write(json.dumps({"files": number, "results": len(wanted), "moments": moments}))
+    return {"files": number, "results": len(wanted), "moments": moments}
 
 
 def digest_results(folder: Path) -> dict[str, str]:

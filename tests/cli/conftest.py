@@ -1,5 +1,6 @@
 """A folder to work in, the command line, and a finished run."""
 
+import shutil
 import sys
 
 import pytest
@@ -35,6 +36,22 @@ class Endless(Metric):
     def claim(self, epsilon):
         return Claim(epsilon, "word", max_units=None)
 """
+
+
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory):
+    """A folder with a finished run of two mechanisms, one of them with a promise that is broken."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "texts.txt").write_text(TEXTS)
+    (folder / "my_plugins.py").write_text(PLUGINS)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(sys, "path", [*sys.path])
+        patch.delitem(sys.modules, "my_plugins", raising=False)
+        words = ("-m", "py:my_plugins:shout", "-m", "identity", "-e", "0.5", "-t", "40", *SMALL)
+        assert call("run", *words) == 0
+        patch.delitem(sys.modules, "my_plugins", raising=False)
+    return folder
 
 
 @pytest.fixture
@@ -85,10 +102,6 @@ def command(here, typed):
 
 
 @pytest.fixture
-def made(command, here):
-    """A finished run of two mechanisms, one of them with a promise that is broken."""
-    code, _, _ = command(
-        "run", "-m", "py:my_plugins:shout", "-m", "identity", "-e", "0.5", "-t", "40", *SMALL
-    )
-    assert code == 0
-    return here / "made"
+def made(made_once, here):
+    """A copy of that run in the current folder."""
+    return shutil.copytree(made_once / "made", here / "made")

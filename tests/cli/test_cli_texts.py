@@ -1,6 +1,7 @@
 """rewrite and triples build as their users meet them: texts in, texts or a table out."""
 
 import csv
+import io
 import itertools
 import os
 import select
@@ -15,6 +16,17 @@ from tiny_models import save_roberta, save_t5
 PATIENCE = 300  # seconds until a rewrite that does not come counts as missing
 
 
+@pytest.fixture
+def rewritten(typed, monkeypatch):
+    """Return a function that runs `rewrite` in this process, with lines on standard input."""
+
+    def run(*arguments, lines="the old house\n"):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+        return typed("rewrite", *arguments)
+
+    return run
+
+
 def test_lines_in_lines_out_with_the_claim_on_standard_error():
     done = process(
         "rewrite", "-m", "word-rr", "-e", "8", "--set", "slots=4", lines="the old house\nshe went home\n"
@@ -25,24 +37,23 @@ def test_lines_in_lines_out_with_the_claim_on_standard_error():
     assert "warning" not in done.stderr
 
 
-def test_a_clip_range_that_was_measured_on_another_model_is_told_on_standard_error(tmp_path):
-    model = f"model={save_roberta(tmp_path)}"
-    done = process("rewrite", "-m", "dp-mlm", "-e", "8", "--set", model, lines="the old house\n")
-    assert done.returncode == 0, done.stderr
-    assert "note: no clip range was measured on" in done.stderr
+def test_a_clip_range_that_was_measured_on_another_model_is_told_on_standard_error(tmp_path, rewritten):
+    code, _, err = rewritten("-m", "dp-mlm", "-e", "8", "--set", f"model={save_roberta(tmp_path)}")
+    assert code == 0, err
+    assert "note: no clip range was measured on" in err
 
 
-def test_a_field_of_text_takes_braces(tmp_path):
+def test_a_field_of_text_takes_braces(tmp_path, rewritten):
     fields = ("--set", f"model={save_t5(tmp_path)}", "--set", "prompt={text}", "--set", "max_tokens=2")
-    done = process("rewrite", "-m", "dp-prompt", "-e", "8", *fields, lines="the old house\n")
-    assert done.returncode == 0, done.stderr
+    code, _, err = rewritten("-m", "dp-prompt", "-e", "8", *fields)
+    assert code == 0, err
 
 
-def test_a_file_goes_in_and_a_new_file_comes_out(tmp_path):
+def test_a_file_goes_in_and_a_new_file_comes_out(tmp_path, rewritten):
     source, target = tmp_path / "texts.csv", tmp_path / "out.csv"
     source.write_text("id,text\n1,the old house\n2,she went home\n")
-    done = process("rewrite", source, "-m", "identity", "--draws", "2", "-o", target, "-q")
-    assert done.returncode == 0, done.stderr
+    code, _, err = rewritten(source, "-m", "identity", "--draws", "2", "-o", target, "-q")
+    assert code == 0, err
     rows = list(csv.DictReader(target.open()))
     assert [(row["row"], row["draw"], row["rewrite"]) for row in rows] == [
         ("0", "0", "the old house"),
@@ -50,18 +61,16 @@ def test_a_file_goes_in_and_a_new_file_comes_out(tmp_path):
         ("1", "0", "she went home"),
         ("1", "1", "she went home"),
     ]
-    again = process("rewrite", source, "-m", "identity", "-o", target)  # which takes no epsilon
-    assert again.returncode == 2
-    assert "already exists" in again.stderr
+    code, _, err = rewritten(source, "-m", "identity", "-o", target)  # which takes no epsilon
+    assert code == 2
+    assert "already exists" in err
 
 
-def test_a_seed_repeats_the_noise_and_warns():
-    runs = [
-        process("rewrite", "-m", "word-rr", "-e", "2", "--seed", "5", lines="the old house\n")
-        for _ in range(2)
-    ]
-    assert runs[0].stdout == runs[1].stdout
-    assert "voids the guarantee" in runs[0].stderr
+def test_a_seed_repeats_the_noise_and_warns(rewritten):
+    runs = [rewritten("-m", "word-rr", "-e", "2", "--seed", "5") for _ in range(2)]
+    assert runs[0][1] == runs[1][1]
+    assert "voids the guarantee" in runs[0][2]
+    assert runs[0][1] != rewritten("-m", "word-rr", "-e", "2", "--seed", "6")[1]
 
 
 @pytest.fixture
@@ -148,12 +157,11 @@ def test_input_that_is_no_text_is_refused_after_what_came_before_it(rewriter):
         (("missing.csv", "-m", "word-rr", "-e", "1"), "missing.csv"),
     ],
 )
-def test_wrong_use_is_reported_and_exits_with_2(arguments, told):
-    done = process("rewrite", *arguments, lines="some text\n")
-    assert done.returncode == 2
-    assert told in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
+def test_wrong_use_is_reported_and_exits_with_2(arguments, told, rewritten):
+    code, out, err = rewritten(*arguments)
+    assert (code, out) == (2, "")
+    assert told in err
+    assert "Traceback" not in err
 
 
 def test_a_table_of_triples_is_built_and_used(tmp_path, typed, monkeypatch):

@@ -22,7 +22,7 @@ def shout(text):
 
 
 @pytest.fixture(scope="module")
-def made_once(tmp_path_factory):
+def strange_once(tmp_path_factory):
     """A run whose code leaves a mark whenever it is imported."""
     folder = tmp_path_factory.mktemp("strange")
     (folder / "texts.txt").write_text(TEXTS)
@@ -34,11 +34,13 @@ def made_once(tmp_path_factory):
 
 
 @pytest.fixture
-def strange(made_once, here):
-    """A copy of it, with its code, in the current folder."""
-    shutil.copy(made_once / "telltale.py", here)
-    shutil.copytree(made_once / "made", here / "made")
-    return here
+def strange(strange_once, here, monkeypatch):
+    """A copy of it, with its code, in the current folder; its code was not imported yet."""
+    shutil.copy(strange_once / "telltale.py", here)
+    shutil.copytree(strange_once / "made", here / "made")
+    monkeypatch.delitem(sys.modules, "telltale", raising=False)
+    yield here
+    sys.modules.pop("telltale", None)
 
 
 def _asked(here, answer, *arguments):
@@ -61,12 +63,11 @@ def _asked(here, answer, *arguments):
     return child.wait(timeout=300), shown.decode()
 
 
-def test_a_replay_that_would_run_code_is_refused_without_a_terminal(strange):
+def test_a_replay_that_would_run_code_is_refused_without_a_terminal(strange, typed):
     before = contents(strange)
-    done = process("replay", "made", "0", cwd=strange)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr == (
+    code, out, err = typed("replay", "made", "0")
+    assert (code, out) == (2, "")
+    assert err == (
         "error: 'made' names code that would run here: py:telltale:shout. If you trust whoever made the run, "
         "say so with --yes.\n"
     )
@@ -74,9 +75,9 @@ def test_a_replay_that_would_run_code_is_refused_without_a_terminal(strange):
     assert not (strange / "it-ran").exists()
 
 
-def test_a_replay_runs_code_if_it_is_told_to(strange):
-    done = process("replay", "made", "0", "--yes", cwd=strange)
-    assert done.returncode == 0, done.stderr
+def test_a_replay_runs_code_if_it_is_told_to(strange, typed):
+    code, _, err = typed("replay", "made", "0", "--yes")
+    assert code == 0, err
     assert (strange / "it-ran").exists()
 
 
@@ -90,41 +91,43 @@ def test_on_a_terminal_a_replay_asks_first(strange, answer, ran):
     assert ("Nothing was run" in shown) == (not ran)
 
 
-def test_a_function_that_is_named_without_the_prefix_is_code_too(strange):
+def test_a_function_that_is_named_without_the_prefix_is_code_too(strange, typed):
     (strange / "f.yaml").write_text(
         "mechanisms: [{name: function, function: 'telltale:shout'}]\ntrials: 20\nout: made2\n"
         "corpus: {name: files, path: texts.txt}\n"
     )
-    assert process("run", "f.yaml", "-q", cwd=strange).returncode == 0
+    assert typed("run", "f.yaml", "-q")[0] == 0
     (strange / "it-ran").unlink()
-    done = process("replay", "made2", "0", cwd=strange)
-    assert (done.returncode, "telltale:shout" in done.stderr) == (2, True)
+    del sys.modules["telltale"]
+    code, _, err = typed("replay", "made2", "0")
+    assert (code, "telltale:shout" in err) == (2, True)
     assert not (strange / "it-ran").exists()
 
 
-def test_a_replay_without_code_asks_nothing(here):
-    assert process("run", "-m", "identity", "-t", "20", *SMALL, cwd=here).returncode == 0
-    assert process("replay", "made", "0", cwd=here).returncode == 0
+def test_a_replay_without_code_asks_nothing(here, typed):
+    assert typed("run", "-m", "identity", "-t", "20", *SMALL)[0] == 0
+    assert typed("replay", "made", "0")[0] == 0
 
 
-def test_a_study_of_a_run_asks_for_its_code_but_not_for_what_flags_name_instead(strange):
+def test_a_study_of_a_run_asks_for_its_code_but_not_for_what_flags_name_instead(strange, typed):
     arguments = ("utility", "--run", "made", "--task", "x", "-q")
-    done = process(*arguments, cwd=strange)
-    assert done.returncode == 2
-    assert "names code that would run here: py:telltale:shout" in done.stderr
+    code, _, err = typed(*arguments)
+    assert code == 2
+    assert "names code that would run here: py:telltale:shout" in err
     assert not (strange / "it-ran").exists()
-    done = process(*arguments, "-m", "identity", cwd=strange)
-    assert "names code" not in done.stderr
-    done = process(*arguments, "--yes", cwd=strange)
-    assert "names code" not in done.stderr
+    for flags in (("-m", "identity"), ("--yes",)):
+        assert "names code" not in typed(*arguments, *flags)[2]
 
 
 @pytest.mark.parametrize(
-    "arguments", [("report", "made"), ("estimate", "made"), ("card", "made"), ("compare", "made")]
+    "arguments", [("report", "made"), ("estimate", "made"), ("card", "made"), ("compare", "made", "copy")]
 )
-def test_commands_that_only_read_a_run_run_none_of_its_code(strange, arguments):
-    process(*arguments, cwd=strange)
+def test_commands_that_only_read_a_run_run_none_of_its_code(strange, arguments, typed):
+    shutil.copytree("made", "copy")
+    code, _, err = typed(*arguments)
+    assert code == 0, err
     assert not (strange / "it-ran").exists()
+    assert "telltale" not in sys.modules
 
 
 @pytest.mark.parametrize("command_name", ["run", "replay", "utility"])

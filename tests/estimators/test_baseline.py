@@ -1,6 +1,7 @@
 """The baseline: exact coverage over both counts, and agreement with the reduced form."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from tedaudit.estimators import baseline, reduced_form
 from tedaudit.estimators.baseline import epsilon_from_rates
 
 
+@cache
 def counts_of(joint, trials):
     """Return P(TP, FP) after independent pairs, given P(hit, alarm) of one pair as a 2 x 2 table."""
+    joint = np.array(joint)
     table = np.ones((1, 1))
     for _ in range(trials):
         longer = np.zeros((len(table) + 1, len(table) + 1))
@@ -27,7 +30,7 @@ def counts_of(joint, trials):
 def joint_tables(hit, alarm):
     """Yield tables with these rates: independent, as often together and as seldom together as can be."""
     for both in (hit * alarm, min(hit, alarm), max(0.0, hit + alarm - 1)):
-        yield np.array([[1 - hit - alarm + both, alarm - both], [hit - both, both]])
+        yield (1 - hit - alarm + both, alarm - both), (hit - both, both)
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.1])

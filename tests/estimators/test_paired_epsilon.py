@@ -35,7 +35,9 @@ def missed(found, probability, rates, scales, alpha, interval):
 
 @pytest.mark.parametrize("rates", RATES, ids=name_rates)
 @pytest.mark.parametrize("trials", [100, 300, 1000])
-def test_the_interval_covers_the_true_difference_near_saturation_too(rates, trials):
+def test_the_interval_covers_the_true_difference_near_saturation_too(rates, trials, is_thorough):
+    if (trials, rates) == (1000, RATES[-1]) and not is_thorough:
+        pytest.skip("`make test-all` sums it: it has most outcomes of all, far from saturation")
     alpha, exact = 0.05, cache(clopper_pearson)
     found, probability = likely_tables(trials, rates)
     for miss in missed(found, probability, rates, EQUAL, alpha, exact):
@@ -43,7 +45,7 @@ def test_the_interval_covers_the_true_difference_near_saturation_too(rates, tria
 
 
 def test_sides_of_one_half_that_do_not_depend_are_covered():
-    found, probability = likely_tables(100, join(0.5, 0.5, 0.25), unlikely=5e-3)
+    found, probability = likely_tables(60, join(0.5, 0.5, 0.25), unlikely=5e-3)
     for miss in missed(found, probability, join(0.5, 0.5, 0.25), EQUAL, 0.05, cache(clopper_pearson)):
         assert miss <= 0.025
 

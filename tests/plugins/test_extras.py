@@ -57,11 +57,25 @@ def attempt(kind, name):
 print(json.dumps({kind: {name: attempt(kind, name) for name in registry.names(kind)}
                   for kind in ("mechanism", "attack", "corpus")}))
 """
+# Runs commands one after the other, each in a fork with a folder of its own for what it prints.
 CALL = """
+import os
+from pathlib import Path
+import numpy, scipy.special
 from tedaudit.cli import main
-sys.argv = ["tedaudit", *sys.argv[1:]]
-main()
+for number, words in enumerate(json.loads(sys.argv[1])):
+    folder = Path(str(number))
+    folder.mkdir()
+    child = os.fork()
+    if not child:
+        for place, name in ((1, "out"), (2, "err")):
+            os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT), place)
+        sys.argv = ["tedaudit", *words]
+        main()
+        os._exit(0)
+    (folder / "code").write_text(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
 """
+LISTS = ("mechanisms", "attacks", "corpora")
 # These are refused for another reason: they need a setting, or a mechanism of another kind.
 OTHERWISE = {
     "function", "recorded", "command", "mldp", "dpmlm-release", "internal", "files", "atis", "snips", "sst2",
@@ -74,6 +88,24 @@ def alone(script, *arguments, cwd=None):
         [sys.executable, "-c", ALONE + script, *map(str, arguments)],
         cwd=cwd, capture_output=True, text=True, check=False,
     )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def called(tmp_path_factory):
+    """What every command did without any extra: its exit code, standard output, standard error."""
+    folder = tmp_path_factory.mktemp("alone")
+    (folder / "texts.txt").write_text("The cat sat.\nThe dog ran.\n")
+    cases = {name: words for name, (words, _) in COMMANDS.items()}
+    for kind in LISTS:
+        cases |= {kind: ("ls", kind), f"{kind} as JSON": ("ls", kind, "--json")}
+    done = alone(CALL, json.dumps(list(cases.values())), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    places = [folder / str(number) for number in range(len(cases))]
+    told = [
+        (int((place / "code").read_text()), (place / "out").read_text(), (place / "err").read_text())
+        for place in places
+    ]
+    return dict(zip(cases, told, strict=True))
 
 
 @pytest.fixture(scope="module")
@@ -97,16 +129,14 @@ def test_whatever_lacks_an_extra_says_which_and_everything_else_works(attempts, 
             assert "pip install 'tedaudit" not in message, (name, message)
 
 
-@pytest.mark.parametrize("kind", ["mechanisms", "attacks", "corpora"])
-def test_lists_mark_what_is_not_installed(kind):
-    shown, told = alone(CALL, "ls", kind), alone(CALL, "ls", kind, "--json")
-    assert (shown.returncode, told.returncode) == (0, 0), shown.stderr + told.stderr
+@pytest.mark.parametrize("kind", LISTS)
+def test_lists_mark_what_is_not_installed(kind, called):
+    (code, shown, errors), (json_code, told, json_errors) = called[kind], called[f"{kind} as JSON"]
+    assert (code, json_code) == (0, 0), errors + json_errors
     marked = {
-        block.split()[0]
-        for block in re.split(r"\n(?=\S)", shown.stdout)
-        if "not installed: pip install" in block
+        block.split()[0] for block in re.split(r"\n(?=\S)", shown) if "not installed: pip install" in block
     }
-    cards = json.loads(told.stdout)
+    cards = json.loads(told)
     assert (
         marked
         == {card["name"] for card in cards if card["missing"]}
@@ -145,14 +175,12 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("case", COMMANDS)
-def test_every_command_says_what_to_install_in_one_line(case, tmp_path):
-    arguments, extras = COMMANDS[case]
-    (tmp_path / "texts.txt").write_text("The cat sat.\nThe dog ran.\n")
-    done = alone(CALL, *arguments, cwd=tmp_path)
-    assert done.returncode == 2, done.stderr
-    assert "Traceback" not in done.stderr
-    assert f"pip install 'tedaudit[{extras}]'" in done.stderr
-    assert [line for line in done.stderr.splitlines() if line][-1].startswith("error: ")
+def test_every_command_says_what_to_install_in_one_line(case, called):
+    code, _, errors = called[case]
+    assert code == 2, errors
+    assert "Traceback" not in errors
+    assert f"pip install 'tedaudit[{COMMANDS[case][1]}]'" in errors
+    assert [line for line in errors.splitlines() if line][-1].startswith("error: ")
 
 
 def test_the_extras_are_those_of_the_package():

@@ -138,3 +138,63 @@ def visit(browser):
         assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [uri]
         tab.close()
     assert trouble == []
+
+
+_READ = """() => [...document.querySelectorAll('input, select')]
+  .map((one) => ['checkbox', 'radio'].includes(one.type) ? one.checked : one.value)"""
+_RESET = """(first) => [...document.querySelectorAll('input, select')].forEach((one, at) => {
+  if (['checkbox', 'radio'].includes(one.type)) {
+    if (one.checked !== first[at] && (first[at] || one.type === 'checkbox')) one.click();
+  } else if (one.value !== first[at]) {
+    one.value = first[at];
+    for (const kind of ['input', 'change']) one.dispatchEvent(new Event(kind, { bubbles: true }));
+  }
+})"""
+
+
+@pytest.fixture(scope="module")
+def opened_once(browser):
+    """Pages that stay open: by their paths, with their controls as they were, requests and complaints."""
+    pages = {}
+    yield pages
+    for tab, *_ in pages.values():
+        tab.close()
+
+
+@pytest.fixture
+def look(opened_once, browser):
+    """Show a page that is opened once for all tests, with every control as in the beginning.
+
+    It is 1440 wide in the end again, and there was no complaint, no dialog and no request but for the file.
+    """
+    used = []
+
+    def go(path, width=1440):
+        if path not in opened_once:
+            trouble, asked = [], []
+            tab = browser.new_page(viewport={"width": 1440, "height": 900})
+            tab.on("console", lambda message: trouble.append(f"console: {message.text}"))
+            tab.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+            tab.on("dialog", lambda dialog: (trouble.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+            tab.on("request", lambda request: asked.append(request.url))
+            tab.set_default_timeout(300_000)  # a busy machine is no reason to fail
+            tab.goto(path.as_uri())
+            tab.wait_for_selector("#calibration-chart .main-svg")
+            opened_once[path] = tab, tab.evaluate(_READ), asked, trouble
+        tab, first, *_ = opened_once[path]
+        tab.mouse.move(0, 0)
+        tab.evaluate(_RESET, first)
+        assert tab.evaluate(_READ) == first
+        tab.set_viewport_size({"width": width, "height": 900})
+        tab.wait_for_function("""() => { const place = document.querySelector('#calibration-chart');
+          return place.querySelector('.main-svg').getBoundingClientRect().width === place.clientWidth; }""")
+        used.append(path)
+        return tab
+
+    yield go
+    for path in used:
+        tab, _, asked, trouble = opened_once[path]
+        tab.emulate_media(media="null", color_scheme="null")
+        tab.set_viewport_size({"width": 1440, "height": 900})
+        assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [path.as_uri()]
+        assert trouble == []

@@ -26,8 +26,8 @@ def drawn(tab, chart="calibration-chart"):
     return tab.locator(f"#{chart} .scatterlayer .trace .points:has(path)").count()
 
 
-def test_the_chart_draws_every_mechanism_with_ceiling_and_second_axis(demo, visit):
-    tab = visit(demo)
+def test_the_chart_draws_every_mechanism_with_ceiling_and_second_axis(demo, look):
+    tab = look(demo)
     assert tab.title() == "Audit demo"
     assert tab.locator("#calibration-chart .errorbars").count() >= 3
     texts = " ".join(tab.locator("#calibration-chart svg text").all_text_contents())
@@ -35,8 +35,8 @@ def test_the_chart_draws_every_mechanism_with_ceiling_and_second_axis(demo, visi
         assert told in texts
 
 
-def test_hovering_over_a_point_shows_counts_and_claim(demo, visit):
-    tab = visit(demo)
+def test_hovering_over_a_point_shows_counts_and_claim(demo, look):
+    tab = look(demo)
     point = tab.locator("#calibration-chart .scatterlayer .trace .point").last
     point.scroll_into_view_if_needed()
     box = point.bounding_box()
@@ -47,8 +47,8 @@ def test_hovering_over_a_point_shows_counts_and_claim(demo, visit):
         assert part in told
 
 
-def test_mechanisms_can_be_taken_off_the_chart_by_keyboard(demo, visit):
-    tab = visit(demo)
+def test_mechanisms_can_be_taken_off_the_chart_by_keyboard(demo, look):
+    tab = look(demo)
     before, points = drawn(tab), tab.locator("#calibration-chart .point").count()
     box = tab.get_by_role("checkbox", name="word-rr")
     box.focus()
@@ -60,8 +60,8 @@ def test_mechanisms_can_be_taken_off_the_chart_by_keyboard(demo, visit):
     assert drawn(tab) == before - 1
 
 
-def test_plans_and_attacks_are_switched(odd, visit):
-    tab = visit(odd)
+def test_plans_and_attacks_are_switched(odd, look):
+    tab = look(odd)
     section = tab.locator("#calibration-controls")
     first = tab.locator("#calibration-chart .annotation").text_content()
     section.get_by_label("k = 4, lambda = 0, reduced form").check()
@@ -72,8 +72,8 @@ def test_plans_and_attacks_are_switched(odd, visit):
     assert "Lines: again solid, lexical dashed" in tab.locator("#calibration-caption").text_content()
 
 
-def test_the_table_holds_every_column_and_marks_what_is_violated(odd, visit):
-    tab = visit(odd)
+def test_the_table_holds_every_column_and_marks_what_is_violated(odd, look):
+    tab = look(odd)
     headings = tab.locator("#tables table").first.locator("thead th").all_text_contents()
     assert headings[0] == "mechanism"
     assert headings[-1] == "verdict"
@@ -84,8 +84,8 @@ def test_the_table_holds_every_column_and_marks_what_is_violated(odd, visit):
     assert "violated." in tab.locator("#headlines p").first.text_content()
 
 
-def test_the_explorer_filters_by_mechanism_epsilon_attack_and_outcome(demo, visit):
-    tab = visit(demo)
+def test_the_explorer_filters_by_mechanism_epsilon_attack_and_outcome(demo, look):
+    tab = look(demo)
     everything(tab)
     all_of_them = tab.locator("#found").text_content()
     chosen(tab, "mechanism", "word-rr")
@@ -100,8 +100,8 @@ def test_the_explorer_filters_by_mechanism_epsilon_attack_and_outcome(demo, visi
     assert tab.locator("#found").text_content() == "No trial in the sample matches."
 
 
-def test_the_worst_leaks_come_first_and_more_can_be_shown(demo, visit):
-    tab = visit(demo)
+def test_the_worst_leaks_come_first_and_more_can_be_shown(demo, look):
+    tab = look(demo)
     everything(tab)
     data = embedded(demo.parent)
     places = {}
@@ -121,8 +121,8 @@ def test_the_worst_leaks_come_first_and_more_can_be_shown(demo, visit):
     assert "a sample: for every mechanism" in tab.locator("#sampled").text_content()
 
 
-def test_a_text_and_a_label_with_markup_show_as_text(odd, visit):
-    tab = visit(odd)
+def test_a_text_and_a_label_with_markup_show_as_text(odd, look):
+    tab = look(odd)
     assert tab.locator(".choices").get_by_text(ODD_LABEL).count() == 1
     everything(tab)
     chosen(tab, "plan", "")
@@ -134,8 +134,8 @@ def test_a_text_and_a_label_with_markup_show_as_text(odd, visit):
     assert f"'{ODD_LABEL}'" in tab.locator(".trial code").first.text_content()
 
 
-def test_trials_with_several_rewrites_are_numbered_as_replay_counts_them(odd, visit):
-    tab = visit(odd)
+def test_trials_with_several_rewrites_are_numbered_as_replay_counts_them(odd, look):
+    tab = look(odd)
     data = embedded(odd.parent)
     everything(tab)
     chosen(tab, "mechanism", "constant")
@@ -153,8 +153,8 @@ def test_trials_with_several_rewrites_are_numbered_as_replay_counts_them(odd, vi
         assert [int(found.group(1)) for found in told] == [row // rows_per_trial for row in rows]
 
 
-def test_utility_is_drawn_if_given_and_hidden_otherwise(odd, demo, visit):
-    tab = visit(odd)
+def test_utility_is_drawn_if_given_and_hidden_otherwise(odd, demo, look):
+    tab = look(odd)
     assert tab.locator("#utility-chart .point").count() == 4
     tab.locator("#utility-controls").get_by_label("sentiment F1").check()
     words = " ".join(tab.locator("#utility-chart svg text").all_text_contents())
@@ -164,11 +164,11 @@ def test_utility_is_drawn_if_given_and_hidden_otherwise(odd, demo, visit):
     told = tab.locator("#utility-caption").text_content()
     assert "lower is better" in told
     assert told.endswith("Made up for a test.")
-    assert visit(demo).locator("#utility").is_hidden()
+    assert look(demo).locator("#utility").is_hidden()
 
 
-def test_the_axis_is_switched_to_totals_by_keyboard_and_says_what_it_leaves_out(demo, visit):
-    tab = visit(demo)
+def test_the_axis_is_switched_to_totals_by_keyboard_and_says_what_it_leaves_out(demo, look):
+    tab = look(demo)
     words = lambda: " ".join(tab.locator("#calibration-chart svg text").all_text_contents())  # noqa: E731
     assert "nominal epsilon, per the mechanism's own unit" in words()
     assert drawn(tab) == 3
@@ -186,8 +186,8 @@ def test_the_axis_is_switched_to_totals_by_keyboard_and_says_what_it_leaves_out(
     assert "total epsilon" in tab.locator("#calibration-chart").get_attribute("aria-label")
 
 
-def test_the_page_leads_with_an_example_that_is_shown_as_text(odd, visit):
-    tab = visit(odd)
+def test_the_page_leads_with_an_example_that_is_shown_as_text(odd, look):
+    tab = look(odd)
     assert tab.locator("main > section:visible").first.get_attribute("id") == "example"
     data = embedded(odd.parent)["example"]
     told = tab.locator("#example").inner_text()
@@ -212,7 +212,7 @@ def test_a_redacted_page_works_and_shows_no_text(odd, visit, tmp_path):
     assert not any(text in told for text in (MARKUP, *TEXTS))
 
 
-def test_the_models_behind_the_results_are_listed_with_their_checksums(modelled, demo, visit):
+def test_the_models_behind_the_results_are_listed_with_their_checksums(modelled, demo, look, visit):
     tab = visit(modelled.run.page)
     part = tab.locator("#manifest-parts details").filter(has=tab.get_by_text("Models", exact=True))
     assert part.locator("table").is_hidden()
@@ -222,5 +222,5 @@ def test_the_models_behind_the_results_are_listed_with_their_checksums(modelled,
     rows = [row.locator("th, td").all_text_contents() for row in part.locator("tbody tr").all()]
     assert rows == [[m["used_by"], m["model"], m["checksum"], m["part"]] for m in modelled.models]
     assert [row[0] for row in rows][1:] == ["embedding", "candidate sampling"]
-    without = visit(demo).locator("#manifest-parts details").filter(has_text="No model, or none recorded.")
+    without = look(demo).locator("#manifest-parts details").filter(has_text="No model, or none recorded.")
     assert without.count() == 1

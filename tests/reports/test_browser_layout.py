@@ -4,9 +4,9 @@ import pytest
 
 
 @pytest.mark.parametrize("width", [390, 1440])
-def test_nothing_scrolls_sideways_but_the_tables(odd, demo, visit, width):
+def test_nothing_scrolls_sideways_but_the_tables(odd, demo, visit, look, width):
     for path in (odd, demo):
-        tab = visit(path, width)
+        tab = visit(path, width) if width < 1440 else look(path)
         tab.locator("details").evaluate_all("parts => parts.forEach((part) => { part.open = true; })")
         assert tab.evaluate("document.documentElement.scrollWidth") == width
         assert tab.evaluate("document.body.scrollWidth") <= width
@@ -20,8 +20,8 @@ def luminance(colour):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_has_contrast_in_light_and_dark(odd, visit, scheme):
-    tab = visit(odd, color_scheme=scheme)
+def test_text_has_contrast_in_light_and_dark(odd, visit, look, scheme):
+    tab = visit(odd, color_scheme=scheme) if scheme == "dark" else look(odd)
     colours = tab.evaluate("""() => {
       const style = (selector) => getComputedStyle(document.querySelector(selector));
       const within = (selector) => { for (let e = document.querySelector(selector); e; e = e.parentElement) {
@@ -81,12 +81,13 @@ def test_charts_have_their_width_again_after_printing_and_follow_the_window(odd,
           return place.querySelector('.main-svg').getBoundingClientRect().width === place.clientWidth; }""")
 
 
-def test_a_printed_page_is_not_made_smaller_by_a_wide_table(odd, demo, visit):
+def test_a_printed_page_is_not_made_smaller_by_a_wide_table(odd, demo, look):
     for path in (odd, demo):
-        tab = visit(path, 688)  # of A4 without its margins; what is wider makes the browser shrink the page
+        tab = look(path, 688)  # of A4 without its margins; what is wider makes the browser shrink the page
         tab.evaluate("dispatchEvent(new Event('beforeprint'))")
         tab.emulate_media(media="print")
         assert tab.evaluate("document.documentElement.scrollWidth") <= 688
+        tab.evaluate("dispatchEvent(new Event('afterprint'))")
 
 
 COVERED = """() => { const covered = [];
@@ -109,8 +110,8 @@ COVERED = """() => { const covered = [];
 
 
 @pytest.mark.parametrize("width", [390, 800, 1440])
-def test_no_number_of_a_table_is_covered_wherever_it_is_scrolled_to(odd, visit, width):
-    tab = visit(odd, width)
+def test_no_number_of_a_table_is_covered_wherever_it_is_scrolled_to(odd, look, width):
+    tab = look(odd, width)
     tab.add_style_tag(content="html { scroll-behavior: auto !important; }")
     assert tab.evaluate(COVERED) == []
 
@@ -131,15 +132,15 @@ def test_every_control_is_reached_by_keyboard_and_shows_it(demo, visit):
     assert {"word-rr", "constant", "identity"} <= reached
 
 
-def test_every_control_has_a_name(odd, visit):
-    tab = visit(odd)
+def test_every_control_has_a_name(odd, look):
+    tab = look(odd)
     unnamed = tab.evaluate("""() => [...document.querySelectorAll('input, select, button')]
       .filter((e) => !e.labels?.[0]?.textContent.trim() && !(e.ariaLabel || e.textContent).trim()).length""")
     assert unnamed == 0
     assert tab.locator("#calibration-chart").get_attribute("aria-label").startswith("eps_emp against nominal")
 
 
-def test_the_page_is_light_enough_to_open_quickly(demo, visit):
+def test_the_page_is_light_enough_to_open_quickly(demo, look):
     """By its size and by what a browser has to build, which do not depend on how busy the machine is."""
     assert demo.stat().st_size < 8_000_000  # of which Plotly's library takes most
-    assert visit(demo).evaluate("document.querySelectorAll('*').length") < 3_000
+    assert look(demo).evaluate("document.querySelectorAll('*').length") < 3_000

@@ -1,6 +1,7 @@
 """Successes that likelihoods cannot explain are said aloud in every report."""
 
 import math
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -61,6 +62,24 @@ def _made(folder, kind, **changes):
     return run(make_spec(folder, **SETTINGS | {"mechanisms": [mechanism]} | changes))
 
 
+@pytest.fixture(scope="module")
+def right(tmp_path_factory):
+    """A run with right likelihoods, which nobody changes."""
+    return _made(tmp_path_factory.mktemp("right"), Right)
+
+
+@pytest.fixture(scope="module")
+def scaled_once(tmp_path_factory):
+    """A run with losses that are too large."""
+    return _made(tmp_path_factory.mktemp("scaled") / "run", Scaled, trials=1000)
+
+
+@pytest.fixture
+def scaled(scaled_once, tmp_path):
+    """The folder of a copy of it."""
+    return shutil.copytree(scaled_once.folder, tmp_path / "run")
+
+
 def _find(notes):
     return [note for note in notes if "not those of what it releases" in note]
 
@@ -74,12 +93,11 @@ def _notes(result):
     return found
 
 
-def test_right_likelihoods_are_not_spoken_of(tmp_path):
-    result = _made(tmp_path, Right)
-    assert [finding.measures.attainable is not None for finding in result] == [True, True]
-    assert [finding.refuted for finding in result] == ["", ""]
-    assert "likelihoods" not in result.run.manifest()  # there was nothing to repeat
-    assert _notes(result) == []
+def test_right_likelihoods_are_not_spoken_of(right):
+    assert [finding.measures.attainable is not None for finding in right] == [True, True]
+    assert [finding.refuted for finding in right] == ["", ""]
+    assert "likelihoods" not in right.run.manifest()  # there was nothing to repeat
+    assert _notes(right) == []
 
 
 @pytest.mark.parametrize(
@@ -116,9 +134,9 @@ def test_wrong_likelihoods_are_refuted_and_nothing_that_follows_from_them_is_tol
     assert other.refuted == likelihood.refuted
 
 
-def test_the_old_test_by_the_number_of_right_guesses_does_not_see_a_factor(tmp_path):
+def test_the_old_test_by_the_number_of_right_guesses_does_not_see_a_factor(scaled_once):
     """Which is why guesses are weighed by the loss that they are believed to have."""
-    finding = next(f for f in _made(tmp_path, Scaled, trials=1000) if f.attack == "likelihood")
+    finding = next(f for f in scaled_once if f.attack == "likelihood")
     found = finding.likelihood.first
     ties = finding.counts.guesses - found.guesses
     promised = (found.promised + ties / 2) / finding.counts.guesses
@@ -152,32 +170,30 @@ def test_an_output_that_its_own_source_cannot_have_had_needs_no_repeat(tmp_path)
     assert _notes(result)
 
 
-def test_a_run_whose_check_was_never_repeated_says_so_and_keeps_its_figures(tmp_path):
+def test_a_run_whose_check_was_never_repeated_says_so_and_keeps_its_figures(scaled):
     """As runs of older versions are; the same run again repeats it."""
-    _made(tmp_path, Scaled, trials=1000)
-    store = RunDirectory(tmp_path)
+    store = RunDirectory(scaled)
     manifest = store.manifest()
     told = manifest.pop("likelihoods")
     assert [row["attack"] for row in told] == ["likelihood"]
     store.write_manifest(manifest)
-    result = load_run(tmp_path)
+    result = load_run(scaled)
     finding = next(finding for finding in result if finding.attack == "likelihood")
     assert finding.refuted == ""
     assert finding.measures.attainable is not None
     assert str(finding.likelihood).startswith("failed once, not repeated (calibration, p = 0.0002; promised ")
     assert any("do not fit the trials of k2-lambda0: failed once, not repeated" in n for n in result.notes)
-    again = _made(tmp_path, Scaled, trials=1000)
-    assert RunDirectory(tmp_path).manifest()["likelihoods"] == told
+    again = _made(scaled, Scaled, trials=1000)
+    assert RunDirectory(scaled).manifest()["likelihoods"] == told
     assert all(finding.refuted for finding in again)
 
 
-def test_a_check_that_passes_on_fresh_trials_is_believed(tmp_path):
-    _made(tmp_path, Scaled, trials=1000)
-    store = RunDirectory(tmp_path)
+def test_a_check_that_passes_on_fresh_trials_is_believed(scaled):
+    store = RunDirectory(scaled)
     manifest = store.manifest()
     manifest["likelihoods"][0]["calibration"]["p"] = 0.5
     store.write_manifest(manifest)
-    result = load_run(tmp_path)
+    result = load_run(scaled)
     assert all(str(finding.likelihood) == "" for finding in result)
     assert _find(result.notes) == []
 
@@ -246,15 +262,15 @@ def test_a_baseline_is_not_judged_since_its_guesses_depend_on_each_other(tmp_pat
     assert _notes(_made(tmp_path, Flipped, plans=plans)) == []
 
 
-def _right_and_off(folder):
+def _right_and_off(right):
     """Return the finding of a right likelihood, and one of an attack that is right more often than can be."""
-    findings = _made(folder, Right).findings
+    findings = right.findings
     likelihood, other = sorted(findings, key=lambda finding: finding.attack != "likelihood")
     return likelihood, replace(other, bound=replace(other.bound, correct=TRIALS))
 
 
-def test_only_findings_with_all_their_trials_are_compared(tmp_path):
-    likelihood, other = _right_and_off(tmp_path)
+def test_only_findings_with_all_their_trials_are_compared(right):
+    likelihood, other = _right_and_off(right)
     assert list(note_contradictions([likelihood, other]))
     for findings in (
         [replace(likelihood, planned=TRIALS + 1), other],
@@ -267,13 +283,13 @@ def test_only_findings_with_all_their_trials_are_compared(tmp_path):
         assert not list(note_contradictions(findings))
 
 
-def test_nothing_is_said_if_two_likelihoods_may_have_seen_different_things(tmp_path):
-    likelihood, other = _right_and_off(tmp_path)
+def test_nothing_is_said_if_two_likelihoods_may_have_seen_different_things(right):
+    likelihood, other = _right_and_off(right)
     assert not list(note_contradictions([likelihood, replace(likelihood, attack="second"), other]))
 
 
-def test_the_error_is_shared_by_all_that_is_looked_at(tmp_path):
-    findings = _made(tmp_path, Right).findings
+def test_the_error_is_shared_by_all_that_is_looked_at(right):
+    findings = right.findings
     likelihood, other = sorted(findings, key=lambda finding: finding.attack != "likelihood")
     attainable = likelihood.measures.attainable
 

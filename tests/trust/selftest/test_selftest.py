@@ -1,13 +1,15 @@
 """The tool's own test: as a user runs it, and what makes it fail."""
 
+import io
 import json
-import subprocess
-import sys
+from contextlib import redirect_stdout
 from dataclasses import replace
 
 import pytest
 
+from command_line import call
 from tedaudit.trust.planted.flaws import FLAWS, find_flaw
+from tedaudit.trust.selftest import selftest as selftest_module
 from tedaudit.trust.selftest import work as selftest_work
 from tedaudit.trust.selftest.page import write_page
 from tedaudit.trust.selftest.selftest import FULL, QUICK, SelfTest, allow, run_selftest
@@ -27,15 +29,6 @@ TINY = replace(QUICK, nulls=1, known=1, flaws=("stop-words-kept",), null_effort=
                known_effort=Effort(300, 0), flaw_effort=Effort(300, 50))  # fmt: skip
 
 
-def call(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "tedaudit", "selftest", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def make(**parts):
     found = replace(SILENT, name="x", leaks=("case",))
     given = {
@@ -46,28 +39,58 @@ def make(**parts):
     return SelfTest(**{**given, **parts})
 
 
-def test_a_quick_test_passes_as_a_user_runs_it_and_says_that_it_is_quick():
-    done = call("--quick", "--quiet", "--processes", "1")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "**Passed.** A quick test" in done.stdout
-    assert all(name in done.stdout for name in QUICK.flaws)
-    assert "`tedaudit selftest --quick`" in done.stdout
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory, is_thorough):
+    """The quick test as a user runs it, once for all: its exit code, what it prints as JSON, and its page.
+
+    With two nulls in place of ten, but for `--all`: test_false_alarms.py has more of them.
+    """
+    page, printed = tmp_path_factory.mktemp("selftest") / "selftest.md", io.StringIO()
+    nulls = () if is_thorough else ("--nulls", 2)
+    with redirect_stdout(printed):
+        code = call("selftest", "--quick", *nulls, "--quiet", "--processes", 1, "--json", "--out", page)
+    return code, json.loads(printed.getvalue()), page.read_text("utf-8")
 
 
-def test_json_and_a_page_come_from_the_same_test(tmp_path):
-    page = tmp_path / "selftest.md"
-    done = call("--quick", "--quiet", "--nulls", "1", "--flaw", "hash-appended", "--json", "--out", str(page))
-    found = json.loads(done.stdout)
-    assert (done.returncode, found["passed"], found["full"]) == (0, True, False)
-    assert [flaw["name"] for flaw in found["flaws"]] == ["hash-appended"]
-    assert "resample" in found["flaws"][0]["finders"]
-    assert page.read_text("utf-8").startswith("# The tool's own test")
+def test_a_quick_test_passes_as_a_user_runs_it_and_says_that_it_is_quick(quick):
+    code, found, page = quick
+    assert (code, found["passed"], found["full"]) == (0, True, False), page
+    assert "**Passed.** A quick test" in page
+    assert all(name in page for name in QUICK.flaws)
+    assert "`tedaudit selftest --quick" in page
 
 
-def test_a_flaw_that_is_not_planted_is_refused_by_its_name():
-    done = call("--flaw", "hash-apended")
-    assert done.returncode == 2
-    assert "hash-appended" in done.stderr
+def test_json_and_a_page_come_from_the_same_test(quick):
+    _, found, page = quick
+    assert [flaw["name"] for flaw in found["flaws"]] == list(QUICK.flaws)
+    assert page.startswith("# The tool's own test")
+
+
+def test_flaws_are_found_in_few_trials_by_who_should_find_them(quick):
+    finders = {flaw["name"]: flaw["finders"] for flaw in quick[1]["flaws"]}
+    assert "resample" in finders["case-copied"]
+    assert "leaks" in finders["stop-words-kept"]
+    assert "resample" in audit_flaw("trailing-space", Effort(500, 60)).finders
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_flags_choose_nulls_flaws_and_the_form_and_a_failure_is_an_exit_code(monkeypatch, capsys, failing):
+    asked = []
+
+    def run(size, *_, **__):
+        asked.append(size)
+        return make(nulls=(ACCUSED,) * 50) if failing else make()
+
+    monkeypatch.setattr(selftest_module, "run_selftest", run)
+    code = call("selftest", "--quick", "--nulls", "3", "--flaw", "hash-appended")
+    assert code == failing
+    assert asked == [replace(QUICK, nulls=3, flaws=("hash-appended",))]
+    assert "`tedaudit selftest --quick --nulls 3 --flaw hash-appended`" in capsys.readouterr().out
+
+
+def test_a_flaw_that_is_not_planted_is_refused_by_its_name(capsys):
+    assert call("selftest", "--flaw", "hash-apended") == 2
+    assert "hash-appended" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -153,14 +176,6 @@ def test_a_null_is_audited_by_all_default_attacks_on_texts_of_every_script():
     judged = [audit_null(number, effort) for number in (0, 6, 27)]
     assert {one.texts for one in judged} == {"demo", "chinese", "hebrew"}
     assert {seen.attack for seen in judged[0].attacks} == {"lexical", "resample", "trained"}
-
-
-@pytest.mark.parametrize(
-    ("name", "finder"),
-    [("case-copied", "resample"), ("stop-words-kept", "leaks"), ("trailing-space", "resample")],
-)  # fmt: skip
-def test_some_flaws_are_found_in_few_trials_by_who_should_find_them(name, finder):
-    assert finder in audit_flaw(name, Effort(500, 60)).finders
 
 
 def test_a_flaw_without_a_twin_has_none_to_be_audited():
