@@ -33,9 +33,8 @@ if TYPE_CHECKING:
     from tedaudit.results.verdict import Verdict
     from tedaudit.seeding import normals, uniforms
     from tedaudit.spec.model import AuditSpec
-    from tedaudit.studies.calibrate.answer import Answer
     from tedaudit.studies.calibrate.calibrator import calibrate
-    from tedaudit.studies.calibrate.result import Calibrated, EpsilonForTarget
+    from tedaudit.studies.calibrate.result import Answer, Calibrated, EpsilonForTarget
     from tedaudit.studies.frontier.result import Frontier
     from tedaudit.studies.frontier.runner import frontier
     from tedaudit.studies.link.linker import link
@@ -75,9 +74,8 @@ _HOMES = {
     "tedaudit.results.verdict": ("Verdict",),
     "tedaudit.seeding": ("normals", "uniforms"),
     "tedaudit.spec.model": ("AuditSpec",),
-    "tedaudit.studies.calibrate.answer": ("Answer",),
     "tedaudit.studies.calibrate.calibrator": ("calibrate",),
-    "tedaudit.studies.calibrate.result": ("Calibrated", "EpsilonForTarget"),
+    "tedaudit.studies.calibrate.result": ("Answer", "Calibrated", "EpsilonForTarget"),
     "tedaudit.studies.frontier.result": ("Frontier",),
     "tedaudit.studies.frontier.runner": ("frontier",),
     "tedaudit.studies.link.linker": ("link",),

@@ -137,9 +137,10 @@ def show_answers(found: "Calibrated") -> None:
     """Print the answers, what they say, and where everything is."""
     from tedaudit.cli.console import console, show_section
     from tedaudit.reports.writers.figures import figures_missing
-    from tedaudit.studies.calibrate.telling import describe_answers
+    from tedaudit.studies.calibrate.telling import tell
 
-    show_section(describe_answers(found))
+    answers, _ = tell(found)
+    show_section(answers)
     if any(answer.points for answer in found):
         missing = figures_missing()
         files = "report.md" if missing else "report.md, figures/calibrate.png"
@@ -193,7 +194,7 @@ def frontier(
     from tedaudit.spec.zoo_defaults import list_defaults
     from tedaudit.store.directory import RunDirectory
     from tedaudit.studies.frontier.runner import NAME, run_frontier
-    from tedaudit.studies.frontier.telling import describe_frontier
+    from tedaudit.studies.frontier.telling import tell
 
     flags = {
         "mechanism": mechanism, "corpus": corpus, "attack": attack, "trials": trials, "k": None,
@@ -216,6 +217,7 @@ def frontier(
         print_json(found.to_dict())
         return
     show_answers(found.calibrated)
-    show_section(describe_frontier(found))
+    [section] = tell(found)
+    show_section(section)
     if found.points and not figures_missing():
         console().print(f"Figure: {found.calibrated.folder}/figures/{NAME}.png", soft_wrap=True)

@@ -97,8 +97,14 @@ def _write_more(result: "LinkResult", folder: Path, *, pdf: bool, ids: int, text
     """Write the document, and the texts if asked for; return what there is, with a word on each."""
     from tedaudit.reports.writers.figures import figures_missing
     from tedaudit.store.files import write_atomically
-    from tedaudit.studies.link.document import write_document
-    from tedaudit.studies.link.files import DOCUMENT, FIGURES, RECORDS, REPORT, write_records
+    from tedaudit.studies.link.telling import (
+        DOCUMENT,
+        FIGURES,
+        RECORDS,
+        REPORT,
+        write_document,
+        write_records,
+    )
 
     if texts:
         write_atomically(folder / RECORDS, write_records(result, texts=True).encode("utf-8", "replace"))
@@ -119,21 +125,12 @@ def _show(result: "LinkResult", written: Sequence[str], count: int) -> None:
     from rich.text import Text
 
     from tedaudit.cli.console import console, escape_text, show_section
-    from tedaudit.studies.link.telling import describe_link
-    from tedaudit.studies.link.words import (
-        LIMITS,
-        tell_bound,
-        tell_inference,
-        tell_linkability,
-        tell_singling_out,
-    )
+    from tedaudit.studies.link.telling import LIMITS, tell, tell_findings
 
-    for section in describe_link(result, count):
+    for section in tell(result, count):
         show_section(section)
     out = console()
-    sentences = [*map(tell_linkability, result), *map(tell_singling_out, result)]
-    sentences += [*map(tell_inference, result.inferences), tell_bound(result), LIMITS[0]]
-    for sentence in sentences:
+    for sentence in (*tell_findings(result), LIMITS[0]):
         out.print(Text(escape_text(sentence)))
     for line in result.notes:
         out.print(Text(f"- {escape_text(line)}"))

@@ -7,7 +7,7 @@ section, once; report and page show it from there.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -158,12 +158,16 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One thing that a result says: `sentences` tell it and may quote, `reading` quotes nothing."""
+    """One thing that a result says: `sentences` tell it and may quote, `reading` quotes nothing.
+
+    `figure` draws on the axes that it is given.
+    """
 
     title: str
     table: Table = field(default_factory=Table)
     reading: str = ""
     sentences: tuple[str, ...] = ()
+    figure: Callable[[Any], None] | None = None
 
     @property
     def remarks(self) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ from scipy.stats import binom
 
 from known_curves import calibrate_curves, load_script
 from tedaudit.estimators.readings import Strongest, SuccessReading
-from tedaudit.studies.calibrate.answer import Answer
 from tedaudit.studies.calibrate.confirm import ATTEMPTS, Confirmation
+from tedaudit.studies.calibrate.result import Answer
 from tedaudit.studies.calibrate.rounds import SearchSettings, find_epsilons
 from tedaudit.studies.calibrate.search import Ends, Grid, epsilon_at
 from tedaudit.studies.calibrate.target import attempt_error, parse_target

@@ -14,7 +14,7 @@ from known_curves import load_script
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.store.directory import RunDirectory
-from tedaudit.studies.calibrate.answer import Answer
+from tedaudit.studies.calibrate.result import Answer
 
 TEXTS = sentences(40)
 SMALL = WordRR(slots=4)

@@ -11,15 +11,14 @@ from tedaudit.errors import SpecError
 from tedaudit.reports.writers.markdown import write_section
 from tedaudit.store.checking import find_damage
 from tedaudit.store.directory import RunDirectory
-from tedaudit.studies.calibrate import figure as calibrate_figure
-from tedaudit.studies.calibrate.answer import Answer
+from tedaudit.studies.calibrate import telling as calibrate_figure
 from tedaudit.studies.calibrate.calibrator import rename_answers, write_answers
-from tedaudit.studies.calibrate.figure import draw_curves
-from tedaudit.studies.frontier import figure as frontier_figure
-from tedaudit.studies.frontier.figure import draw_frontier
+from tedaudit.studies.calibrate.result import Answer
+from tedaudit.studies.calibrate.telling import draw_curves
+from tedaudit.studies.frontier import telling as frontier_figure
 from tedaudit.studies.frontier.result import Frontier, list_scored, range_over_ends
 from tedaudit.studies.frontier.runner import rename_points, write_frontier
-from tedaudit.studies.frontier.telling import describe_frontier
+from tedaudit.studies.frontier.telling import draw_frontier, tell
 from tedaudit.utility.results import Scores
 
 DEMO = {"name": "demo", "size": 300}
@@ -82,7 +81,7 @@ def test_differences_are_against_the_first_mechanism_at_the_same_target(found):
 
 
 def test_the_section_says_what_equal_means_and_names_no_text(found):
-    section = describe_frontier(found)
+    [section] = tell(found)
     assert "Equal measured privacy is not equal privacy" in section.remarks[0]
     assert "safe" not in write_section(section)
     first, point = (p for p in found.points[:2])
@@ -99,7 +98,8 @@ def test_the_range_over_both_ends_holds_for_scores_that_fall_with_epsilon_too(fo
     assert range_over_ends(first, point) == pytest.approx((0.490 - 0.565, 0.505 - 0.553))
     assert range_over_ends(point, first) == pytest.approx((0.553 - 0.505, 0.565 - 0.490))
     assert range_over_ends(first, replace(point, high=None)) is None
-    told = " ".join(describe_frontier(Frontier(found.calibrated, found.utility, (first, point))).remarks)
+    [section] = tell(Frontier(found.calibrated, found.utility, (first, point)))
+    told = " ".join(section.remarks)
     assert "over both ends -0.075 to -0.048" in told
 
 
@@ -122,7 +122,8 @@ def test_a_frontier_without_any_epsilon_says_so(tmp_path):
     changes = {"target": 9.0, "out": str(tmp_path / "run")}
     found = tedaudit.frontier("word-rr", DEMO, **(SETTINGS | changes))
     assert (found.utility, found.points) == (None, ())
-    assert "No mechanism has an epsilon" in " ".join(describe_frontier(found).remarks)
+    [section] = tell(found)
+    assert "No mechanism has an epsilon" in " ".join(section.remarks)
 
 
 def test_figures_of_a_redacted_run_show_no_label_or_task_that_could_be_a_text(found, tmp_path, monkeypatch):

@@ -19,13 +19,13 @@ from tedaudit.results.reading import read_result
 from tedaudit.seeding import derive
 from tedaudit.spec.model import AuditSpec, PluginSpec, parse_spec
 from tedaudit.store.directory import RunDirectory
-from tedaudit.studies.calibrate.figure import write_curves
 from tedaudit.studies.calibrate.result import Calibrated
 from tedaudit.studies.calibrate.rounds import SearchSettings, find_epsilons
 from tedaudit.studies.calibrate.runs import RunSource, Workshop
 from tedaudit.studies.calibrate.search import Grid
 from tedaudit.studies.calibrate.target import Target, parse_target
-from tedaudit.studies.calibrate.telling import describe_answers, describe_points
+from tedaudit.studies.calibrate.telling import tell as tell_answers
+from tedaudit.studies.calibrate.telling import write_curves
 from tedaudit.types import Corpus
 
 SEARCHED = (0.01, 10_000.0)
@@ -142,8 +142,8 @@ def seed_search(spec: AuditSpec) -> AuditSpec:
 def write_answers(calibrated: Calibrated, *, page: bool = True) -> list[Path]:
     """Keep the answers in the run of the search: a section of its report, and the curves as a figure."""
     run = RunDirectory(calibrated.folder)
-    write_section(run, NAME, describe_answers(calibrated))
-    write_section(run, _VISITED, describe_points(calibrated))
+    for name, section in zip((NAME, _VISITED), tell_answers(calibrated), strict=True):
+        write_section(run, name, section)
     written = write_curves(rename_answers(calibrated, run), run, NAME)
     if page:
         report(run.root)

@@ -3,16 +3,26 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import SpecError, join_names
 from tedaudit.estimators.readings import Strongest
 from tedaudit.nominal import Nominal
-from tedaudit.studies.calibrate.answer import Answer
-from tedaudit.studies.calibrate.confirm import Attempt
+from tedaudit.studies.calibrate.confirm import ATTEMPTS, Attempt
 from tedaudit.studies.calibrate.target import Target, TargetReach
-from tedaudit.studies.calibrate.words import describe
+
+
+class Answer(StrEnum):
+    """The kinds of answer."""
+
+    INTERVAL = "interval"
+    ABOVE = "above at the least epsilon"
+    BELOW = "below at the largest epsilon"
+    TOO_HIGH = "above the ceiling of the trials"
+    TOO_NEAR_CHANCE = "too near to chance for the trials"
+    UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True)
@@ -79,8 +89,13 @@ class EpsilonForTarget:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """What was found, and what that does not say."""
-        return describe(self)
+        """What was found, the answer itself first, and what that does not say."""
+        sentences = [f"{self.label}: {_TELL[self.answer](self)}"]
+        if self.falls:
+            sentences.append(_tell_falls(self))
+        if self.answer is Answer.INTERVAL:
+            sentences.append(_tell_between(self))
+        return tuple(sentences)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer safe for JSON."""
@@ -141,3 +156,105 @@ def list_points(
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+# --- The answer of a calibration in plain words: what was found, and what that does not say.
+
+
+def _who(found: EpsilonForTarget) -> str:
+    """Return what is measured, and by whom."""
+    if found.target.is_loss:
+        return f"the {found.target.measured} that the losses allow"
+    if len(found.attacks) == 1:
+        return f"the {found.target.measured} of {found.attacks[0]}"
+    return f"the {found.target.measured} of the strongest of {join_names(found.attacks)}"
+
+
+def _tell_interval(found: EpsilonForTarget) -> str:
+    assert found.low is not None and found.high is not None  # noqa: S101, PT018 - by the kind of the answer
+    return (
+        f"{_who(found)} crosses {found.target.phrase} between epsilon {found.low.label} and "
+        f"{found.high.label} (error {found.error:g}, {found.trials:,} fresh trials at each end)."
+    )
+
+
+def _tell_above(found: EpsilonForTarget) -> str:
+    return (
+        f"already above {found.target.phrase} at epsilon {found.limits[0].label}, the least that was tried "
+        f"(error {found.error:g}). If that is next to no budget, what tells texts apart is not the noise "
+        "that epsilon sets: `tedaudit leaks` looks for what it is."
+    )
+
+
+def _tell_below(found: EpsilonForTarget) -> str:
+    stronger = "" if found.target.is_loss else " A stronger attack may."
+    return (
+        f"still below {found.target.phrase} at epsilon {found.limits[1].label}, the largest that was tried "
+        f"(error {found.error:g}): {_who(found)} does not get there, or only beyond.{stronger}"
+    )
+
+
+def _tell_too_high(found: EpsilonForTarget) -> str:
+    best = "had every loss been far above it" if found.target.is_loss else "had every guess been right"
+    return (
+        f"{found.target.phrase} is above the ceiling of {found.trials:,} trials: {best}, it could not be "
+        f"told that it is reached. {_tell_needed(found)} Nothing was run."
+    )
+
+
+def _tell_near_chance(found: EpsilonForTarget) -> str:
+    least = "no loss at all" if found.target.is_loss else "what blind guessing gives"
+    return (
+        f"{found.trials:,} trials cannot tell {least} from {found.target.phrase}, so they cannot show that "
+        f"anything is below it. {_tell_needed(found)} Nothing was run."
+    )
+
+
+def _tell_needed(found: EpsilonForTarget) -> str:
+    needed = found.reach.trials_needed
+    return "It takes many millions of trials." if needed is None else f"It takes about {needed:,} trials."
+
+
+def _tell_undecided(found: EpsilonForTarget) -> str:
+    known = ""
+    if found.low is not None:
+        known = f" At epsilon {found.low.label} it is below the target; no epsilon was shown to be above it."
+    elif found.high is not None:
+        known = f" At epsilon {found.high.label} it is above the target; no epsilon was shown to be below it."
+    return (
+        f"where {_who(found)} crosses {found.target.phrase} could not be told from {found.trials:,} fresh "
+        f"trials within {ATTEMPTS} attempts and between epsilon {found.limits[0].label} and "
+        f"{found.limits[1].label}.{known} More trials may tell."
+    )
+
+
+def _tell_falls(found: EpsilonForTarget) -> str:
+    worst = max(found.falls, key=lambda fall: fall.before.value - fall.after.value)
+    show = found.target.show
+    return (
+        f"The curve is not monotone: from {show(worst.before.value)} at epsilon "
+        f"{worst.before.epsilon.label} it falls to {show(worst.after.value)} at {worst.after.epsilon.label}. "
+        "A smaller epsilon need not be more private."
+    )
+
+
+def _tell_between(found: EpsilonForTarget) -> str:
+    assert found.low is not None  # noqa: S101 - by the kind of the answer
+    if found.falls:
+        return "So it is said only that a crossing lies between the two; there may be others elsewhere."
+    searched = sum(not point.is_fresh for point in found.points)
+    under = "" if found.target.is_loss else " for these attacks"
+    return (
+        f"No fall was seen at the {searched} epsilons visited. If the number never falls with epsilon, every "
+        f"epsilon up to {found.low.label} stays below the target{under}; this was not proved."
+    )
+
+
+_TELL = {
+    Answer.INTERVAL: _tell_interval,
+    Answer.ABOVE: _tell_above,
+    Answer.BELOW: _tell_below,
+    Answer.TOO_HIGH: _tell_too_high,
+    Answer.TOO_NEAR_CHANCE: _tell_near_chance,
+    Answer.UNDECIDED: _tell_undecided,
+}

@@ -11,9 +11,8 @@ from typing import Protocol
 
 from tedaudit.estimators.readings import Strongest
 from tedaudit.nominal import Nominal
-from tedaudit.studies.calibrate.answer import Answer
 from tedaudit.studies.calibrate.confirm import Confirmation
-from tedaudit.studies.calibrate.result import EpsilonForTarget, Fall, Point, list_points
+from tedaudit.studies.calibrate.result import Answer, EpsilonForTarget, Fall, Point, list_points
 from tedaudit.studies.calibrate.search import CLEAR, Grid, Search, Shape, epsilon_at
 from tedaudit.studies.calibrate.target import Target, find_reach
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tedaudit.nominal import Nominal
-from tedaudit.studies.calibrate.answer import Answer
-from tedaudit.studies.calibrate.result import Calibrated, EpsilonForTarget
+from tedaudit.studies.calibrate.result import Answer, Calibrated, EpsilonForTarget
 from tedaudit.utility.results import Change, Measurement, Scores, Task, UtilityResult, compare_scores
 
 

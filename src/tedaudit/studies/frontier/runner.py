@@ -20,9 +20,8 @@ from tedaudit.studies.calibrate.calibrator import (
     run_calibration,
 )
 from tedaudit.studies.calibrate.result import Calibrated
-from tedaudit.studies.frontier.figure import write_frontier_figure
 from tedaudit.studies.frontier.result import Frontier, list_scored, place_scores
-from tedaudit.studies.frontier.telling import describe_frontier
+from tedaudit.studies.frontier.telling import tell, write_frontier_figure
 from tedaudit.types import Corpus
 from tedaudit.utility.labels import take_labels
 from tedaudit.utility.results import UtilityResult
@@ -94,7 +93,8 @@ def check_labels(spec: AuditSpec, scoring: Mapping[str, Any]) -> None:
 def write_frontier(found: Frontier) -> list[Path]:
     """Keep a frontier in the run of its search: a section of the report, and a figure."""
     run = RunDirectory(found.calibrated.folder)
-    write_section(run, NAME, describe_frontier(found))
+    [section] = tell(found)
+    write_section(run, NAME, section)
     written = write_frontier_figure(rename_points(found, run), run, NAME) if found.points else []
     report(run.root)
     return written

@@ -18,7 +18,6 @@ from tedaudit.plugins.abilities import UsesModels
 from tedaudit.plugins.registry import Reference, build, determinants, model_uses
 from tedaudit.results.row import Row
 from tedaudit.seeding import derive, uniforms
-from tedaudit.studies.link.files import check_folder, refuse_other_release, write_link
 from tedaudit.studies.link.inference import infer_column
 from tedaudit.studies.link.ranks import Progress, rank_records, refuse_unfit
 from tedaudit.studies.link.result import (
@@ -31,6 +30,7 @@ from tedaudit.studies.link.result import (
     make_row,
 )
 from tedaudit.studies.link.table import ColumnNames, Columns, Release, read_release
+from tedaudit.studies.link.telling import check_folder, refuse_other_release, write_link
 from tedaudit.types import Plan
 from tedaudit.utility.classifiers import TFIDF
 

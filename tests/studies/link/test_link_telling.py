@@ -1,16 +1,96 @@
-"""Two pages for a committee: what is on them by extraction, what is not, and that all of it has room."""
+"""What is told of a link study: what is in its folder, who can read it, what is refused; two pages for a
+committee, what is on them by extraction, what is not, and that all of it has room."""
 
+import csv
+import json
+import os
 from dataclasses import replace
 from functools import cache
 
 import pytest
 
 import tedaudit
-from tedaudit.studies.link.document import draw_pages, redact_names, write_document
-from tedaudit.studies.link.words import LIMITS, SOURCE, tell_bound, tell_linkability, tell_singling_out
+from helpers import sentences
+from tedaudit.errors import RunDirectoryError
+from tedaudit.reports.writers.pdf import draw_pages
+from tedaudit.studies.link.telling import (
+    LIMITS,
+    SOURCE,
+    redact_names,
+    tell_bound,
+    tell_committee,
+    tell_linkability,
+    tell_singling_out,
+    write_document,
+    write_records,
+    write_report,
+)
 
-pypdf = pytest.importorskip("pypdf")
-pytest.importorskip("matplotlib")
+TEXTS = sentences(60)
+TABLE = {
+    "id": [f"person-{n}" for n in range(60)], "original": TEXTS,
+    "rewrite": [" ".join(text.split()[:4]) if n % 2 else "(empty)" for n, text in enumerate(TEXTS)],
+}  # fmt: skip
+
+
+def test_the_folder_is_closed_and_holds_figures_report_and_records_without_texts(tmp_path):
+    result = tedaudit.link(TABLE, out=tmp_path / "study")
+    assert result.folder == tmp_path / "study"
+    assert sorted(path.name for path in result.folder.iterdir()) == ["link.json", "records.csv", "report.md"]
+    if os.name == "posix":
+        assert result.folder.stat().st_mode & 0o777 == 0o700
+    content = "".join(path.read_text("utf-8") for path in result.folder.iterdir())
+    assert not any(text in content for text in (*TEXTS, "(empty)"))
+    assert json.loads((result.folder / "link.json").read_text("utf-8")) == result.to_dict()
+
+
+def test_records_have_a_row_each_with_the_figures_of_every_attack():
+    result = tedaudit.link(TABLE, attacks=["lexical", {"name": "embedding", "encoder": "lexical"}])
+    rows = list(csv.DictReader(write_records(result).splitlines()))
+    assert {row["id"] for row in rows} == set(TABLE["id"])
+    assert list(rows[0])[:6] == ["id", "attack", "rank", "tied", "margin", "same_original"]
+    ranks = {TABLE["id"][n]: rank for n, rank in enumerate(result.attacks[1].ranks.rank.tolist())}
+    assert all(float(row["rank_embedding"]) == ranks[row["id"]] for row in rows)
+
+
+def test_texts_are_in_the_table_if_asked_for():
+    result = tedaudit.link(TABLE)
+    row = next(csv.DictReader(write_records(result, texts=True).splitlines()))
+    assert row["original"] == TEXTS[TABLE["id"].index(row["id"])]
+
+
+def test_the_report_says_what_it_does_not_say_and_shows_ids_literally():
+    names = ["<b>x</b>|", *TABLE["id"][1:]]
+    report = write_report(tedaudit.link({**TABLE, "id": names}), count=60)
+    assert "<b>" not in report
+    assert all(limit.split(";")[0].split("'")[0] in report for limit in LIMITS)
+
+
+def test_an_earlier_study_is_replaced_and_anything_else_is_refused(tmp_path):
+    tedaudit.link(TABLE, out=tmp_path / "study")
+    tedaudit.link(TABLE, out=tmp_path / "study", seed=4)
+    assert json.loads((tmp_path / "study" / "link.json").read_text())["seed"] == 4
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").write_text("mine")
+    with pytest.raises(RunDirectoryError, match="holds no link study"):
+        tedaudit.link(TABLE, out=tmp_path / "other")
+    with pytest.raises(RunDirectoryError, match="is a file"):
+        tedaudit.link(TABLE, out=tmp_path / "other" / "mine.txt")
+
+
+def test_the_study_of_another_table_is_not_replaced_and_that_of_the_same_is(tmp_path):
+    folder = tmp_path / "study"
+    tedaudit.link(TABLE, out=folder, attacks="lexical")
+    tedaudit.link(TABLE, out=folder, attacks="lexical", seed=5)
+    assert json.loads((folder / "link.json").read_text("utf-8"))["seed"] == 5
+    other = {**TABLE, "rewrite": [*TABLE["rewrite"][:-1], "another"]}
+    with pytest.raises(RunDirectoryError, match=r"another table \(60 records\)"):
+        tedaudit.link(other, out=folder, attacks="lexical")
+    assert json.loads((folder / "link.json").read_text("utf-8"))["seed"] == 5
+
+
+# --- Two pages for a committee.
+
 WORDS = ("zebu", "quokka", "narwhal", "okapi", "axolotl", "tapir", "gecko", "ibis")
 
 
@@ -28,6 +108,7 @@ def make_result():
 
 def extract(path):
     """Return the number of pages and all words, without the spaces: kerning looks like one now and then."""
+    pypdf = pytest.importorskip("pypdf")
     pages = [page.extract_text() for page in pypdf.PdfReader(path).pages]
     return len(pages), squeeze(" ".join(pages))
 
@@ -36,8 +117,14 @@ def squeeze(text):
     return "".join(text.split())
 
 
+def draw_committee(result, ids=0):
+    pytest.importorskip("matplotlib")
+    return draw_pages(tell_committee(result, ids))
+
+
 @pytest.fixture
 def document(tmp_path):
+    pytest.importorskip("matplotlib")
     write_document(make_result(), tmp_path / "committee.pdf")
     return tmp_path / "committee.pdf"
 
@@ -63,7 +150,7 @@ def test_the_most_certain_guesses_are_not_only_the_few_that_were_right():
     parts = tuple(replace(found.sure[0], size=size, right=right) for size, right in zip(
         (256, 128, 64, 32, 16), (40, 36, 30, 20, 16), strict=True))  # fmt: skip
     weak = replace(make_result(), attacks=(replace(found, sure=parts),))
-    text = [one.get_text() for one in draw_pages(weak)[1].figure.texts]
+    text = [one.get_text() for one in draw_committee(weak)[1].figure.texts]
     shares = [f"{100 * part.right / part.size:.1f} %" for part in parts]
     assert [share in text for share in shares] == [True, True, False, False, True]
 
@@ -87,6 +174,7 @@ def test_it_holds_no_text_no_id_and_no_class(document):
 
 
 def test_ids_are_named_if_asked_for(tmp_path):
+    pytest.importorskip("matplotlib")
     write_document(make_result(), tmp_path / "named.pdf", ids=3)
     _, text = extract(tmp_path / "named.pdf")
     named = [record.id for record in make_result().rank_evidence(3)]
@@ -101,6 +189,7 @@ def test_the_same_figures_give_the_same_file(document, tmp_path):
 
 
 def test_names_of_several_words_become_numbers_and_mathematics_stays_text(tmp_path):
+    pytest.importorskip("matplotlib")
     [found], [inference] = make_result().attacks, make_result().inferences
     given = replace(
         make_result(),
@@ -123,14 +212,14 @@ def test_the_fullest_document_has_room_on_its_pages():
         attacks=tuple(replace(found, attack=f"a-rather-long-name-of-an-attack-{n}") for n in range(6)),
         inferences=tuple(replace(inference, column=f"a_rather_long_name_of_a_column_{n}") for n in range(9)),
     )
-    pages = draw_pages(redact_names(full), ids=50)
+    pages = draw_committee(redact_names(full), ids=50)
     assert min(page.height for page in pages) > 0.045  # above the line at the foot
 
 
 def test_bounds_speak_of_all_attacks_although_two_are_shown():
     [found] = make_result().attacks
     many = replace(make_result(), attacks=tuple(replace(found, attack=f"a{n}") for n in range(6)))
-    text = " ".join(one.get_text() for one in draw_pages(many)[1].figure.texts)
+    text = " ".join(one.get_text() for one in draw_committee(many)[1].figure.texts)
     assert "That any of the 12 is too large has a probability of at most 0.005" in " ".join(text.split())
     assert "a1" in text
     assert "a2" not in text
