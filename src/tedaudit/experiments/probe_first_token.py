@@ -23,7 +23,12 @@ from tedaudit.experiments.probe_inputs import (
 )
 from tedaudit.experiments.workspace import Workspace
 from tedaudit.mechanisms._generator import Autoregressive
-from tedaudit.reports.writers.figures import STYLES, escape_label, figures_missing
+from tedaudit.reports.writers.figures import (
+    STYLES,
+    draw_panels,
+    escape_label,
+    figures_missing,
+)
 from tedaudit.types import Floats
 
 NEGLIGIBLE = 0.01  # mass on the source's first token below which notes call it negligible
@@ -165,12 +170,7 @@ def _write_notes(start: Start) -> list[str]:
 
 def figure(starts: Sequence[Start]) -> Any:
     """Draw probabilities and entropy against epsilon; no token is named, so that no text is revealed."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    with rc_context({"pdf.fonttype": 42, "font.size": 9}):
-        drawn = Figure(figsize=(8.4, 3.6), layout="constrained")
-        chances, entropy = drawn.subplots(1, 2)
+    with draw_panels(2, (4.2, 3.6)) as (drawn, (chances, entropy)):
         for number, start in enumerate(starts):
             colour, marker = STYLES[number % len(STYLES)]
             epsilons = [at.epsilon for at in start.levels]

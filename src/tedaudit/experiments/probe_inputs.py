@@ -11,7 +11,7 @@ from tedaudit.experiments.definition import Experiment
 from tedaudit.inference.encoders import load_encoder
 from tedaudit.plugins.registry import build
 from tedaudit.preparing.preparation import epsilons_of
-from tedaudit.reports.writers.figures import labels_with_room
+from tedaudit.reports.writers.figures import mark_epsilons
 from tedaudit.seeding import derive, uniforms
 from tedaudit.spec.model import MechanismSpec, PluginSpec, distinct_titles
 from tedaudit.types import Corpus, Draw, Rewrite
@@ -127,10 +127,6 @@ def mean(values: Sequence[float]) -> float:
 
 def epsilon_axis(axes: Any, epsilons: Sequence[float], unit: str) -> None:
     """Give a panel a logarithmic axis with a mark at every epsilon tried, and a light frame."""
-    tried = sorted(set(epsilons))
-    labelled = labels_with_room(tried) if len(tried) > 1 else tried
-    axes.set(xscale="log", xlabel=rf"nominal $\epsilon$ per {unit}")
-    axes.minorticks_off()
-    axes.set_xticks(tried, [f"{epsilon:g}" if epsilon in labelled else "" for epsilon in tried])
+    mark_epsilons(axes, sorted(set(epsilons)), rf"nominal $\epsilon$ per {unit}")
     axes.grid(axis="y", color="#dddddd", linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)

@@ -19,7 +19,12 @@ from tedaudit.experiments.probe_inputs import (
 )
 from tedaudit.experiments.workspace import Workspace
 from tedaudit.mechanisms._latent import Latent
-from tedaudit.reports.writers.figures import STYLES, escape_label, figures_missing
+from tedaudit.reports.writers.figures import (
+    STYLES,
+    draw_panels,
+    escape_label,
+    figures_missing,
+)
 from tedaudit.seeding import derive
 
 _FORMULAS = {
@@ -156,12 +161,7 @@ def _write_notes(lengths: Sequence[Lengths], reported: Mapping[str, Any]) -> tup
 
 def figure(lengths: Sequence[Lengths]) -> Any:
     """Draw the norms, and beside them their ratio."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    with rc_context({"pdf.fonttype": 42, "font.size": 9}):
-        drawn = Figure(figsize=(8.4, 3.6), layout="constrained")
-        norms, ratios = drawn.subplots(1, 2)
+    with draw_panels(2, (4.2, 3.6)) as (drawn, (norms, ratios)):
         for number, drawn_lengths in enumerate(lengths):
             _draw_lengths(norms, ratios, drawn_lengths, number)
         ratios.axhline(1.0, linestyle="--", color="#666666", linewidth=1)

@@ -5,7 +5,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from tedaudit.nominal import distinct_epsilons
-from tedaudit.reports.writers.figures import GREY, STYLES, escape_label, labels_with_room
+from tedaudit.reports.writers.figures import (
+    GREY,
+    STYLES,
+    add_legend,
+    draw_panels,
+    escape_label,
+    finish_panel,
+    mark_epsilons,
+    mark_height,
+)
 from tedaudit.utility.results import Measurement, Task, UtilityResult, caption
 
 _WIDTH = 4.0  # inches per panel
@@ -13,23 +22,18 @@ _WIDTH = 4.0  # inches per panel
 
 def figure(result: UtilityResult) -> Any:
     """Return a matplotlib figure; the dashed lines are texts not rewritten, and the most frequent class."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     labels = list(dict.fromkeys(measured.mechanism for measured in result))
     given = [epsilon for epsilon in distinct_epsilons(m.epsilon for m in result) if epsilon.is_given]
     epsilons = [float(epsilon) for epsilon in given] or [1.0]
-    with rc_context({"pdf.fonttype": 42, "font.size": 9}):
-        size = (1.6 + _WIDTH * len(result.tasks), 4.0)
-        drawn = Figure(figsize=size, layout="constrained")
-        panels = drawn.subplots(1, len(result.tasks), squeeze=False)[0]
+    with draw_panels(len(result.tasks), (_WIDTH, 4.0), (1.6, 0.0)) as (drawn, panels):
         for panel, task in zip(panels, result.tasks, strict=True):
             _draw_panel(panel, task, [m for m in result if m.task == task.name], (labels, epsilons))
         drawn.supxlabel(
-            escape_label(textwrap.fill(caption(result), int(17 * size[0]))), fontsize=7, color=GREY
+            escape_label(textwrap.fill(caption(result), int(17 * drawn.get_figwidth()))),
+            fontsize=7,
+            color=GREY,
         )
-        handles, names = panels[0].get_legend_handles_labels()
-        drawn.legend(handles, names, loc="outside right center", frameon=False)
+        add_legend(drawn, panels[:1], "right center")
     return drawn
 
 
@@ -43,19 +47,13 @@ def _draw_panel(
         points = [m for m in measured if m.mechanism == label]
         _draw_line(axes, points, [epsilon * beside for epsilon in epsilons], epsilons, number)
     for name, height in (("not rewritten", task.upper.mean), ("majority class", task.lower)):
-        axes.axhline(height, linestyle="--", color=GREY, linewidth=1)
-        axes.annotate(f"{name} {height:.2f}", (0.01, height), (0, 3), xycoords=("axes fraction", "data"),
-                      textcoords="offset points", color=GREY, fontsize=8)  # fmt: skip
+        mark_height(axes, height, name)
     error = task.upper.error
     axes.axhspan(task.upper.mean - error, task.upper.mean + error, color=GREY, alpha=0.15, linewidth=0)
-    axes.set(xscale="log", ylim=(0, 1.08), xlabel="nominal $\\epsilon$, per the mechanism's own unit",
-             ylabel="macro F1")  # fmt: skip
-    labelled = labels_with_room(epsilons) if len(epsilons) > 1 else epsilons
-    axes.set_xticks(epsilons, [f"{epsilon:g}" if epsilon in labelled else "" for epsilon in epsilons])
+    axes.set(ylim=(0, 1.08), ylabel="macro F1")
+    mark_epsilons(axes, epsilons, "nominal $\\epsilon$, per the mechanism's own unit")
     axes.set_xlim(epsilons[0] / 1.6, epsilons[-1] * 1.4)
-    axes.minorticks_off()
-    axes.set_title(escape_label(task.title), fontsize=9)
-    axes.grid(axis="y", color="#dddddd", linewidth=0.5)
+    finish_panel(axes, task.title)
     axes.spines[["top", "right"]].set_visible(False)
 
 

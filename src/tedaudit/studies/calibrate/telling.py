@@ -5,7 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.reports.section import Cell, Column, Section, Table
-from tedaudit.reports.writers.figures import GREY, STYLES, escape_label, figures_missing, save_figure
+from tedaudit.reports.writers.figures import (
+    GREY,
+    STYLES,
+    add_legend,
+    draw_panels,
+    figures_missing,
+    finish_panel,
+    save_figure,
+)
 from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.calibrate.confirm import Side
 from tedaudit.studies.calibrate.result import Calibrated, EpsilonForTarget
@@ -108,23 +116,13 @@ def write_curves(calibrated: Calibrated, run: RunDirectory, name: str) -> list[P
 
 def draw_curves(calibrated: Calibrated) -> Any:
     """Return a figure with one panel per mechanism: points, targets, and intervals shaded."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     labels = list(dict.fromkeys(answer.label for answer in calibrated))
-    across = min(_ACROSS, len(labels))
-    down = -(-len(labels) // across)
-    with rc_context({"pdf.fonttype": 42, "font.size": 9}):
-        drawn = Figure(figsize=(1.0 + 3.4 * across, 0.6 + 2.8 * down), layout="constrained")
-        panels = drawn.subplots(down, across, sharey=True, squeeze=False).ravel()
-        for panel, label in zip(panels, labels, strict=False):
+    with draw_panels(len(labels), (3.4, 2.8), (1.0, 0.6), across=_ACROSS, share=True) as (drawn, panels):
+        for panel, label in zip(panels, labels, strict=True):
             _draw_panel(panel, label, [answer for answer in calibrated if answer.label == label])
-        for panel in panels[len(labels) :]:
-            panel.remove()
-        for first in panels[: len(labels) : across]:
+        for first in panels[::_ACROSS]:
             first.set_ylabel(_name_axis(calibrated.answers[0]))
-        handles, names = panels[0].get_legend_handles_labels()
-        drawn.legend(handles, names, loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+        add_legend(drawn, panels[:1], "lower center", ncols=4, fontsize=8)
     return drawn
 
 
@@ -146,8 +144,7 @@ def _draw_panel(axes: Any, label: str, answers: Sequence[EpsilonForTarget]) -> N
         axes.set_yscale("symlog", linthresh=0.1)
         axes.set_ylim(bottom=-0.02)
     axes.set_xlabel(r"nominal $\epsilon$, per the mechanism's own unit")
-    axes.set_title(escape_label(label), fontsize=9)
-    axes.grid(axis="y", color="#dddddd", linewidth=0.5)
+    finish_panel(axes, label)
 
 
 def _draw_points(axes: Any, answers: Sequence[EpsilonForTarget], *, fresh: bool) -> None:

@@ -6,7 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.reports.section import Column, Section, Table
-from tedaudit.reports.writers.figures import GREY, STYLES, escape_label, figures_missing, save_figure
+from tedaudit.reports.writers.figures import (
+    GREY,
+    STYLES,
+    add_legend,
+    draw_panels,
+    escape_label,
+    figures_missing,
+    finish_panel,
+    mark_height,
+    save_figure,
+)
 from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.calibrate.result import Answer
 from tedaudit.studies.frontier.result import Frontier, FrontierPoint, range_over_ends
@@ -91,22 +101,15 @@ def write_frontier_figure(found: Frontier, run: RunDirectory, name: str) -> list
 
 def draw_frontier(found: Frontier) -> Any:
     """Return a figure; the dashed lines are texts not rewritten, and the most frequent class."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
     tasks = list({point.task.name: point.task for point in found}.values())
     labels = list(dict.fromkeys(point.answer.label for point in found))
     target = found.points[0].answer.target
-    with rc_context({"pdf.fonttype": 42, "font.size": 9}):
-        size = (1.6 + _WIDTH * len(tasks), 4.0)
-        drawn = Figure(figsize=size, layout="constrained")
-        panels = drawn.subplots(1, len(tasks), squeeze=False)[0]
+    with draw_panels(len(tasks), (_WIDTH, 4.0), (1.6, 0.0)) as (drawn, panels):
         for panel, task in zip(panels, tasks, strict=True):
             _draw_panel(panel, task, [point for point in found if point.task is task], labels)
             panel.set_xlabel(f"target, measured by {target.measured}")
-        drawn.supxlabel(textwrap.fill(_NOTE, int(17 * size[0])), fontsize=7, color=GREY)
-        handles, names = panels[0].get_legend_handles_labels()
-        drawn.legend(handles, names, loc="outside right center", frameon=False)
+        drawn.supxlabel(textwrap.fill(_NOTE, int(17 * drawn.get_figwidth())), fontsize=7, color=GREY)
+        add_legend(drawn, panels[:1], "right center")
     return drawn
 
 
@@ -119,14 +122,11 @@ def _draw_panel(axes: Any, task: Task, points: Sequence[FrontierPoint], labels: 
         own = [point for point in points if point.answer.label == label and point.low is not None]
         _draw_mechanism(axes, own, aside, number)
     for name, height in (("not rewritten", task.upper.mean), ("majority class", task.lower)):
-        axes.axhline(height, linestyle="--", color=GREY, linewidth=1)
-        axes.annotate(f"{name} {height:.2f}", (0.01, height), (0, 3), xycoords=("axes fraction", "data"),
-                      textcoords="offset points", color=GREY, fontsize=8)  # fmt: skip
+        mark_height(axes, height, name)
     axes.set(ylim=(0, 1.08), ylabel="macro F1")
     axes.set_xlim(targets[0] - 0.1 * span, targets[-1] + 0.1 * span)
     axes.set_xticks(targets, [labels_of[value].replace(" (", "\n(") for value in targets])
-    axes.set_title(escape_label(task.title), fontsize=9)
-    axes.grid(axis="y", color="#dddddd", linewidth=0.5)
+    finish_panel(axes, task.title)
     axes.spines[["top", "right"]].set_visible(False)
 
 
