@@ -26,6 +26,8 @@ from tedaudit.execution.engines.processes import ProcessEngine
 from tedaudit.execution.engines.workplace import SHELVE
 from tedaudit.execution.work import Bench
 
+ONE = {"name": "processes", "workers": 1}  # where it does not matter how many there are: each takes a second
+
 
 @pytest.fixture(scope="module")
 def serial(tmp_path_factory):
@@ -102,11 +104,11 @@ def test_the_engine_of_the_spec_is_used(tmp_path):
 )
 def test_an_error_of_a_plug_in_is_the_one_that_it_is_in_one_process(tmp_path, settings, kind):
     errors = {}
-    for engine in ("serial", "processes"):
+    for name, engine in (("serial", "serial"), ("processes", ONE)):
         attack = {"name": f"{PLUGINS}:Raising", **settings}
         with pytest.raises(kind) as caught:
-            run(make_many_chunks(tmp_path / engine, attacks=[attack]), engine)
-        errors[engine] = caught.value
+            run(make_many_chunks(tmp_path / name, attacks=[attack]), engine)
+        errors[name] = caught.value
     assert type(errors["serial"]) is type(errors["processes"])
     assert str(errors["serial"]) == str(errors["processes"])
     assert "engine_plugins.py" in "".join(errors["processes"].__notes__)  # where it was raised
@@ -117,7 +119,7 @@ def test_an_error_that_no_pickle_holds_is_told_in_words(tmp_path):
     with pytest.raises(OwnError):
         run(make_many_chunks(tmp_path / "serial", attacks=[attack]))
     with pytest.raises(RuntimeError, match=r"^OwnError: 3: broken"):
-        run(make_many_chunks(tmp_path / "processes", attacks=[attack]), "processes")
+        run(make_many_chunks(tmp_path / "processes", attacks=[attack]), ONE)
 
 
 def test_an_engine_can_do_the_next_run_after_one_that_failed(tmp_path, serial):
@@ -141,9 +143,9 @@ def test_functions_travel_lambdas_and_closures_too(tmp_path):
         results = [
             tedaudit.audit(
                 function, sentences(30), epsilon=1.0, trials=60, attack="lexical", engine=engine,
-                out=str(tmp_path / f"{number}-{engine}"), announce=lambda _: None,
+                out=str(tmp_path / f"{number}-{name}"), announce=lambda _: None,
             )
-            for engine in ("serial", "processes")
+            for name, engine in (("serial", "serial"), ("processes", ONE))
         ]  # fmt: skip
         assert results[0].findings[0].bound == results[1].findings[0].bound
         repeats = results[1].run.manifest()["repeats"]
@@ -166,7 +168,7 @@ def test_a_function_that_cannot_travel_is_refused_in_one_line_that_says_what_to_
             return text
 
     with pytest.raises(PluginError) as caught:
-        run(make_many_chunks(tmp_path, mechanisms=[locked]), "processes", announce=lambda _: None)
+        run(make_many_chunks(tmp_path, mechanisms=[locked]), ONE, announce=lambda _: None)
     message = str(caught.value)
     assert "\n" not in message
     assert "locked' cannot travel to another process (TypeError: cannot pickle '_thread.lock'" in message
@@ -182,7 +184,7 @@ def test_an_object_that_workers_cannot_load_is_refused_with_the_same_advice(tmp_
     sys.modules["module_that_is_nowhere"] = module
     try:
         with pytest.raises(PluginError, match=r"ModuleNotFoundError.*Use the engine `serial`"):
-            run(make_many_chunks(tmp_path, mechanisms=[module.rewrite]), "processes", announce=lambda _: None)
+            run(make_many_chunks(tmp_path, mechanisms=[module.rewrite]), ONE, announce=lambda _: None)
     finally:
         del sys.modules["module_that_is_nowhere"]
 
@@ -193,7 +195,7 @@ def test_an_object_that_workers_cannot_load_is_refused_with_the_same_advice(tmp_
 def test_an_attack_that_asks_a_server_stays_in_this_process(tmp_path):
     (tmp_path / "who").mkdir()
     server = {"name": f"{PLUGINS}:Server", "folder": str(tmp_path / "who")}
-    run(make_many_chunks(tmp_path / "run", attacks=[server]), "processes", announce=lambda _: None)
+    run(make_many_chunks(tmp_path / "run", attacks=[server]), ONE, announce=lambda _: None)
     assert [path.name for path in (tmp_path / "who").iterdir()] == [str(os.getpid())]
 
 
@@ -224,7 +226,7 @@ def test_work_that_belongs_to_one_worker_moves_if_that_is_killed(tmp_path):
 
 
 def test_what_plug_ins_print_and_read_does_not_meet_the_pipes(tmp_path, capfd):
-    run(make_many_chunks(tmp_path, mechanisms=[f"{PLUGINS}:Noisy"], trials=40), "processes")
+    run(make_many_chunks(tmp_path, mechanisms=[f"{PLUGINS}:Noisy"], trials=40), ONE)
     out, errors = capfd.readouterr()
     assert out == ""
     for line in ("printed by a plug-in", "written by a plug-in", "by a child"):
