@@ -9,8 +9,8 @@ import pytest
 
 from tedaudit.trust.planted.flaws import FLAWS, find_flaw
 from tedaudit.trust.selftest import work as selftest_work
-from tedaudit.trust.selftest.page import write_page
 from tedaudit.trust.selftest.selftest import FULL, QUICK, SelfTest, allow, run_selftest
+from tedaudit.trust.selftest.telling import write_page
 from tedaudit.trust.selftest.work import (
     Effort,
     JudgedFlaw,
