@@ -6,8 +6,7 @@ import pytest
 
 from tedaudit.api import load_run
 from tedaudit.experiments.convention import convert_units
-from tedaudit.experiments.definition import Experiment
-from tedaudit.experiments.workspace import Workspace
+from tedaudit.experiments.definition import Experiment, Workspace
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card, Claim, Rewrite
 
@@ -66,7 +65,8 @@ def found(tmp_path_factory):
 
 
 def rows(outcome):
-    (table,) = outcome.tables
+    [section] = outcome.sections
+    table = section.table
     return {(row[0], row[1]): dict(zip(table.headings, row, strict=True)) for row in table.rows}
 
 

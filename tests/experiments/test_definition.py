@@ -4,9 +4,8 @@ from typing import get_args
 
 import pytest
 
-from tedaudit.experiments import audits, downstream, probes
-from tedaudit.experiments.definition import Experiment, Kind, load, names
-from tedaudit.experiments.workspace import Workspace
+from tedaudit.experiments.definition import Experiment, Kind, Workspace, load, names
+from tedaudit.experiments.reproduction import MAKERS, train_on_rewrites
 
 SHOWN = {
     "fig-llm": "figure 2", "fig-embedding": "figure 3", "fig-downstream": "figure 4",
@@ -34,8 +33,7 @@ def test_the_command_has_the_changes(changes, more):
 
 
 def test_every_kind_of_experiment_can_be_made():
-    makers = [*audits.MAKERS, *downstream.MAKERS, *probes.MAKERS]
-    assert sorted(makers) == sorted(get_args(Kind))
+    assert sorted(MAKERS) == sorted(get_args(Kind))
 
 
 def test_every_experiment_says_where_the_paper_shows_it():
@@ -65,7 +63,7 @@ def test_classifiers_learn_from_the_mechanisms_of_their_corpus_alone(tmp_path):
     study = {"corpus": "demo", "tasks": ["topic"]}
     options = {"classifier": "tfidf", "seeds": 1, "limit": 40, "studies": [study]}
     experiment = Experiment(**SOME, only={"identity": ["atis"]}, options=options, kind="downstream")
-    [table] = downstream.train_on_rewrites(experiment, Workspace(tmp_path)).tables
-    told = " ".join(str(cell) for row in table.rows for cell in row)
+    [section] = train_on_rewrites(experiment, Workspace(tmp_path)).sections
+    told = " ".join(str(cell) for row in section.table.rows for cell in row)
     assert "constant" in told
     assert "identity" not in told

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import SpecError
-from tedaudit.experiments import probes
-from tedaudit.experiments.definition import Experiment, load
-from tedaudit.experiments.outcome import write_outcome
+from tedaudit.experiments.definition import Experiment, Workspace, load
 from tedaudit.experiments.probe_inputs import choose_texts, cosines, options_of, subjects
-from tedaudit.experiments.workspace import Workspace
+from tedaudit.experiments.reproduction import MAKERS, write_outcome
 from tedaudit.plugins.registry import build
 from tedaudit.spec.model import MechanismSpec
 from tiny_models import one_thread, save_bart, save_gpt2
@@ -33,10 +31,11 @@ def experiment_of(kind, mechanisms, **parts):
 
 
 def made(experiment, folder):
-    return probes.MAKERS[experiment.kind](experiment, Workspace(folder))
+    return MAKERS[experiment.kind](experiment, Workspace(folder))
 
 
-def columns(table):
+def columns(section):
+    table = section.table
     return {heading: [row[i] for row in table.rows] for i, heading in enumerate(table.headings)}
 
 
@@ -44,7 +43,7 @@ def columns(table):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_definition_loads_at_every_scale(name, scale):
     experiment = load(name, scale)
-    assert experiment.kind in probes.MAKERS
+    assert experiment.kind in MAKERS
     assert experiment.claim
     assert experiment.mechanisms
     assert set(experiment.corpora) <= {"snips", "demo"}
@@ -61,9 +60,9 @@ def test_a_smoke_run_on_the_zoo_reveals_no_text_if_redacted(name, tmp_path, monk
     assert outcome.notes
     hidden = [
         cell
-        for table in outcome.tables
-        if table.texts
-        for row in table.rows
+        for section in outcome.sections
+        if any(column.is_text for column in section.table.columns)
+        for row in section.table.rows
         for cell in row
         if isinstance(cell, str) and len(cell) > 30 and " " in cell
     ]
@@ -99,7 +98,7 @@ def test_the_ratio_of_the_classical_gaussian_is_linear_in_epsilon(folders, tmp_p
         "noise", both, corpora=["demo"], epsilons=[10.0, 100.0, 1000.0], options=options
     )
     outcome = made(experiment, tmp_path)
-    found = columns(outcome.tables[1])
+    found = columns(outcome.sections[1])
     ratio, measured, expected = (
         np.array(found[name]) for name in ("latent / noise", "noise, measured", "noise, expected")
     )
@@ -117,7 +116,7 @@ def test_latents_are_never_longer_than_clipping_allows(folders, tmp_path):
     mechanism = {"name": "dp-bart", "model": str(folders["bart"]), "clip": 0.05}
     options = {"count": 5, "draws": 2}
     experiment = experiment_of("noise", [mechanism], corpora=["demo"], epsilons=[10.0], options=options)
-    found = columns(made(experiment, tmp_path).tables[0])
+    found = columns(made(experiment, tmp_path).sections[0])
     assert 0 < found["mean"][0] <= found["most that clipping allows"][0]
 
 
@@ -127,24 +126,24 @@ def test_the_first_token_becomes_peaked_as_epsilon_grows(folders, tmp_path):
     options = {"texts": list(TEXTS), "top": 400}
     experiment = experiment_of("first-token", [mechanism], epsilons=epsilons, options=options)
     outcome = made(experiment, tmp_path)
-    numbers = columns(outcome.tables[0])
+    numbers = columns(outcome.sections[0])
     assert numbers["likeliest token"] == sorted(numbers["likeliest token"])
     assert numbers["entropy (bits)"] == sorted(numbers["entropy (bits)"], reverse=True)
-    tokens = columns(outcome.tables[1])
+    tokens = columns(outcome.sections[1])
     size = len(tokens["token"])
     for epsilon in epsilons:  # all tokens are listed here, so that their masses make up everything
         assert sum(tokens[f"epsilon {epsilon:g}"]) == pytest.approx(1.0)
     assert numbers["likeliest token"][0] == pytest.approx(1 / size, rel=1e-3)
     assert numbers["entropy (bits)"][0] == pytest.approx(np.log2(size), rel=1e-3)
-    assert outcome.tables[1].texts
+    assert outcome.redact().sections == outcome.sections[:1]
 
 
 def test_the_variance_table_has_a_row_per_text_epsilon_and_seed(folders, tmp_path):
     mechanism = {"name": "dp-bart", "model": str(folders["bart"]), "max_tokens": 4}
     options = {"texts": list(TEXTS), "seeds": [42, 1234, 101]}
     experiment = experiment_of("variance", [mechanism], epsilons=[1.0, 1e9], options=options)
-    shown, numbers = made(experiment, tmp_path).tables
-    assert sum(row[0] != "(source)" for row in shown.rows) == 2 * 2 * 3
+    shown, numbers = made(experiment, tmp_path).sections
+    assert sum(row[0] != "(source)" for row in shown.table.rows) == 2 * 2 * 3
     found = columns(numbers)
     without_noise = [n for n, epsilon in zip(found["distinct"], found["epsilon"], strict=True) if epsilon > 1]
     assert without_noise == [1, 1]
@@ -157,19 +156,19 @@ def test_pieces_are_counted_as_they_are_shown(folders, tmp_path):
     experiment = experiment_of(
         "tokenization", [mechanism, plain], epsilons=[1.0], options={"texts": [TEXTS[0]]}
     )
-    counts, shown = made(experiment, tmp_path).tables
-    cut = next(row[3] for row in shown.rows if row[1] == "dp-paraphrase, pieces")
+    counts, shown = made(experiment, tmp_path).sections
+    cut = next(row[3] for row in shown.table.rows if row[1] == "dp-paraphrase, pieces")
     assert cut.replace("|", "") == TEXTS[0]
     assert columns(counts)["pieces"] == [len(cut.split("|")), None]
 
 
 def test_examples_of_identity_are_their_source(tmp_path):
     experiment = experiment_of("examples", ["identity"], corpora=["demo"], options={"texts": [3, TEXTS[0]]})
-    shown, numbers = made(experiment, tmp_path).tables
-    assert {row[4] for row in shown.rows if row[1] == "(source)"} == {
-        row[4] for row in shown.rows if row[1] == "identity"
+    shown, numbers = made(experiment, tmp_path).sections
+    assert {row[4] for row in shown.table.rows if row[1] == "(source)"} == {
+        row[4] for row in shown.table.rows if row[1] == "identity"
     }
-    assert set(numbers.rows[0][3:]) == {1.0, 0}
+    assert set(numbers.table.rows[0][3:]) == {1.0, 0}
 
 
 @pytest.mark.parametrize(

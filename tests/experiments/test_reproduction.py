@@ -6,10 +6,12 @@ from typer.testing import CliRunner
 
 from tedaudit.cli import app
 from tedaudit.errors import PathError, SpecError
-from tedaudit.experiments.definition import GRID, load, names
+from tedaudit.experiments.definition import GRID, Outcome, Workspace, load, names
 from tedaudit.experiments.rankings import list_rankings
-from tedaudit.experiments.reproduction import reproduce
-from tedaudit.experiments.workspace import Workspace
+from tedaudit.experiments.reproduction import markdown, name_models, reproduce, variant_of
+from tedaudit.mechanisms.dp_mlm import DPMLM
+from tedaudit.plugins.registry import Reference, build
+from tedaudit.reports.section import Column, Section, Table
 
 pytest.importorskip("tedaudit_zoo")
 pytest.importorskip("transformers")
@@ -46,10 +48,12 @@ def test_every_experiment_of_the_paper_is_there():
 @pytest.mark.parametrize("name", sorted(PAPER))
 def test_an_experiment_runs_at_the_smallest_scale(name, place):
     outcome, files = reproduce(smoke(name), place, redact=True)
-    assert outcome.tables
-    assert all(len(row) == len(table.headings) for table in outcome.tables for row in table.rows)
-    assert all(table.rows for table in outcome.tables)
-    assert all("sound: " in table.caption or "published: " in table.caption for table in outcome.tables)
+    assert outcome.sections
+    tables = [section.table for section in outcome.sections]
+    assert all(len(row) == len(table.headings) for table in tables for row in table.rows)
+    assert all(table.rows for table in tables)
+    assert not any(column.is_text for table in tables for column in table.columns)
+    assert all("sound: " in one.reading or "published: " in one.reading for one in outcome.sections)
     assert all(file.stat().st_size for file in files)
     told = json.loads((place.root / "results" / f"{name}.json").read_text())
     assert told["experiment"] == name
@@ -167,3 +171,64 @@ def test_a_dry_run_says_what_would_run_where_and_writes_nothing(tmp_path, monkey
 
 def test_another_engine_reproduces_the_same(by_command, tmp_path):
     assert reproduce_by_command(tmp_path, "--engine", "processes")[1] == by_command[2]
+
+
+# --- Which variants and models are behind the numbers.
+
+
+def caption(rows, name="fig-embedding"):
+    """Return what is said under a table with these rows."""
+    table = Table((Column("mechanism"), Column("attack")), rows)
+    [section] = name_models(Outcome((Section("a table", table),)), load(name, "zoo")).sections
+    return section.reading
+
+
+def test_a_table_names_variant_and_model_of_what_it_shows():
+    said = caption((("dp-mlm", "embedding"), ("dp-mlm-sound", "embedding")))
+    assert (
+        said == "published: dp-mlm (zoo:mlm); sound: dp-mlm-sound (zoo:mlm); attacks: embedding (zoo:encoder)"
+    )
+
+
+def test_a_table_that_names_no_mechanism_speaks_of_all():
+    said = caption((("tau", 1.0),))
+    assert all(
+        label in said for label in ("dp-bart (zoo:bart-pruned)", "adept-sound (zoo:adept)", "internal-l2")
+    )
+
+
+def test_a_table_that_is_of_one_mechanism_by_its_title_names_that_one():
+    section = Section("dp-prompt: likeliest first tokens", Table((Column("token"),), ((" play",),)))
+    [named] = name_models(Outcome((section,)), load("fig-first-token", "zoo")).sections
+    assert named.reading == "published: dp-prompt (zoo:seq2seq)"
+
+
+def test_mechanisms_of_further_settings_are_named_too():
+    assert "sound: dp-mlm-sound (zoo:mlm)" in caption((("dp-mlm-sound", ""),), "abl-k")
+
+
+def test_a_mechanism_with_a_mixture_of_settings_is_not_called_by_a_variant():
+    assert variant_of(build(Reference("mechanism", "dp-mlm", {"variant": "published"}))) == "published"
+    assert variant_of(DPMLM()) == "sound"
+    assert variant_of(DPMLM(copy_case=True)) == "settings of its own"
+
+
+def test_the_caption_stands_between_title_and_table():
+    experiment = load("fig-embedding", "zoo")
+    section = Section("a table", Table((Column("mechanism"),), (("dp-mlm",),)))
+    written = markdown(name_models(Outcome((section,)), experiment), experiment)
+    assert "### a table\n\npublished: dp-mlm (zoo:mlm)" in written
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_zoo_runs_what_the_paper_ran(name):
+    labels = {}
+    for given in load(name, "zoo").mechanisms:
+        plugin = build(
+            Reference(
+                "mechanism", given["name"], {k: v for k, v in given.items() if k not in ("name", "label")}
+            )
+        )
+        labels[given.get("label", given["name"])] = variant_of(plugin)
+    assert {variant for label, variant in labels.items() if not label.endswith("-sound")} == {"published"}
+    assert {variant for label, variant in labels.items() if label.endswith("-sound")} <= {"sound"}

@@ -32,6 +32,14 @@ def test_a_kind_decides_how_a_cell_is_written():
     assert Column("e", "bound").write(math.inf) == "inf"
 
 
+def test_a_number_has_the_digits_that_it_needs_and_stands_on_the_left():
+    column = Column("tau", "number")
+    values = (1000, 0.0, 1000.0, 2.3456, -0.00123, 1e6, math.inf, None, "none")
+    shown = ["1,000", "0", "1000", "2.35", "-0.0012", "1000000.00", "inf", "", "none"]
+    assert [column.write(value) for value in values] == shown
+    assert not column.is_figure
+
+
 def test_figures_are_told_from_words():
     right = [column.name for column in COLUMNS if column.is_figure]
     assert right == ["n", "eps_emp", "loss", "p"]

@@ -13,9 +13,9 @@ from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.results.reading import read_result
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
-from tedaudit.utility.figure import figure
-from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult, caption, cells
+from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult, caption
 from tedaudit.utility.study_folder import check_run, markdown, write_study
+from tedaudit.utility.telling import figure, tell
 
 RESULT = UtilityResult(
     "small", Path("unused"), "demo", "tfidf", (100, 50),
@@ -41,11 +41,12 @@ def test_the_standard_deviation_is_of_a_sample():
 
 
 def test_the_table_has_the_mechanisms_between_the_lines():
-    rows = cells(RESULT)
+    [section] = tell(RESULT)
+    rows = section.table.rows
     assert [row[1] for row in rows[:5]] == [
         "(not rewritten)", "identity", "word-rr", "word-rr", "(majority class)",
     ]  # fmt: skip
-    assert tuple(rows[2]) == ("topic F1", "word-rr", "2", "0.150", "0.071", "", "3 of 200")
+    assert rows[2] == ("topic F1", "word-rr", "2", "0.150", "0.071", "", "3 of 200")
     assert rows[1][2] == "any"
 
 

@@ -9,8 +9,9 @@ from tedaudit import load_corpus
 from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.seeding import derive
 from tedaudit.store.checksums import seal_json
-from tedaudit.utility.results import compare_scores, describe_changes
+from tedaudit.utility.results import compare_scores
 from tedaudit.utility.study import run_study
+from tedaudit.utility.telling import describe_changes
 from tiny_study import make_study
 
 

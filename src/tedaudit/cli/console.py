@@ -6,19 +6,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Table as Grid
 from rich.text import Text
 
 from tedaudit.cli.options import TableKind
 from tedaudit.errors import join_names
 from tedaudit.estimators import Bound
 from tedaudit.execution.runner import Progress
-from tedaudit.experiments.outcome import Outcome
-from tedaudit.experiments.outcome import format_cell as cell_text
 from tedaudit.plugins.extras import install, missing_extras
 from tedaudit.plugins.registry import variants
 from tedaudit.plugins.settings import list_settings
@@ -32,7 +30,7 @@ from tedaudit.reports.first_screen import (
     mention_no_epsilon,
 )
 from tedaudit.reports.page import charts_missing
-from tedaudit.reports.section import Section, format_number
+from tedaudit.reports.section import Column, Section, Table, format_number
 from tedaudit.reports.summary import describe_claims, headlines
 from tedaudit.reports.telling_audit import explain_table, tell_plans
 from tedaudit.reports.telling_comparison import explain_comparison, tell_comparison
@@ -44,7 +42,11 @@ from tedaudit.results.losses import read_losses
 from tedaudit.spec.zoo_defaults import InstalledModel
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card
-from tedaudit.utility.results import HEADINGS, RIGHT, UtilityResult, caption, cells
+from tedaudit.utility.results import UtilityResult
+from tedaudit.utility.telling import tell as tell_utility
+
+if TYPE_CHECKING:
+    from tedaudit.experiments.definition import Outcome
 
 
 def console(*, error: bool = False) -> Console:
@@ -148,16 +150,9 @@ def show_figures(drawn: Sequence[Path]) -> None:
 
 def show_utility(result: UtilityResult, written: Sequence[Path]) -> None:
     """Print the scores, what they mean and where they are stored."""
-    from rich.table import Table
-
-    table = Table()
-    for heading in HEADINGS:
-        table.add_column(heading, justify="right" if heading in RIGHT else "left")
-    for row in cells(result):
-        table.add_row(*map(escape_text, row))
+    for section in tell_utility(result):
+        show_section(section)
     out = console()
-    out.print(table)
-    out.print(escape_text(caption(result)), style="dim")
     for note in result.notes:
         out.print(f"- {escape_text(note)}", style="dim")
     out.print(f"Written: {', '.join(map(str, written))}", soft_wrap=True)
@@ -249,20 +244,13 @@ def show_replay(trials: Sequence[Any]) -> None:
 
 def show_disagreements(disagreements: Sequence[Any]) -> None:
     """Print how two attacks agree, and trials in which only one of them was right."""
-    from rich.table import Table
-
     first, second = disagreements[0].attacks
-    table = Table(header_style="bold")
-    columns = ("both right", f"only {first}", f"only {second}", "neither")
-    for heading in ("plan", "mechanism", "epsilon", *columns):
-        table.add_column(escape_text(heading), overflow="fold")
+    names = (Column("plan", rank=0), Column("mechanism", "label", 0), Column("epsilon", rank=0))
+    counts = (Column(name, "number") for name in ("both right", f"only {first}", f"only {second}", "neither"))
+    rows = ((d.plan, d.mechanism, d.epsilon.name, *astuple(d.counts)) for d in disagreements)
+    show_section(Section("", Table((*names, *counts), tuple(rows))))
     for entry in disagreements:
-        counts = astuple(entry.counts)
-        names = (entry.plan, entry.mechanism, entry.to_dict()["epsilon"])
-        table.add_row(*map(Text, [*map(escape_text, names), *(f"{count:,}" for count in counts)]))
-    console().print(table)
-    for entry in disagreements:
-        setting = f"{entry.mechanism} at epsilon {entry.to_dict()['epsilon']}"
+        setting = f"{entry.mechanism} at epsilon {entry.epsilon.name}"
         for example in entry.examples:
             lines = (
                 f"row {example.row} of {setting}: only {example.right} was right",
@@ -273,20 +261,10 @@ def show_disagreements(disagreements: Sequence[Any]) -> None:
             console().print(Text("\n".join(map(escape_text, lines)) + "\n"))
 
 
-def show_outcome(outcome: Outcome, files: Sequence[Path], *, redact: bool) -> None:
-    """Print the tables of an experiment and where its files are."""
-    from rich.table import Table
-
-    for table in outcome.tables:
-        if redact and table.texts:
-            continue
-        printed = Table(title=Text(escape_text(table.title)), title_justify="left", header_style="bold")
-        printed.caption = Text(escape_text(table.caption))
-        for heading in table.headings:
-            printed.add_column(escape_text(heading), overflow="fold")
-        for row in table.rows:
-            printed.add_row(*(Text(escape_text(cell_text(cell))) for cell in row))
-        console().print(printed)
+def show_outcome(outcome: "Outcome", files: Sequence[Path]) -> None:
+    """Print what an experiment found and where its files are."""
+    for section in outcome.sections:
+        show_section(section)
     for note in outcome.notes:
         console().print(Text(f"- {escape_text(note)}"))
     for file in files:
@@ -372,7 +350,7 @@ def show_settings(plugin: type) -> None:
     if not settings:
         out.print("    It has no settings.")
         return
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table = Grid(box=None, show_header=False, padding=(0, 2, 0, 0))
     for setting in settings:
         kind = f"{setting.type}; {f'default: {setting.default}' if setting.default else 'must be given'}"
         table.add_row(Text(setting.name, "bold"), Text.assemble(f"{setting.meaning}\n", (kind, "dim")))

@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.text import Text
-
-from tedaudit.cli.console import console
+from tedaudit.cli.console import show_section
 from tedaudit.experiments.cost import Minutes, count_guesses, count_rewrites
 from tedaudit.experiments.definition import Experiment
 from tedaudit.forecast.telling import format_minutes
+from tedaudit.reports.section import Column, Section, Table
 
 
 def describe_cost(
@@ -30,21 +29,15 @@ def show_experiments(
     experiments: Sequence[Sequence[Experiment]], minutes: Mapping[str, Minutes], timed: str | None
 ) -> None:
     """Print experiments with their cost at every scale."""
-    from rich.table import Table
-
-    table = Table(header_style="bold")
-    costs = ("rewrites (guesses) at full", "zoo", "smoke")
-    for heading in ("id", "what", "paper", *costs, *([f"minutes at {timed}"] if timed else [])):
-        table.add_column(heading, overflow="fold")
+    timings = [f"minutes at {timed}"] if timed else []
+    costs = map(Column, ("rewrites (guesses) at full", "zoo", "smoke", *timings))
+    columns = (Column("id", rank=0), Column("what", rank=2), Column("paper", rank=3), *costs)
+    rows = []
     for scales in experiments:
         first = scales[0]
-        row = [first.id, first.title, first.paper, *map(_format_cost, scales)]
-        if timed:
-            row.append(_format_minutes(minutes.get(first.id)))
-        table.add_row(*map(Text, row))
-    console().print(table)
-    for remark in _explain(minutes, timed):
-        console().print(remark, style="dim")
+        told = [_format_minutes(minutes.get(first.id))] if timed else []
+        rows.append((first.id, first.title, first.paper, *map(_format_cost, scales), *told))
+    show_section(Section("", Table(columns, tuple(rows)), sentences=tuple(_explain(minutes, timed))))
 
 
 def _format_cost(experiment: Experiment) -> str:

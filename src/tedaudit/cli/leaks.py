@@ -66,8 +66,9 @@ def leaks(
     On a mechanism, or on all mechanisms of a run: its page and report.md then have a section on them.
     """
     from tedaudit.cli.console import console, escape_text
+    from tedaudit.reports.writers.terminal import write_lines
     from tedaudit.trust.leaks.finder import find_leaks
-    from tedaudit.trust.leaks.rendering import describe_leaks
+    from tedaudit.trust.leaks.telling import tell as tell_leaks
 
     check_gate(fail_on, ("finding",))
 
@@ -91,8 +92,8 @@ def leaks(
         print_json(found.to_dict(redact=redact))
     else:
         for number, report in enumerate(reports):
-            for line in [""] * (number > 0) + describe_leaks(report, redact=redact, clean=escape_text):
-                console().print(escape_text(line), soft_wrap=True)
+            for line in [""] * (number > 0) + write_lines(tell_leaks(report, redact=redact), escape_text):
+                console().print(line, soft_wrap=True)
     if fail_on and has_findings:
         raise typer.Exit(1)
 
@@ -105,14 +106,16 @@ def _find_in_run(
     from tedaudit.cli.console import say_redacted
     from tedaudit.reports.section import write_section
     from tedaudit.spec.code_names import list_code
-    from tedaudit.trust.leaks.run_leaks import NAME, describe_run_leaks, find_run_leaks
+    from tedaudit.trust.leaks.run_leaks import NAME, find_run_leaks
+    from tedaudit.trust.leaks.telling import tell_run
 
     result = api.load_run(run_directory)
     confirm_code(list_code(result.run.manifest()["spec"], "mechanisms"), run_directory, yes=yes)
     if redact:
         result.run.note_redaction(redacted=True)
     found = find_run_leaks(result, **settings)
-    write_section(result.run, NAME, describe_run_leaks(found))
+    [section] = tell_run(found)
+    write_section(result.run, NAME, section)
     api.report(result.run.root)
     say_redacted(result.run)
     return found, result.run.files.is_redacted
@@ -211,8 +214,8 @@ def selftest(
     from tedaudit.cli.console import console, progress_bar
     from tedaudit.store.exported import check_target, write_exported
     from tedaudit.trust.planted.flaws import find_flaw
-    from tedaudit.trust.selftest.page import write_page
     from tedaudit.trust.selftest.selftest import FULL, QUICK, run_selftest
+    from tedaudit.trust.selftest.telling import write_page
 
     if out is not None:
         check_target(out, [], force=force)

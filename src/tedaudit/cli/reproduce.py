@@ -34,12 +34,10 @@ def reproduce(
     quiet: options.Quiet = False,
 ) -> None:
     """Reproduce a figure or table of the paper, on corpora and models of your choice."""
-    from tedaudit.cli.console import progress_bar, show_outcome
+    from tedaudit.cli.console import progress_bar, show_outcome, show_section
     from tedaudit.experiments.cost import tabulate_plan
-    from tedaudit.experiments.definition import load
-    from tedaudit.experiments.outcome import Outcome
+    from tedaudit.experiments.definition import Workspace, load
     from tedaudit.experiments.reproduction import reproduce as reproduced
-    from tedaudit.experiments.workspace import Workspace
     from tedaudit.spec.flags import merge_engine, parse_corpus
 
     flags = {"engine": engine, "workers": workers, "address": address, "resource": resource}
@@ -47,9 +45,9 @@ def reproduce(
     changes = {"corpora": [parse_corpus(name) for name in corpus or []], "trials": trials}
     definition = load(experiment, scale, changes)
     if dry_run:
-        show_outcome(Outcome((tabulate_plan(definition),)), [], redact=False)
+        show_section(tabulate_plan(definition))
         return
     with progress_bar(quiet=quiet) as progress:
         workspace = Workspace(out or Path("runs") / "reproduce" / scale, progress, chosen, work)
         outcome, files = reproduced(definition, workspace, redact=redact, force=force)
-    show_outcome(outcome, files, redact=redact)
+    show_outcome(outcome, files)

@@ -12,21 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.experiments.definition import Experiment, corpus_name
-from tedaudit.experiments.outcome import Cell, Outcome, Table
+from tedaudit.experiments.definition import Experiment, Outcome, Workspace, corpus_name
 from tedaudit.experiments.probe_inputs import Subject, subjects
-from tedaudit.experiments.workspace import Workspace
 from tedaudit.nominal import Nominal
 from tedaudit.plugins.abilities import CutsTexts
 from tedaudit.reports.figures import figure
+from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.reports.writers.figures import figures_missing
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.types import Plan
 
 _UNITS = ("token", "word")
-_HEADINGS = (
-    "mechanism", "nominal eps", "unit", "attack", "tokens a text", "x sentence tokens",
-    "released a text", "x released tokens", "claimed for a whole text", "TeDA bound",
+_COLUMNS = (
+    Column("mechanism", "label", 0), Column("nominal eps", "number", 0), Column("unit"),
+    Column("attack", "label", 0), Column("tokens a text", "number", 2), Column("x sentence tokens", "number"),
+    Column("released a text", "number", 2), Column("x released tokens", "number"),
+    Column("claimed for a whole text", "number", 2), Column("TeDA bound", "number", 0),
 )  # fmt: skip
 _AXES = {
     "sentence": "$\\epsilon$ of a text: per token $\\times$ mean sentence tokens",
@@ -36,14 +37,14 @@ _AXES = {
 
 def convert_units(experiment: Experiment, workspace: Workspace) -> Outcome:
     """Return the TeDA bound against the epsilon of a whole text: one table and two figures per corpus."""
-    tables, notes, figures = [], [], dict[str, Any]()
+    sections, notes, figures = [], [], dict[str, Any]()
     for corpus in experiment.corpora:
         name, result = corpus_name(corpus), workspace.audit(experiment, corpus)
         lengths = _measure_lengths(experiment, result)
         plans = {plan: result.run.read_plan(plan) for plan in {finding.plan for finding in result}}
         factors = [_find_factors(finding, result, plans[finding.plan], lengths) for finding in result]
         rows = [_build_row(finding, *both) for finding, both in zip(result, factors, strict=True)]
-        tables.append(Table(f"{name}: one scale", _HEADINGS, tuple(rows)))
+        sections.append(Section(f"{name}: one scale", Table(_COLUMNS, tuple(rows))))
         averages = ", ".join(f"{label} {tokens:.1f}" for label, tokens in lengths.items())
         notes.append(
             f"{name}: tokens a text on average, as each mechanism cuts it, with a mark of the end where its "
@@ -54,7 +55,7 @@ def convert_units(experiment: Experiment, workspace: Workspace) -> Outcome:
             scaled = [replace(f, epsilon=Nominal(f.epsilon * n)) for f, n in pairs if n is not None]
             if scaled:
                 figures[f"{name}-{kind}"] = figure(scaled, axis, "TeDA bound")
-    return Outcome(tuple(tables), figures, tuple(notes))
+    return Outcome(tuple(sections), figures, tuple(notes))
 
 
 def _measure_lengths(experiment: Experiment, result: AuditResult) -> dict[str, float]:

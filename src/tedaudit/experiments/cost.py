@@ -11,8 +11,8 @@ from typing import Any
 
 from tedaudit.estimators import DEFAULT_ESTIMATOR, find_estimator
 from tedaudit.experiments.definition import Experiment, corpus_name
-from tedaudit.experiments.outcome import Table
 from tedaudit.forecast.forecast import Forecast, plan_audit
+from tedaudit.reports.section import Column, Section, Table
 from tedaudit.spec.model import MechanismSpec, PluginSpec
 
 AUDITS = frozenset({"calibration", "ablation", "convention", "complementarity"})
@@ -21,6 +21,11 @@ _TIMED = {
     "corpus": {"name": "demo", "size": 200}, "epsilons": [10, 1000], "plans": [{"k": 2, "lambda": 0}],
     "trials": 200,
 }  # fmt: skip
+
+_PLAN = (
+    Column("corpus", "label", 0), Column("mechanism", "label", 0), Column("epsilons", "number"),
+    Column("rewrites at most", "number"), Column("guesses at most", "number"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,7 @@ def _list_audits(experiment: Experiment) -> Iterator[dict[str, Any]]:
         yield {**main, **also}
 
 
-def tabulate_plan(experiment: Experiment) -> Table:
+def tabulate_plan(experiment: Experiment) -> Section:
     """Return what an experiment would run, corpus by corpus; rewrites are counted for audits alone."""
     rows: list[tuple[str, Mapping[str, Any], int, int | None, int | None]] = [
         (share.corpus, share.mechanism, share.epsilons, share.rows, share.rows * len(share.attacks))
@@ -88,9 +93,8 @@ def tabulate_plan(experiment: Experiment) -> Table:
             for corpus in studies or experiment.corpora
             for one in map(_as_mapping, experiment.mechanisms_on(corpus))
         ]
-    headings = ("corpus", "mechanism", "epsilons", "rewrites at most", "guesses at most")
     titled = [(corpus, one.get("label", one["name"]), *counts) for corpus, one, *counts in rows]
-    return Table(f"{experiment.id} at scale {experiment.scale}", headings, tuple(titled))
+    return Section(f"{experiment.id} at scale {experiment.scale}", Table(_PLAN, tuple(titled)))
 
 
 def count_rewrites(experiment: Experiment) -> int | None:

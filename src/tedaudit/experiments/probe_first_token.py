@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from tedaudit.errors import SpecError
-from tedaudit.experiments.definition import Experiment
-from tedaudit.experiments.outcome import Cell, Outcome, Table
+from tedaudit.experiments.definition import Experiment, Outcome, Workspace
 from tedaudit.experiments.probe_inputs import (
     Subject,
     choose_texts,
@@ -21,8 +20,8 @@ from tedaudit.experiments.probe_inputs import (
     sample_texts,
     subjects,
 )
-from tedaudit.experiments.workspace import Workspace
 from tedaudit.mechanisms._generator import Autoregressive
+from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.reports.writers.figures import (
     STYLES,
     draw_panels,
@@ -32,6 +31,13 @@ from tedaudit.reports.writers.figures import (
 from tedaudit.types import Floats
 
 NEGLIGIBLE = 0.01  # mass on the source's first token below which notes call it negligible
+
+_LEVELS = (
+    Column("mechanism", "label", 0), Column("epsilon per token", "number", 0), Column("texts", "number", 2),
+    Column("likeliest token", "number"), Column("source's first token", "number"),
+    Column("source's tokens", "number"), Column("another text's tokens", "number"),
+    Column("entropy (bits)", "number"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,28 +123,25 @@ def _measure_level(epsilon: float, table: Floats, sources: Sequence[tuple[tuple[
     )
 
 
-def _tabulate_levels(starts: Sequence[Start]) -> Table:
-    headings = (
-        "mechanism", "epsilon per token", "texts", "likeliest token", "source's first token",
-        "source's tokens", "another text's tokens", "entropy (bits)",
-    )  # fmt: skip
+def _tabulate_levels(starts: Sequence[Start]) -> Section:
     rows = tuple(
         (start.label, at.epsilon, start.texts, at.likeliest, at.first, at.own, at.others, at.entropy)
         for start in starts
         for at in start.levels
     )
-    return Table("Probability of the first token", headings, rows)
+    return Section("Probability of the first token", Table(_LEVELS, rows))
 
 
-def _tabulate_likeliest(start: Start) -> Table:
+def _tabulate_likeliest(start: Start) -> Section:
     """Return the tokens that lead at the largest epsilon; they may be words of the source."""
-    headings = ("token", *(f"epsilon {at.epsilon:g}" for at in start.levels))
+    columns = (
+        Column("token", "text", 0), *(Column(f"epsilon {at.epsilon:g}", "number") for at in start.levels)
+    )  # fmt: skip
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (text, *(float(at.average[token]) for at in start.levels)) for token, text in start.spelled
     )
-    return Table(
-        f"{start.label}: likeliest first tokens, mean of {start.texts} texts", headings, rows, texts=True
-    )
+    title = f"{start.label}: likeliest first tokens, mean of {start.texts} texts"
+    return Section(title, Table(columns, rows))
 
 
 def _write_notes(start: Start) -> list[str]:

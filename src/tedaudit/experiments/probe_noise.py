@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from tedaudit.errors import SpecError
-from tedaudit.experiments.definition import Experiment
-from tedaudit.experiments.outcome import Outcome, Table
+from tedaudit.experiments.definition import Experiment, Outcome, Workspace
 from tedaudit.experiments.probe_inputs import (
     Subject,
     corpora,
@@ -17,8 +16,8 @@ from tedaudit.experiments.probe_inputs import (
     sample_texts,
     subjects,
 )
-from tedaudit.experiments.workspace import Workspace
 from tedaudit.mechanisms._latent import Latent
+from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.writers.figures import (
     STYLES,
     draw_panels,
@@ -32,6 +31,17 @@ _FORMULAS = {
     "analytic_gaussian": "the analytic Gaussian calibration",
     "laplace": "the Laplace formula",
 }
+
+_OF = (Column("mechanism", "label", 0), Column("corpus", "label", 0))
+_LATENTS = (
+    *_OF, Column("texts", "number", 2), Column("mean", "number", 0), Column("standard deviation", "number"),
+    Column("most that clipping allows", "number"),
+)  # fmt: skip
+_NOISE = (
+    *_OF, Column("epsilon per sentence", "number", 0), Column("noise, measured", "number", 0),
+    Column("standard deviation", "number", 2), Column("noise, expected", "number"),
+    Column("latent / noise", "number"), Column("in the paper", "number"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +94,7 @@ def noise(experiment: Experiment, _place: Workspace) -> Outcome:
         for name, texts in samples.items()
     ]
     return Outcome(
-        _build_tables(lengths, options["reported"]),
+        _tell_norms(lengths, options["reported"]),
         {} if figures_missing() else {"norms": figure(lengths)},
         _write_notes(lengths, options["reported"]),
     )
@@ -106,25 +116,20 @@ def _measure_lengths(subject: Subject, corpus: str, texts: Sequence[str], keys: 
     return Lengths(subject.label, corpus, formula, len(texts), norm, spread, largest, tuple(levels))
 
 
-def _build_tables(lengths: Sequence[Lengths], reported: Mapping[str, Any]) -> tuple[Table, ...]:
-    latents = Table(
-        "L2 norm of the latent after clipping",
-        ("mechanism", "corpus", "texts", "mean", "standard deviation", "most that clipping allows"),
-        tuple((n.label, n.corpus, n.texts, n.norm, n.spread, n.largest) for n in lengths),
-    )
-    rows = [
+def _tell_norms(lengths: Sequence[Lengths], reported: Mapping[str, Any]) -> tuple[Section, ...]:
+    latents = tuple((n.label, n.corpus, n.texts, n.norm, n.spread, n.largest) for n in lengths)
+    rows = tuple(
         (
             norms.label, norms.corpus, at.epsilon, at.measured, at.measured_spread, at.expected, at.ratio,
             _find_reported(reported, norms.label, at.epsilon),
         )
         for norms in lengths
         for at in norms.levels
-    ]  # fmt: skip
-    headings = (
-        "mechanism", "corpus", "epsilon per sentence", "noise, measured", "standard deviation",
-        "noise, expected", "latent / noise", "in the paper",
     )  # fmt: skip
-    return latents, Table("L2 norm of the noise", headings, tuple(rows))
+    return (
+        Section("L2 norm of the latent after clipping", Table(_LATENTS, latents)),
+        Section("L2 norm of the noise", Table(_NOISE, rows)),
+    )
 
 
 def _find_reported(reported: Mapping[str, Any], label: str, epsilon: float) -> float | None:

@@ -4,8 +4,7 @@ import math
 from collections.abc import Sequence
 from itertools import combinations
 
-from tedaudit.experiments.definition import Experiment
-from tedaudit.experiments.outcome import Cell, Outcome, Table
+from tedaudit.experiments.definition import Experiment, Outcome, Workspace
 from tedaudit.experiments.probe_inputs import (
     Subject,
     choose_texts,
@@ -16,12 +15,14 @@ from tedaudit.experiments.probe_inputs import (
     options_of,
     subjects,
 )
-from tedaudit.experiments.workspace import Workspace
 from tedaudit.plugins.abilities import CutsTexts
+from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.seeding import derive
 from tedaudit.types import Draw, Rewrite
 
 Row = tuple[Cell, ...]
+_TEXT, _MECHANISM = Column("text", rank=0), Column("mechanism", "label", 0)
+_EPSILON = Column("epsilon", "number", 0)
 
 
 def examples(experiment: Experiment, _place: Workspace) -> Outcome:
@@ -50,14 +51,13 @@ def examples(experiment: Experiment, _place: Workspace) -> Outcome:
             empty = sum(not rewrite.text for _, rewrite in pairs)
             numbers.append((subject.label, epsilon, _describe_claim(subject, epsilon), mean(values), empty))
     shown.sort(key=_get_text_number)
+    measured = (Column(f"mean cosine ({options['encoder']})", "number"), Column("empty or failed", "number"))
+    rewritten = (_TEXT, _MECHANISM, _EPSILON, Column("claim"), Column("rewrite", "text"))
+    likeness = (_MECHANISM, _EPSILON, Column("claim"), *measured)
     return Outcome(
         (
-            Table("Rewrites", ("text", "mechanism", "epsilon", "claim", "rewrite"), tuple(shown), texts=True),
-            Table(
-                "Likeness to the source",
-                ("mechanism", "epsilon", "claim", f"mean cosine ({options['encoder']})", "empty or failed"),
-                tuple(numbers),
-            ),
+            Section("Rewrites", Table(rewritten, tuple(shown))),
+            Section("Likeness to the source", Table(likeness, tuple(numbers))),
         ),
         notes=_describe_spread(numbers),
     )
@@ -111,18 +111,17 @@ def variance(experiment: Experiment, _place: Workspace) -> Outcome:
         ]
         numbers += own
         notes += _describe_trend(subject, [(row[2], row[5]) for row in own])
-    headings = ("mechanism", "text", "epsilon", "rewrites", "distinct")
-    cosines = (f"cosine between rewrites ({options['encoder']})", "cosine to the source")
+    cosine = f"cosine between rewrites ({options['encoder']})"
+    measured = [Column(one, "number") for one in ("rewrites", "distinct", cosine, "cosine to the source")]
+    by_seed = (_MECHANISM, _TEXT, _EPSILON, Column("seed", rank=0), Column("rewrite", "text"))
     sources: list[Row] = [("(source)", f"text {n}", None, "", text) for n, text in enumerate(texts, 1)]
     return Outcome(
         (
-            Table(
-                "Rewrites by seed",
-                ("mechanism", "text", "epsilon", "seed", "rewrite"),
-                (*sources, *shown),
-                texts=True,
+            Section("Rewrites by seed", Table(by_seed, (*sources, *shown))),
+            Section(
+                "Agreement of a text's rewrites",
+                Table((_MECHANISM, _TEXT, _EPSILON, *measured), tuple(numbers)),
             ),
-            Table("Agreement of a text's rewrites", (*headings, *cosines), tuple(numbers)),
         ),
         notes=tuple(notes),
     )
@@ -192,11 +191,13 @@ def tokenization(experiment: Experiment, _place: Workspace) -> Outcome:
             size = None if pieces is None else len(pieces)
             counts.append((f"text {number}", subject.label, _get_unit(subject), size, len(text.split())))
     shown.sort(key=_get_text_number)
-    headings = ("text", "mechanism", "unit of epsilon", "pieces", "words between spaces")
+    measured = (Column("pieces", "number", 0), Column("words between spaces", "number"))
+    cut = (_TEXT, _MECHANISM, Column("unit of epsilon"), *measured)
+    rewritten = (_TEXT, _MECHANISM, _EPSILON, Column("shown", "text"))
     return Outcome(
         (
-            Table("Pieces", headings, tuple(counts)),
-            Table("Pieces and rewrites", ("text", "mechanism", "epsilon", "shown"), tuple(shown), texts=True),
+            Section("Pieces", Table(cut, tuple(counts))),
+            Section("Pieces and rewrites", Table(rewritten, tuple(shown))),
         ),
         notes=_describe_pieces(counts, len(texts)),
     )

@@ -8,16 +8,18 @@ import numpy as np
 
 from tedaudit.estimators.paired import rank_agreement
 from tedaudit.estimators.ranking import Ends, Measure, Orders, TauSpread, compare_orders, redraw_tau
-from tedaudit.experiments.outcome import Cell, Table
 from tedaudit.nominal import Nominal
+from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.results.findings import Finding
 from tedaudit.results.row import Row
 from tedaudit.seeding import derive
 
 _ALPHA = 0.01  # of all intervals of one comparison together
-_HEADINGS = (
-    "settings", "epsilon", "tau", "redrawn: mean", "95 % range", "pairs in the same order", "in the other",
-    "not told apart",
+_COLUMNS = (
+    Column("settings", rank=0), Column("epsilon", "number", 0), Column("tau", "number", 0),
+    Column("redrawn: mean", "number", 2), Column("95 % range", rank=2),
+    Column("pairs in the same order", "number"), Column("in the other", "number"),
+    Column("not told apart", "number"),
 )  # fmt: skip
 
 
@@ -57,10 +59,10 @@ def list_rankings(by_setting: Mapping[str, Sequence[Finding]]) -> Iterator[Ranki
                 yield Ranking(f"{first} and {second}, {attack}", epsilon, *sides)
 
 
-def tabulate_rankings(rankings: Sequence[Ranking], name: str) -> Table:
-    """Return a table of rankings."""
+def tabulate_rankings(rankings: Sequence[Ranking], name: str) -> Section:
+    """Return rankings as a section."""
     title = f"{name}: Kendall's tau of the ranking of mechanisms"
-    return Table(title, _HEADINGS, tuple(ranking.row for ranking in rankings))
+    return Section(title, Table(_COLUMNS, tuple(ranking.row for ranking in rankings)))
 
 
 def describe_rankings(rankings: Sequence[Ranking], name: str) -> list[str]:

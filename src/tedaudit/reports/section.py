@@ -18,12 +18,15 @@ from tedaudit.reports.utility import PRIVATE, SCORE
 from tedaudit.store.checksums import parse_json
 from tedaudit.store.directory import RunDirectory
 
-Kind = Literal["words", "label", "labels", "task", "text", "figures", "count", "share", "bound", "loss", "p"]
+Kind = Literal[
+    "words", "label", "labels", "task", "text", "number", "figures", "count", "share", "bound", "loss", "p",
+]  # fmt: skip
 """What a column holds, which decides how a cell is written, on which side, and what redaction does to it.
 
 `text` is a text of the corpus and leaves with its column. What somebody typed (`label`; `labels` with commas
 between them; `task`, a column with the ending of its score) stays if it is one word. `words` and `figures`
-are ours; `count`, `share`, `bound`, `loss` and `p` are numbers, each with its own digits.
+are ours; `count`, `share`, `bound`, `loss` and `p` are numbers, each with its own digits. `number` is any, in
+the digits that it needs, and stands on the left.
 """
 Mark = Literal["ceiling", "violated"]
 """What a reader must see beside a cell: no more could be shown, or the run refutes what is claimed."""
@@ -69,7 +72,7 @@ class Column:
             return cell
         if isinstance(cell, Marked):
             return self.write(cell.cell) + _MARKS[cell.mark]
-        return {"count": _write_count, "loss": format_loss, "p": _write_p}.get(self.kind, format_number)(cell)
+        return _WRITERS.get(self.kind, format_number)(cell)
 
     def redact(self, cell: Cell) -> Cell:
         """Return a cell without what somebody typed, unless that is one word."""
@@ -94,6 +97,14 @@ def _write_p(number: float) -> str:
     return f"{number:.2g}"
 
 
+def _write_number(number: float) -> str:
+    if isinstance(number, int):
+        return f"{number:,}"
+    if not math.isfinite(number) or (number == round(number) and abs(number) < 1e6):
+        return f"{number:g}"
+    return f"{number:.2f}" if abs(number) >= 0.01 else f"{number:.2g}"
+
+
 def format_number(value: float) -> str:
     """Return a number as text; it may be infinite."""
     return "inf" if math.isinf(value) else f"{value:.2f}"
@@ -104,6 +115,11 @@ def format_loss(value: float) -> str:
     if math.isinf(value):
         return "infinite" if value > 0 else "-infinite"
     return f"{value:,.2f}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+_WRITERS: Mapping[Kind, Callable[[float], str]] = {
+    "count": _write_count, "loss": format_loss, "p": _write_p, "number": _write_number,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

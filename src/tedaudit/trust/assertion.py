@@ -19,7 +19,7 @@ from tedaudit.results.verdict import GATES, Verdict, any_named, strongest
 from tedaudit.spec.model import AuditSpec
 from tedaudit.trust.leaks.finder import find_leaks
 from tedaudit.trust.leaks.outcomes import LeakReport
-from tedaudit.trust.leaks.rendering import format_strength, list_examples
+from tedaudit.trust.leaks.telling import format_strength, list_examples
 from tedaudit.trust.lint.linter import lint as look_at
 from tedaudit.trust.lint.notes import LintReport
 from tedaudit.trust.lint.source import SEEDS

@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -167,43 +167,6 @@ class UtilityResult:
             "task": task.title, "role": task.role,
             **measured.scores.to_dict(), "failed": measured.failed, "rewrites": measured.rewrites,
         }  # fmt: skip
-
-
-HEADINGS = ("task", "mechanism", "epsilon", "macro F1", "std", "test error", "failed rewrites")
-RIGHT = frozenset(HEADINGS[2:])
-
-
-def cells(result: UtilityResult) -> list[Sequence[str]]:
-    """Return the table as text: per task the upper line, the mechanisms, the lower line."""
-    rows: list[Sequence[str]] = []
-    for task in result.tasks:
-        upper = task.upper
-        rows.append((task.title, "(not rewritten)", "", *_show_scores(upper), ""))
-        for measured in (m for m in result if m.task == task.name):
-            epsilon = measured.epsilon.label
-            failed = f"{measured.failed:,} of {measured.rewrites:,}"
-            rows.append((task.title, measured.mechanism, epsilon, *_show_scores(measured.scores), failed))
-        rows.append((task.title, "(majority class)", "", f"{task.lower:.3f}", "", "", ""))
-    return rows
-
-
-def _show_scores(scores: Scores) -> tuple[str, str, str]:
-    error = "" if scores.test_error is None else f"{scores.test_error:.3f}"
-    return f"{scores.mean:.3f}", f"{scores.spread:.3f}", error
-
-
-def describe_changes(result: UtilityResult) -> list[str]:
-    """Return in words how scores change from the smallest epsilon to the largest, with intervals."""
-    notes = []
-    for task in result.tasks:
-        own = [m for m in result if m.task == task.name and m.epsilon.is_given]
-        for label in dict.fromkeys(m.mechanism for m in own):
-            line = sorted((m for m in own if m.mechanism == label), key=lambda m: m.epsilon)
-            change = compare_scores(line[0].scores, line[-1].scores)
-            if len(line) > 1 and change is not None:
-                span = f"from epsilon {line[0].epsilon.label} to {line[-1].epsilon.label}"
-                notes.append(f"{task.title}, {label}: {change.told} {span}, {change}")
-    return notes
 
 
 def caption(result: UtilityResult) -> str:

@@ -13,13 +13,13 @@ from tedaudit.errors import RunDirectoryError, join_names
 from tedaudit.nominal import Nominal
 from tedaudit.reports.utility import FILE
 from tedaudit.reports.writers.figures import figures_missing, save_figure
-from tedaudit.reports.writers.markdown import markdown_list, markdown_table, markdown_text
+from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_table
 from tedaudit.store.checksums import ChecksumError, check_json, seal_json
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import TEMPORARY, make_folders, write_atomically
 from tedaudit.store.table_folder import TableFolder
-from tedaudit.utility.figure import figure
-from tedaudit.utility.results import HEADINGS, RIGHT, UtilityResult, caption, cells, describe_changes
+from tedaudit.utility.results import UtilityResult
+from tedaudit.utility.telling import describe_changes, figure, tell
 
 _MARK = "study.json"
 _LONGEST = 200  # characters of a folder's name
@@ -168,8 +168,7 @@ def check_run(run: Path) -> RunDirectory:
 
 def markdown(result: UtilityResult) -> str:
     """Return the table as Markdown, with its caption."""
-    table, notes = (
-        markdown_table(HEADINGS, cells(result), RIGHT),
-        markdown_list([*result.notes, *describe_changes(result)]),
-    )
-    return f"# Utility {result.name}\n\n{table}\n\n{markdown_text(caption(result))}\n\n## Notes\n\n{notes}\n"
+    [section] = tell(result)
+    notes = markdown_list([*result.notes, *describe_changes(result)])
+    told = f"{write_table(section.table)}\n\n{markdown_text(section.reading)}"
+    return f"# {section.title}\n\n{told}\n\n## Notes\n\n{notes}\n"

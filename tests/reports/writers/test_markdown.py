@@ -35,3 +35,8 @@ def test_a_section_has_its_title_its_remarks_and_figures_on_the_right():
     assert '<td style="text-align:right">1,234</td>' in html
     assert "<td>a|b</td>" in html
     assert rendered(write_section(Section("None", Table(table.columns)))).count("<p>") == 1  # "Nothing."
+
+
+def test_a_table_without_rows_says_nothing_and_a_section_without_a_table_has_none():
+    assert write_section(Section("Found", Table((Column("who"),)))) == "## Found\n\nNothing.\n\n"
+    assert write_section(Section("Found", reading="It is."), 3) == "### Found\n\nIt is.\n\n"

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from tedaudit.reports.section import Column, Section, Table
-from tedaudit.reports.writers.terminal import fit_section, fit_table, tell_left_out, to_rich
+from tedaudit.reports.writers.terminal import fit_section, fit_table, tell_left_out, to_rich, write_lines
 
 TABLE = Table(
     (
@@ -80,3 +80,14 @@ def test_figures_stand_on_the_right_and_nothing_is_markup_or_a_control_character
 def test_marked_rows_are_red():
     drawn = to_rich(Section("A title", TABLE))
     assert [row.style for row in drawn.rows] == ["", "red"]
+
+
+def test_sections_without_a_table_are_lines_that_fit_with_what_they_say_indented():
+    sections = (Section("Found. " * 20), Section("1. One\x1b.", sentences=("in words " * 20, "Fix: it.")))
+    lines = write_lines(sections)
+    assert max(map(len, lines)) <= 78
+    assert lines.count("") == 1
+    assert lines[lines.index("") + 1] == "1. One\\x1b."
+    assert all(line.startswith("   ") and "words" in line for line in lines[lines.index("") + 2 : -1])
+    assert lines[-1] == "   Fix: it."
+    assert write_lines(sections[1:], str.upper)[-1] == "   FIX: IT."

@@ -10,7 +10,8 @@ from helpers import make_spec
 from pages import embedded
 from tedaudit.api import load_run, run
 from tedaudit.reports.section import read_sections, write_section
-from tedaudit.trust.leaks.run_leaks import describe_run_leaks, find_run_leaks
+from tedaudit.trust.leaks.run_leaks import find_run_leaks
+from tedaudit.trust.leaks.telling import tell_run
 
 TEXTS = [
     f"<script>alert(1)</script> | {who} number {number} went to the {where}."
@@ -60,7 +61,7 @@ def test_every_mechanism_is_tested_at_zero_budget_and_at_epsilons_where_somethin
 
 
 def test_a_finding_has_culprit_strength_interval_fix_and_example(found):
-    section = describe_run_leaks(found)
+    [section] = tell_run(found)
     rows = [dict(zip(section.table.headings, row, strict=True)) for row in section.table.cells]
     [whole] = [row for row in rows if "whole text" in row["leak"]]
     assert whole["mechanism"] == "identity"
@@ -124,5 +125,5 @@ def test_another_battery_replaces_the_section(made, tmp_path, found):
     shutil.copytree(made, copy)
     store = load_run(copy).run
     for _ in range(2):
-        write_section(store, "leaks", describe_run_leaks(found))
+        write_section(store, "leaks", *tell_run(found))
     assert len(read_sections(store)) == 1

@@ -11,8 +11,8 @@ from command_line import call
 from tedaudit.trust.planted.flaws import FLAWS, find_flaw
 from tedaudit.trust.selftest import selftest as selftest_module
 from tedaudit.trust.selftest import work as selftest_work
-from tedaudit.trust.selftest.page import write_page
 from tedaudit.trust.selftest.selftest import FULL, QUICK, SelfTest, allow, run_selftest
+from tedaudit.trust.selftest.telling import write_page
 from tedaudit.trust.selftest.work import (
     Effort,
     JudgedFlaw,

@@ -34,8 +34,7 @@ def write_table(table: Table) -> str:
 
 def write_section(section: Section, level: int = 2) -> str:
     """Return a section as Markdown, with a title of this level."""
-    table = write_table(section.table) if section.table.rows else "Nothing."
-    remarks = [markdown_text(" ".join(section.remarks))] if section.remarks else []
-    return "".join(
-        f"{part}\n\n" for part in (f"{'#' * level} {markdown_text(section.title)}", *remarks, table)
-    )
+    title, remarks = f"{'#' * level} {markdown_text(section.title)}", markdown_text(" ".join(section.remarks))
+    nothing = "Nothing." if section.table.columns else ""
+    table = write_table(section.table) if section.table.rows else nothing
+    return "".join(f"{part}\n\n" for part in (title, remarks, table) if part)

@@ -3,7 +3,8 @@
 Cells fold between words and not within. What is left out is named: a table is never cut in two.
 """
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from tedaudit.reports.section import Section, Table
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
+_LINE = 78  # of what is told in lines alone
 _LONGEST_WORD = 20  # a longer one, such as a path, is folded anywhere
 _BORDER = 3  # columns of the terminal that each column of a table takes for itself
 
@@ -42,6 +44,17 @@ def tell_left_out(section: Section, shown: Section) -> str:
     """Return which columns of a section are not shown, in a sentence; empty if all are."""
     missing = [name for name in section.table.headings if name not in shown.table.headings]
     return f"No room for: {', '.join(missing)}." if missing else ""
+
+
+def write_lines(sections: Sequence[Section], clean: Callable[[str], str] = escape_control) -> list[str]:
+    """Return sections without tables as short lines: each title, and what it says indented below."""
+    lines: list[str] = []
+    for section in sections:
+        lines += [""] if lines else []
+        lines += textwrap.wrap(clean(section.title), _LINE)
+        for sentence in section.sentences:
+            lines += textwrap.wrap(clean(sentence), _LINE, initial_indent="   ", subsequent_indent="   ")
+    return lines
 
 
 def fit_table(table: Table, width: int) -> tuple[Table, list[int]]:

@@ -1,64 +1,37 @@
-"""The battery's report in words: lines for a terminal of 80 columns, and a section in Markdown."""
+"""Tells what leaks: what one battery found in words, and what those of a run found as a table."""
 
-import textwrap
-from collections.abc import Callable
+from collections.abc import Sequence
 
-from tedaudit.errors import escape_control, shorten
+from tedaudit.errors import shorten
+from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.trust.leaks.outcomes import Cause, LeakReport, LeakTest
+from tedaudit.trust.leaks.run_leaks import RunLeaks
 
-Clean = Callable[[str], str]
-_WIDTH = 78
 _LONGEST = 150  # characters of a text that are shown
 _MOST_PIECES = 6  # that came back and are named
 
 
-def describe_leaks(report: LeakReport, *, redact: bool = False, clean: Clean = escape_control) -> list[str]:
-    """Return the report as lines of at most 80 characters; `redact` leaves out texts and pieces of them."""
-    lines = _wrap(_summarise(report))
-    shown: dict[tuple[str, str], int] = {}
+def tell(report: LeakReport, *, redact: bool = False) -> tuple[Section, ...]:
+    """Return a summary, each leak, what was not run and how to read it; titles are sentences.
+
+    `redact` leaves out texts and pieces of them.
+    """
+    sections, shown = [Section(_summarise(report))], dict[tuple[str, str], int]()
     for number, cause in enumerate(report.causes, 1):
-        lines += ["", *_wrap(f"{number}. {_headline(cause.finding)}")]
         example = cause.finding.example
         before = shown.setdefault(example.texts, number) if example else number
-        for detail in _list_details(cause, redact=redact, before=before if before != number else 0):
-            lines += _wrap(clean(detail), "   ")
+        details = _list_details(cause, redact=redact, before=before if before != number else 0)
+        sections.append(Section(f"{number}. {_headline(cause.finding)}", sentences=tuple(details)))
     if report.not_run:
-        lines += ["", "Not run:"]
-        for reason, parts in _group_reasons(report).items():
-            lines += _wrap(clean(f"{', '.join(parts)}: {reason}."), "   ")
+        reasons: dict[str, list[str]] = {}
+        for part in report.not_run:
+            reasons.setdefault(part.reason, []).append(part.part)
+        left_out = tuple(f"{', '.join(parts)}: {reason}." for reason, parts in reasons.items())
+        sections.append(Section("Not run:", sentences=left_out))
     far = sum(not outcome.is_in_reach for outcome in report.outcomes)
     if far:
-        lines += ["", *_wrap(_explain_reach(report, far))]
-    return [*lines, "", *_wrap(_explain(report))]
-
-
-def _group_reasons(report: LeakReport) -> dict[str, list[str]]:
-    """Return the parts that were not run by the reason."""
-    reasons: dict[str, list[str]] = {}
-    for part in report.not_run:
-        reasons.setdefault(part.reason, []).append(part.part)
-    return reasons
-
-
-def write_markdown(report: LeakReport, *, redact: bool = False) -> str:
-    """Return the report as a section in Markdown: a table of leaks and what would fix each."""
-    lines = ["## Leaks", "", _summarise(report), ""]
-    if report.causes:
-        lines += [
-            "| leak | shows in | pairs that follow | adjusted p | what would fix it |",
-            "|---|---|---|---|---|",
-        ]
-        for cause in report.causes:
-            f = cause.finding
-            tests = ", ".join(dict.fromkeys(f"{o.part}: {o.name}" for o in (f, *cause.others)))
-            lines.append(
-                f"| {f.culprit}{_at(f)} | {tests} | {format_strength(f)} | {f.adjusted:.2g} | {f.fix} |"
-            )
-        lines.append("")
-    for cause in () if redact else report.causes:
-        lines += [f"- {cause.finding.name}: {_cell(side)}" for side in list_examples(cause.finding)]
-    lines += [f"- not run: {part.part}: {part.reason}" for part in report.not_run]
-    return "\n".join([*lines, "", _explain(report), ""])
+        sections.append(Section(_explain_reach(report, far)))
+    return (*sections, Section(_explain(report)))
 
 
 def _summarise(report: LeakReport) -> str:
@@ -167,11 +140,49 @@ def _explain(report: LeakReport) -> str:
     )
 
 
-def _cell(text: str) -> str:
-    return escape_control(text).replace("|", "\\|").replace("<", "&lt;").replace("`", "'")
+# --- The section of a run's report.
+
+_COLUMNS = (
+    Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("leak", rank=0),
+    Column("pairs that follow", "figures"), Column("adjusted p", "p"), Column("what would fix it"),
+    Column("one text and its rewrite", "text", 2), Column("the other and its rewrite", "text", 2),
+)  # fmt: skip
 
 
-def _wrap(text: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(
-        text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=True
-    ) or [""]
+def tell_run(leaks: RunLeaks) -> tuple[Section]:
+    """Return what leaks as a section: a row for each leak, and one for a mechanism without any."""
+    number = len(leaks.reports)
+    rows = [row for report in leaks.reports for row in _list_rows(report, number)]
+    reading = (
+        "What leaks, by name, found with keys of its own. Every test compares outputs of different "
+        "texts: a pair follows if its outputs fit the texts as they are better than exchanged; by chance "
+        "at most half of the pairs do. (The interval is at 99 %.) What is found at an epsilon near 0 no "
+        "noise hides; at the run's epsilons it is what the claim does not allow. That any of it is "
+        f"chance has a probability of at most {leaks.error:g}, apart from the error of verdicts. That "
+        "nothing was found proves nothing: these leaks were looked for, on these texts."
+    )
+    told = tuple(
+        f"Not run for {report.mechanism}: {part.part}: {part.reason}."
+        for report in leaks.reports
+        for part in report.not_run
+    )
+    return (Section("Leaks", Table(_COLUMNS, tuple(rows)), reading, told),)
+
+
+def _list_rows(report: LeakReport, number: int) -> Sequence[tuple[Cell, ...]]:
+    if not report.findings:
+        tests = f"{len(report.outcomes)} tests on {report.calls:,} rewrites"
+        where = ", ".join(epsilon.label for epsilon in report.epsilons)
+        return [(report.mechanism, where, f"nothing was found by {tests}", *[""] * (len(_COLUMNS) - 3))]
+    return [(report.mechanism, *_list_cells(cause, number)) for cause in report.causes]
+
+
+def _list_cells(cause: Cause, number: int) -> list[Cell]:
+    finding = cause.finding
+    clue = f"; a trait that tells them apart: {finding.clue[0]}" if finding.clue[0] else ""
+    others = f"; also shows in: {'; '.join(map(name_test, cause.others))}" if cause.others else ""
+    return [
+        finding.epsilon.label, f"{finding.culprit} ({finding.part}, {finding.name}{clue}){others}",
+        format_strength(finding), min(1.0, number * finding.adjusted), finding.fix,
+        *(list_examples(finding) or ["", ""]),
+    ]  # fmt: skip

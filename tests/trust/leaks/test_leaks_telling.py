@@ -10,10 +10,18 @@ import leaky_rewriters as planted
 import pytest
 
 from helpers import sentences
+from tedaudit.reports.writers.markdown import write_section
+from tedaudit.reports.writers.terminal import write_lines
 from tedaudit.trust.leaks.finder import find_leaks
-from tedaudit.trust.leaks.rendering import describe_leaks, write_markdown
+from tedaudit.trust.leaks.run_leaks import RunLeaks
+from tedaudit.trust.leaks.telling import tell, tell_run
 
 TEXTS = sentences(40)
+
+
+def write_markdown(report, *, redact=False):
+    [section] = tell_run(RunLeaks((report,), report.error))
+    return write_section(section.redact() if redact else section)
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +30,7 @@ def copied():
 
 
 def test_lines_fit_a_terminal_and_name_culprit_strength_and_fix(copied):
-    lines = describe_leaks(copied)
+    lines = write_lines(tell(copied))
     assert max(map(len, lines)) <= 80
     shown = " ".join(" ".join(lines).split())
     for cause in copied.causes:
@@ -33,7 +41,7 @@ def test_lines_fit_a_terminal_and_name_culprit_strength_and_fix(copied):
     assert "Not run:" in shown
 
 
-@pytest.mark.parametrize("write", [lambda r: " ".join(describe_leaks(r, redact=True)),
+@pytest.mark.parametrize("write", [lambda r: read(r, redact=True),
                                    lambda r: write_markdown(r, redact=True)])  # fmt: skip
 def test_redacted_reports_hold_no_text(copied, write):
     shown = write(copied)
@@ -52,7 +60,7 @@ def test_markdown_escapes_what_a_table_would_read(copied):
 
 def test_silence_is_no_proof_and_says_the_smallest_p_value():
     report = find_leaks(lambda text: "the same", TEXTS, trials=50)
-    shown = " ".join(" ".join(describe_leaks(report)).split())
+    shown = read(report)
     assert "No leak was found" in shown
     assert "proves nothing" in shown
     assert "The smallest p-value was 1" in shown
@@ -80,12 +88,12 @@ def test_a_claim_without_a_maximum_is_not_shown_as_a_number_of_its_own():
 
 def test_tests_out_of_reach_are_counted():
     report = find_leaks(planted.constant, TEXTS, trials=50, claim=9.0)
-    assert "out of reach" in " ".join(" ".join(describe_leaks(report)).split())
+    assert "out of reach" in read(report)
     assert report.to_dict()["tests"][0]["in_reach"] is False
 
 
 def read(report, **settings):
-    return " ".join(" ".join(describe_leaks(report, **settings)).split())
+    return " ".join(" ".join(write_lines(tell(report, **settings))).split())
 
 
 WHO = ("Anna Smith", "Boris Lund", "Chloe Okafor", "Dmitri Baker", "Elena Vale")

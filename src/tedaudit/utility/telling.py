@@ -1,10 +1,11 @@
-"""Macro F1 against nominal epsilon, one panel per task, as in the paper; needs matplotlib."""
+"""Tells a study of utility: the scores as a table, how they change with epsilon, and the figure."""
 
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from tedaudit.nominal import distinct_epsilons
+from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.writers.figures import (
     GREY,
     STYLES,
@@ -15,7 +16,48 @@ from tedaudit.reports.writers.figures import (
     mark_epsilons,
     mark_height,
 )
-from tedaudit.utility.results import Measurement, Task, UtilityResult, caption
+from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult, caption, compare_scores
+
+_COLUMNS = (
+    Column("task", "task", 0), Column("mechanism", "label", 0), Column("epsilon", "figures", 0),
+    Column("macro F1", "figures", 0), Column("std", "figures"), Column("test error", "figures"),
+    Column("failed rewrites", "figures", 2),
+)  # fmt: skip
+
+
+def tell(result: UtilityResult) -> tuple[Section]:
+    """Return the scores: per task the upper line, the mechanisms, the lower line."""
+    rows: list[tuple[str, ...]] = []
+    for task in result.tasks:
+        rows.append((task.title, "(not rewritten)", "", *_show_scores(task.upper), ""))
+        for measured in (m for m in result if m.task == task.name):
+            epsilon = measured.epsilon.label
+            failed = f"{measured.failed:,} of {measured.rewrites:,}"
+            rows.append((task.title, measured.mechanism, epsilon, *_show_scores(measured.scores), failed))
+        rows.append((task.title, "(majority class)", "", f"{task.lower:.3f}", "", "", ""))
+    return (Section(f"Utility {result.name}", Table(_COLUMNS, tuple(rows)), caption(result)),)
+
+
+def _show_scores(scores: Scores) -> tuple[str, str, str]:
+    error = "" if scores.test_error is None else f"{scores.test_error:.3f}"
+    return f"{scores.mean:.3f}", f"{scores.spread:.3f}", error
+
+
+def describe_changes(result: UtilityResult) -> list[str]:
+    """Return in words how scores change from the smallest epsilon to the largest, with intervals."""
+    notes = []
+    for task in result.tasks:
+        own = [m for m in result if m.task == task.name and m.epsilon.is_given]
+        for label in dict.fromkeys(m.mechanism for m in own):
+            line = sorted((m for m in own if m.mechanism == label), key=lambda m: m.epsilon)
+            change = compare_scores(line[0].scores, line[-1].scores)
+            if len(line) > 1 and change is not None:
+                span = f"from epsilon {line[0].epsilon.label} to {line[-1].epsilon.label}"
+                notes.append(f"{task.title}, {label}: {change.told} {span}, {change}")
+    return notes
+
+
+# --- The figure: macro F1 against nominal epsilon, one panel per task, as in the paper; needs matplotlib.
 
 _WIDTH = 4.0  # inches per panel
 
