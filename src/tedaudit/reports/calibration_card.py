@@ -24,7 +24,7 @@ from tedaudit.reports.redaction import (
     rename_labels,
     rename_plans,
 )
-from tedaudit.results.findings import AuditResult, Finding, claim_figures
+from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.version import __version__
 
 FORMAT = 2
@@ -130,7 +130,7 @@ def _describe_claims(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """Return the claim at each epsilon; an empty list if nothing is claimed."""
     claims = {finding.epsilon: finding.claim for finding in findings if finding.claim is not None}
     return [
-        {"nominal": epsilon.json, "words": str(claim), **claim_figures(claim)}
+        {"nominal": epsilon.json, "words": str(claim), **claim.to_dict()}
         for epsilon, claim in sorted(claims.items())
     ]
 

@@ -6,7 +6,7 @@ luck, and none on a redacted page.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from tedaudit.reports.evidence import WordWeigher, share_of_words
 from tedaudit.reports.headline import sees_draw
 from tedaudit.reports.sample import describe_trial, rank_evidence, shorten_text
 from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.text.plain_data import PlainData
 from tedaudit.types import Plan
 
 _TRIED = 20  # findings whose guesses are looked through, those with the largest bounds first
@@ -25,7 +26,7 @@ _ANY = ", and none was found whose rewrite keeps at most half of the words of it
 
 
 @dataclass(frozen=True)
-class Example:
+class Example(PlainData):
     """A trial with its texts, and in words what happened and why it was chosen."""
 
     story: str
@@ -33,10 +34,6 @@ class Example:
     output: str
     candidates: tuple[dict[str, Any], ...]  # text, score, and whether it is the source or the guess
     left_out: int  # candidates that are not shown
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it safe for JSON."""
-        return asdict(self)
 
 
 def choose_example(result: AuditResult) -> Example | None:
