@@ -9,7 +9,7 @@ import yaml
 
 import tedaudit
 from command_line import call
-from tedaudit.reports.export.schemas import DOCUMENTS
+from tedaudit.reports.export.documents import SCHEMAS
 
 PROJECT = Path(tedaudit.__file__).parents[2]
 PAGE = PROJECT / "docs" / "export.md"
@@ -59,4 +59,4 @@ def test_the_inputs_of_the_action_on_it_are_real():
 def test_it_names_every_schema():
     page = PAGE.read_text("utf-8")
     assert "urn:tedaudit:summary:2" in page
-    assert all(f"`{kind}`" in page or f"schema {kind}" in page for kind in DOCUMENTS)
+    assert all(f"`{kind}`" in page or f"schema {kind}" in page for kind in SCHEMAS)

@@ -25,7 +25,8 @@ TABLES = ("polars", "pydantic", "typer", "rich", "yaml")
 LOADED_BY_HELP = {
     "tedaudit", "tedaudit.errors", "tedaudit.inference", "tedaudit.inference.judges",
     "tedaudit.inference.judges.serving", "tedaudit.paths", "tedaudit.plugins", "tedaudit.plugins.extras",
-    "tedaudit.results", "tedaudit.results.verdict", "tedaudit.version",
+    "tedaudit.results", "tedaudit.results.verdict", "tedaudit.text", "tedaudit.text.plain_data",
+    "tedaudit.version",
 }  # fmt: skip
 SLOW_OF_PYTHON = {"asyncio", "concurrent", "http", "multiprocessing", "sqlite3", "ssl", "unittest", "xml"}
 

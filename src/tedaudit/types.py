@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import SpecError, join_names
+from tedaudit.text.plain_data import PlainData, Unbounded
 
 # --- What is known of the privacy loss between two texts beyond the loss of the one output that was drawn.
 
@@ -100,19 +101,26 @@ class Guess:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(PlainData):
     """What a mechanism promises: epsilon never travels without its unit, delta and neighbours.
 
     `actual` is the epsilon that the noise really gives at that delta, if the mechanism can
     recompute it; a release that uses a wrong constant promises `epsilon` and delivers `actual`.
     """
 
-    epsilon: float
+    epsilon: Unbounded
+    """The epsilon that is promised for one unit; may be infinite."""
     unit: Unit
+    """What epsilon is charged for."""
     delta: float = 0.0
+    """The delta that is promised for one unit."""
     max_units: int | None = 1
+    """Units of a release; None if unbounded."""
     neighbours: str = "any two texts"
+    """Between which texts the promise holds."""
     actual: float | None = None
+    """The epsilon that the noise really gives, if the mechanism knows it."""
+    in_json: ClassVar[str] = "*, total, total_delta"
 
     def __post_init__(self) -> None:
         if math.isnan(self.epsilon) or self.epsilon < 0:
@@ -134,7 +142,7 @@ class Claim:
             )
 
     @property
-    def total(self) -> float:
+    def total(self) -> Unbounded:
         """Epsilon of a whole release by basic composition; infinite if the units are unbounded.
 
         Any number of units that cost nothing cost nothing.
@@ -235,7 +243,7 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class Note(PlainData):
     """One thing that lint sees without a sample.
 
     An error is one for which the claim cannot hold as it is stated, a warning something that breaks it under
@@ -247,10 +255,6 @@ class Note:
     rule: str
     text: str
     fix: str = ""
-
-    def to_dict(self) -> dict[str, str]:
-        """Return it as JSON holds it."""
-        return {"level": self.level, "rule": self.rule, "text": self.text, "fix": self.fix}
 
 
 @dataclass(frozen=True, slots=True)

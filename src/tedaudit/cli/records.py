@@ -14,9 +14,9 @@ from tedaudit.errors import SpecError
 if TYPE_CHECKING:
     from tedaudit.reports.section import Section
     from tedaudit.results.findings import AuditResult
+    from tedaudit.results.worst_pairs import WorstPairs
     from tedaudit.spec.model import AuditSpec
     from tedaudit.studies.records import Record
-    from tedaudit.studies.worst_pairs import WorstPairs
 
 
 def records(

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from tedaudit.text.characters import (
     kind_of_hidden,
     sum_scripts,
 )
+from tedaudit.text.plain_data import PlainData, tell
 from tedaudit.text.readers import (
     TEXT_NAMES,
     Table,
@@ -52,11 +53,12 @@ _SHORT, _MEDIAN, _LONG = "shortest", "median", "longest"
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(PlainData):
     """How many rows something holds for, and the first of them; the first row of data is 1."""
 
     count: int = 0
     first: tuple[int, ...] = ()
+    in_json: ClassVar[str] = "count, first as first_rows"
 
     @classmethod
     def of(cls, positions: Iterable[int]) -> "Rows":
@@ -64,13 +66,9 @@ class Rows:
         found = [position + 1 for position in positions]
         return cls(len(found), tuple(found[:MOST_ROWS]))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the rows as plain data."""
-        return {"count": self.count, "first_rows": list(self.first)}
-
 
 @dataclass(frozen=True, slots=True)
-class TextFacts:
+class TextFacts(PlainData):
     """What was counted in the texts of one file.
 
     Duplicates are counted three ways: rows that repeat an earlier text exactly; those that do up to Unicode
@@ -89,25 +87,21 @@ class TextFacts:
     garbled: Rows  # UTF-8 that was read as Latin-1 before
     replaced: Rows  # with the mark for what could not be decoded
     surrogates: Rows
+    in_json: ClassVar[str] = (
+        "rows, blank, distinct as distinct_texts, duplicates, characters, words, scripts.total as letters, "
+        "scripts.marks as combining_marks, scripts.shares as scripts, hidden as hidden_characters, garbled, "
+        "replaced as replacement_characters, surrogates as half_surrogates"
+    )
 
     @property
     def distinct(self) -> int:
         """Texts that an audit would use."""
         return self.rows - self.blank - self.folded
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the facts as plain data."""
-        total = self.scripts.total
-        return {
-            "rows": self.rows, "blank": self.blank, "distinct_texts": self.distinct,
-            "duplicates": {"exact": self.exact, "nfc_and_space": self.folded, "case_too": self.cased},
-            "characters": dict(self.characters), "words": dict(self.words),
-            "letters": total, "combining_marks": self.scripts.marks,
-            "scripts": {script: count / total for script, count in self.scripts.letters.items()},
-            "hidden_characters": {kind: rows.to_dict() for kind, rows in self.hidden.items()},
-            "garbled": self.garbled.to_dict(), "replacement_characters": self.replaced.to_dict(),
-            "half_surrogates": self.surrogates.to_dict(),
-        }  # fmt: skip
+    @property
+    def duplicates(self) -> dict[str, int]:
+        """The three counts of duplicates."""
+        return {"exact": self.exact, "nfc_and_space": self.folded, "case_too": self.cased}
 
 
 def count_texts(texts: Sequence[str]) -> TextFacts:
@@ -207,7 +201,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class ByteFacts:
+class ByteFacts(PlainData):
     """The format of a file, and how its bytes can be read as text.
 
     `undecodable` counts lines that are not in the encoding that a run is told to use.
@@ -221,16 +215,13 @@ class ByteFacts:
     undecodable: int = 0
     first_undecodable: tuple[int, ...] = ()
     suspicion: str = ""
+    in_json: ClassVar[str] = "format, compression, size as bytes"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as plain data."""
-        return {
-            "format": self.format, "compression": self.compression, "bytes": self.size,
-            "encoding": {
-                "read_as": self.encoding, "found": self.found, "suspicion": self.suspicion,
-                "undecodable_lines": {"count": self.undecodable, "first": list(self.first_undecodable)},
-            },
-        }  # fmt: skip
+        lines = tell(self, "undecodable as count, first_undecodable as first")
+        encoding = tell(self, "encoding as read_as, found, suspicion") | {"undecodable_lines": lines}
+        return tell(self) | {"encoding": encoding}
 
 
 def look_at_bytes(file: Path, encoding: str) -> ByteFacts:
@@ -376,7 +367,7 @@ class ColumnUse:
 
 
 @dataclass(frozen=True)
-class FileCheck:
+class FileCheck(PlainData):
     """One file: its bytes, its columns, and what its texts are like, as far as it could be read."""
 
     split: str
@@ -387,39 +378,27 @@ class FileCheck:
     refused: tuple[Refusal, ...] = ()
     refusals: int = 0
     texts: tuple[str, ...] = field(default=(), repr=False)
+    in_json: ClassVar[str] = "split, path as file, *bytes, columns, facts as texts"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the texts as plain data."""
-        return {
-            "split": self.split, "file": str(self.path),
-            **({} if self.bytes is None else self.bytes.to_dict()),
-            "columns": [{"name": one.name, "use": one.use, "why": one.why} for one in self.columns],
-            "texts": None if self.facts is None else self.facts.to_dict(),
-            "refused_lines": {"count": self.refusals,
-                              "first": [{"where": one.where, "reason": one.reason} for one in self.refused]},
-        }  # fmt: skip
+        return tell(self) | {"refused_lines": tell(self, "refusals as count, refused as first")}
 
 
 @dataclass(frozen=True)
-class CorpusCheck:
+class CorpusCheck(PlainData):
     """What a run would read; `error` is what it would say instead, if it could not."""
 
     files: tuple[FileCheck, ...]
     notes: tuple[str, ...] = ()
     error: str = ""
     corpus: Corpus | None = field(default=None, repr=False)
+    in_json: ClassVar[str] = "is_readable as readable, error, notes, files"
 
     @property
     def is_readable(self) -> bool:
         """Whether a run could read it."""
         return not self.error
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything but the texts as plain data."""
-        return {
-            "readable": self.is_readable, "error": self.error, "notes": list(self.notes),
-            "files": [file.to_dict() for file in self.files],
-        }  # fmt: skip
 
 
 def check_files(corpus: Files) -> CorpusCheck:

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from tedaudit.estimators.bound import epsilon_from_success, success_from_epsilon
 from tedaudit.estimators.intervals import binomial_tail
 from tedaudit.estimators.sequential import any_time_p
+from tedaudit.text.plain_data import Count
 
 RANKED_TOGETHER = 1000  # rows of a block in which margins are compared if looks are many
 _MOST_PARTS = 40
@@ -42,8 +43,10 @@ _LOG_WEIGHTS = 2 * np.log(_REST) - np.log(np.sum(_REST**2))
 class Part:
     """The most certain guesses: how many of them there are, and how many were right."""
 
-    size: int
-    right: int
+    size: Count
+    """How many of the most certain guesses there are."""
+    right: Count
+    """Right ones among these."""
 
 
 @dataclass(frozen=True, slots=True)

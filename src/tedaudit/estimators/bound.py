@@ -7,11 +7,12 @@ attack to (k - 1) (p - delta) <= e^epsilon (1 - p), where p is the probability o
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
 
 from tedaudit.errors import SpecError
+from tedaudit.text.plain_data import Count, PlainData, Share, Unbounded
 
 Method = Literal["reduced form", "baseline", "sequential"]
 Interval = Callable[[int, int, float], tuple[float, float]]
@@ -23,7 +24,7 @@ _ROUNDING = 5e-7  # of an epsilon, at so many trials
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(PlainData):
     """What an attack proved about epsilon, with everything needed to read the number.
 
     Only `lower` and `ceiling` speak of the mechanism: no attack proves privacy. `point` and
@@ -32,27 +33,27 @@ class Bound:
 
     lower: float
     """The mechanism's epsilon is at least this, up to `error`: eps_emp, in a run. Never negative."""
-    point: float
-    """Epsilon at the observed success rate of this attack."""
-    upper: float
-    """Epsilon at the upper end of this attack's success rate."""
+    point: Unbounded
+    """Epsilon at the observed success rate of this attack; infinite if it was never wrong."""
+    upper: Unbounded
+    """Epsilon at the upper end of this attack's success rate; may be infinite."""
     ceiling: float
     """What `lower` would have been had every guess been right."""
     error: float
     """One-sided probability that `lower` is above the truth."""
-    success: float
+    success: Share
     """Share of right guesses; balanced accuracy for the baseline."""
-    success_low: float
+    success_low: Share
     """Lower end of the success rate."""
-    success_high: float
+    success_high: Share
     """Upper end of the success rate."""
-    trials: int
+    trials: Count
     """How many trials it is from."""
-    guesses: int
+    guesses: Count
     """One per trial; two for the baseline, which rewrites both candidates."""
-    correct: int
+    correct: Count
     """Right guesses, out of `guesses`."""
-    candidates: int
+    candidates: Annotated[int, {"ge": 2}]
     """Candidates per trial."""
     delta: float
     """The delta at which epsilon is bounded."""
@@ -60,6 +61,7 @@ class Bound:
     """The estimator's formula."""
     any_time: bool = False
     """Whether the bound holds at every look, so that the number of trials need not be fixed beforehand."""
+    in_json: ClassVar[str] = "*, leakage, leakage_low"
 
     @property
     def is_at_ceiling(self) -> bool:
@@ -75,14 +77,6 @@ class Bound:
     def leakage_low(self) -> float:
         """Lower end of the leakage; its error is that of `success_low`, which is `error`."""
         return self.candidates * self.success_low
-
-    def to_dict(self) -> dict[str, float | int | str | None]:
-        """Return all figures under their names, safe for JSON: an infinite one is None.
-
-        Nothing else is ever None, and columns made from these stay numeric.
-        """
-        figures = asdict(self) | {"leakage": self.leakage, "leakage_low": self.leakage_low}
-        return {name: None if value == math.inf else value for name, value in figures.items()}
 
 
 def epsilon_from_success(success: float, candidates: int = 2, delta: float = 0.0) -> float:

@@ -27,10 +27,15 @@ class GaussianReading:
     """The least mu that the guesses allow, and its epsilon at a delta, both under the assumption."""
 
     mu: float
+    """The least mu that the guesses allow, if the mechanism is Gaussian."""
     epsilon: float
+    """The epsilon of that mu, at the delta."""
     delta: float
+    """The delta of that epsilon."""
     error: float
+    """One-sided error of both."""
     assumption: str = ASSUMPTION
+    """What is assumed."""
 
 
 def read_as_gaussian(

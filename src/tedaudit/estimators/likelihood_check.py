@@ -10,13 +10,14 @@ The scale of a likelihood can be checked only at an epsilon at which losses are 
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import SpecError
+from tedaudit.text.plain_data import Count, PlainData
 
 Floats = npt.NDArray[np.float64]
 
@@ -39,11 +40,16 @@ class Calibration:
     """
 
     p: float
+    """Two-sided p-value; no more than an estimate if it is large."""
     promised: float
-    right: int
-    guesses: int
+    """Right guesses that are promised."""
+    right: Count
+    """Right guesses."""
+    guesses: Count
+    """Guesses, ties left out."""
     surplus: float
-    impossible: int = 0
+    """The statistic U: below 0, losses are overstated."""
+    impossible: Count = 0
     """Outputs that their own source cannot have had: one refutes the likelihoods without any chance in it."""
 
     @property
@@ -58,11 +64,14 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True)
-class LikelihoodCheck:
+class LikelihoodCheck(PlainData):
     """What a run's own trials say of its likelihoods, and, if they failed, what fresh ones say."""
 
     first: Calibration
+    """By the trials of the run."""
     again: Calibration | None = None
+    """By fresh trials, if those failed; None if nobody made them."""
+    in_json: ClassVar[str] = "told, is_refuted as refuted, first, again"
 
     @property
     def is_refuted(self) -> bool:
@@ -75,13 +84,12 @@ class LikelihoodCheck:
         """Whether the trials failed and nobody repeated the check: nothing is certain then."""
         return self.first.fails and self.again is None and not self.is_refuted
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return both safe for JSON, and what is said of them: empty if the likelihoods are believed."""
-        again = None if self.again is None else asdict(self.again)
-        return {"told": str(self), "refuted": self.is_refuted, "first": asdict(self.first), "again": again}
-
     def __str__(self) -> str:
-        """Return what is printed in the place of a loss; nothing if the likelihoods are believed."""
+        return self.told
+
+    @property
+    def told(self) -> str:
+        """What is printed in the place of figures, or beside them; empty if the likelihoods are believed."""
         if not (self.is_refuted or self.is_doubtful):
             return ""
         found = self.first

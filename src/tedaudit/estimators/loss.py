@@ -16,12 +16,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from tedaudit.errors import SpecError
 from tedaudit.estimators.gdp import find_epsilon
+from tedaudit.text.plain_data import NULL, Count, PlainData, Unbounded, tell
 from tedaudit.types import Floats
 
 DELTAS = (0.05, 0.01, 0.001)
@@ -33,9 +34,13 @@ class EpsilonAt:
     """The epsilon of a sample of losses at one delta, and its ends, each with the error of the sample."""
 
     delta: float
-    point: float
-    lower: float
-    upper: float  # infinite if the trials cannot give it
+    """The delta at which epsilon is told."""
+    point: Unbounded
+    """The least epsilon that holds there, on average over the pairs; null if infinite or refuted."""
+    lower: Unbounded
+    """Its lower end; null if infinite or refuted."""
+    upper: Unbounded
+    """Its upper end, infinite if the trials cannot give it; null if infinite or refuted."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +52,11 @@ class LossSample:
     """
 
     losses: Floats
+    """The losses that are known."""
     error: float
-    unknown: int = 0
+    """One-sided error of each end."""
+    unknown: Count = 0
+    """Trials without a likelihood, taken for infinite."""
 
     def __post_init__(self) -> None:
         if not len(self.losses):  # nothing to draw a curve from, whatever is unknown
@@ -59,13 +67,13 @@ class LossSample:
             raise SpecError(f"error is {self.error}; it must lie between 0 and 1.")
 
     @property
-    def trials(self) -> int:
+    def trials(self) -> Count:
         """How many trials there are, with those of which the loss is unknown."""
         return len(self.losses) + self.unknown
 
     @property
-    def mean(self) -> float:
-        """The mean loss; infinite if an output was impossible for the other text."""
+    def mean(self) -> Unbounded:
+        """The mean loss; infinite if an output was impossible for the other text. Null if so, or refuted."""
         return math.inf if (self.losses == math.inf).any() else float(self.losses.mean())
 
     def quantile(self, share: float) -> float:
@@ -195,12 +203,15 @@ def _tail_bound(trials: int, error: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Supremum:
+class Supremum(PlainData):
     """The largest loss of any output for the worst pair, and for Gaussian noise its mu."""
 
-    largest: float  # at delta 0; infinite if some output cannot come from both texts, or for Gaussian noise
-    mu: float  # of the Gaussian pair that lies farthest apart; 0 if there is none
-    row: int  # of the pair that decides, among the rows that were given
+    largest: Unbounded
+    """The largest loss of any output at delta 0; infinite for Gaussian noise, or if one text forbids it."""
+    mu: Annotated[float, NULL]
+    """Of the Gaussian pair that lies farthest apart; 0 if there is none, which is null in JSON."""
+    row: Count
+    """Of the pair that decides, among the rows that were given."""
 
     @property
     def is_gaussian(self) -> bool:
@@ -214,9 +225,8 @@ class Supremum:
         return self.largest
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the figures safe for JSON; an infinite number is None."""
-        largest = self.largest if math.isfinite(self.largest) else None
-        return {"largest": largest, "mu": self.mu or None, "row": self.row}
+        """Return the figures safe for JSON; an infinite number is None, and so is mu if there is no noise."""
+        return tell(self) | {"mu": self.mu or None}
 
 
 def find_supremum(largest: Floats, mu: Floats) -> Supremum | None:

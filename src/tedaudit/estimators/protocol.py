@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.estimators.bound import Bound
+from tedaudit.text.plain_data import Count
 from tedaudit.types import Plan
 
 
@@ -52,8 +53,10 @@ class Counts:
     trials: int
     right: tuple[int, ...]
     candidates: int
-    unusable: int = 0
-    failed: int = 0
+    unusable: Count = 0
+    """Rows without a usable answer, failed rewrites left out."""
+    failed: Count = 0
+    """Failed rewrites."""
     answered: tuple[int, ...] | None = None  # None: all rows
 
     @property

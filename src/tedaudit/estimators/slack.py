@@ -13,22 +13,28 @@ claim is exact loses its whole claim, and on average at delta .05 far less.
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 from tedaudit.estimators.loss import DELTAS, LossSample, Supremum, can_show
+from tedaudit.text.plain_data import PlainData, Unbounded
 
 Source = Literal["supremum", "confirmed loss", "average"]
 _NOISE = 0.02  # of the last digit shown: as much may come from rounding losses
 
 
 @dataclass(frozen=True, slots=True)
-class Slack:
+class Slack(PlainData):
     """A claim beside what some pair loses for sure, at a delta that is the claim's or a larger one."""
 
     claim: float
-    lost: float
+    """The claim for a whole text."""
+    lost: Unbounded
+    """What the worst pair loses at the least."""
     delta: float
+    """The claim's own delta, or the smallest larger one that the trials show."""
     source: Source
+    """The most that a pair can lose, a loss that was computed twice, or the lower end of the average."""
+    in_json: ClassVar[str] = "at_most, lost, delta, source"
 
     @property
     def at_most(self) -> float | None:
@@ -45,11 +51,6 @@ class Slack:
         digits = 0 if limit >= 100 else 1
         shown = f"at most {math.ceil(limit * 10**digits - _NOISE) / 10**digits:,.{digits}f}x"
         return f"{shown} (delta {self.delta:g})" if self.source == "average" else shown
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures safe for JSON: an infinite loss is None, and so is a slack that is not known."""
-        lost = self.lost if math.isfinite(self.lost) else None
-        return {"at_most": self.at_most, "lost": lost, "delta": self.delta, "source": self.source}
 
 
 def find_slack(

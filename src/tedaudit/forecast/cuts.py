@@ -6,17 +6,17 @@ many texts a sample is counted, spread evenly over the corpus.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tedaudit.plugins.abilities import LimitsInput
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.spec.flags import embedded_audit
+from tedaudit.text.plain_data import PlainData
 
 SAMPLE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(PlainData):
     """How many of so many texts a mechanism would cut, and at which limit."""
 
     mechanism: str
@@ -24,16 +24,6 @@ class Cut:
     unit: str
     cut: int
     of: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counts as plain data."""
-        return {
-            "mechanism": self.mechanism,
-            "limit": self.limit,
-            "unit": self.unit,
-            "cut": self.cut,
-            "of": self.of,
-        }
 
 
 def count_cuts(texts: Sequence[str]) -> list[Cut]:

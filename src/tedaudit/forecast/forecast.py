@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from tedaudit.forecast.work import Guessing, Rewriting, Work, count_work
 from tedaudit.preparing.own_folder import foresee_folder
 from tedaudit.preparing.preparation import prepare
 from tedaudit.spec.model import AuditSpec, parse_spec
+from tedaudit.text.plain_data import tell
 
 _MINUTE = 60.0
 
@@ -88,27 +89,20 @@ class Forecast:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the forecast safe for JSON."""
-        seconds = self.seconds
+        work, seconds, timing, spec = self.work, self.seconds, self.timing, self.spec
         return {
-            "out": str(self.spec.folder), "trials": self.spec.trials, "texts": self.texts, "rows": self.rows,
-            "look": self.look, "goals": asdict(self.goals),
+            "out": str(spec.folder), "trials": spec.trials, **tell(self, "texts, rows, look, goals"),
             "rewriting": [
-                part.to_dict() | {"seconds": self.timing and self.seconds_to_rewrite(part)}
-                for part in self.work.rewriting
+                tell(part) | {"seconds": timing and self.seconds_to_rewrite(part)} for part in work.rewriting
             ],
             "guessing": [
-                part.to_dict() | {"seconds": self.timing and self.seconds_to_guess(part)}
-                for part in self.work.guessing
+                tell(part) | {"seconds": timing and self.seconds_to_guess(part)} for part in work.guessing
             ],
-            "encoded": {"candidate_sets": self.work.sets_encoded, "pool": self.work.pool_encoded,
-                        "total": self.work.encoded},
-            "minutes": None if seconds is None else seconds / _MINUTE, "untimed": list(self.untimed),
-            "timing": None if self.timing is None else self.timing.to_dict(),
-            "bytes": None if self.timing is None else round(self.timing.disk),
-            "prospects": [prospect.to_dict() for prospect in self.prospects], "calls": self.calls,
-            "worst_pairs": [asdict(part) for part in self.worst],
-            "limit": None if self.limit is None else
-                     dict(zip(("above", "rows_in_reach", "rows"), self.limit, strict=True)),
+            "encoded": tell(work, "sets_encoded as candidate_sets, pool_encoded as pool, encoded as total"),
+            "minutes": None if seconds is None else seconds / _MINUTE, **tell(self, "untimed, timing"),
+            "bytes": None if timing is None else round(timing.disk),
+            **tell(self, "prospects, calls, worst as worst_pairs"),
+            "limit": self.limit and dict(zip(("above", "rows_in_reach", "rows"), self.limit, strict=True)),
         }  # fmt: skip
 
 

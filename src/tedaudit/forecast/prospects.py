@@ -7,7 +7,7 @@ taken for right, and those that the run directory has besides. The code that jud
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,10 +19,10 @@ from tedaudit.nominal import Nominal
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.results.family import Family
-from tedaudit.results.findings import claim_figures
 from tedaudit.results.reading import read_result
 from tedaudit.results.row import Certain, Row
 from tedaudit.store.looks import Look, earlier_looks, find_look
+from tedaudit.text.plain_data import PlainData
 from tedaudit.types import Claim
 
 _MOST = 100_000_000  # trials that an audit may have
@@ -44,7 +44,7 @@ class Goals:
 
 
 @dataclass(frozen=True, slots=True)
-class Prospect:
+class Prospect(PlainData):
     """What the trials of one plan could show of a mechanism at an epsilon, under any of its attacks.
 
     Without a claim, what is told from chance.
@@ -63,18 +63,11 @@ class Prospect:
     trials_for_ceiling: int | None = None  # if one was asked for
     trials_for_teda_ceiling: int | None = None
     trials_for_success: int | None = None  # if one was asked for, and it is more than the claim allows
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the prospect safe for JSON."""
-        return {
-            "plan": self.plan, "mechanism": self.label, "epsilon": self.epsilon.json,
-            "claim": None if self.claim is None else claim_figures(self.claim), "ceiling": self.ceiling,
-            "teda_ceiling": self.teda_ceiling, "in_reach": self.in_reach,
-            "trials_needed": self.trials_needed, "detectable_success": self.detectable,
-            "detectable_epsilon": self.detectable_epsilon, "trials_for_ceiling": self.trials_for_ceiling,
-            "trials_for_teda_ceiling": self.trials_for_teda_ceiling,
-            "trials_for_success": self.trials_for_success,
-        }  # fmt: skip
+    in_json: ClassVar[str] = (
+        "plan, label as mechanism, epsilon, claim, ceiling, teda_ceiling, in_reach, trials_needed, "
+        "detectable as detectable_success, detectable_epsilon, trials_for_ceiling, trials_for_teda_ceiling, "
+        "trials_for_success"
+    )
 
 
 @dataclass(frozen=True)

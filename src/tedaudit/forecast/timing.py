@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.plugins.abilities import Prepares, Resamples, can_compare
 from tedaudit.preparing.jobs import Job, PreparedAttack
 from tedaudit.preparing.preparation import PreparedAudit
+from tedaudit.text.plain_data import PlainData, tell
 
 # --- How fast plug-ins work here: a few real rewrites and guesses, within some seconds, none of them kept.
 
@@ -34,6 +35,7 @@ class Pace:
     rows: int
     seconds: float
     start: float = 0.0
+    in_json: ClassVar[str] = "rows, per_row, start"
 
     @property
     def per_row(self) -> float:
@@ -53,6 +55,7 @@ class GuessingPace:
     preparing: float = 0.0  # seconds for each text of the pool
     learning: float = 0.0  # seconds for each own rewrite that it is given
     made: Guesses | None = field(default=None, repr=False, compare=False)  # the last of them, to be weighed
+    in_json: ClassVar[str] = "*guesses, preparing as per_text, learning as per_own_rewrite"
 
 
 class Stopwatch:
@@ -166,7 +169,7 @@ _SECONDS = 12.0  # for each mechanism: half for rewrites, half for guesses
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(PlainData):
     """What was measured: seconds for a row of each kind, by mechanism, and by mechanism, plan and attack."""
 
     preparing: float  # candidate sets, weights and texts, as the run will again
@@ -176,21 +179,12 @@ class Timing:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was measured, for JSON."""
-        return {
-            "preparing": self.preparing,
-            "rewriting": [
-                {"mechanism": label, "rows": pace.rows, "per_row": pace.per_row, "start": pace.start}
-                for label, pace in self.rewriting.items()
-            ],
-            "guessing": [
-                {
-                    "mechanism": label, "plan": plan, "attack": attack, "rows": pace.guesses.rows,
-                    "per_row": pace.guesses.per_row, "start": pace.guesses.start,
-                    "per_text": pace.preparing, "per_own_rewrite": pace.learning,
-                }
-                for (label, plan, attack), pace in self.guessing.items()
-            ],
-        }  # fmt: skip
+        rewriting = [{"mechanism": label, **tell(pace)} for label, pace in self.rewriting.items()]
+        names = ("mechanism", "plan", "attack")
+        guessing = [
+            {**dict(zip(names, key, strict=True)), **tell(pace)} for key, pace in self.guessing.items()
+        ]
+        return {"preparing": self.preparing, "rewriting": rewriting, "guessing": guessing}
 
 
 def time_work(audit: PreparedAudit, work: Work, preparing: float) -> Timing:

@@ -6,10 +6,10 @@ encoders are upper limits: most attacks are not given failed rewrites, and equal
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable, is_too_large
 from tedaudit.store.table_folder import TableFolder
+from tedaudit.text.plain_data import PlainData
 from tedaudit.types import Plan
 
 _ENCODER = "encoder"  # a word in what a plug-in calls a model of this kind
@@ -36,7 +37,7 @@ _EXERCISE = 4  # texts that an attack may have to encode for each rewrite that i
 
 
 @dataclass(frozen=True, slots=True)
-class Rewriting:
+class Rewriting(PlainData):
     """The rewrites that a mechanism has to make, by whom they are for."""
 
     label: str
@@ -44,6 +45,7 @@ class Rewriting:
     own: int  # of candidates, for attacks that are given them
     practice: int  # by attacks that try the mechanism themselves
     repeats: int  # of a user's function, to see whether it repeats itself
+    in_json: ClassVar[str] = "*, rows"
 
     @property
     def rows(self) -> int:
@@ -60,13 +62,9 @@ class Rewriting:
         """Those that no audited trial uses."""
         return self.own + self.practice
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counts for JSON."""
-        return asdict(self) | {"rows": self.rows}
-
 
 @dataclass(frozen=True, slots=True)
-class Guessing:
+class Guessing(PlainData):
     """The guesses that an attack has to make on a mechanism and plan, at all epsilons."""
 
     label: str
@@ -76,10 +74,6 @@ class Guessing:
     rows: int
     likelihoods: int = 0  # of outputs under candidates
     encoded: int = 0  # texts that an encoder reads: outputs, and what is encoded in practice
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the counts for JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

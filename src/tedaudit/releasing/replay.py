@@ -1,9 +1,8 @@
 """Does one trial again: the same candidates, the same noise, the same guess, or says what differs."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,11 +18,12 @@ from tedaudit.preparing.preparation import PreparedAudit, prepare, restore_audit
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
+from tedaudit.text.plain_data import PlainData
 from tedaudit.types import Rewrite
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class Replayed(PlainData):
     """One row of a plan, as stored and as done again."""
 
     plan: str
@@ -39,22 +39,16 @@ class Replayed:
     scores: tuple[float, ...]
     choice: int
     right: bool
+    in_json: ClassVar[str] = (
+        "plan, label as mechanism, epsilon.name as epsilon, attack, row, candidates, positions, secret, "
+        "stored.text as output, stored.error as error, again.text as output_again, same, scores, choice, "
+        "right"
+    )
 
     @property
     def same(self) -> bool:
         """Whether the mechanism gave the stored output again."""
         return (self.stored.text, self.stored.error) == (self.again.text, self.again.error)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the trial safe for JSON, texts included."""
-        return {
-            "plan": self.plan, "mechanism": self.label, "epsilon": self.epsilon.name,
-            "attack": self.attack, "row": self.row, "candidates": list(self.candidates),
-            "positions": list(self.positions), "secret": self.secret, "output": self.stored.text,
-            "error": self.stored.error, "output_again": self.again.text, "same": self.same,
-            "scores": [score if math.isfinite(score) else None for score in self.scores],
-            "choice": self.choice, "right": self.right,
-        }  # fmt: skip
 
 
 def replay(run: RunDirectory, trial: int, only: Mapping[str, str]) -> list[Replayed]:

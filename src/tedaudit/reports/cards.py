@@ -31,7 +31,7 @@ from tedaudit.reports.section import Cell, Column, Table, format_number
 from tedaudit.reports.summary import headlines
 from tedaudit.reports.telling_audit import plan_words, tell_models
 from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_section, write_table
-from tedaudit.results.findings import AuditResult, Finding, claim_figures
+from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.exported import check_target, write_exported
 from tedaudit.store.files import make_folders
@@ -141,7 +141,7 @@ def _describe_claims(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """Return the claim at each epsilon; an empty list if nothing is claimed."""
     claims = {finding.epsilon: finding.claim for finding in findings if finding.claim is not None}
     return [
-        {"nominal": epsilon.json, "words": str(claim), **claim_figures(claim)}
+        {"nominal": epsilon.json, "words": str(claim), **claim.to_dict()}
         for epsilon, claim in sorted(claims.items())
     ]
 

@@ -8,7 +8,7 @@ luck, and none on a redacted page.
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from itertools import zip_longest
 from typing import Any
@@ -21,6 +21,7 @@ from tedaudit.reports.summary import sees_draw
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.seeding import derive, uniforms
 from tedaudit.text.characters import cut_text
+from tedaudit.text.plain_data import PlainData
 from tedaudit.text.words import split_words
 from tedaudit.types import Plan
 
@@ -31,7 +32,7 @@ _ANY = ", and none was found whose rewrite keeps at most half of the words of it
 
 
 @dataclass(frozen=True)
-class Example:
+class Example(PlainData):
     """A trial with its texts, and in words what happened and why it was chosen."""
 
     story: str
@@ -39,10 +40,6 @@ class Example:
     output: str
     candidates: tuple[dict[str, Any], ...]  # text, score, and whether it is the source or the guess
     left_out: int  # candidates that are not shown
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it safe for JSON."""
-        return asdict(self)
 
 
 def choose_example(result: AuditResult) -> Example | None:

@@ -8,6 +8,7 @@ from tedaudit.errors import RunDirectoryError
 from tedaudit.reports.redaction import rename_labels
 from tedaudit.store.checksums import parse_json
 from tedaudit.store.directory import RunDirectory
+from tedaudit.text.plain_data import PlainData
 
 FILE = "utility.json"
 SCORE, PRIVATE = " F1", " F1 (private: lower is better)"
@@ -16,16 +17,12 @@ _COLUMNS = ("mechanism", "epsilon", "task", "score", "spread")
 
 
 @dataclass(frozen=True, slots=True)
-class Utility:
+class Utility(PlainData):
     """What classifiers learn from rewrites; the caption explains the scores."""
 
     rows: Sequence[Mapping[str, Any]] = ()  # mechanism, epsilon, task, score, spread
     tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # upper, lower, private; by title
     caption: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {"rows": list(self.rows), "tasks": dict(self.tasks), "caption": self.caption}
 
 
 def read_utility(run: RunDirectory) -> Utility:

@@ -9,7 +9,7 @@ was computed again in float64 by `tedaudit.execution.confirmation`.
 import json
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from tedaudit.errors import RunDirectoryError
 from tedaudit.nominal import Nominal
 from tedaudit.store.checksums import ChecksumError, check_json, parse_json, seal_json
 from tedaudit.store.directory import RunDirectory
+from tedaudit.text.plain_data import Count, PlainData, Unbounded
 
 _STEPS = 10  # times the gap between two computations by which both must exceed a claim
 _LEAST = 1e-9  # of the claim, by which they must exceed it at the least
@@ -24,7 +25,7 @@ _DIGITS = 1e-6  # of a stored loss
 
 
 @dataclass(frozen=True, slots=True)
-class CertainLoss:
+class CertainLoss(PlainData):
     """One output, the two texts between which it has the loss, and the loss as it was computed both times.
 
     `forbidden` says that a rule of the mechanism, and no small number, makes the output impossible for the
@@ -32,15 +33,28 @@ class CertainLoss:
     """
 
     plan: str
+    """The plan; empty in a redacted summary."""
     label: str
+    """The mechanism's label."""
     epsilon: Nominal
+    """Nominal; null if the mechanism takes none."""
     attack: str
-    row: int  # of the plan
-    positions: tuple[int, int]  # of the source and the other text
+    """The attack that knows the mechanism."""
+    row: Count
+    """Row of the plan."""
+    positions: Annotated[tuple[int, int], {"min_length": 2, "max_length": 2}]
+    """Of the source and the other text."""
     claim: float
-    loss: float  # as the run computed it
-    again: float  # in float64
+    """What the claim allows."""
+    loss: Unbounded
+    """As the run computed it."""
+    again: Unbounded
+    """In float64."""
     forbidden: bool = False
+    """Whether a rule of the mechanism makes the output impossible for the other text."""
+    in_json: ClassVar[str] = (
+        "plan, label as mechanism, epsilon, attack, row, positions, claim, loss, again, forbidden"
+    )
 
     @property
     def lost(self) -> float:
@@ -70,15 +84,6 @@ class CertainLoss:
             f"allows e^{self.claim:g}: certain by the mechanism's own probabilities, computed twice "
             f"({self.loss:.6g} in the run); the text alone may tell less"
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the loss safe for JSON; it holds no text, and an infinite number is None."""
-        return {
-            "plan": self.plan, "mechanism": self.label, "epsilon": self.epsilon.json, "attack": self.attack,
-            "row": self.row, "positions": list(self.positions), "claim": self.claim,
-            "loss": self.loss if math.isfinite(self.loss) else None,
-            "again": self.again if math.isfinite(self.again) else None, "forbidden": self.forbidden,
-        }  # fmt: skip
 
 
 def write_certain(run: RunDirectory, losses: list[CertainLoss]) -> None:

@@ -9,8 +9,8 @@ error that the rows of its own run share.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.estimators import clopper_pearson, confidence_sequence
@@ -37,6 +37,7 @@ from tedaudit.results.lineups import (
     put_first,
 )
 from tedaudit.store.directory import RunDirectory
+from tedaudit.text.plain_data import PlainData, tell
 
 # --- Which run, mechanism or attack the others are compared with, if none is named.
 #
@@ -106,7 +107,7 @@ DifferenceScale = Literal["success", "epsilon"]
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Span(PlainData):
     """A difference with its interval; an end may be infinite."""
 
     value: float
@@ -123,13 +124,9 @@ class Span:
         """Whether an end is infinite: that side was never wrong."""
         return math.isinf(self.low) or math.isinf(self.high)
 
-    def to_dict(self) -> dict[str, float | None]:
-        """Return the numbers safe for JSON; an infinite one is None."""
-        return {name: value if math.isfinite(value) else None for name, value in asdict(self).items()}
-
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(PlainData):
     """Two findings side by side."""
 
     plan: str
@@ -142,6 +139,15 @@ class Comparison:
     epsilon_span: Span  # of the epsilons that the success rates stand for; eps_emp is never subtracted
     p: float | None  # McNemar's; None if it is unpaired
     differs: bool = False  # at an error of alpha for all comparisons together
+    in_json: ClassVar[str] = (
+        "plan, epsilon, first, second, is_paired as paired, unpaired as unpaired_because, counts, any_time, "
+        "success as success_difference, epsilon_span as epsilon_difference, p, differs"
+    )
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether both sides met the same trials."""
+        return self.counts is not None
 
     @property
     def any_time(self) -> bool:
@@ -155,24 +161,11 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison safe for JSON."""
-        return {
-            "plan": self.plan,
-            "epsilon": self.epsilon.json,
-            "first": self.first.to_dict(),
-            "second": self.second.to_dict(),
-            "paired": self.counts is not None,
-            "unpaired_because": self.unpaired or None,
-            "counts": None if self.counts is None else asdict(self.counts),
-            "any_time": self.any_time,
-            "success_difference": None if self.success is None else self.success.to_dict(),
-            "epsilon_difference": self.epsilon_span.to_dict(),
-            "p": self.p,
-            "differs": self.differs,
-        }
+        return tell(self) | {"unpaired_because": self.unpaired or None}
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(PlainData):
     """Whether two runs or two attacks rank the mechanisms alike at one epsilon."""
 
     plan: str
@@ -183,13 +176,9 @@ class Agreement:
     mechanisms: int
     tau: float | None  # None if one of them ranks all alike
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it safe for JSON."""
-        return {**asdict(self), "epsilon": self.epsilon.json}
-
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(PlainData):
     """Everything that was compared."""
 
     by: Axis
@@ -201,20 +190,12 @@ class Compared:
     opened: tuple[OpenedRun, ...] = ()  # the runs themselves, for a chart of all their findings
     references: tuple[Baseline, ...] = ()  # what others are compared with, the one in most settings first
     scale: DifferenceScale = "success"  # in which differences are shown and sorted
+    in_json: ClassVar[str] = "by, alpha, scale, runs, references, comparisons, agreements, notes"
 
     @property
     def corpora(self) -> list[dict[str, Any]]:
         """The corpora that were audited, each once."""
         return list({run["corpus"]["fingerprint"]: run["corpus"] for run in self.runs}.values())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it safe for JSON."""
-        return {
-            "by": self.by, "alpha": self.alpha, "scale": self.scale, "runs": list(self.runs),
-            "references": [asdict(reference) for reference in self.references],
-            "comparisons": [comparison.to_dict() for comparison in self.comparisons],
-            "agreements": [agreement.to_dict() for agreement in self.agreements], "notes": list(self.notes),
-        }  # fmt: skip
 
 
 def compare_runs(

@@ -1,8 +1,8 @@
 """Trials where two attacks disagree: what one of them sees and the other does not (complementarity)."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from tedaudit.nominal import Nominal
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.reading import read_result
 from tedaudit.store.directory import RunDirectory
+from tedaudit.text.plain_data import PlainData
 from tedaudit.types import Plan
 
 
@@ -28,7 +29,7 @@ class DisagreeingTrial:
 
 
 @dataclass(frozen=True, slots=True)
-class Disagreement:
+class Disagreement(PlainData):
     """Two attacks on the same trials: how often each alone was right, and examples with texts."""
 
     plan: str
@@ -37,10 +38,7 @@ class Disagreement:
     attacks: tuple[str, str]
     counts: PairedCounts
     examples: tuple[DisagreeingTrial, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return it safe for JSON, texts included."""
-        return {**asdict(self), "epsilon": self.epsilon.name}
+    in_json: ClassVar[str] = "plan, mechanism, epsilon.name as epsilon, attacks, counts, examples"
 
 
 def disagreements(

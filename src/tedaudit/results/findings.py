@@ -1,11 +1,10 @@
 """What an audit found: one finding per plan, mechanism, epsilon and attack, and a verdict per claim."""
 
-import math
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators import Bound, Counts
@@ -22,6 +21,7 @@ from tedaudit.results.worst_pairs import TriedPair
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
+from tedaudit.text.plain_data import Count, PlainData
 from tedaudit.types import Claim
 
 # --- One bound of an audit with everything that belongs to it.
@@ -30,7 +30,7 @@ _DELTA = 1e-5  # of a reading under GDP, if the bound has none
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(PlainData):
     """One bound with everything that belongs to it."""
 
     plan: str
@@ -38,14 +38,14 @@ class Finding:
     label: str
     """The mechanism, as the run calls it."""
     epsilon: Nominal
-    """The nominal epsilon that it was asked for."""
+    """The nominal epsilon that it was asked for; null if the mechanism takes none."""
     claim: Claim | None
     """What it promises there; None if nothing."""
     attack: str
     """The attack, as the run calls it."""
     counts: Counts
     """Right, unusable and failed guesses."""
-    planned: int
+    planned: Count
     """How many trials the run is to have."""
     bound: Bound
     """The bound, with the error that all rows and looks of the run share: its lower end is eps_emp."""
@@ -69,6 +69,11 @@ class Finding:
     """The most certain guesses, if eps_emp is what they prove and not what all guesses do."""
     likelihood: LikelihoodCheck | None = None
     """Whether the trials fit the likelihoods of what was attacked; None if there are none."""
+    in_json: ClassVar[str] = (
+        "plan, label as mechanism, epsilon, claim, attack, planned as planned_trials, counts.unusable, "
+        "counts.failed, *bound, *measures, strength, saturated, surest, gaussian, alone, "
+        "teda.lower as teda_bound, *verdict"
+    )
 
     @property
     def eps_emp(self) -> float:
@@ -131,40 +136,26 @@ class Finding:
         """The outputs that were attacked: plan, mechanism and epsilon."""
         return self.plan, self.label, self.epsilon
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the finding safe for JSON; infinite numbers become None."""
-        return {
-            "plan": self.plan,
-            "mechanism": self.label,
-            "epsilon": self.epsilon.json,
-            "claim": None if self.claim is None else claim_figures(self.claim),
-            "attack": self.attack,
-            "planned_trials": self.planned,
-            "unusable": self.counts.unusable,
-            "failed": self.counts.failed,
-            **self.bound.to_dict(),
-            **asdict(self.measures),
-            "strength": self.strength,
-            "saturated": self.saturated,
-            "surest": None if self.surest is None else asdict(self.surest),
-            "gaussian": None if self.gaussian is None else asdict(self.gaussian),
-            "alone": self.alone,
-            "teda_bound": self.teda.lower,
-            **self.verdict.to_dict(),
-        }
-
-
-def claim_figures(claim: Claim) -> dict[str, Any]:
-    """Return a claim with its totals, safe for JSON; infinite numbers become None."""
-    figures = asdict(claim) | {"total": claim.total, "total_delta": claim.total_delta}
-    return {name: None if value == math.inf else value for name, value in figures.items()}
-
 
 # --- What was decided on a claim by everything that was tried against it.
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedClaim:
+class Witness:
+    """What decided a claim."""
+
+    plan: str | None
+    """The plan of the finding that decided; null if a pair of texts did."""
+    attack: str
+    """The attack."""
+    pair: tuple[int, ...] | None
+    """Positions of the two texts, if a pair that was tried again decided."""
+    certain_loss: CertainLoss | None
+    """The loss that decided for sure, if one did."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedClaim(PlainData):
     """What was decided on one claim by all attacks and plans together, and by pairs that were tried again.
 
     `witness` is the finding that decided it. If no finding refutes the claim and a pair does, `pair` decides,
@@ -172,10 +163,16 @@ class JudgedClaim:
     """
 
     witness: Finding
-    tests: int
-    pairs: int = 0  # that were tried again
+    tests: Count
+    """Attacks and plans that tested it."""
+    pairs: Count = 0
+    """Pairs of texts that were tried again."""
     pair: TriedPair | None = None
     certain: CertainLoss | None = None
+    in_json: ClassVar[str] = (
+        "witness.label as mechanism, witness.epsilon, witness.claim, *verdict, tests, pairs, "
+        "deciding as witness"
+    )
 
     @property
     def verdict(self) -> Verdict:
@@ -196,25 +193,18 @@ class JudgedClaim:
         return self.witness.attack if self.pair is None else self.pair.attack
 
     @property
+    def deciding(self) -> Witness:
+        """What decided it, by name."""
+        if self.pair is not None:
+            return Witness(None, self.attack, self.pair.positions, self.certain)
+        return Witness(self.witness.plan, self.attack, None, self.certain)
+
+    @property
     def lower(self) -> float:
         """The bound that decided it, at the error that it shares."""
         if self.certain is not None:
             return self.certain.loss
         return self.witness.eps_emp if self.pair is None else self.pair.bound.lower
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the claim with its verdict, safe for JSON."""
-        finding = self.witness
-        return {
-            "mechanism": finding.label, "epsilon": finding.epsilon.json,
-            "claim": None if finding.claim is None else claim_figures(finding.claim),
-            **self.verdict.to_dict(), "tests": self.tests, "pairs": self.pairs,
-            "witness": {
-                "plan": finding.plan if self.pair is None else None, "attack": self.attack,
-                "pair": None if self.pair is None else list(self.pair.positions),
-                "certain_loss": None if self.certain is None else self.certain.to_dict(),
-            },
-        }  # fmt: skip
 
 
 def judge_claim(
@@ -240,7 +230,7 @@ SCHEMA = "urn:tedaudit:summary:2"  # the shape of `AuditResult.to_dict`, publish
 
 
 @dataclass(frozen=True, slots=True)
-class AuditResult:
+class AuditResult(PlainData):
     """All findings of a run, in order of plan, mechanism, epsilon and attack."""
 
     name: str
@@ -261,6 +251,10 @@ class AuditResult:
     """Outputs whose loss was computed twice, one for each setting that has one; some are above a claim."""
     keeper: object = field(default=None, repr=False, compare=False)
     """Keeps a temporary run directory alive as long as the result."""
+    in_json: ClassVar[str] = (
+        "schema, name, alpha, violated, eps_emp, error, family.look.number as look, claims, models, notes, "
+        "findings, post_processing"
+    )
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -277,6 +271,16 @@ class AuditResult:
     def alpha(self) -> float:
         """Twice the one-sided error of all bounds together, and of all verdicts together."""
         return self.family.alpha
+
+    @property
+    def schema(self) -> str:
+        """The name of the schema that its JSON keeps to."""
+        return SCHEMA
+
+    @property
+    def error(self) -> float:
+        """The one-sided error that all rows and looks of the run share."""
+        return self.alpha / 2
 
     @property
     def violated(self) -> bool:
@@ -310,6 +314,11 @@ class AuditResult:
             for key, rows in tests.items()
         )
 
+    @property
+    def post_processing(self) -> list[dict[str, Any]]:
+        """What the decoder hides; empty if no latent was attacked."""
+        return post_processing(self)
+
     def judge_limit(self, limit: float) -> list[Verdict]:
         """Return, for each finding, whether its bound at the shared error is above a limit."""
         rows = [finding.row for finding in self.findings if finding.row is not None]
@@ -331,23 +340,6 @@ class AuditResult:
         target.mkdir(mode=0o700, parents=True)  # before a text is in it
         shutil.copytree(self.folder, target, dirs_exist_ok=True)
         return target
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result safe for JSON."""
-        return {
-            "schema": SCHEMA,
-            "name": self.name,
-            "alpha": self.alpha,
-            "violated": self.violated,
-            "eps_emp": self.eps_emp,
-            "error": self.alpha / 2,
-            "look": self.family.look.number,
-            "claims": [claim.to_dict() for claim in self.claims],
-            "models": [dict(model) for model in self.models],
-            "notes": list(self.notes),
-            "findings": [finding.to_dict() for finding in self.findings],
-            "post_processing": post_processing(self),
-        }
 
 
 def post_processing(result: AuditResult) -> list[dict[str, Any]]:

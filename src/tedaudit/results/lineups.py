@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.reading import read_result
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import difference
+from tedaudit.text.plain_data import PlainData
 from tedaudit.types import Plan
 
 Axis = Literal["run", "mechanism", "attack"]
@@ -59,12 +60,17 @@ class OpenedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class Side(PlainData):
     """One finding with the run that it is from, and how it is called beside the others."""
 
     run: OpenedRun
     finding: Finding
     member: str
+    in_json: ClassVar[str] = (
+        "run.name as run, finding.plan, finding.label as mechanism, finding.attack, finding.epsilon, claim, "
+        "finding.bound.correct, finding.bound.trials, finding.bound.success, finding.bound.candidates, "
+        "finding.eps_emp, finding.bound.error, finding.bound.ceiling"
+    )
 
     @property
     def plan(self) -> str:
@@ -81,17 +87,10 @@ class Side:
         """Whether the number of trials was not fixed beforehand."""
         return self.finding.bound.any_time
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the side safe for JSON."""
-        finding = self.finding
-        return {
-            "run": self.run.name, "plan": finding.plan, "mechanism": finding.label, "attack": finding.attack,
-            "epsilon": finding.epsilon.json,
-            "claim": None if finding.claim is None else str(finding.claim),
-            "correct": finding.bound.correct, "trials": finding.bound.trials,
-            "success": finding.bound.success, "candidates": finding.bound.candidates,
-            "eps_emp": finding.eps_emp, "error": finding.bound.error, "ceiling": finding.bound.ceiling,
-        }  # fmt: skip
+    @property
+    def claim(self) -> str | None:
+        """What is promised, in words; None if nothing is."""
+        return None if self.finding.claim is None else str(self.finding.claim)
 
 
 @dataclass(frozen=True, slots=True)

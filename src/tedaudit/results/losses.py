@@ -8,7 +8,7 @@ a success rate of 1 says only that there were too few trials.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,8 @@ from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample, Supremum, find_supremum
 from tedaudit.estimators.multiplicity import look_error
 from tedaudit.estimators.slack import Slack, find_slack
-from tedaudit.results.findings import AuditResult, Finding, claim_figures
+from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.text.plain_data import NULL, PlainData, Unbounded, tell
 from tedaudit.text.words import CLASSES, classify_piece
 from tedaudit.types import Floats
 
@@ -32,8 +33,16 @@ _FIGURES = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class EpsilonOf(EpsilonAt):
+    """The least epsilon that holds at a delta, on average over the pairs of the plan."""
+
+    trials_for_upper: int
+    """Trials that a finite upper end needs."""
+
+
 @dataclass(frozen=True)
-class LossRow:
+class LossRow(PlainData):
     """The losses of one plan, mechanism and epsilon."""
 
     finding: Finding
@@ -46,6 +55,11 @@ class LossRow:
     """The most that any output can lose; None if it is not known."""
     confirmed: float | None = None
     """What an output loses for sure, by two computations; None if none was made."""
+    in_json: ClassVar[str] = (
+        "finding.plan, finding.label as mechanism, finding.epsilon, finding.claim, sample.trials, "
+        "sample.unknown, sample.error, finding.likelihood, impossible, sample.mean, quantiles, largest, "
+        "worst as worst_row, slack, supremum, epsilon_at"
+    )
 
     @property
     def refuted(self) -> str:
@@ -59,8 +73,8 @@ class LossRow:
         return str(check) if check is not None and check.is_doubtful else ""
 
     @property
-    def impossible(self) -> int:
-        """How many outputs the other text cannot have had."""
+    def impossible(self) -> Annotated[int, NULL]:
+        """Outputs that the other text cannot have had; null if refuted."""
         return int((self.sample.losses == np.inf).sum())
 
     @cached_property
@@ -69,8 +83,29 @@ class LossRow:
         return tuple(map(self.sample.epsilon_at, DELTAS))
 
     @property
-    def worst(self) -> int:
-        """The row of the plan with the largest loss."""
+    def epsilon_at(self) -> list[EpsilonOf]:
+        """Epsilon at the usual deltas, and the trials that its upper end needs."""
+        needed = self.sample.trials_for_upper
+        return [EpsilonOf(at.delta, at.point, at.lower, at.upper, needed(at.delta)) for at in self.epsilons]
+
+    @property
+    def quantiles(self) -> dict[str, Unbounded]:
+        """Loss by share of trials; null if infinite or refuted."""
+        return {str(share): self.sample.quantile(share) for share in _QUANTILES}
+
+    @property
+    def median(self) -> Unbounded:
+        """Median loss; null if infinite or refuted."""
+        return self.sample.quantile(0.5)
+
+    @property
+    def largest(self) -> Unbounded:
+        """Largest loss that occurred; null if infinite or refuted."""
+        return self.sample.quantile(1.0)
+
+    @property
+    def worst(self) -> Annotated[int, NULL]:
+        """The row of the plan with the largest loss; null if refuted."""
         return int(self.rows[np.argmax(self.sample.losses)])
 
     @cached_property
@@ -83,32 +118,8 @@ class LossRow:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row safe for JSON; infinite numbers become None, and so does all that is refuted."""
-        claim, check, figures = self.finding.claim, self.finding.likelihood, self._list_figures()
-        return {
-            "plan": self.finding.plan, "mechanism": self.finding.label, "epsilon": self.finding.epsilon.json,
-            "claim": None if claim is None else claim_figures(claim), "trials": self.sample.trials,
-            "unknown": self.sample.unknown, "error": self.sample.error,
-            "likelihood": None if check is None else check.to_dict(),
-            **(_blank(figures, _FIGURES) if self.refuted else figures),
-        }  # fmt: skip
-
-    def _list_figures(self) -> dict[str, Any]:
-        """Return all that follows from the likelihoods."""
-        sample = self.sample
-        return {
-            "impossible": self.impossible, "mean": _finite(sample.mean),
-            "quantiles": {str(share): _finite(sample.quantile(share)) for share in _QUANTILES},
-            "largest": _finite(sample.quantile(1.0)), "worst_row": self.worst,
-            "slack": None if self.slack is None else self.slack.to_dict(),
-            "supremum": None if self.supremum is None else self.supremum.to_dict(),
-            "epsilon_at": [
-                {
-                    "delta": at.delta, "point": _finite(at.point), "lower": _finite(at.lower),
-                    "upper": _finite(at.upper), "trials_for_upper": sample.trials_for_upper(at.delta),
-                }
-                for at in self.epsilons
-            ],
-        }  # fmt: skip
+        told = tell(self)
+        return _blank(told, _FIGURES) | {"likelihood": told["likelihood"]} if self.refuted else told
 
 
 def read_losses(result: AuditResult) -> tuple[LossRow, ...]:
@@ -188,10 +199,6 @@ def _blank(told: Any, names: Collection[str]) -> Any:
     return [_blank(item, names) for item in told] if isinstance(told, list) else told
 
 
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
 # --- Which parts of an output carry the loss: slots of a text by the word that stood there, tokens by step.
 #
 # The terms of a trial add up to its loss. Some are negative: there the other text was the likelier source.
@@ -213,7 +220,7 @@ class LossPart:
 
 
 @dataclass(frozen=True)
-class LossParts:
+class LossParts(PlainData):
     """The loss of one plan, mechanism and epsilon by step and, if pieces of the text are known, by class."""
 
     row: LossRow
@@ -222,6 +229,9 @@ class LossParts:
     steps: Floats  # the mean term of each step, over the trials that have it
     counts: Floats  # how many trials have it
     classes: tuple[LossPart, ...] = ()
+    in_json: ClassVar[str] = (
+        "row.finding.plan, row.finding.label as mechanism, row.finding.epsilon, trials, steps, classes"
+    )
 
     @property
     def spans(self) -> tuple[LossPart, ...]:
@@ -234,18 +244,6 @@ class LossParts:
             parts.append(LossPart(name, count, total / count if count else 0.0, _share(total, self.whole)))
             start = stop
         return tuple(parts)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the parts safe for JSON."""
-        finding = self.row.finding
-        return {
-            "plan": finding.plan, "mechanism": finding.label, "epsilon": finding.epsilon.json,
-            "trials": self.trials, "steps": self.steps.tolist(),
-            "classes": [
-                {"name": part.name, "terms": part.terms, "mean": part.mean, "share": part.share}
-                for part in self.classes
-            ],
-        }  # fmt: skip
 
 
 def find_parts(result: AuditResult, row: LossRow, cut: Cut | None = None) -> LossParts | None:

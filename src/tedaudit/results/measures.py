@@ -14,6 +14,7 @@ from tedaudit.nominal import Nominal
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
+from tedaudit.text.plain_data import Count
 from tedaudit.types import Array, Plan
 
 _CEILING = 0.999  # success from which on trials can tell no more
@@ -32,12 +33,18 @@ class Shares:
 class Measures:
     """What belongs to one finding beside its bound; None if a run does not tell."""
 
-    attainable: float | None = None  # the success that no attack can be expected to exceed on these trials
-    cosine: float | None = None  # of rewrite and source, on average
-    copied: float | None = None  # share of rewrites that are the source itself
-    empty: float | None = None  # share of rewrites without a text
-    first: float | None = None  # share of answers that name the candidate shown first
-    own_rewrites: int = 0  # that the attack made for itself
+    attainable: float | None = None
+    """The success that no attack can be expected to exceed on these trials."""
+    cosine: float | None = None
+    """Mean cosine of rewrite and source."""
+    copied: float | None = None
+    """Share of rewrites that are the source itself."""
+    empty: float | None = None
+    """Share of rewrites without a text."""
+    first: float | None = None
+    """Share of answers that name the candidate shown first."""
+    own_rewrites: Count = 0
+    """Rewrites that the attack made for itself."""
 
     def strength(self, success: float, k: int) -> float | None:
         """Return which share of the attainable advantage over chance an attack took."""

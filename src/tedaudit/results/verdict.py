@@ -7,7 +7,9 @@ none of them compares its name.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import ClassVar
+
+from tedaudit.text.plain_data import PlainData
 
 
 class Decision(Enum):
@@ -31,7 +33,7 @@ _ORDER = tuple(Decision)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(PlainData):
     """A decision with its reason, and the figures behind it as far as there are any."""
 
     decision: Decision
@@ -46,6 +48,9 @@ class Verdict:
     """In a new run, if the claim is out of reach and any number is enough."""
     detectable: float | None = None
     """The success rate that is told from the claim with probability 0.8."""
+    in_json: ClassVar[str] = (
+        "decision as verdict, reason, p_value, adjusted_p, trials_needed, detectable as detectable_success"
+    )
 
     def __str__(self) -> str:
         return self.name
@@ -64,14 +69,6 @@ class Verdict:
     def has_claim(self) -> bool:
         """Whether there was a claim to test."""
         return self.decision is not Decision.NO_CLAIM
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the verdict under the names that files use."""
-        return {
-            "verdict": self.name, "reason": self.reason, "p_value": self.p_value,
-            "adjusted_p": self.adjusted_p, "trials_needed": self.trials_needed,
-            "detectable_success": self.detectable,
-        }  # fmt: skip
 
 
 def refute_for_sure(reason: str) -> Verdict:

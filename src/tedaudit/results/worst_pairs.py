@@ -7,39 +7,90 @@ if any study does.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from tedaudit.estimators import Bound
 from tedaudit.estimators.reduced import ESTIMATOR
 from tedaudit.nominal import Nominal
 from tedaudit.results.family import Family
 from tedaudit.results.row import Row
-from tedaudit.results.verdict import Verdict
+from tedaudit.results.verdict import Verdict, any_violation
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.looks import Look, noted_studies
+from tedaudit.text.plain_data import NULL, PlainData, tell
 from tedaudit.types import Claim
 
 PAIRS = "pairs"  # how the name of a study of worst pairs begins
 
 
 @dataclass(frozen=True, slots=True)
-class TriedPair:
+class TriedPair(PlainData):
     """Two texts, by position, and how often the attack told on fresh trials which had been rewritten."""
 
     label: str
+    """The mechanism's label."""
     epsilon: Nominal
+    """Nominal; null if the mechanism takes none."""
     attack: str
+    """The attack."""
     positions: tuple[int, int]
-    bound: Bound  # with the error that all pairs of the study share
+    """Of the two texts in the corpus."""
+    bound: Bound
+    """With the error that all pairs of the study share."""
     verdict: Verdict
+    """What the trials of this pair say of the claim."""
+    in_json: ClassVar[str] = "label as mechanism, epsilon, attack, positions, *bound, *verdict"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the pair safe for JSON; it holds no text."""
-        return {
-            "mechanism": self.label, "epsilon": self.epsilon.json, "attack": self.attack,
-            "positions": list(self.positions), **self.bound.to_dict(), **self.verdict.to_dict(),
-        }  # fmt: skip
+
+@dataclass(frozen=True, slots=True)
+class WorstPair(PlainData):
+    """Two texts, and what fresh trials said of them."""
+
+    tried: TriedPair
+    """The pair by its positions."""
+    texts: Annotated[tuple[str, str], NULL]
+    """The two texts, which are private: null if redacted."""
+    in_json: ClassVar[str] = "*tried, texts"
+
+    @property
+    def bound(self) -> Bound:
+        """The bound, with the error that all picked pairs share."""
+        return self.tried.bound
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the trials of this pair say of the claim."""
+        return self.tried.verdict
+
+    def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
+        """Return the pair safe for JSON; `redact` leaves the texts out."""
+        return tell(self) | ({"texts": None} if redact else {})
+
+
+@dataclass(frozen=True, slots=True)
+class WorstPairs(PlainData):
+    """All pairs that were tried again, the largest bound first, and why some mechanisms have none."""
+
+    pairs: tuple[WorstPair, ...]
+    """The pairs, the worst first."""
+    error: float
+    """The error that all pairs share."""
+    left_out: tuple[str, ...] = ()
+    """Mechanisms without fresh trials, and why."""
+    in_json: ClassVar[str] = "error, left_out, pairs"
+
+    def __iter__(self) -> Iterator[WorstPair]:
+        return iter(self.pairs)
+
+    @property
+    def violated(self) -> bool:
+        """Whether a pair refutes its claim, at the error that all of them share."""
+        return any_violation(pair.verdict for pair in self.pairs)
+
+    def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
+        """Return the pairs safe for JSON."""
+        return tell(self) | {"pairs": [pair.to_dict(redact=redact) for pair in self.pairs]}
 
 
 def read_pairs(run: RunDirectory, alpha: float, delta: float | None) -> tuple[list[TriedPair], list[str]]:

@@ -7,7 +7,7 @@ hold at every look, but no verdicts.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import key_of
@@ -20,7 +20,8 @@ _STUDY = "study "  # how the entry of a study begins
 class Look:
     """A look at a run: its number, from 1, and whether the manifest has noted it."""
 
-    number: int = 1
+    number: Annotated[int, {"ge": 1}] = 1
+    """How often results were judged, this time included."""
     noted: bool = True
 
 

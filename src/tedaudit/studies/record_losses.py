@@ -12,21 +12,21 @@ no limit for another.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tedaudit.errors import SpecError
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample, can_show
 from tedaudit.nominal import Nominal
-from tedaudit.reports.redaction import redact_label
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow, read_losses, read_margins
-from tedaudit.studies.records import Record, name_records
+from tedaudit.studies.records import Record, ToldRecord, name_records
+from tedaudit.text.plain_data import PlainData, tell
 
 
 @dataclass(frozen=True)
-class RecordLoss:
+class RecordLoss(ToldRecord):
     """The losses of the trials in which one text was the source, under one plan, mechanism and epsilon."""
 
     plan: str
@@ -39,6 +39,10 @@ class RecordLoss:
     sample: LossSample | None  # None if no loss is known
     enough: bool  # whether so many trials could have shown anything
     risk: float | None = None  # by fresh trials, if the record was tried again and these were enough
+    in_json: ClassVar[str] = (
+        "name as id, plan, label as mechanism, epsilon, position, text, trials as as_source, unknown, "
+        "enough as enough_trials, sample.mean, largest, risk as sampled_risk, epsilons as epsilon_at"
+    )
 
     @cached_property
     def epsilons(self) -> tuple[EpsilonAt, ...]:
@@ -52,26 +56,19 @@ class RecordLoss:
         """The lower end at the largest usual delta, which is all that records may be sorted by."""
         return 0.0 if self.sample is None or not self.enough else self.sample.epsilon_lower(DELTAS[0])
 
-    def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
-        """Return the record safe for JSON; infinite numbers become None, `redact` leaves the text out."""
-        sample, show = self.sample, redact_label if redact else str
-        return {
-            "id": show(self.name), "plan": show(self.plan), "mechanism": show(self.label),
-            "epsilon": self.epsilon.json,
-            "position": self.position, "text": None if redact else self.text, "as_source": self.trials,
-            "unknown": self.trials if sample is None else sample.unknown, "enough_trials": self.enough,
-            "mean": None if sample is None else _finite(sample.mean),
-            "largest": None if sample is None else _finite(sample.quantile(1.0)), "sampled_risk": self.risk,
-            "epsilon_at": [
-                {"delta": at.delta, "point": _finite(at.point), "lower": _finite(at.lower),
-                 "upper": _finite(at.upper)}
-                for at in self.epsilons
-            ],
-        }  # fmt: skip
+    @property
+    def unknown(self) -> int:
+        """Trials whose loss is not known."""
+        return self.trials if self.sample is None else self.sample.unknown
+
+    @property
+    def largest(self) -> float | None:
+        """The largest loss that occurred; None if no loss is known."""
+        return None if self.sample is None else self.sample.quantile(1.0)
 
 
 @dataclass(frozen=True)
-class RecordLosses:
+class RecordLosses(PlainData):
     """Records of every setting with likelihoods, the largest lower end first."""
 
     records: tuple[RecordLoss, ...]
@@ -80,17 +77,14 @@ class RecordLosses:
     too_few: int  # of them that have too few trials
     needed: int  # trials with a record as the source that are enough, as is any larger number
     left_out: tuple[str, ...] = ()  # settings whose likelihoods the trials refute
+    in_json: ClassVar[str] = "error, number, too_few, needed as trials_needed, left_out"
 
     def __iter__(self) -> Iterator[RecordLoss]:
         return iter(self.records)
 
     def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
         """Return the records safe for JSON."""
-        return {
-            "error": self.error, "number": self.number, "too_few": self.too_few, "trials_needed": self.needed,
-            "left_out": list(self.left_out),
-            "records": [record.to_dict(redact=redact) for record in self.records],
-        }  # fmt: skip
+        return tell(self) | {"records": [record.to_dict(redact=redact) for record in self.records]}
 
 
 def find_record_losses(result: AuditResult, count: int, tried: Sequence[Record] = ()) -> RecordLosses | None:
@@ -173,7 +167,3 @@ def _find_needed(error: float) -> int:
             lacking = number
         number += 1
     return lacking + 1
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -8,8 +8,8 @@ share the error of one look, half for each end. Point estimates are never sorted
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,12 +21,27 @@ from tedaudit.reports.redaction import redact_label
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.seeding import derive, uniforms
 from tedaudit.studies.fresh import FreshTrials, Study, choose_targets, read_pilot
+from tedaudit.text.plain_data import PlainData, tell
 
 _ID = "id"  # the column of a corpus that names its records
 
 
+class ToldRecord(PlainData):
+    """What is told of one text, which may be kept out of it."""
+
+    __slots__ = ()
+
+    def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
+        """Return the record safe for JSON; `redact` leaves out the text and long labels."""
+        told = tell(self)
+        if redact:
+            names = ("id", "plan", "mechanism", "attack")
+            told |= {name: redact_label(told[name]) for name in names if name in told} | {"text": None}
+        return told
+
+
 @dataclass(frozen=True, slots=True)
-class Record:
+class Record(ToldRecord):
     """A text at risk: how often it was named if it was rewritten, and if another was."""
 
     label: str
@@ -43,19 +58,19 @@ class Record:
     false_high: float  # upper end of the rate of being named wrongly
     risk: float  # lower bound on epsilon
     ceiling: float  # what the risk would be had every guess been right
+    in_json: ClassVar[str] = (
+        "name as id, label as mechanism, epsilon, attack, position, text, named_right, as_source, "
+        "named_wrong, as_other, rate_low, false_high, risk, ceiling, has_enough as enough_trials"
+    )
 
     @property
     def has_enough(self) -> bool:
         """Whether these trials could have shown any risk."""
         return self.ceiling > 0
 
-    def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
-        """Return the record safe for JSON; `redact` leaves out the text and long labels."""
-        return _to_dict(self, redact=redact) | {"enough_trials": self.has_enough}
-
 
 @dataclass(frozen=True, slots=True)
-class Records:
+class Records(PlainData):
     """All records that were tried again, the largest risk first."""
 
     records: tuple[Record, ...]
@@ -70,7 +85,7 @@ class Records:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordEvidence:
+class RecordEvidence(ToldRecord):
     """A text of a table of rewrites: evidence, and no risk, since there is one rewrite of it."""
 
     label: str
@@ -80,18 +95,7 @@ class RecordEvidence:
     name: str
     text: str
     margin: float  # negative if another text was named
-
-    def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
-        """Return the evidence safe for JSON; `redact` leaves the text out."""
-        return _to_dict(self, redact=redact)
-
-
-def _to_dict(record: Record | RecordEvidence, *, redact: bool) -> dict[str, Any]:
-    figures = asdict(record) | {"epsilon": record.epsilon.json}
-    if redact:
-        named = {name: redact_label(figures[name]) for name in ("name", "label", "attack")}
-        figures |= {"text": None, **named}
-    return {"id": figures.pop("name"), "mechanism": figures.pop("label"), **figures}
+    in_json: ClassVar[str] = "name as id, label as mechanism, epsilon, attack, position, text, margin"
 
 
 def find_records(result: AuditResult, study: Study, count: int, trials: int) -> Records:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from tedaudit.estimators.loss import DELTAS
 from tedaudit.reports.section import Cell, Column, Section, Table
 from tedaudit.reports.telling_losses import format_epsilon
+from tedaudit.results.worst_pairs import WorstPairs
 from tedaudit.studies.record_losses import RecordLoss, RecordLosses
 from tedaudit.studies.records import RecordEvidence, Records
-from tedaudit.studies.worst_pairs import WorstPairs
 
 _WHAT = (Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("attack", "label"))
 _RECORD, _TEXT = Column("record", "label", 0), Column("text", "text", 2)

@@ -5,65 +5,16 @@ are picked, for each mechanism and epsilon under its strongest attack, and each 
 picked pairs share the error of one look.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from tedaudit.errors import SpecError
-from tedaudit.estimators import Bound, find_estimator
+from tedaudit.estimators import find_estimator
 from tedaudit.estimators.multiplicity import look_error
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.results.verdict import Verdict, any_violation
-from tedaudit.results.worst_pairs import TriedPair, judge_pairs
+from tedaudit.results.worst_pairs import WorstPair, WorstPairs, judge_pairs
 from tedaudit.studies.fresh import Study, choose_targets, read_pilot
-
-
-@dataclass(frozen=True, slots=True)
-class WorstPair:
-    """Two texts, and what fresh trials said of them."""
-
-    tried: TriedPair
-    texts: tuple[str, str]
-
-    @property
-    def bound(self) -> Bound:
-        """The bound, with the error that all picked pairs share."""
-        return self.tried.bound
-
-    @property
-    def verdict(self) -> Verdict:
-        """What the trials of this pair say of the claim."""
-        return self.tried.verdict
-
-    def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
-        """Return the pair safe for JSON; `redact` leaves the texts out."""
-        return {**self.tried.to_dict(), "texts": None if redact else list(self.texts)}
-
-
-@dataclass(frozen=True, slots=True)
-class WorstPairs:
-    """All pairs that were tried again, the largest bound first, and why some mechanisms have none."""
-
-    pairs: tuple[WorstPair, ...]
-    error: float
-    left_out: tuple[str, ...] = ()
-
-    def __iter__(self) -> Iterator[WorstPair]:
-        return iter(self.pairs)
-
-    @property
-    def violated(self) -> bool:
-        """Whether a pair refutes its claim, at the error that all of them share."""
-        return any_violation(pair.verdict for pair in self.pairs)
-
-    def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
-        """Return the pairs safe for JSON."""
-        return {
-            "error": self.error, "left_out": list(self.left_out),
-            "pairs": [pair.to_dict(redact=redact) for pair in self.pairs],
-        }  # fmt: skip
 
 
 def find_worst_pairs(result: AuditResult, study: Study, count: int, trials: int) -> WorstPairs:

@@ -130,6 +130,11 @@ class ScriptShares:
         return sum(self.letters.values())
 
     @property
+    def shares(self) -> dict[str, float]:
+        """The share of each script."""
+        return {script: count / self.total for script, count in self.letters.items()}
+
+    @property
     def other(self) -> float:
         """The share of letters that are not Latin; 0 if there are none at all."""
         return 1 - self.letters.get(LATIN, 0) / self.total if self.total else 0.0

@@ -2,18 +2,19 @@
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from tedaudit.nominal import Nominal
 from tedaudit.reports.utility import PRIVATE, SCORE
+from tedaudit.text.plain_data import PlainData, tell
 from tedaudit.utility.settings import Role
 
 
 @dataclass(frozen=True)
-class Scores:
+class Scores(PlainData):
     """The macro F1 of one classifier over the seeds; `spread` is their sample standard deviation.
 
     `redrawn` is the mean over the seeds on each redrawn test set; empty if predictions were not stored.
@@ -21,6 +22,7 @@ class Scores:
 
     values: tuple[float, ...]
     redrawn: tuple[float, ...] = ()
+    in_json: ClassVar[str] = "mean as score, spread, test_error, values as scores"
 
     @property
     def mean(self) -> float:
@@ -41,13 +43,6 @@ class Scores:
     def error(self) -> float:
         """The standard error of the mean: of the seeds, and of the test texts as far as it is known."""
         return math.hypot(self.spread / math.sqrt(len(self.values)), self.test_error or 0.0)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "score": self.mean, "spread": self.spread, "test_error": self.test_error,
-            "scores": list(self.values),
-        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -98,6 +93,7 @@ class Task:
     classes: int
     upper: Scores
     lower: float
+    in_json: ClassVar[str] = "name as column, title as task, role, classes, upper, lower"
 
     @property
     def title(self) -> str:
@@ -118,7 +114,7 @@ class Measurement:
 
 
 @dataclass(frozen=True)
-class UtilityResult:
+class UtilityResult(PlainData):
     """Everything that a study found, and its settings."""
 
     name: str
@@ -131,6 +127,10 @@ class UtilityResult:
     notes: tuple[str, ...]
     note: str = ""
     held_out_by: str = ""  # what chose the test texts, if the corpus has no split for them
+    in_json: ClassVar[str] = (
+        "name, corpus, classifier, seeds, sizes.0 as train, sizes.1 as test, note, caption, notes, "
+        "held_out_by, tasks, rows"
+    )
 
     def __iter__(self) -> Iterator[Measurement]:
         return iter(self.measured)
@@ -144,29 +144,22 @@ class UtilityResult:
         """How often each classifier was trained."""
         return len(self.tasks[0].upper.values)
 
+    @property
+    def caption(self) -> str:
+        """What the numbers are, in words."""
+        return caption(self)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Each measurement with the title and the role of its task."""
+        tasks = {task.name: tell(task, "title as task, role") for task in self.tasks}
+        return [
+            tell(m, "mechanism, epsilon") | tasks[m.task] | tell(m, "*scores, failed, rewrites") for m in self
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; an epsilon of null means that the mechanism takes none."""
-        return {
-            "name": self.name, "corpus": self.corpus, "classifier": self.classifier, "seeds": self.seeds,
-            "train": self.sizes[0], "test": self.sizes[1], "note": self.note, "caption": caption(self),
-            "notes": list(self.notes), "held_out_by": self.held_out_by or None,
-            "tasks": [
-                {
-                    "column": task.name, "task": task.title, "role": task.role, "classes": task.classes,
-                    "upper": task.upper.to_dict(), "lower": task.lower,
-                }
-                for task in self.tasks
-            ],
-            "rows": [self._describe_row(measured) for measured in self],
-        }  # fmt: skip
-
-    def _describe_row(self, measured: Measurement) -> Mapping[str, Any]:
-        task = self.task(measured.task)
-        return {
-            "mechanism": measured.mechanism, "epsilon": measured.epsilon.json,
-            "task": task.title, "role": task.role,
-            **measured.scores.to_dict(), "failed": measured.failed, "rewrites": measured.rewrites,
-        }  # fmt: skip
+        return tell(self) | {"held_out_by": self.held_out_by or None}
 
 
 def caption(result: UtilityResult) -> str:

@@ -1,210 +1,317 @@
 """The shape of what is published as data: summary.json, and exported rows, trials and losses.
 
-These models make the JSON schemas that the package ships (`schemas.py`) and the columns of every frame
-(`frames.py`), each with one line that says what it means. A field is added, removed or given another meaning
-only together with a new number in the schema's name. An infinite number is null, and so is what is not known.
+A shape is said once, by the class whose values are told (`text/plain_data.py`): which of its fields and
+properties JSON holds, their types, and below each one line on what it means. `describe` reads these into a
+document, from which come the JSON schemas that the package ships (`schemas.py`) and the columns of every
+frame (`frames.py`). A field is added, removed or given another meaning only together with a new number in the
+schema's name. An infinite number is null, and so is what is not known.
 """
 
-from typing import Annotated, Any, Literal
+import inspect
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, make_dataclass
+from enum import Enum
+from functools import cache, cached_property, reduce
+from operator import or_
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    NamedTuple,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from tedaudit.estimators.bound import Method
-from tedaudit.types import Unit
+from tedaudit.estimators.loss import EpsilonAt
+from tedaudit.nominal import Nominal
+from tedaudit.plugins.settings import read_meanings
+from tedaudit.results.findings import SCHEMA, AuditResult, Finding
+from tedaudit.results.losses import LossRow
+from tedaudit.results.worst_pairs import WorstPairs
+from tedaudit.text.plain_data import NULL, Count, PlainData, list_members, tell
 
-VerdictName = Literal["violated", "no violation found", "not tested", "out of reach", "no claim"]
-Epsilon = Annotated[float | None, Field(description="Nominal; null if the mechanism takes none.")]
-Share = Annotated[float, Field(ge=0, le=1)]
-Count = Annotated[int, Field(ge=0)]
-
-
-def tell(text: str) -> Any:
-    """Return a field that must be there, with what it means."""
-    return Field(description=text)
-
-
-class Document(BaseModel):
-    """A JSON object of which every field is known and every field is there, unless it says otherwise."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class Outputs(Document):
-    """What was attacked: rewrites of one mechanism, at one epsilon, for one plan."""
-
-    plan: str = tell("The plan.")
-    mechanism: str = tell("The mechanism's label.")
-    epsilon: Epsilon
-
-
-class Setting(Outputs):
-    """Who was audited, at which epsilon, by which attack."""
-
-    plan: str = tell("Which candidates were drawn together, and how.")
-    attack: str = tell("The attack's label.")
-
-
-class BoundFigures(Document):
-    """What an attack proved. Only `lower` and `ceiling` speak of the mechanism: no attack proves privacy."""
-
-    lower: float = tell("eps_emp: the mechanism's epsilon is at least this, wrong with probability `error`.")
-    point: float | None = tell("Epsilon at this attack's success; null if it was never wrong.")
-    upper: float | None = tell("Epsilon at the upper end of this attack's success; null if infinite.")
-    ceiling: float = tell("What `lower` would be had every guess been right.")
-    error: float = tell("One-sided probability that `lower` is above the truth: a share of the run's.")
-    success: Share = tell("Share of right guesses; balanced accuracy for the baseline.")
-    success_low: Share = tell("Lower end of the success.")
-    success_high: Share = tell("Upper end of the success.")
-    trials: Count = tell("Trials behind the bound.")
-    guesses: Count = tell("Guesses behind it: one per trial, two for the baseline.")
-    correct: Count = tell("Right guesses.")
-    candidates: int = Field(ge=2, description="Candidate texts of a trial.")
-    delta: float = tell("The delta for which the bound holds.")
-    method: Method = tell("The estimator.")
-    any_time: bool = tell("Whether it holds at every look: the number of trials was not fixed beforehand.")
-    leakage: float = tell("How many times better than blind guessing.")
-    leakage_low: float = tell("Lower end of the leakage.")
+ROW = (
+    "plan, label as mechanism, epsilon, attack, planned as planned_trials, counts.unusable, counts.failed, "
+    "*bound, *measures, strength, saturated, *verdict, alone, teda.lower as teda_bound, "
+    "surest.size as surest_size, surest.right as surest_right, "
+    "gaussian.mu as gaussian_mu, gaussian.epsilon as gaussian_epsilon, gaussian.delta as gaussian_delta, "
+    "claim.epsilon as claim_epsilon, claim.unit as claim_unit, claim.delta as claim_delta, "
+    "claim.max_units as claim_max_units, claim.neighbours as claim_neighbours, "
+    "claim.actual as claim_actual, claim.total as claim_total, claim.total_delta as claim_total_delta"
+)
+"""A finding as one row of a table: what is nested in summary.json has a prefix."""
+_FIGURES = ("point", "lower", "upper", "impossible", "mean", "median", "largest", "most_possible")
+_LIST: Any = list  # of types that are made here, which mypy does not know
+_DICT: Any = dict
+_LITERAL: Any = Literal
 
 
-class MeasureFigures(Document):
-    """What is told beside a bound."""
-
-    attainable: float | None = tell("The success that no attack can be expected to exceed on these trials.")
-    cosine: float | None = tell("Mean cosine of rewrite and source.")
-    copied: float | None = tell("Share of rewrites that are the source itself.")
-    empty: float | None = tell("Share of rewrites without a text.")
-    first: float | None = tell("Share of answers that name the candidate shown first.")
-    own_rewrites: Count = tell("Rewrites that the attack made for itself.")
-    strength: float | None = tell("Share of the attainable advantage over chance that the attack took.")
-    saturated: bool = tell("Whether attack and optimum are both at the ceiling of these trials.")
-
-
-class VerdictFigures(Document):
-    """What was decided on the claim, and why."""
-
-    verdict: VerdictName = tell("The decision; none of them says that a mechanism is private.")
-    reason: str = tell("Why, in words.")
-    p_value: float | None = tell("Of this test alone, at the claim.")
-    adjusted_p: float | None = tell("For all tests and looks of the run.")
-    trials_needed: int | None = tell("Trials of a new run that would reach the claim, if it is out of reach.")
-    detectable_success: float | None = tell("Success that is told from the claim with probability 0.8.")
-
-
-class CountFigures(Document):
-    """How many trials were planned, and how many rows had no answer."""
-
-    planned_trials: Count = tell("Trials of the plan.")
-    unusable: Count = tell("Rows without a usable answer, failed rewrites left out.")
-    failed: Count = tell("Failed rewrites.")
-
-
-class OtherBounds(Document):
-    """The bound of this row at other errors, for whoever asked for this row alone: not for the largest."""
-
-    alone: float = tell("What `lower` would be at the run's whole error, for a row named beforehand.")
-    teda_bound: float = tell("The bound of the TeDA paper: of all guesses, at alpha, per row.")
-
-
-class ClaimFigures(Document):
-    """What is promised: epsilon with its unit, delta and neighbours."""
-
-    epsilon: float | None = tell("Epsilon of one unit.")
-    unit: Unit = tell("What epsilon is charged for.")
-    delta: float = tell("Delta of one unit.")
-    max_units: int | None = tell("Units of a release; null if unbounded.")
-    neighbours: str = tell("Between which texts it holds.")
-    actual: float | None = tell("The epsilon that the noise really gives, if the mechanism knows it.")
-    total: float | None = tell("Epsilon of a whole text; null if unbounded.")
-    total_delta: float = tell("Delta of a whole text.")
-
-
-class SurestFigures(Document):
-    """The most certain guesses, from which `lower` comes."""
-
-    size: Count = tell("How many they are.")
-    right: Count = tell("Right ones among them.")
-
-
-class GaussianFigures(Document):
-    """What the success says under the assumption of Gaussian noise; in no verdict."""
-
-    mu: float = tell("The least mu that the guesses allow.")
-    epsilon: float = tell("Its epsilon at delta.")
-    delta: float = tell("The delta.")
-    error: float = tell("One-sided error.")
-    assumption: str = tell("What is assumed.")
-
-
-class Finding(OtherBounds, VerdictFigures, MeasureFigures, BoundFigures, CountFigures, Setting):
-    """One bound with everything that belongs to it."""
-
-    claim: ClaimFigures | None = tell("What is promised; null if nothing is.")
-    surest: SurestFigures | None = tell("Null if all guesses together prove as much.")
-    gaussian: GaussianFigures | None = tell("A reading under GDP; null unless there are two candidates.")
-
-
-class Row(OtherBounds, VerdictFigures, MeasureFigures, BoundFigures, CountFigures, Setting):
-    """A finding as one row of a table: what is nested in summary.json has a prefix."""
-
-    surest_size: int | None = tell("The most certain guesses, if `lower` comes from them: how many they are.")
-    surest_right: int | None = tell("Right ones among them.")
-    gaussian_mu: float | None = tell("The least mu under GDP.")
-    gaussian_epsilon: float | None = tell("Its epsilon.")
-    gaussian_delta: float | None = tell("At this delta.")
-    claim_epsilon: float | None = tell("What is promised for one unit; null if nothing is.")
-    claim_unit: str | None = tell("What epsilon is charged for.")
-    claim_delta: float | None = tell("Delta of one unit.")
-    claim_max_units: int | None = tell("Units of a release; null if unbounded.")
-    claim_neighbours: str | None = tell("Between which texts the claim holds.")
-    claim_actual: float | None = tell("The epsilon that the noise really gives, if it is known.")
-    claim_total: float | None = tell("Epsilon of a whole text; null if unbounded.")
-    claim_total_delta: float | None = tell("Delta of a whole text.")
-
-
-class Trial(Setting):
+@dataclass(frozen=True)
+class Trial:
     """One guess: a trial has one row, or two if both candidates are rewritten (baseline)."""
 
-    trial: Count = tell("Number of the trial in its plan, from 0.")
-    row: Count = tell("Number of the row in its plan, from 0, as `replay` counts.")
-    candidates: int = tell("Candidate texts.")
-    secret: Count = tell("Which of the candidates was rewritten, from 0.")
-    choice: int | None = tell("Which one was named; null without a usable answer.")
-    rank: int | None = tell("Place of the secret by score, 1 for the best; null without a usable answer.")
-    margin: float | None = tell("Score of the best candidate less that of the next; null without an answer.")
-    right: bool = tell("Whether the secret was named.")
-    usable: bool = tell("Whether there was a usable answer.")
-    failed: bool = tell("Whether the rewrite failed.")
-    counted: bool = tell("Whether the trial is behind the row's bound.")
-    source: Count = tell("Position in the corpus of the text that was rewritten.")
-    guess: int | None = tell("Position in the corpus of the text that was named.")
+    plan: str
+    """Which candidates were drawn together, and how."""
+    mechanism: str
+    """The mechanism's label."""
+    epsilon: Nominal
+    """Nominal; null if the mechanism takes none."""
+    attack: str
+    """The attack's label."""
+    trial: Count
+    """Number of the trial in its plan, from 0."""
+    row: Count
+    """Number of the row in its plan, from 0, as `replay` counts."""
+    candidates: int
+    """Candidate texts."""
+    secret: Count
+    """Which of the candidates was rewritten, from 0."""
+    choice: int | None
+    """Which one was named; null without a usable answer."""
+    rank: int | None
+    """Place of the secret by score, 1 for the best; null without a usable answer."""
+    margin: float | None
+    """Score of the best candidate less that of the next; null without an answer."""
+    right: bool
+    """Whether the secret was named."""
+    usable: bool
+    """Whether there was a usable answer."""
+    failed: bool
+    """Whether the rewrite failed."""
+    counted: bool
+    """Whether the trial is behind the row's bound."""
+    source: Count
+    """Position in the corpus of the text that was rewritten."""
+    guess: int | None
+    """Position in the corpus of the text that was named."""
 
 
+@dataclass(frozen=True)
 class TextTrial(Trial):
     """A trial with its texts: private."""
 
-    source_text: str = tell("The text that was rewritten.")
-    rewrite: str = tell("What was released; empty if the rewrite failed.")
-    guess_text: str | None = tell("The text that was named.")
+    source_text: str
+    """The text that was rewritten."""
+    rewrite: str
+    """What was released; empty if the rewrite failed."""
+    guess_text: str | None
+    """The text that was named."""
 
 
-class LossAt(Outputs):
+@dataclass(frozen=True)
+class LossAt(PlainData):
     """What an adversary that knows the mechanism learns: epsilon at one delta, and the losses behind it."""
 
-    claim_epsilon: float | None = tell("What is promised for one unit; null if nothing is.")
-    claim_unit: str | None = tell("What epsilon is charged for.")
-    claim_total: float | None = tell("Epsilon of a whole text; null if unbounded, or nothing is claimed.")
-    delta: float = tell("The delta of the next three figures.")
-    point: float | None = tell("Least epsilon on average over the pairs; null if infinite or refuted.")
-    lower: float | None = tell("Lower end; null if infinite or refuted.")
-    upper: float | None = tell("Upper end; null if infinite or refuted.")
-    error: float = tell("One-sided error of each end.")
-    trials: Count = tell("Trials.")
-    unknown: Count = tell("Trials without a likelihood, taken for infinite.")
-    impossible: int | None = tell("Outputs that the other text cannot have had; null if refuted.")
-    mean: float | None = tell("Mean loss; null if infinite or refuted.")
-    median: float | None = tell("Median loss; null if infinite or refuted.")
-    largest: float | None = tell("Largest loss that occurred; null if infinite or refuted.")
-    most_possible: float | None = tell("Largest loss of any output at delta 0; null if infinite or unknown.")
-    slack: float | None = tell("How many times larger the claim is than the worst pair's loss, at most.")
-    slack_delta: float | None = tell("At which delta: the claim's own, or the next larger one known.")
-    refuted: str | None = tell("What trials say of likelihoods that do not fit them; null if they fit.")
+    row: LossRow
+    at: EpsilonAt
+    in_json: ClassVar[str] = (
+        "row.finding.plan, row.finding.label as mechanism, row.finding.epsilon, "
+        "row.finding.claim.epsilon as claim_epsilon, row.finding.claim.unit as claim_unit, "
+        "row.finding.claim.total as claim_total, at.delta, at.point, at.lower, at.upper, row.sample.error, "
+        "row.sample.trials, row.sample.unknown, row.impossible, row.sample.mean, row.median, row.largest, "
+        "row.supremum.largest as most_possible, row.slack.at_most as slack, row.slack.delta as slack_delta, "
+        "row.finding.likelihood.told as refuted"
+    )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the losses as a row; what is refuted is None."""
+        told = tell(self)
+        told["refuted"] = told["refuted"] or None
+        return told | dict.fromkeys(_FIGURES) if self.row.refuted else told
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained model behind the results."""
+
+    used_by: str
+    """The plug-in."""
+    part: str
+    """Which part of it."""
+    model: str
+    """Its name or path."""
+    checksum: str
+    """Of its weights."""
+
+
+@dataclass(frozen=True)
+class PostProcessing:
+    """What a decoder hides: eps_emp on the latent less that on the text."""
+
+    plan: str
+    """The plan."""
+    mechanism: str
+    """The mechanism's label."""
+    epsilon: Nominal
+    """Nominal; null if the mechanism takes none."""
+    internal: float
+    """eps_emp on the latent."""
+    external: float
+    """eps_emp on the text."""
+    effect: float
+    """The difference."""
+    empty: float | None
+    """Share of rewrites without a text."""
+
+
+SCHEMAS: dict[str, str] = {
+    "summary": SCHEMA,
+    "rows": "urn:tedaudit:rows:2",
+    "trials": "urn:tedaudit:trials:1",
+    "losses": "urn:tedaudit:losses:2",
+}
+"""What is published: the name of the schema of each kind of file."""
+_EXPORTS: dict[str, tuple[str, str, tuple[tuple[type, str], ...]]] = {
+    "rows": (
+        "`tedaudit export --format json`: the findings of a run.",
+        "One for each plan, mechanism, epsilon and attack.",
+        ((Finding, ROW),),
+    ),
+    "trials": (
+        "`tedaudit export --what trials --format json`: every guess of a run.",
+        "One for each trial and attack; with texts if asked for.",
+        ((Trial, ""), (TextTrial, "")),
+    ),
+    "losses": (
+        "`tedaudit export --what losses --format json`.",
+        "One for each plan, mechanism, epsilon and delta with likelihoods.",
+        ((LossAt, ""),),
+    ),
+}
+
+
+def make_document(kind: str) -> type:
+    """Return the shape of a kind of file: a class whose fields have the types of JSON and their meanings."""
+    schema = (_LITERAL[SCHEMAS[kind]], "This schema.")
+    if kind == "summary":
+        about = "summary.json, and what `run`, `estimate` and `report` print with --json."
+        told = _read_fields(AuditResult) | {
+            "schema": schema,
+            "models": (_LIST[describe(Model)], "Trained models behind the results."),
+            "post_processing": (_LIST[describe(PostProcessing)], "Empty if no latent was attacked."),
+            "losses": (_LIST[describe(LossRow)], "If an attack knows the mechanism's likelihoods."),
+            "contradictions": (list[str], "With --loss: what cannot be, but for chance."),
+            "worst_pairs": (describe(WorstPairs) | None, "With --worst."),
+        }
+        return _make_class("Summary", about, told, losses=(), contradictions=(), worst_pairs=None)
+    about, says, rows = _EXPORTS[kind]
+    told = {
+        "schema": schema,
+        "run": (str, "The run's name."),
+        "tedaudit": (str, "The version that wrote it."),
+        kind: (reduce(or_, (_LIST[describe(row, line)] for row, line in rows)), says),
+    }
+    return _make_class(kind.title(), about, told)
+
+
+@cache
+def describe(kind: type, line: str = "") -> type:
+    """Return the shape of what is told of a class's values, by its own line or another one."""
+    return _make_class(kind.__name__, inspect.getdoc(kind) or "", _read_fields(kind, line))
+
+
+def _read_fields(kind: type, line: str = "") -> dict[str, tuple[Any, str]]:
+    return {name: (told.json_type, told.meaning) for name, told in list_told(kind, line).items()}
+
+
+def _make_class(name: str, about: str, told: Mapping[str, tuple[Any, str]], **defaults: Any) -> type:
+    """Return a class with these fields, each with its type and meaning; no other field is accepted."""
+    parts = [
+        (key, Annotated[hint, Field(description=says)], field(default=defaults.get(key, MISSING)))
+        for key, (hint, says) in told.items()
+    ]
+    space = {"__doc__": about, "__pydantic_config__": {"extra": "forbid"}}
+    return make_dataclass(name, parts, namespace=space, kw_only=True)
+
+
+class Told(NamedTuple):
+    """A field or property that is told: its type, the class that has it, and its name there."""
+
+    hint: Any
+    owner: type
+    name: str
+
+    @property
+    def json_type(self) -> Any:
+        """The type that it has in JSON."""
+        return _translate(self.hint)
+
+    @property
+    def meaning(self) -> str:
+        """What it means, in a line: read from the source, so that it costs nothing until somebody asks."""
+        function = _find_function(self.owner, self.name)
+        if function is None:
+            return _read_meanings(self.owner).get(self.name, "")
+        return " ".join((inspect.getdoc(function) or "").split("\n\n")[0].split())
+
+
+def list_told(kind: type, line: str = "") -> dict[str, Told]:
+    """Return all that is told of a class's values, by the names that it has in JSON."""
+    listed: dict[str, Told] = {}
+    for member in list_members(kind, line):
+        found = _follow(kind, member.path)
+        listed |= list_told(_drop_none(found.hint)) if member.is_spread else {member.name: found}
+    return listed
+
+
+def _follow(kind: Any, path: tuple[str, ...]) -> Told:
+    """Return what lies there; its type is a plain one if anything on the way may be None."""
+    is_plain, owner = False, kind
+    for step in path:
+        owner = _drop_none(kind)
+        is_plain = is_plain or owner is not kind
+        if step.isdigit():
+            kind = get_args(owner)[int(step)]
+            continue
+        function = _find_function(owner, step)
+        hints = get_type_hints(owner if function is None else function, include_extras=True)
+        kind = hints[step if function is None else "return"]
+    return Told(make_plain(kind) | None if is_plain else kind, owner, path[-1])
+
+
+def _drop_none(hint: Any) -> Any:
+    """Return a type without None, if it may be that."""
+    is_union = get_origin(hint) in (Union, UnionType)
+    return next(part for part in get_args(hint) if part is not NoneType) if is_union else hint
+
+
+def _find_function(kind: type, name: str) -> Any:
+    """Return the function of a property; None if the name is that of a field."""
+    found = inspect.getattr_static(kind, name, None)
+    if isinstance(found, cached_property):
+        return found.func
+    return found.fget if isinstance(found, property) else None
+
+
+_read_meanings = cache(read_meanings)
+
+
+def make_plain(hint: Any) -> Any:
+    """Return the type of a column that may be empty: no limits, and any text in place of a choice."""
+    if get_origin(hint) in (Annotated, Union, UnionType):
+        return make_plain(get_args(hint)[0])
+    return str if get_origin(hint) is Literal else hint
+
+
+def _translate(hint: Any) -> Any:
+    """Return a type as JSON has it."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        inner, limits = _translate(parts[0]), parts[1]
+        return inner | None if limits == NULL else Annotated[inner, Field(**limits)]
+    if origin in (Union, UnionType):
+        return reduce(or_, map(_translate, parts))
+    if origin in (tuple, list, dict, Mapping):
+        inner = _translate(parts[-1] if origin in (dict, Mapping) else parts[0])
+        return _LIST[inner] if origin in (tuple, list) else _DICT[str, inner]
+    if isinstance(hint, type) and issubclass(hint, Enum):
+        return _LITERAL[tuple(member.value for member in hint)]
+    if hasattr(hint, "__dataclass_fields__"):
+        return describe(hint)
+    return float | None if hint is Nominal else hint

@@ -5,71 +5,40 @@ empty everywhere has its type too, so that frames of several runs can be put bel
 """
 
 import math
-import types
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from tedaudit.errors import SpecError
-from tedaudit.reports.export.documents import Document, LossAt, Row, TextTrial, Trial
+from tedaudit.reports.export.documents import ROW, LossAt, TextTrial, Trial, list_told, make_plain
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.results.losses import LossRow, read_losses
+from tedaudit.results.losses import read_losses
 from tedaudit.results.reading import find_fresh
 from tedaudit.text.characters import replace_surrogates
+from tedaudit.text.plain_data import tell
 from tedaudit.types import Array, Plan
 
 _KINDS: Mapping[type, Any] = {bool: pl.Boolean, int: pl.Int64, float: pl.Float64, str: pl.String}
-_NESTED = {"surest": ("size", "right"), "gaussian": ("mu", "epsilon", "delta")}
-_CLAIM = ("epsilon", "unit", "delta", "max_units", "neighbours", "actual", "total", "total_delta")
 
 
-def list_columns(document: type[Document]) -> pl.Schema:
-    """Return the columns of a table of such documents, with their types."""
-    return pl.Schema({name: _find_kind(field.annotation) for name, field in document.model_fields.items()})
-
-
-def _find_kind(annotation: Any) -> Any:
-    if get_origin(annotation) is Literal:
-        return pl.String
-    if isinstance(annotation, types.UnionType):
-        return _find_kind(next(part for part in get_args(annotation) if part is not type(None)))
-    return _KINDS[annotation]
+def list_columns(kind: type, line: str = "") -> pl.Schema:
+    """Return the columns of a table of what is told of a class's values, with their types."""
+    return pl.Schema(
+        {name: _KINDS[make_plain(told.json_type)] for name, told in list_told(kind, line).items()}
+    )
 
 
 def frame_rows(result: AuditResult) -> pl.DataFrame:
     """Return one row per plan, mechanism, epsilon and attack: the table of estimates.parquet."""
-    return pl.DataFrame([flatten(finding.to_dict()) for finding in result], schema=list_columns(Row))
-
-
-def flatten(finding: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a finding as one row: what is nested gets a prefix, and is null if it is not there."""
-    row = {name: value for name, value in finding.items() if name not in ("claim", *_NESTED)}
-    for part, names in {**_NESTED, "claim": _CLAIM}.items():
-        figures = finding[part] or {}
-        row |= {f"{part}_{name}": figures.get(name) for name in names}
-    return row
+    return pl.DataFrame([tell(finding, ROW) for finding in result], list_columns(Finding, ROW))
 
 
 def frame_losses(result: AuditResult) -> pl.DataFrame:
     """Return one row per plan, mechanism, epsilon and delta that has losses; no row if none has."""
-    rows = [row for losses in read_losses(result) for row in _list_losses(losses)]
-    return pl.DataFrame(rows, schema=list_columns(LossAt))
-
-
-def _list_losses(losses: LossRow) -> list[dict[str, Any]]:
-    figures = losses.to_dict()
-    claim, most, slack = (figures[part] or {} for part in ("claim", "supremum", "slack"))
-    shared = {
-        **figures, "claim_epsilon": claim.get("epsilon"), "claim_unit": claim.get("unit"),
-        "claim_total": claim.get("total"), "median": figures["quantiles"]["0.5"],
-        "most_possible": most.get("largest"), "slack": slack.get("at_most"),
-        "slack_delta": slack.get("delta"), "refuted": str(losses.finding.likelihood or "") or None,
-    }  # fmt: skip
-    names = list_columns(LossAt)
-    rows = [{**shared, **at} for at in figures["epsilon_at"]]
-    return [{name: row[name] for name in names} for row in rows]
+    rows = [LossAt(row, at).to_dict() for row in read_losses(result) for at in row.epsilons]
+    return pl.DataFrame(rows, list_columns(LossAt))
 
 
 def frame_trials(result: AuditResult, *, texts: bool = False) -> pl.DataFrame:

@@ -9,10 +9,9 @@ from typing import Literal
 import polars as pl
 
 from tedaudit.errors import SpecError, join_names
-from tedaudit.reports.export.documents import Document
+from tedaudit.reports.export.documents import SCHEMAS
 from tedaudit.reports.export.frames import frame_losses, frame_rows, frame_trials, list_documents
 from tedaudit.reports.export.gates import make_junit, make_step_summary
-from tedaudit.reports.export.schemas import DOCUMENTS, name_schema
 from tedaudit.reports.redaction import redact_result
 from tedaudit.reports.telling_audit import plans, tell_bounds
 from tedaudit.reports.writers.latex import PREAMBLE, write_section
@@ -106,15 +105,15 @@ def _rename(frame: pl.DataFrame, result: AuditResult, shown: AuditResult) -> pl.
 
 
 def _write_table(shown: AuditResult, frame: pl.DataFrame, export: Export) -> bytes:
-    document = DOCUMENTS[export.what]
+    schema = SCHEMAS[export.what]
     if export.format == "csv":
         return frame.select(pl.all().map_batches(_guard)).write_csv().encode()
     if export.format == "json":
-        return json.dumps(
-            _make_document(shown, frame, document, export.what), ensure_ascii=False, indent=1
-        ).encode()
+        head = {"schema": schema, "run": shown.name, "tedaudit": __version__}
+        told = {**head, export.what: list_documents(frame)}
+        return json.dumps(told, ensure_ascii=False, indent=1).encode()
     buffer = io.BytesIO()
-    frame.write_parquet(buffer, metadata={"schema": name_schema(document), "tedaudit": __version__})
+    frame.write_parquet(buffer, metadata={"schema": schema, "tedaudit": __version__})
     return buffer.getvalue()
 
 
@@ -123,10 +122,3 @@ def _guard(column: pl.Series) -> pl.Series:
     if column.dtype != pl.String or not column.str.contains(FORMULA).any():
         return column
     return column.map_elements(guard_cell, pl.String)
-
-
-def _make_document(
-    shown: AuditResult, frame: pl.DataFrame, document: type[Document], what: What
-) -> dict[str, object]:
-    head = {"schema": name_schema(document), "run": shown.name, "tedaudit": __version__}
-    return {**head, what: list_documents(frame)}

@@ -9,19 +9,20 @@ probabilities needs no independence.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from tedaudit.estimators.readings import Strongest
 from tedaudit.nominal import Nominal
 from tedaudit.studies.calibrate.search import Ends, Grid, epsilon_at
 from tedaudit.studies.calibrate.target import Target, attempt_error
+from tedaudit.text.plain_data import PlainData
 
 Side = Literal["low", "high"]
 ATTEMPTS = 12  # at each end
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(PlainData):
     """Fresh trials at one epsilon: whether they show that the number is below, or above, the target."""
 
     side: Side
@@ -33,12 +34,6 @@ class Attempt:
     end: float  # the upper end of a low side, the lower end of a high one
     error: float
     confirmed: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the attempt safe for JSON; an infinite end is None."""
-        figures = {name: getattr(self, name) for name in self.__slots__}
-        finite = {name: _finite(figures[name]) for name in ("value", "end")}
-        return figures | finite | {"epsilon": self.epsilon.json}
 
 
 @dataclass
@@ -94,7 +89,3 @@ class Confirmation:
         low, high = self.ends.strides
         moved = max(self.grid.low, place - low) if side == "low" else min(self.grid.high, place + high)
         return None if moved == place or attempt >= ATTEMPTS else moved
-
-
-def _finite(value: float) -> float | None:
-    return value if abs(value) < float("inf") else None

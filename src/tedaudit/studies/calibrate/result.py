@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 from tedaudit.errors import SpecError, join_names
 from tedaudit.estimators.readings import Strongest
 from tedaudit.nominal import Nominal
 from tedaudit.studies.calibrate.confirm import ATTEMPTS, Attempt
 from tedaudit.studies.calibrate.target import Target, TargetReach
+from tedaudit.text.plain_data import PlainData
 
 
 class Answer(StrEnum):
@@ -26,25 +27,23 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True)
-class Point:
+class Point(PlainData):
     """An epsilon that the search visited, or that fresh trials were made at."""
 
     epsilon: Nominal
     reading: Strongest
     is_fresh: bool = False
+    in_json: ClassVar[str] = "epsilon, is_fresh as fresh, reading.trials, reading.attack as strongest, values"
 
     @property
     def value(self) -> float:
         """The number of the strongest attack."""
         return self.reading.value
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the point safe for JSON; an infinite number is None."""
-        values = {name: _finite(reading.value) for name, reading in self.reading.readings.items()}
-        return {
-            "epsilon": self.epsilon.json, "fresh": self.is_fresh, "trials": self.reading.trials,
-            "strongest": self.reading.attack, "values": values,
-        }  # fmt: skip
+    @property
+    def values(self) -> dict[str, float]:
+        """The number of every attack."""
+        return {name: reading.value for name, reading in self.reading.readings.items()}
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class Fall:
 
 
 @dataclass(frozen=True)
-class EpsilonForTarget:
+class EpsilonForTarget(PlainData):
     """Which nominal epsilons of one mechanism reach a target on these texts, under these attacks.
 
     At `low` the number is below the target and at `high` above it, each confirmed by fresh trials or None;
@@ -76,6 +75,10 @@ class EpsilonForTarget:
     attempts: tuple[Attempt, ...] = ()
     falls: tuple[Fall, ...] = ()
     reach: TargetReach = field(default_factory=TargetReach)
+    in_json: ClassVar[str] = (
+        "label as mechanism, *target, answer, low, high, width, error, trials, attacks, limits as searched, "
+        "reach.trials_needed, falling as falls, points, attempts, sentences"
+    )
 
     @property
     def level(self) -> float:
@@ -88,6 +91,11 @@ class EpsilonForTarget:
         return None if self.low is None or self.high is None else math.log(self.high / self.low)
 
     @property
+    def falling(self) -> list[tuple[Nominal, Nominal]]:
+        """The two epsilons of each fall."""
+        return [(fall.before.epsilon, fall.after.epsilon) for fall in self.falls]
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """What was found, the answer itself first, and what that does not say."""
         sentences = [f"{self.label}: {_TELL[self.answer](self)}"]
@@ -97,22 +105,9 @@ class EpsilonForTarget:
             sentences.append(_tell_between(self))
         return tuple(sentences)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer safe for JSON."""
-        return {
-            "mechanism": self.label, **self.target.to_dict(), "answer": str(self.answer),
-            "low": None if self.low is None else self.low.json,
-            "high": None if self.high is None else self.high.json,
-            "width": self.width, "error": self.error, "trials": self.trials, "attacks": list(self.attacks),
-            "searched": [limit.json for limit in self.limits], "trials_needed": self.reach.trials_needed,
-            "falls": [[fall.before.epsilon.json, fall.after.epsilon.json] for fall in self.falls],
-            "points": [point.to_dict() for point in self.points],
-            "attempts": [made.to_dict() for made in self.attempts], "sentences": list(self.sentences),
-        }  # fmt: skip
-
 
 @dataclass(frozen=True)
-class Calibrated:
+class Calibrated(PlainData):
     """The answers for all mechanisms and targets of one calibration, and the run that they come from."""
 
     folder: Path
@@ -120,6 +115,7 @@ class Calibrated:
     answers: tuple[EpsilonForTarget, ...]
     keeper: object = field(default=None, repr=False, compare=False)
     """Keeps a temporary run directory alive as long as the result."""
+    in_json: ClassVar[str] = "folder, corpus, answers"
 
     def __iter__(self) -> Iterator[EpsilonForTarget]:
         return iter(self.answers)
@@ -135,13 +131,6 @@ class Calibrated:
             raise SpecError(f"There is not one answer for '{label}' alone. There are: {known}.")
         return found[0]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answers safe for JSON."""
-        return {
-            "folder": str(self.folder), "corpus": self.corpus,
-            "answers": [answer.to_dict() for answer in self.answers],
-        }  # fmt: skip
-
 
 def list_points(
     explored: Mapping[Nominal, Strongest], fresh: Mapping[Nominal, Strongest]
@@ -152,10 +141,6 @@ def list_points(
         *(Point(epsilon, reading, is_fresh=True) for epsilon, reading in fresh.items()),
     ]
     return tuple(sorted(points, key=lambda point: (point.epsilon, point.is_fresh)))
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 # --- The answer of a calibration in plain words: what was found, and what that does not say.

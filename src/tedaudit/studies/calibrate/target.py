@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,13 +13,14 @@ from tedaudit.estimators import clopper_pearson, epsilon_from_success, success_f
 from tedaudit.estimators.loss import LossSample
 from tedaudit.estimators.multiplicity import look_error
 from tedaudit.estimators.readings import SuccessReading
+from tedaudit.text.plain_data import PlainData
 
 EPS_EMP, SUCCESS, LOSS = "eps_emp", "success", "loss"
 _WAYS = f"{EPS_EMP}, {SUCCESS} or {LOSS}@DELTA, such as {LOSS}@0.01"
 
 
 @dataclass(frozen=True)
-class Target:
+class Target(PlainData):
     """A value of `eps_emp` or `success`, of the strongest attack, or of the epsilon at a delta of the losses.
 
     A target of eps_emp x is the success rate e^x / (e^x + k - 1), that of the attack itself and not the
@@ -30,6 +31,7 @@ class Target:
     value: float
     candidates: int = 2
     delta: float = 0.0
+    in_json: ClassVar[str] = "by, value as target, level"
 
     @property
     def is_loss(self) -> bool:
@@ -90,10 +92,6 @@ class Target:
         if math.isinf(value):
             return "infinite"
         return f"{value:.2f}" if self.is_loss else f"{value:.4f}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the target safe for JSON."""
-        return {"by": self.by, "target": self.value, "level": self.level}
 
 
 def parse_target(by: str, value: float, candidates: int) -> Target:

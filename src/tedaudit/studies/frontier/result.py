@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from tedaudit.nominal import Nominal
 from tedaudit.studies.calibrate.result import Answer, Calibrated, EpsilonForTarget
+from tedaudit.text.plain_data import PlainData, tell
 from tedaudit.utility.results import Change, Measurement, Scores, Task, UtilityResult, compare_scores
 
 
 @dataclass(frozen=True)
-class FrontierPoint:
+class FrontierPoint(PlainData):
     """One mechanism at one target on one task.
 
     `low` has the scores at the epsilon that was confirmed to be below the target, `high` those at the one
@@ -21,28 +22,21 @@ class FrontierPoint:
     task: Task
     low: Scores | None
     high: Scores | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the point safe for JSON."""
-        answer = self.answer
-        return {
-            "task": self.task.name, "role": self.task.role, **answer.target.to_dict(),
-            "mechanism": answer.label, "answer": str(answer.answer),
-            "low": None if answer.low is None else answer.low.json,
-            "high": None if answer.high is None else answer.high.json,
-            "score_low": None if self.low is None else self.low.to_dict(),
-            "score_high": None if self.high is None else self.high.to_dict(),
-        }  # fmt: skip
+    in_json: ClassVar[str] = (
+        "task.name as task, task.role, *answer.target, answer.label as mechanism, answer.answer, answer.low, "
+        "answer.high, low as score_low, high as score_high"
+    )
 
 
 @dataclass(frozen=True)
-class Frontier:
+class Frontier(PlainData):
     """Mechanisms calibrated to the same targets, and what classifiers learn from their rewrites there."""
 
     calibrated: Calibrated
     utility: UtilityResult | None  # None if no mechanism has an epsilon that could be scored
     points: tuple[FrontierPoint, ...]
     keeper: object = field(default=None, repr=False, compare=False)
+    in_json: ClassVar[str] = "calibrated as calibration, utility, points"
 
     def __iter__(self) -> Iterator[FrontierPoint]:
         return iter(self.points)
@@ -70,20 +64,15 @@ class Frontier:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the frontier safe for JSON."""
-        return {
-            "calibration": self.calibrated.to_dict(),
-            "utility": None if self.utility is None else self.utility.to_dict(),
-            "points": [point.to_dict() for point in self.points],
-            "differences": [
-                {
-                    "task": point.task.name, "target": point.answer.target.value,
-                    "mechanism": point.answer.label, "against": first.answer.label,
-                    "difference": change.value, "low": change.low, "high": change.high,
-                    "over_both_ends": range_over_ends(first, point),
-                }
-                for first, point, change in self.differences
-            ],
-        }  # fmt: skip
+        differences = [
+            {
+                **tell(point, "task.name as task, answer.target.value as target, answer.label as mechanism"),
+                "against": first.answer.label, **tell(change, "value as difference, low, high"),
+                "over_both_ends": range_over_ends(first, point),
+            }
+            for first, point, change in self.differences
+        ]  # fmt: skip
+        return tell(self) | {"differences": differences}
 
 
 def range_over_ends(first: FrontierPoint, point: FrontierPoint) -> tuple[float, float] | None:

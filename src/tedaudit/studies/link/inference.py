@@ -7,7 +7,7 @@ class, and against the same classifier on the originals.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,7 @@ from tedaudit.estimators.paired import paired_counts, paired_interval
 from tedaudit.inference.tuning import Tuning
 from tedaudit.seeding import derive, uniforms
 from tedaudit.studies.link.table import Release
+from tedaudit.text.plain_data import PlainData
 from tedaudit.utility.classifiers import Lesson, choose_classifier, majority
 
 HELD_OUT = 1 / 3
@@ -25,32 +26,23 @@ _FEWEST = 30  # records with a label, below which nothing could be shown
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class Share(PlainData):
     """Right answers among those that were asked, with the ends of an interval for their rate."""
 
     right: int
     asked: int
     low: float
     high: float
+    in_json: ClassVar[str] = "right, asked, rate, low, high"
 
     @property
     def rate(self) -> float:
         """The share of right answers."""
         return self.right / self.asked
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures safe for JSON."""
-        return {
-            "right": self.right,
-            "asked": self.asked,
-            "rate": self.rate,
-            "low": self.low,
-            "high": self.high,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Inference:
+class Inference(PlainData):
     """How often a private column was inferred for records that were held out.
 
     `gain` is an interval for how much more often from rewrites than by naming the most frequent class;
@@ -65,20 +57,15 @@ class Inference:
     frequent: Share
     gain: tuple[float, float]
     error: float
+    in_json: ClassVar[str] = (
+        "column, classes, trained, rewrites, originals, frequent as most_frequent_class, gain.0 as gain_low, "
+        "gain.1 as gain_high, error, is_shown as shown"
+    )
 
     @property
     def is_shown(self) -> bool:
         """Whether rewrites were shown to tell more than the most frequent class."""
         return self.gain[0] > 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures safe for JSON."""
-        return {
-            "column": self.column, "classes": self.classes, "trained": self.trained,
-            "rewrites": self.rewrites.to_dict(), "originals": self.originals.to_dict(),
-            "most_frequent_class": self.frequent.to_dict(), "gain_low": self.gain[0],
-            "gain_high": self.gain[1], "error": self.error, "shown": self.is_shown,
-        }  # fmt: skip
 
 
 def infer_column(release: Release, column: str, classifier: str, seed: int, alpha: float) -> Inference:

@@ -1,9 +1,9 @@
 """What linking found: shares, bounds, records by evidence and inferred columns, as one value."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from tedaudit.results.verdict import Verdict
 from tedaudit.studies.link.inference import Inference, Share
 from tedaudit.studies.link.ranks import Ranks
 from tedaudit.studies.link.table import Release
+from tedaudit.text.plain_data import PlainData, tell, to_data
 from tedaudit.version import __version__
 
 PLACES = (1, 5, 10)
@@ -41,7 +42,7 @@ class LinkedAttack:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordEvidence:
+class RecordEvidence(PlainData):
     """A record by the attack that ranks it highest: evidence, and no risk, as there is one rewrite of it."""
 
     row: int
@@ -51,18 +52,11 @@ class RecordEvidence:
     tied: int
     margin: float
     sharing: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record under the names that files use."""
-        margin = self.margin if np.isfinite(self.margin) else None
-        return {
-            "id": self.id, "attack": self.attack, "rank": self.rank, "tied": self.tied, "margin": margin,
-            "same_original": self.sharing,
-        }  # fmt: skip
+    in_json: ClassVar[str] = "id, attack, rank, tied, margin, sharing as same_original"
 
 
 @dataclass(frozen=True)
-class LinkResult:
+class LinkResult(PlainData):
     """Everything that was found out about a release; `folder` is where it was written, if it was."""
 
     release: Release = field(repr=False)
@@ -79,9 +73,15 @@ class LinkResult:
     """What a reader should know."""
     folder: Path | None = None
     """Where files were written; None if they were not."""
+    in_json: ClassVar[str] = "release.checksum as release, records, originals, alpha, seed, eps_emp, error"
 
     def __iter__(self) -> Iterator[LinkedAttack]:
         return iter(self.attacks)
+
+    @property
+    def records(self) -> int:
+        """How many records the table has."""
+        return len(self.release)
 
     @property
     def originals(self) -> int:
@@ -146,13 +146,10 @@ class LinkResult:
     def to_dict(self, count: int = 10) -> dict[str, Any]:
         """Return everything safe for JSON, with the ids of so many records and no text."""
         return {
-            "tedaudit": __version__, "kind": "link", "release": self.release.checksum,
-            "records": len(self.release), "originals": self.originals, "alpha": self.alpha,
-            "seed": self.seed, "eps_emp": self.eps_emp,
-            "error": self.error, "attacks": [self._describe(found) for found in self],
-            "inference": [inference.to_dict() for inference in self.inferences],
-            "records_by_evidence": [record.to_dict() for record in self.rank_evidence(count)],
-            "notes": list(self.notes),
+            "tedaudit": __version__, "kind": "link", **tell(self),
+            "attacks": [self._describe(found) for found in self],
+            **tell(self, "inferences as inference"),
+            "records_by_evidence": to_data(self.rank_evidence(count)), **tell(self, "notes"),
         }  # fmt: skip
 
     @property
@@ -164,18 +161,15 @@ class LinkResult:
             {"places": place, "chance": place / self.originals, **share.to_dict()}
             for place, share in found.places.items()
         ]
-        sure = [{"most_certain": part.size, "right": part.right} for part in found.sure]
+        sure = [tell(part, "size as most_certain, right") for part in found.sure]
         bounds = [
-            {
-                "trials_from": design, **bound.to_dict(),
-                "surest": None if surest is None else asdict(surest),
-            }
+            {"trials_from": design, **bound.to_dict(), "surest": to_data(surest)}
             for (attack, design), (bound, surest) in self.bounds.items()
             if attack == found.attack
         ]  # fmt: skip
         return {
             "attack": found.attack, "linkability": places, "singling_out": sure, "bounds": bounds,
-            "models": [dict(model) for model in found.models],
+            "models": to_data(found.models),
         }  # fmt: skip
 
 

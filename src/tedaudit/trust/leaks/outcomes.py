@@ -3,9 +3,10 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from tedaudit.nominal import Nominal
+from tedaudit.text.plain_data import PlainData, tell, to_data
 from tedaudit.trust.leaks.signs import CHANCE, Allowed, Signs, judge_signs
 from tedaudit.types import Rewrite, fold_text
 
@@ -37,22 +38,17 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class TwinExample:
+class TwinExample(PlainData):
     """Two texts, what became of them, and what of either came back."""
 
     texts: tuple[str, str]
     outputs: tuple[str, str]
     back: Back = ((), ())
-
-    def to_dict(self) -> dict[str, list[Any]]:
-        """Return it as JSON holds it."""
-        return {
-            "texts": list(self.texts), "outputs": list(self.outputs), "came_back": list(map(list, self.back))
-        }  # fmt: skip
+    in_json: ClassVar[str] = "texts, outputs, back as came_back"
 
 
 @dataclass(frozen=True, slots=True)
-class LeakTest:
+class LeakTest(PlainData):
     """One test: what was looked at, how often the outputs followed their sources, and an example.
 
     `name` identifies the test, `culprit` says what would be wrong in plain words, and `counted` what a pair
@@ -75,20 +71,18 @@ class LeakTest:
     adjusted: float = 1.0
     is_in_reach: bool = True
     fix: str = ""
+    in_json: ClassVar[str] = (
+        "part, name, culprit, counted, epsilon, signs.pairs, signs.followed, signs.against, signs.same, "
+        "signs.share as strength, signs.interval, signs.clearest, signs.right as clearest_right, "
+        "allowed.rate as allowed_rate, signs.p_value, adjusted as adjusted_p, is_in_reach as in_reach, "
+        "figures, clue, fix, example"
+    )
 
     def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
         """Return it as JSON holds it; `redact` leaves out texts and pieces of them."""
-        low, high = self.signs.interval
-        clue = {"kind": self.clue[0], "value": None if redact else self.clue[1]} if self.clue[0] else None
-        return {
-            "part": self.part, "name": self.name, "culprit": self.culprit, "counted": self.counted,
-            "epsilon": self.epsilon.json, "pairs": self.signs.pairs, "followed": self.signs.followed,
-            "against": self.signs.against, "same": self.signs.same, "strength": self.signs.share,
-            "interval": [low, high], "clearest": self.signs.clearest, "clearest_right": self.signs.right,
-            "allowed_rate": self.allowed.rate, "p_value": self.signs.p_value, "adjusted_p": self.adjusted,
-            "in_reach": self.is_in_reach, "figures": dict(self.figures), "clue": clue, "fix": self.fix,
-            "example": None if redact or self.example is None else self.example.to_dict(),
-        }  # fmt: skip
+        kind, value = self.clue
+        told = tell(self) | {"clue": {"kind": kind, "value": None if redact else value} if kind else None}
+        return told | {"example": None} if redact else told
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +102,7 @@ class NotRun:
 
 
 @dataclass(frozen=True)
-class LeakReport:
+class LeakReport(PlainData):
     """All tests of one battery.
 
     `findings` are the tests that found what is no chance, at the error of all together; `causes` are the
@@ -124,6 +118,7 @@ class LeakReport:
     calls: int
     failed: int
     texts: int
+    in_json: ClassVar[str] = "mechanism, epsilons, claims, error, texts, calls, failed"
 
     @property
     def findings(self) -> tuple[LeakTest, ...]:
@@ -167,21 +162,15 @@ class LeakReport:
 
     def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
         """Return it as JSON holds it; `redact` leaves out texts and pieces of them."""
-        return {
-            "mechanism": self.mechanism,
-            "epsilons": [epsilon.json for epsilon in self.epsilons],
-            "claims": list(self.claims),
-            "error": self.error,
-            "texts": self.texts,
-            "calls": self.calls,
-            "failed": self.failed,
-            "findings": [
-                finding.to_dict(redact=redact) | {"cause": number}
-                for number, cause in enumerate(self.causes, 1)
-                for finding in (cause.finding, *cause.others)
-            ],
+        findings = [
+            finding.to_dict(redact=redact) | {"cause": number}
+            for number, cause in enumerate(self.causes, 1)
+            for finding in (cause.finding, *cause.others)
+        ]
+        return tell(self) | {
+            "findings": findings,
             "tests": [outcome.to_dict(redact=True) for outcome in self.outcomes],
-            "not_run": [{"part": part.part, "reason": part.reason} for part in self.not_run],
+            "not_run": to_data(self.not_run),
         }
 
 

@@ -2,19 +2,21 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
+from tedaudit.text.plain_data import PlainData
 from tedaudit.types import Level, Note
 
 LEVELS: tuple[Level, ...] = ("error", "warning", "info")
 
 
 @dataclass(frozen=True, slots=True)
-class LintReport:
+class LintReport(PlainData):
     """All notes on one mechanism or model, errors first."""
 
     subject: str
     notes: tuple[Note, ...]
+    in_json: ClassVar[str] = "subject, counts, notes"
 
     @classmethod
     def of(cls, subject: str, notes: Iterable[Note]) -> "LintReport":
@@ -34,7 +36,7 @@ class LintReport:
         """Return whether there is a note of this level or a graver one."""
         return any(LEVELS.index(note.level) <= LEVELS.index(level) for note in self.notes)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON holds it."""
-        counts = {level: len(self.at(level)) for level in LEVELS}
-        return {"subject": self.subject, "counts": counts, "notes": [note.to_dict() for note in self.notes]}
+    @property
+    def counts(self) -> dict[Level, int]:
+        """How many notes there are of each level."""
+        return {level: len(self.at(level)) for level in LEVELS}

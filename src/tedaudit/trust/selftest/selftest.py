@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
 from tedaudit.estimators.intervals import binomial_tail
 from tedaudit.execution.runner import Progress
+from tedaudit.text.plain_data import tell, to_data
 from tedaudit.trust.planted.flaw import Flaw
 from tedaudit.trust.planted.flaws import FLAWS
 from tedaudit.trust.selftest.work import (
@@ -120,25 +121,19 @@ class SelfTest:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON holds it."""
+        told = "name, kind, number, wrong, claim, needs, why"
         return {
-            "passed": not self.failures,
-            "failures": self.failures,
-            "full": self.size.is_full,
+            "passed": not self.failures, "failures": self.failures, "full": self.size.is_full,
             "nulls": {
                 "audits": len(self.nulls), "trials": self.size.null_effort.trials,
-                "accused": [asdict(judged) for judged in self.false_alarms],
-                "allowed": allow(len(self.nulls), 2 * ERROR),
+                "accused": to_data(self.false_alarms), "allowed": allow(len(self.nulls), 2 * ERROR),
             },
-            "known": [asdict(measured) for measured in self.known],
+            "known": to_data(self.known),
             "flaws": [
-                {
-                    "name": flaw.name, "kind": flaw.kind, "number": flaw.number, "wrong": flaw.wrong,
-                    "claim": str(flaw.claim), "needs": flaw.needs, "why": flaw.why, **asdict(judged),
-                    "finders": list(judged.finders),
-                }
+                tell(flaw, told) | {"claim": str(flaw.claim)} | tell(judged) | tell(judged, "finders")
                 for flaw, judged in self.flaws
             ],
-            "twins": {"audits": len(self.twins), "accused": [asdict(judged) for judged in self.twin_alarms]},
+            "twins": {"audits": len(self.twins), "accused": to_data(self.twin_alarms)},
         }  # fmt: skip
 
 
