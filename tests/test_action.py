@@ -54,6 +54,20 @@ def python(tmp_path_factory):
     return make_environment(tmp_path_factory.mktemp("fresh") / "venv", with_pip=True)
 
 
+@pytest.fixture(scope="module")
+def installed(wheels, tmp_path_factory):
+    """The programs of a fresh environment that has the command."""
+    python = make_environment(tmp_path_factory.mktemp("hooks") / "venv", with_pip=True)
+    done = call(python, "-m", "pip", "install", "--no-index", "--find-links", wheels, "tedaudit", **OFFLINE)
+    assert done.returncode == 0, done.stderr
+    return python.parent
+
+
+def installed_settings(programs):
+    """Return the inputs of the action with which nothing is installed again, which the first job tests."""
+    return {"python": programs / "python", "requirement": ""}
+
+
 @pytest.fixture
 def job(tmp_path):
     """A folder with texts and specs: one that keeps its claim and one that breaks it."""
@@ -95,8 +109,8 @@ def test_a_job_that_keeps_its_claim_passes_offline_from_the_wheel(action, job, w
     assert "**passed**" in (job / "summary.md").read_text()
 
 
-def test_a_job_that_breaks_its_claim_fails_and_says_why(action, job, wheels, python):
-    code, told = do_steps(action, job, spec="broken.yaml", wheels=wheels, python=python)
+def test_a_job_that_breaks_its_claim_fails_and_says_why(action, job, installed):
+    code, told = do_steps(action, job, spec="broken.yaml", **installed_settings(installed))
     assert code == 1, told
     assert ET.parse(job / "tedaudit-junit.xml").getroot().get("failures") == "2"
     summary = (job / "summary.md").read_text()
@@ -104,20 +118,18 @@ def test_a_job_that_breaks_its_claim_fails_and_says_why(action, job, wheels, pyt
     assert not [line for line in TEXTS.splitlines() if line in summary]
 
 
-def test_gates_may_be_several_or_a_limit(action, job, wheels, python):
-    settings = {"spec": "kept.yaml", "wheels": wheels, "python": python, "requirement": "tedaudit"}
+def test_gates_may_be_several_or_a_limit(action, job, installed):
+    settings = {"spec": "kept.yaml", **installed_settings(installed)}
     assert do_steps(action, job, **settings, fail_on="violated not-tested", fail_above="30")[0] == 0
-    settings["requirement"] = ""  # it is installed by now
     assert do_steps(action, job, **settings, fail_on="out-of-reach", fail_above="30")[0] == 1
     assert do_steps(action, job, **settings, fail_on="", fail_above="")[0] == 2
     assert do_steps(action, job, **settings, fail_on="nonsense")[0] == 2
 
 
-def test_a_workspace_may_persist(action, job, wheels, python):
-    settings = {"spec": "kept.yaml", "wheels": wheels, "python": python}
+def test_a_workspace_may_persist(action, job, installed):
+    settings = {"spec": "kept.yaml", **installed_settings(installed)}
     for _ in range(2):
         assert do_steps(action, job, **settings)[0] == 0
-        settings["requirement"] = ""  # it is installed by now
     assert (job / "outputs").read_text() == "run=runs/constant-texts\n"
     (job / "texts.txt").write_text(TEXTS + "one more\n")  # another audit: it replaces the first one's file
     assert do_steps(action, job, **settings)[0] == 0
@@ -152,15 +164,6 @@ def test_every_input_is_used_and_described(action):
     for name, known in action["inputs"].items():
         assert f"inputs.{name} }}}}" in text
         assert known["description"]
-
-
-@pytest.fixture(scope="module")
-def installed(wheels, tmp_path_factory):
-    """A fresh environment with the command."""
-    python = make_environment(tmp_path_factory.mktemp("hooks") / "venv", with_pip=True)
-    done = call(python, "-m", "pip", "install", "--no-index", "--find-links", wheels, "tedaudit", **OFFLINE)
-    assert done.returncode == 0, done.stderr
-    return python.parent
 
 
 def list_hooks():
