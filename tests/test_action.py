@@ -54,6 +54,20 @@ def python(tmp_path_factory):
     return make_environment(tmp_path_factory.mktemp("fresh") / "venv", with_pip=True)
 
 
+@pytest.fixture(scope="module")
+def installed(wheels, tmp_path_factory):
+    """The programs of a fresh environment that has the command."""
+    python = make_environment(tmp_path_factory.mktemp("hooks") / "venv", with_pip=True)
+    done = call(python, "-m", "pip", "install", "--no-index", "--find-links", wheels, "tedaudit", **OFFLINE)
+    assert done.returncode == 0, done.stderr
+    return python.parent
+
+
+def installed_settings(programs):
+    """Return the inputs of the action with which nothing is installed again, which the first job tests."""
+    return {"python": programs / "python", "requirement": ""}
+
+
 @pytest.fixture
 def job(tmp_path):
     """A folder with texts and specs: one that keeps its claim and one that breaks it."""
@@ -64,13 +78,20 @@ def job(tmp_path):
     return tmp_path
 
 
-def do_steps(action, job, **given):
-    """Run the steps of the action as a runner does, and return the code of the first that fails."""
+AUDIT, GATE = "Audit", "Report and gate"
+
+
+def do_steps(action, job, only=None, **given):
+    """Run the steps of the action as a runner does, and return the code of the first that fails.
+
+    `only` one of them if it is given, with what the others have left.
+    """
     inputs = {name: str(known.get("default", "")) for name, known in action["inputs"].items()}
     inputs |= {name.replace("_", "-"): str(value) for name, value in given.items()}
     told, outputs = [], job / "outputs"
-    outputs.write_text("")
-    for step in action["runs"]["steps"]:
+    if only != GATE:
+        outputs.write_text("")
+    for step in [step for step in action["runs"]["steps"] if only in (None, step["name"])]:
         known = {f"inputs.{name}": value for name, value in inputs.items()}
         lines = [line.partition("=") for line in outputs.read_text().splitlines()]
         known |= {f"steps.audit.outputs.{name}": value for name, _, value in lines}
@@ -95,8 +116,8 @@ def test_a_job_that_keeps_its_claim_passes_offline_from_the_wheel(action, job, w
     assert "**passed**" in (job / "summary.md").read_text()
 
 
-def test_a_job_that_breaks_its_claim_fails_and_says_why(action, job, wheels, python):
-    code, told = do_steps(action, job, spec="broken.yaml", wheels=wheels, python=python)
+def test_a_job_that_breaks_its_claim_fails_and_says_why(action, job, installed):
+    code, told = do_steps(action, job, spec="broken.yaml", **installed_settings(installed))
     assert code == 1, told
     assert ET.parse(job / "tedaudit-junit.xml").getroot().get("failures") == "2"
     summary = (job / "summary.md").read_text()
@@ -104,29 +125,27 @@ def test_a_job_that_breaks_its_claim_fails_and_says_why(action, job, wheels, pyt
     assert not [line for line in TEXTS.splitlines() if line in summary]
 
 
-def test_gates_may_be_several_or_a_limit(action, job, wheels, python):
-    settings = {"spec": "kept.yaml", "wheels": wheels, "python": python, "requirement": "tedaudit"}
+def test_gates_may_be_several_or_a_limit(action, job, installed):
+    settings = {"spec": "kept.yaml", **installed_settings(installed)}
     assert do_steps(action, job, **settings, fail_on="violated not-tested", fail_above="30")[0] == 0
-    settings["requirement"] = ""  # it is installed by now
-    assert do_steps(action, job, **settings, fail_on="out-of-reach", fail_above="30")[0] == 1
-    assert do_steps(action, job, **settings, fail_on="", fail_above="")[0] == 2
-    assert do_steps(action, job, **settings, fail_on="nonsense")[0] == 2
+    assert do_steps(action, job, GATE, **settings, fail_on="out-of-reach", fail_above="30")[0] == 1
+    assert do_steps(action, job, GATE, **settings, fail_on="", fail_above="")[0] == 2
+    assert do_steps(action, job, GATE, **settings, fail_on="nonsense")[0] == 2
 
 
-def test_a_workspace_may_persist(action, job, wheels, python):
-    settings = {"spec": "kept.yaml", "wheels": wheels, "python": python}
-    for _ in range(2):
-        assert do_steps(action, job, **settings)[0] == 0
-        settings["requirement"] = ""  # it is installed by now
+def test_a_workspace_may_persist(action, job, installed):
+    settings = {"spec": "kept.yaml", **installed_settings(installed)}
+    for only in (None, AUDIT):
+        assert do_steps(action, job, only, **settings)[0] == 0
     assert (job / "outputs").read_text() == "run=runs/constant-texts\n"
     (job / "texts.txt").write_text(TEXTS + "one more\n")  # another audit: it replaces the first one's file
     assert do_steps(action, job, **settings)[0] == 0
     assert (job / "outputs").read_text() == "run=runs/constant-texts-2\n"
     shutil.rmtree(job / "runs")
     (job / "named.yaml").write_text((job / "kept.yaml").read_text() + "name: mine\n")
-    assert do_steps(action, job, **{**settings, "spec": "named.yaml"})[0] == 0
+    assert do_steps(action, job, AUDIT, **{**settings, "spec": "named.yaml"})[0] == 0
     assert (job / "outputs").read_text() == "run=runs/mine\n"
-    assert do_steps(action, job, **settings, out="here")[0] == 0
+    assert do_steps(action, job, AUDIT, **settings, out="here")[0] == 0
     assert sorted(path.name for path in (job / "runs").iterdir()) == ["mine"]
     assert (job / "here" / "manifest.json").is_file()
 
@@ -152,15 +171,6 @@ def test_every_input_is_used_and_described(action):
     for name, known in action["inputs"].items():
         assert f"inputs.{name} }}}}" in text
         assert known["description"]
-
-
-@pytest.fixture(scope="module")
-def installed(wheels, tmp_path_factory):
-    """A fresh environment with the command."""
-    python = make_environment(tmp_path_factory.mktemp("hooks") / "venv", with_pip=True)
-    done = call(python, "-m", "pip", "install", "--no-index", "--find-links", wheels, "tedaudit", **OFFLINE)
-    assert done.returncode == 0, done.stderr
-    return python.parent
 
 
 def list_hooks():

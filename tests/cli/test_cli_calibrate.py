@@ -80,12 +80,12 @@ def test_no_figure_is_named_if_none_can_be_drawn(command, here, monkeypatch):
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *rest: None if name == "matplotlib" else find(name, *rest)
     )
-    code, out, _ = command(*CALIBRATE, "--target", "1", "-a", "lexical")
+    code, out, _ = command(*CALIBRATE, "--target", "1", "-a", "lexical", "-t", "100")
     assert code == 0
     assert "Everything is in made (report.md).\nNo figures were drawn: matplotlib is not installed" in out
     flags = (
         "frontier", "-m", "word-rr", "-c", "demo", "--set", "corpus.size=300", "--encoder", "lexical", "-t",
-        "400", "--from", "0.5", "--to", "50", "-a", "lexical", "--target", "1", "--task", "topic",
+        "100", "--from", "0.5", "--to", "50", "-a", "lexical", "--target", "1", "--task", "topic",
         "--classifier", "tfidf", "--seeds", "1", "-q", "--out", "other",
     )  # fmt: skip
     code, out, _ = command(*flags)

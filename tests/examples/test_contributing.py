@@ -41,7 +41,10 @@ def test_the_test_that_the_text_shows_passes(tmp_path):
 
 
 def test_the_example_made_to_lie_is_found_out_without_a_likelihood(monkeypatch):
-    """It tells the truth and claims 1: most texts mention no money, so that success hardly shows it."""
+    """It tells the truth and claims 1: most texts mention no money, so that success hardly shows it.
+
+    That the example itself is not found out is what the test above says.
+    """
     monkeypatch.syspath_prepend(str(EXAMPLE.parent))
     money_flag = importlib.import_module("money_flag")
 
@@ -49,13 +52,9 @@ def test_the_example_made_to_lie_is_found_out_without_a_likelihood(monkeypatch):
         def _one(self, draw, coin):
             return tedaudit.Rewrite(money_flag.SENTENCES[bool(re.search(self.pattern, draw.text))])
 
-    attacks = default_attacks()
-    lie = tedaudit.audit(Truthful(), "demo", epsilon=1.0, trials=2000, attack=attacks)
+    lie = tedaudit.audit(Truthful(), "demo", epsilon=1.0, trials=2000, attack=default_attacks())
     assert lie.violated
     assert {finding.attack for finding in lie} == {"lexical", "resample", "trained"}
-    assert not tedaudit.audit(
-        money_flag.MoneyFlag(), "demo", epsilon=1.0, trials=2000, attack=attacks
-    ).violated
 
 
 @pytest.fixture(scope="module")
@@ -74,15 +73,18 @@ def run_tests(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("tests", ["money", "card_says"])  # pytest fails if it finds no such test
-def test_the_example_passes_the_contract_suite_where_the_text_says_to_put_it(shipped, tests):
-    done = run_tests(shipped, "tests/testing/test_contracts.py", "-k", tests)
+def test_the_example_passes_the_contract_suite_and_the_rules_of_the_layout_where_the_text_says_to_put_it(
+    shipped,
+):
+    files = ("tests/testing/test_contracts.py", "tests/test_layers.py")
+    done = run_tests(shipped, *files, "-k", "money or card_says or test_layers", "-rp")
     assert done.returncode == 0, done.stdout
-
-
-def test_the_example_breaks_no_rule_of_the_layout_where_the_text_says_to_put_it(shipped):
-    done = run_tests(shipped, "tests/test_layers.py")
-    assert done.returncode == 0, done.stdout
+    for tried in (
+        "keeps_its_contract[money-flag]",
+        "card_says_what_the_plug_in_is[mechanism]",
+        "test_layers",
+    ):
+        assert tried in done.stdout
 
 
 def test_the_text_names_every_optional_ability_with_its_methods():

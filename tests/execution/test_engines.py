@@ -34,8 +34,8 @@ def _work(out, **changes):
         "mechanisms": [{"name": "word-rr", "slots": 4, "epsilons": [1, 4]}, "py:helpers:Failing"],
         "plans": [{"k": 2, "lambda": -1e4}, {"k": "all"}, {"k": 2, "estimator": "baseline", "lambda": 0}],
         "attacks": ["lexical", "py:helpers:SharedWords"],
-        "trials": 200,
-        "block": 60,
+        "trials": 80,
+        "block": 24,
         "seed": 11,
     }
     return make_spec(out, **settings | changes)

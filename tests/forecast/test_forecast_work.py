@@ -66,8 +66,7 @@ def counted(forecast):
     return sum(p.audited for p in parts), sum(p.own for p in parts), sum(g.rows for g in guesses)
 
 
-@pytest.mark.parametrize("k", [2, 4])
-@pytest.mark.parametrize("trials", [30, 100])
+@pytest.mark.parametrize(("k", "trials"), [(4, 30), (2, 100)])
 def test_rows_of_randomised_response_are_those_that_the_run_makes(tmp_path, k, trials):
     spec = make_spec(
         tmp_path / "run", mechanisms=[CountingRR(slots=4)], epsilons=[1, 3], trials=trials,

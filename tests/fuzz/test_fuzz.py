@@ -21,7 +21,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")
     [(fuzz_specs, 150), (fuzz_corpora, 120), (fuzz_runs, 80)],
     ids=["specs", "corpora", "runs"],
 )
-def test_whatever_is_wrong_is_said_in_one_line_and_nothing_else_happens(fuzz, cases):
+def test_whatever_is_wrong_is_said_in_one_line_and_nothing_else_happens(fuzz, cases, is_thorough):
+    cases = cases if is_thorough else cases // 2
     tally = fuzz(cases, 1)
     assert tally.cases == cases
     assert not tally.broken, str(tally)
@@ -29,9 +30,10 @@ def test_whatever_is_wrong_is_said_in_one_line_and_nothing_else_happens(fuzz, ca
     assert tally.refused > 0
 
 
-def test_a_flipped_bit_of_any_file_of_a_run_is_named():
-    tally = fuzz_bits(60, 1)
-    assert (tally.refused, tally.broken) == (60, []), str(tally)
+def test_a_flipped_bit_of_any_file_of_a_run_is_named(is_thorough):
+    cases = 60 if is_thorough else 20
+    tally = fuzz_bits(cases, 1)
+    assert (tally.refused, tally.broken) == (cases, []), str(tally)
 
 
 # --- a fuzzer that notices nothing would be of no use

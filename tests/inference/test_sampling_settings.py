@@ -130,19 +130,28 @@ def ask_ours(checkpoint, rule, prompts, wanted):
     return np.exp(log_likelihoods(checkpoint, rule, pairs, NO_EPSILON)).reshape(len(prompts), -1)
 
 
+def take_prompts(name, is_thorough):
+    """Return numbers of prompts to ask the library for: the longest, and another that depends on the name."""
+    another = (0, 1, 3)[[*SETTINGS, *PUBLIC].index(name) % 3]
+    return range(len(PROMPTS)) if is_thorough else (2, another)
+
+
 @pytest.mark.parametrize("name", SETTINGS)
-def test_every_sequence_has_the_probability_that_the_library_gives_it(kind, name, monkeypatch):
+def test_every_sequence_has_the_probability_that_the_library_gives_it(kind, name, monkeypatch, is_thorough):
     checkpoint, settings, wanted = tiny(kind), SETTINGS[name], sequences()
     ours = ask_ours(checkpoint, rule_for(kind, **settings), PROMPTS, wanted)
     assert ours.sum(axis=1) == pytest.approx(1.0, abs=1e-9)
-    for prompt, row in zip(PROMPTS, ours, strict=True):
+    for number in take_prompts(name, is_thorough):
+        prompt, row = PROMPTS[number], ours[number]
         theirs = ask_library(checkpoint, prompt, wanted, monkeypatch, **settings)
         assert ((row == 0) == (theirs == 0)).all()
         assert row == pytest.approx(theirs, rel=2e-5, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_what_a_checkpoint_forbids_or_forces_is_what_the_library_makes_of_it(kind, name, monkeypatch):
+def test_what_a_checkpoint_forbids_or_forces_is_what_the_library_makes_of_it(
+    kind, name, monkeypatch, is_thorough
+):
     checkpoint, wanted = tiny(kind), sequences()
     for key, value in PUBLIC[name].items():
         given = [list(v) if isinstance(v, tuple) else v for v in value] if isinstance(value, tuple) else value
@@ -151,7 +160,8 @@ def test_what_a_checkpoint_forbids_or_forces_is_what_the_library_makes_of_it(kin
     assert public == PublicSettings(**PUBLIC[name])
     rule = rule_for(kind, public=PUBLIC[name], top_p=0.9)
     ours = ask_ours(checkpoint, rule, PROMPTS, wanted)
-    for prompt, row in zip(PROMPTS, ours, strict=True):
+    for number in take_prompts(name, is_thorough):
+        prompt, row = PROMPTS[number], ours[number]
         theirs = ask_library(checkpoint, prompt, wanted, monkeypatch, top_p=0.9)
         assert row == pytest.approx(theirs, rel=2e-5, abs=1e-9)
 

@@ -57,12 +57,17 @@ def attempt(kind, name):
 print(json.dumps({kind: {name: attempt(kind, name) for name in registry.names(kind)}
                   for kind in ("mechanism", "attack", "corpus")}))
 """
-# Runs commands one after the other, each in a fork with a folder of its own for what it prints.
+# Runs commands one after the other, each in a fork with a folder of its own for what it prints. What several
+# of them import is imported before.
 CALL = """
 import os
 from pathlib import Path
-import numpy, scipy.special
+import scipy.sparse, scipy.special, scipy.stats, sklearn.linear_model
+import tedaudit.api, tedaudit.reports.files, tedaudit.results.reading
 from tedaudit.cli import main
+from tedaudit.plugins import registry
+for kind in ("mechanism", "attack", "corpus"):
+    list(registry.cards(kind))
 for number, words in enumerate(json.loads(sys.argv[1])):
     folder = Path(str(number))
     folder.mkdir()

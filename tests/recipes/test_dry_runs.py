@@ -20,18 +20,19 @@ RECIPES = {
     "encoder": "model.int8.safetensors",
 }  # fmt: skip
 RARELY = {"bart", "paraphraser"}  # `make test-all` runs them: adept and seq2seq call nearly all that they do
+WITHOUT_OPTIONS = {"checksums", "public_words"}
 LINES = {
     "text/gutenberg.txt.xz": 150, "text/tatoeba.txt.xz": 150, "text/wikitext2.txt.xz": 150,
     "text/paraphrases.tsv.xz": 300, "snli/entailment.tsv": 300, "snips/snips_2017_train.csv": 300,
     "ud-ewt/train.conllu.xz": 3000, "ud-ewt/dev.conllu.xz": 1500, "ud-ewt/test.conllu.xz": 1500,
 }  # fmt: skip
 
-pytestmark = pytest.mark.skipif(not Path(DATA, "text").is_dir(), reason="TEDAUDIT_DATA has no public text")
-
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     """The beginning of every file of the public text: a dry run reads some of them whole."""
+    if not Path(DATA, "text").is_dir():
+        pytest.skip("TEDAUDIT_DATA has no public text")
     folder = tmp_path_factory.mktemp("data")
     for name, count in LINES.items():
         (folder / name).parent.mkdir(exist_ok=True)
@@ -74,6 +75,21 @@ def test_a_recipe_is_a_script(data, tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
     assert (tmp_path / "tokenizer.json").is_file()
     card_holds_what_was_printed("vocabulary", tmp_path, done.stdout)
+
+
+@pytest.mark.usefixtures("unchanged_state")
+def test_every_recipe_is_imported_and_says_how_it_is_called(monkeypatch, capsys):
+    """Those that only `make test-all` runs, too."""
+    scripts = sorted((PROJECT / "recipes").glob("*.py"))
+    assert {f"{name}.py" for name in RECIPES} <= {script.name for script in scripts}
+    for script in scripts:
+        if script.stem in WITHOUT_OPTIONS:
+            assert callable(runpy.run_path(str(script), run_name="recipe")["main"])
+            continue
+        monkeypatch.setattr(sys, "argv", [str(script), "--help"])
+        with pytest.raises(SystemExit) as stopped:
+            runpy.run_path(str(script), run_name="__main__")
+        assert (stopped.value.code, "--dry-run" in capsys.readouterr().out) == (0, True), script.name
 
 
 @pytest.mark.usefixtures("unchanged_state")

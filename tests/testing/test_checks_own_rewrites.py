@@ -1,6 +1,7 @@
 """An attack that is fed the secret of one audited trial is noticed, however it is fed."""
 
 import gc
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -57,8 +58,7 @@ class KnowsOneKey(MeetsMechanism):
 
 
 def test_the_key_of_an_audited_draw_is_refused_to_an_attack():
-    keys = [refusal_or_nothing(KnowsOneKey(row)) for row in range(24)]
-    refused = [message for message in keys if message]
+    refused = list(islice(filter(None, (refusal_or_nothing(KnowsOneKey(row)) for row in range(24))), 2))
     assert refused
     assert all("with the key of an audited draw" in message for message in refused)
 

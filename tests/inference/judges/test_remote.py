@@ -4,6 +4,7 @@ import pytest
 
 from judging_server import BROKEN, running
 from tedaudit.errors import ModelError, SpecError
+from tedaudit.inference.judges import calls
 from tedaudit.inference.judges.base import Prompt, Service
 from tedaudit.inference.judges.local import load_judge
 
@@ -11,6 +12,12 @@ pytest.importorskip("httpx")
 PROMPT = Prompt("Which one? ", "1. << a >> 2. << b >>", "answer: [[")
 PATIENT = Service(attempts=4, concurrency=2)
 UNHURRIED = Service(attempts=4, concurrency=1)
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch):
+    """Ask again at once."""
+    monkeypatch.setattr(calls, "_SHORTEST_WAIT", 0.01)
 
 
 @pytest.mark.parametrize("faults", [["429", "429"], ["503"], ["close"], ["garbage", "500"]])
