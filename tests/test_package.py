@@ -202,9 +202,14 @@ def within(name, *places):
 def test_mathematics_is_usable_alone():
     for name in modules():
         if within(name, "estimators"):
-            assert all(within(found, "estimators", "errors", "types") for found in ours(name)), name
+            known = ("estimators", "errors", "types", "text.plain_data")
+            assert all(within(found, *known) for found in ours(name)), name
             others = {found.partition(".")[0] for found in imports(modules()[name])} - {"tedaudit"}
             assert others <= {"numpy", "scipy", *sys.stdlib_module_names}, name
+
+
+def test_what_mathematics_tells_of_itself_needs_nothing_of_ours():
+    assert ours("tedaudit.text") == ours("tedaudit.text.plain_data") == set()
 
 
 def test_only_the_outer_modules_import_libraries_for_tables_specs_and_terminals():

@@ -73,7 +73,7 @@ class LossSample:
 
     @property
     def mean(self) -> Unbounded:
-        """The mean loss; infinite if an output was impossible for the other text. Null if so, or refuted."""
+        """The mean loss; infinite if an output was impossible for the other text; null if so, or refuted."""
         return math.inf if (self.losses == math.inf).any() else float(self.losses.mean())
 
     def quantile(self, share: float) -> float:

@@ -72,13 +72,18 @@ class Finding(PlainData):
     in_json: ClassVar[str] = (
         "plan, label as mechanism, epsilon, claim, attack, planned as planned_trials, counts.unusable, "
         "counts.failed, *bound, *measures, strength, saturated, surest, gaussian, alone, "
-        "teda.lower as teda_bound, *verdict"
+        "teda_bound, *verdict"
     )
 
     @property
     def eps_emp(self) -> float:
         """The lower end of the bound: the one number of a finding, wherever it is told."""
         return self.bound.lower
+
+    @property
+    def teda_bound(self) -> float:
+        """The lower end of the TeDA bound: of all guesses, at alpha, for this row alone."""
+        return self.teda.lower
 
     @property
     def evidence(self) -> str:

@@ -1,1 +1,1 @@
-"""Texts as strings: their characters and words, and the files they come in."""
+"""Texts as strings: their characters and words, the files they come in, and what JSON holds of values."""

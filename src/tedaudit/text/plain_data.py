@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-NULL = "null in JSON if it is infinite or refuted"
+NULL = "may be null in JSON: what is infinite, refuted or redacted"
 Count = Annotated[int, {"ge": 0}]
 Share = Annotated[float, {"ge": 0, "le": 1}]
 Unbounded = Annotated[float, NULL]

@@ -144,6 +144,29 @@ def test_a_field_that_is_missing_is_refused(made):
     assert refused(changed)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("trials", -1),
+        ("success", 1.5),
+        ("candidates", 1),
+        ("verdict", "fine"),
+        ("method", "guessed"),
+        ("lower", None),
+    ],
+)
+def test_a_value_that_a_field_cannot_have_is_refused(name, value, made):
+    told = copy.deepcopy(summary(made.folder))
+    told["findings"][0][name] = value
+    assert refused(told)
+
+
+def test_what_may_be_infinite_or_missing_may_be_null(made):
+    told = copy.deepcopy(summary(made.folder))
+    told["findings"][0] |= {"point": None, "upper": None, "epsilon": None, "claim": None, "cosine": None}
+    check(told)
+
+
 def test_another_number_is_another_schema(made):
     assert refused(summary(made.folder) | {"schema": "urn:tedaudit:summary:1"})
 

@@ -38,7 +38,7 @@ from tedaudit.text.plain_data import NULL, Count, PlainData, list_members, tell
 
 ROW = (
     "plan, label as mechanism, epsilon, attack, planned as planned_trials, counts.unusable, counts.failed, "
-    "*bound, *measures, strength, saturated, *verdict, alone, teda.lower as teda_bound, "
+    "*bound, *measures, strength, saturated, *verdict, alone, teda_bound, "
     "surest.size as surest_size, surest.right as surest_right, "
     "gaussian.mu as gaussian_mu, gaussian.epsilon as gaussian_epsilon, gaussian.delta as gaussian_delta, "
     "claim.epsilon as claim_epsilon, claim.unit as claim_unit, claim.delta as claim_delta, "
@@ -116,14 +116,17 @@ class LossAt(PlainData):
         "row.finding.claim.total as claim_total, at.delta, at.point, at.lower, at.upper, row.sample.error, "
         "row.sample.trials, row.sample.unknown, row.impossible, row.sample.mean, row.median, row.largest, "
         "row.supremum.largest as most_possible, row.slack.at_most as slack, row.slack.delta as slack_delta, "
-        "row.finding.likelihood.told as refuted"
+        "refuted"
     )
+
+    @property
+    def refuted(self) -> str | None:
+        """What trials say of likelihoods that do not fit them; None if they fit."""
+        return self.row.refuted or self.row.doubt or None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the losses as a row; what is refuted is None."""
-        told = tell(self)
-        told["refuted"] = told["refuted"] or None
-        return told | dict.fromkeys(_FIGURES) if self.row.refuted else told
+        return tell(self) | (dict.fromkeys(_FIGURES) if self.row.refuted else {})
 
 
 @dataclass(frozen=True)
@@ -247,8 +250,12 @@ class Told(NamedTuple):
         """What it means, in a line: read from the source, so that it costs nothing until somebody asks."""
         function = _find_function(self.owner, self.name)
         if function is None:
-            return _read_meanings(self.owner).get(self.name, "")
-        return " ".join((inspect.getdoc(function) or "").split("\n\n")[0].split())
+            said = _read_meanings(self.owner).get(self.name, "")
+        else:
+            said = " ".join((inspect.getdoc(function) or "").split("\n\n")[0].split())
+        said = said.replace("None", "null")
+        is_unsaid = said and "null" not in said and NULL in get_args(self.hint)
+        return f"{said} Null if it is infinite." if is_unsaid else said
 
 
 def list_told(kind: type, line: str = "") -> dict[str, Told]:
