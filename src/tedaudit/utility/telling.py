@@ -84,18 +84,23 @@ def _draw_panel(
         beside = 1.03 ** (number - (len(labels) - 1) / 2)  # lines that coincide stay visible
         points = [m for m in measured if m.mechanism == label]
         _draw_line(axes, points, [epsilon * beside for epsilon in epsilons], epsilons, number)
-    for name, height in (("not rewritten", task.upper.mean), ("majority class", task.lower)):
-        axes.axhline(height, linestyle="--", color=GREY, linewidth=1)
-        axes.annotate(f"{name} {height:.2f}", (0.01, height), (0, 3), xycoords=("axes fraction", "data"),
-                      textcoords="offset points", color=GREY, fontsize=8)  # fmt: skip
+    frame_panel(axes, task)
     error = task.upper.error
     axes.axhspan(task.upper.mean - error, task.upper.mean + error, color=GREY, alpha=0.15, linewidth=0)
-    axes.set(xscale="log", ylim=(0, 1.08), xlabel="nominal $\\epsilon$, per the mechanism's own unit",
-             ylabel="macro F1")  # fmt: skip
+    axes.set(xscale="log", xlabel="nominal $\\epsilon$, per the mechanism's own unit")
     labelled = labels_with_room(epsilons) if len(epsilons) > 1 else epsilons
     axes.set_xticks(epsilons, [f"{epsilon:g}" if epsilon in labelled else "" for epsilon in epsilons])
     axes.set_xlim(epsilons[0] / 1.6, epsilons[-1] * 1.4)
     axes.minorticks_off()
+
+
+def frame_panel(axes: Any, task: Task) -> None:
+    """Draw what every panel of a task has: its title, and the lines between which its scores lie."""
+    for name, height in (("not rewritten", task.upper.mean), ("majority class", task.lower)):
+        axes.axhline(height, linestyle="--", color=GREY, linewidth=1)
+        axes.annotate(f"{name} {height:.2f}", (0.01, height), (0, 3), xycoords=("axes fraction", "data"),
+                      textcoords="offset points", color=GREY, fontsize=8)  # fmt: skip
+    axes.set(ylim=(0, 1.08), ylabel="macro F1")
     axes.set_title(escape_label(task.title), fontsize=9)
     axes.grid(axis="y", color="#dddddd", linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
