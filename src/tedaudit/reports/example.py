@@ -156,7 +156,8 @@ class WordWeigher:
         """Return the weight, in nats, of what an output shares with its source and with no other text."""
         shared = _split(output) & _split(source)
         alone = shared.difference(*map(_split, others))
-        return sum(math.log((1 + self._texts) / (1 + self._with[word])) for word in alone)
+        weights = (math.log((1 + self._texts) / (1 + self._with[word])) for word in alone)
+        return math.fsum(weights)  # the same in whatever order a set has its words
 
 
 def _split(text: str) -> frozenset[str]:

@@ -88,13 +88,18 @@ def _draw_panel(
         beside = 1.03 ** (number - (len(labels) - 1) / 2)  # lines that coincide stay visible
         points = [m for m in measured if m.mechanism == label]
         _draw_line(axes, points, [epsilon * beside for epsilon in epsilons], epsilons, number)
-    for name, height in (("not rewritten", task.upper.mean), ("majority class", task.lower)):
-        mark_height(axes, height, name)
+    frame_panel(axes, task)
     error = task.upper.error
     axes.axhspan(task.upper.mean - error, task.upper.mean + error, color=GREY, alpha=0.15, linewidth=0)
-    axes.set(ylim=(0, 1.08), ylabel="macro F1")
     mark_epsilons(axes, epsilons, "nominal $\\epsilon$, per the mechanism's own unit")
     axes.set_xlim(epsilons[0] / 1.6, epsilons[-1] * 1.4)
+
+
+def frame_panel(axes: Any, task: Task) -> None:
+    """Draw what every panel of a task has: its title, and the lines between which its scores lie."""
+    for name, height in (("not rewritten", task.upper.mean), ("majority class", task.lower)):
+        mark_height(axes, height, name)
+    axes.set(ylim=(0, 1.08), ylabel="macro F1")
     finish_panel(axes, task.title)
     axes.spines[["top", "right"]].set_visible(False)
 

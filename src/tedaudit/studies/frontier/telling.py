@@ -13,14 +13,13 @@ from tedaudit.reports.writers.figures import (
     draw_panels,
     escape_label,
     figures_missing,
-    finish_panel,
-    mark_height,
     save_figure,
 )
 from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.calibrate.result import Answer
 from tedaudit.studies.frontier.result import Frontier, FrontierPoint, range_over_ends
 from tedaudit.utility.results import Scores, Task, caption
+from tedaudit.utility.telling import frame_panel
 
 _COLUMNS = (
     Column("task", "task", 0), Column("measured by", rank=3), Column("target", "figures", 0),
@@ -121,13 +120,9 @@ def _draw_panel(axes: Any, task: Task, points: Sequence[FrontierPoint], labels: 
         aside = 0.02 * span * (number - (len(labels) - 1) / 2)  # marks that coincide stay visible
         own = [point for point in points if point.answer.label == label and point.low is not None]
         _draw_mechanism(axes, own, aside, number)
-    for name, height in (("not rewritten", task.upper.mean), ("majority class", task.lower)):
-        mark_height(axes, height, name)
-    axes.set(ylim=(0, 1.08), ylabel="macro F1")
+    frame_panel(axes, task)
     axes.set_xlim(targets[0] - 0.1 * span, targets[-1] + 0.1 * span)
     axes.set_xticks(targets, [labels_of[value].replace(" (", "\n(") for value in targets])
-    finish_panel(axes, task.title)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _draw_mechanism(axes: Any, points: Sequence[FrontierPoint], aside: float, number: int) -> None:
