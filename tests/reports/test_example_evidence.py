@@ -23,3 +23,12 @@ def test_of_a_very_long_text_the_beginning_is_weighed():
     long = "common " * 20_000 + "secret"
     assert weigher.weigh("common secret", long, []) == weigher.weigh("common", long, [])
     assert weigher.weigh("secret common", "secret " + long, []) > weigher.weigh("common", long, [])
+
+
+def test_the_weight_does_not_depend_on_the_order_in_which_a_set_has_its_words():
+    words = [f"word{number}" for number in range(300)]
+    texts = [" ".join(words[:end]) for end in range(1, 300)]
+    weigher = WordWeigher(texts)
+    counts = {word: sum(word in text.split() for text in texts) for word in words}
+    exact = math.fsum(math.log(300 / (1 + counts[word])) for word in words)
+    assert weigher.weigh(" ".join(words), " ".join(words), ["other"]) == exact
