@@ -17,7 +17,7 @@ import pytest
 import tedaudit
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.reports.export.documents import list_told
-from tedaudit.text.plain_data import PlainData, list_members, tell, to_data
+from tedaudit.text.plain_data import PlainData, list_members, pick, to_data
 
 
 class Colour(Enum):
@@ -63,8 +63,8 @@ def test_without_a_line_all_fields_are_told():
 
 
 def test_another_line_can_be_asked_for():
-    assert tell(Part(3, 0.25), "rate as share") == {"share": 0.25}
-    assert tell(Whole("x", NO_EPSILON, Part(1)), "*")["ends"] == [0.5, None]
+    assert pick(Part(3, 0.25), "rate as share") == {"share": 0.25}
+    assert pick(Whole("x", NO_EPSILON, Part(1)), "*")["ends"] == [0.5, None]
 
 
 def test_a_class_that_tells_itself_otherwise_does_so_inside_others_too():
@@ -94,7 +94,7 @@ def test_what_json_cannot_hold_is_refused():
 
 def test_a_name_that_is_not_there_is_refused():
     with pytest.raises(AttributeError, match="sise"):
-        tell(Part(3), "sise")
+        pick(Part(3), "sise")
 
 
 def list_classes():

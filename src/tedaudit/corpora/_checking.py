@@ -23,7 +23,7 @@ from tedaudit.text.characters import (
     kind_of_hidden,
     sum_scripts,
 )
-from tedaudit.text.plain_data import PlainData, tell
+from tedaudit.text.plain_data import PlainData, pick
 from tedaudit.text.readers import (
     TEXT_NAMES,
     Table,
@@ -219,9 +219,9 @@ class ByteFacts(PlainData):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as plain data."""
-        lines = tell(self, "undecodable as count, first_undecodable as first")
-        encoding = tell(self, "encoding as read_as, found, suspicion") | {"undecodable_lines": lines}
-        return tell(self) | {"encoding": encoding}
+        lines = pick(self, "undecodable as count, first_undecodable as first")
+        encoding = pick(self, "encoding as read_as, found, suspicion") | {"undecodable_lines": lines}
+        return pick(self) | {"encoding": encoding}
 
 
 def look_at_bytes(file: Path, encoding: str) -> ByteFacts:
@@ -382,7 +382,7 @@ class FileCheck(PlainData):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the texts as plain data."""
-        return tell(self) | {"refused_lines": tell(self, "refusals as count, refused as first")}
+        return pick(self) | {"refused_lines": pick(self, "refusals as count, refused as first")}
 
 
 @dataclass(frozen=True)

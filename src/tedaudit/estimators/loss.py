@@ -22,7 +22,7 @@ import numpy as np
 
 from tedaudit.errors import SpecError
 from tedaudit.estimators.gdp import find_epsilon
-from tedaudit.text.plain_data import NULL, Count, PlainData, Unbounded, tell
+from tedaudit.text.plain_data import NULL, Count, PlainData, Unbounded, pick
 from tedaudit.types import Floats
 
 DELTAS = (0.05, 0.01, 0.001)
@@ -226,7 +226,7 @@ class Supremum(PlainData):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures safe for JSON; an infinite number is None, and so is mu if there is no noise."""
-        return tell(self) | {"mu": self.mu or None}
+        return pick(self) | {"mu": self.mu or None}
 
 
 def find_supremum(largest: Floats, mu: Floats) -> Supremum | None:

@@ -13,7 +13,7 @@ from tedaudit.forecast.work import Guessing, Rewriting, Work, count_work
 from tedaudit.preparing.own_folder import foresee_folder
 from tedaudit.preparing.preparation import prepare
 from tedaudit.spec.model import AuditSpec, parse_spec
-from tedaudit.text.plain_data import tell
+from tedaudit.text.plain_data import pick
 
 _MINUTE = 60.0
 
@@ -91,17 +91,17 @@ class Forecast:
         """Return the forecast safe for JSON."""
         work, seconds, timing, spec = self.work, self.seconds, self.timing, self.spec
         return {
-            "out": str(spec.folder), "trials": spec.trials, **tell(self, "texts, rows, look, goals"),
+            "out": str(spec.folder), "trials": spec.trials, **pick(self, "texts, rows, look, goals"),
             "rewriting": [
-                tell(part) | {"seconds": timing and self.seconds_to_rewrite(part)} for part in work.rewriting
+                pick(part) | {"seconds": timing and self.seconds_to_rewrite(part)} for part in work.rewriting
             ],
             "guessing": [
-                tell(part) | {"seconds": timing and self.seconds_to_guess(part)} for part in work.guessing
+                pick(part) | {"seconds": timing and self.seconds_to_guess(part)} for part in work.guessing
             ],
-            "encoded": tell(work, "sets_encoded as candidate_sets, pool_encoded as pool, encoded as total"),
-            "minutes": None if seconds is None else seconds / _MINUTE, **tell(self, "untimed, timing"),
+            "encoded": pick(work, "sets_encoded as candidate_sets, pool_encoded as pool, encoded as total"),
+            "minutes": None if seconds is None else seconds / _MINUTE, **pick(self, "untimed, timing"),
             "bytes": None if timing is None else round(timing.disk),
-            **tell(self, "prospects, calls, worst as worst_pairs"),
+            **pick(self, "prospects, calls, worst as worst_pairs"),
             "limit": self.limit and dict(zip(("above", "rows_in_reach", "rows"), self.limit, strict=True)),
         }  # fmt: skip
 

@@ -20,7 +20,7 @@ from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.plugins.abilities import Prepares, Resamples, can_compare
 from tedaudit.preparing.jobs import Job, PreparedAttack
 from tedaudit.preparing.preparation import PreparedAudit
-from tedaudit.text.plain_data import PlainData, tell
+from tedaudit.text.plain_data import PlainData, pick
 
 # --- How fast plug-ins work here: a few real rewrites and guesses, within some seconds, none of them kept.
 
@@ -179,10 +179,10 @@ class Timing(PlainData):
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was measured, for JSON."""
-        rewriting = [{"mechanism": label, **tell(pace)} for label, pace in self.rewriting.items()]
+        rewriting = [{"mechanism": label, **pick(pace)} for label, pace in self.rewriting.items()]
         names = ("mechanism", "plan", "attack")
         guessing = [
-            {**dict(zip(names, key, strict=True)), **tell(pace)} for key, pace in self.guessing.items()
+            {**dict(zip(names, key, strict=True)), **pick(pace)} for key, pace in self.guessing.items()
         ]
         return {"preparing": self.preparing, "rewriting": rewriting, "guessing": guessing}
 

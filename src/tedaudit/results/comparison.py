@@ -37,7 +37,7 @@ from tedaudit.results.lineups import (
     put_first,
 )
 from tedaudit.store.directory import RunDirectory
-from tedaudit.text.plain_data import PlainData, tell
+from tedaudit.text.plain_data import PlainData, pick
 
 # --- Which run, mechanism or attack the others are compared with, if none is named.
 #
@@ -161,7 +161,7 @@ class Comparison(PlainData):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison safe for JSON."""
-        return tell(self) | {"unpaired_because": self.unpaired or None}
+        return pick(self) | {"unpaired_because": self.unpaired or None}
 
 
 @dataclass(frozen=True, slots=True)

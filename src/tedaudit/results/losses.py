@@ -20,7 +20,7 @@ from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample, Supremum, fi
 from tedaudit.estimators.multiplicity import look_error
 from tedaudit.estimators.slack import Slack, find_slack
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.text.plain_data import NULL, PlainData, Unbounded, tell
+from tedaudit.text.plain_data import NULL, PlainData, Unbounded, pick
 from tedaudit.text.words import CLASSES, classify_piece
 from tedaudit.types import Floats
 
@@ -118,7 +118,7 @@ class LossRow(PlainData):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row safe for JSON; infinite numbers become None, and so does all that is refuted."""
-        told = tell(self)
+        told = pick(self)
         return _blank(told, _FIGURES) | {"likelihood": told["likelihood"]} if self.refuted else told
 
 

@@ -18,7 +18,7 @@ from tedaudit.results.verdict import Verdict, any_violation
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.looks import Look, noted_studies
-from tedaudit.text.plain_data import NULL, PlainData, tell
+from tedaudit.text.plain_data import NULL, PlainData, pick
 from tedaudit.types import Claim
 
 PAIRS = "pairs"  # how the name of a study of worst pairs begins
@@ -65,7 +65,7 @@ class WorstPair(PlainData):
 
     def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
         """Return the pair safe for JSON; `redact` leaves the texts out."""
-        return tell(self) | ({"texts": None} if redact else {})
+        return pick(self) | ({"texts": None} if redact else {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class WorstPairs(PlainData):
 
     def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
         """Return the pairs safe for JSON."""
-        return tell(self) | {"pairs": [pair.to_dict(redact=redact) for pair in self.pairs]}
+        return pick(self) | {"pairs": [pair.to_dict(redact=redact) for pair in self.pairs]}
 
 
 def read_pairs(run: RunDirectory, alpha: float, delta: float | None) -> tuple[list[TriedPair], list[str]]:

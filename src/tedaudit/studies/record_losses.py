@@ -22,7 +22,7 @@ from tedaudit.nominal import Nominal
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import LossRow, read_losses, read_margins
 from tedaudit.studies.records import Record, ToldRecord, name_records
-from tedaudit.text.plain_data import PlainData, tell
+from tedaudit.text.plain_data import PlainData, pick
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class RecordLosses(PlainData):
 
     def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
         """Return the records safe for JSON."""
-        return tell(self) | {"records": [record.to_dict(redact=redact) for record in self.records]}
+        return pick(self) | {"records": [record.to_dict(redact=redact) for record in self.records]}
 
 
 def find_record_losses(result: AuditResult, count: int, tried: Sequence[Record] = ()) -> RecordLosses | None:

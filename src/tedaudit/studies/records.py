@@ -21,7 +21,7 @@ from tedaudit.reports.redaction import redact_label
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.seeding import derive, uniforms
 from tedaudit.studies.fresh import FreshTrials, Study, choose_targets, read_pilot
-from tedaudit.text.plain_data import PlainData, tell
+from tedaudit.text.plain_data import PlainData, pick
 
 _ID = "id"  # the column of a corpus that names its records
 
@@ -33,7 +33,7 @@ class ToldRecord(PlainData):
 
     def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
         """Return the record safe for JSON; `redact` leaves out the text and long labels."""
-        told = tell(self)
+        told = pick(self)
         if redact:
             names = ("id", "plan", "mechanism", "attack")
             told |= {name: redact_label(told[name]) for name in names if name in told} | {"text": None}

@@ -33,7 +33,7 @@ class PlainData:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it safe for JSON: what has no finite number is None."""
-        return tell(self)
+        return pick(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def list_members(kind: type, line: str = "") -> tuple[Member, ...]:
     return tuple(members)
 
 
-def tell(value: Any, line: str = "") -> dict[str, Any]:
+def pick(value: Any, line: str = "") -> dict[str, Any]:
     """Return what is told of a value, by the line of its class or another one."""
     told: dict[str, Any] = {}
     kind: type = type(value)
@@ -82,7 +82,7 @@ def to_data(value: Any) -> Any:
     if isinstance(value, PlainData):
         return value.to_dict()
     if is_dataclass(value):
-        return tell(value)
+        return pick(value)
     if isinstance(value, Mapping):
         return {name: to_data(inner) for name, inner in value.items()}
     if isinstance(value, float):  # a nominal epsilon and numbers of numpy too

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from tedaudit.nominal import Nominal
 from tedaudit.reports.utility import PRIVATE, SCORE
-from tedaudit.text.plain_data import PlainData, tell
+from tedaudit.text.plain_data import PlainData, pick
 from tedaudit.utility.settings import Role
 
 
@@ -152,14 +152,14 @@ class UtilityResult(PlainData):
     @property
     def rows(self) -> list[dict[str, Any]]:
         """Each measurement with the title and the role of its task."""
-        tasks = {task.name: tell(task, "title as task, role") for task in self.tasks}
+        tasks = {task.name: pick(task, "title as task, role") for task in self.tasks}
         return [
-            tell(m, "mechanism, epsilon") | tasks[m.task] | tell(m, "*scores, failed, rewrites") for m in self
+            pick(m, "mechanism, epsilon") | tasks[m.task] | pick(m, "*scores, failed, rewrites") for m in self
         ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; an epsilon of null means that the mechanism takes none."""
-        return tell(self) | {"held_out_by": self.held_out_by or None}
+        return pick(self) | {"held_out_by": self.held_out_by or None}
 
 
 def caption(result: UtilityResult) -> str:

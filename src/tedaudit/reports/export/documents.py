@@ -34,7 +34,7 @@ from tedaudit.plugins.settings import read_meanings
 from tedaudit.results.findings import SCHEMA, AuditResult, Finding
 from tedaudit.results.losses import LossRow
 from tedaudit.results.worst_pairs import WorstPairs
-from tedaudit.text.plain_data import NULL, Count, PlainData, list_members, tell
+from tedaudit.text.plain_data import NULL, Count, PlainData, list_members, pick
 
 ROW = (
     "plan, label as mechanism, epsilon, attack, planned as planned_trials, counts.unusable, counts.failed, "
@@ -126,7 +126,7 @@ class LossAt(PlainData):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the losses as a row; what is refuted is None."""
-        return tell(self) | (dict.fromkeys(_FIGURES) if self.row.refuted else {})
+        return pick(self) | (dict.fromkeys(_FIGURES) if self.row.refuted else {})
 
 
 @dataclass(frozen=True)

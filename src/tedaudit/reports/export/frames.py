@@ -17,7 +17,7 @@ from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.losses import read_losses
 from tedaudit.results.reading import find_fresh
 from tedaudit.text.characters import replace_surrogates
-from tedaudit.text.plain_data import tell
+from tedaudit.text.plain_data import pick
 from tedaudit.types import Array, Plan
 
 _KINDS: Mapping[type, Any] = {bool: pl.Boolean, int: pl.Int64, float: pl.Float64, str: pl.String}
@@ -32,7 +32,7 @@ def list_columns(kind: type, line: str = "") -> pl.Schema:
 
 def frame_rows(result: AuditResult) -> pl.DataFrame:
     """Return one row per plan, mechanism, epsilon and attack: the table of estimates.parquet."""
-    return pl.DataFrame([tell(finding, ROW) for finding in result], list_columns(Finding, ROW))
+    return pl.DataFrame([pick(finding, ROW) for finding in result], list_columns(Finding, ROW))
 
 
 def frame_losses(result: AuditResult) -> pl.DataFrame:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from tedaudit.nominal import Nominal
 from tedaudit.studies.calibrate.result import Answer, Calibrated, EpsilonForTarget
-from tedaudit.text.plain_data import PlainData, tell
+from tedaudit.text.plain_data import PlainData, pick
 from tedaudit.utility.results import Change, Measurement, Scores, Task, UtilityResult, compare_scores
 
 
@@ -66,13 +66,13 @@ class Frontier(PlainData):
         """Return the frontier safe for JSON."""
         differences = [
             {
-                **tell(point, "task.name as task, answer.target.value as target, answer.label as mechanism"),
-                "against": first.answer.label, **tell(change, "value as difference, low, high"),
+                **pick(point, "task.name as task, answer.target.value as target, answer.label as mechanism"),
+                "against": first.answer.label, **pick(change, "value as difference, low, high"),
                 "over_both_ends": range_over_ends(first, point),
             }
             for first, point, change in self.differences
         ]  # fmt: skip
-        return tell(self) | {"differences": differences}
+        return pick(self) | {"differences": differences}
 
 
 def range_over_ends(first: FrontierPoint, point: FrontierPoint) -> tuple[float, float] | None:

@@ -16,7 +16,7 @@ from tedaudit.results.verdict import Verdict
 from tedaudit.studies.link.inference import Inference, Share
 from tedaudit.studies.link.ranks import Ranks
 from tedaudit.studies.link.table import Release
-from tedaudit.text.plain_data import PlainData, tell, to_data
+from tedaudit.text.plain_data import PlainData, pick, to_data
 from tedaudit.version import __version__
 
 PLACES = (1, 5, 10)
@@ -146,10 +146,10 @@ class LinkResult(PlainData):
     def to_dict(self, count: int = 10) -> dict[str, Any]:
         """Return everything safe for JSON, with the ids of so many records and no text."""
         return {
-            "tedaudit": __version__, "kind": "link", **tell(self),
+            "tedaudit": __version__, "kind": "link", **pick(self),
             "attacks": [self._describe(found) for found in self],
-            **tell(self, "inferences as inference"),
-            "records_by_evidence": to_data(self.rank_evidence(count)), **tell(self, "notes"),
+            **pick(self, "inferences as inference"),
+            "records_by_evidence": to_data(self.rank_evidence(count)), **pick(self, "notes"),
         }  # fmt: skip
 
     @property
@@ -161,7 +161,7 @@ class LinkResult(PlainData):
             {"places": place, "chance": place / self.originals, **share.to_dict()}
             for place, share in found.places.items()
         ]
-        sure = [tell(part, "size as most_certain, right") for part in found.sure]
+        sure = [pick(part, "size as most_certain, right") for part in found.sure]
         bounds = [
             {"trials_from": design, **bound.to_dict(), "surest": to_data(surest)}
             for (attack, design), (bound, surest) in self.bounds.items()

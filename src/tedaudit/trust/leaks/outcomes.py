@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from tedaudit.nominal import Nominal
-from tedaudit.text.plain_data import PlainData, tell, to_data
+from tedaudit.text.plain_data import PlainData, pick, to_data
 from tedaudit.trust.leaks.signs import CHANCE, Allowed, Signs, judge_signs
 from tedaudit.types import Rewrite, fold_text
 
@@ -81,7 +81,7 @@ class LeakTest(PlainData):
     def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
         """Return it as JSON holds it; `redact` leaves out texts and pieces of them."""
         kind, value = self.clue
-        told = tell(self) | {"clue": {"kind": kind, "value": None if redact else value} if kind else None}
+        told = pick(self) | {"clue": {"kind": kind, "value": None if redact else value} if kind else None}
         return told | {"example": None} if redact else told
 
 
@@ -167,7 +167,7 @@ class LeakReport(PlainData):
             for number, cause in enumerate(self.causes, 1)
             for finding in (cause.finding, *cause.others)
         ]
-        return tell(self) | {
+        return pick(self) | {
             "findings": findings,
             "tests": [outcome.to_dict(redact=True) for outcome in self.outcomes],
             "not_run": to_data(self.not_run),

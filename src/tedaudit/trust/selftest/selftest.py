@@ -9,7 +9,7 @@ from typing import Any
 
 from tedaudit.estimators.intervals import binomial_tail
 from tedaudit.execution.runner import Progress
-from tedaudit.text.plain_data import tell, to_data
+from tedaudit.text.plain_data import pick, to_data
 from tedaudit.trust.planted.flaw import Flaw
 from tedaudit.trust.planted.flaws import FLAWS
 from tedaudit.trust.selftest.work import (
@@ -130,7 +130,7 @@ class SelfTest:
             },
             "known": to_data(self.known),
             "flaws": [
-                tell(flaw, told) | {"claim": str(flaw.claim)} | tell(judged) | tell(judged, "finders")
+                pick(flaw, told) | {"claim": str(flaw.claim)} | pick(judged) | pick(judged, "finders")
                 for flaw, judged in self.flaws
             ],
             "twins": {"audits": len(self.twins), "accused": to_data(self.twin_alarms)},
