@@ -1,7 +1,7 @@
 # make demo   the embedded audit: six mechanisms on the zoo's models, no download beyond the packages
 # make check  while you work: ruff, mypy and the tests that take no model, in a minute or so
 # make test   everything that is tested, with real models
-# make test-all  the same, and what repeats it: a kill at every file, more draws, every recipe
+# make test-all  the same, and what repeats it: a kill at every file, more draws, every recipe and variant
 # make lint   ruff and mypy
 # make docs   the documentation as a site, in build/site
 

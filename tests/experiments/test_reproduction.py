@@ -21,7 +21,7 @@ PAPER = {  # every row of the paper's list of experiments
     "cross-convention", "tab-examples", "tab-variance", "tab-tokenization", "tab-complementarity", "fig-snr",
     "fig-first-token",
 }  # fmt: skip
-FEWER = {"abl-trials": {"trials": [6, 12]}, "fig-downstream": {"limit": 20}}
+FEWER = {"abl-trials": {"trials": [4, 8]}, "fig-downstream": {"limit": 20}}
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def place(tmp_path_factory):
 def smoke(name, **changes):
     """Return an experiment at the smallest scale, with fewer trials and texts still."""
     options = {**load(name, "smoke").options, **FEWER.get(name, {})}
-    return load(name, "smoke", {"trials": 12, "options": options, **changes})
+    return load(name, "smoke", {"trials": 8, "options": options, **changes})
 
 
 @pytest.fixture(autouse=True)
