@@ -50,7 +50,7 @@ def made_once(tmp_path_factory):
         patch.delitem(sys.modules, "my_plugins", raising=False)
         words = ("-m", "py:my_plugins:shout", "-m", "identity", "-e", "0.5", "-t", "40", *SMALL)
         assert call("run", *words) == 0
-        patch.delitem(sys.modules, "my_plugins", raising=False)
+    sys.modules.pop("my_plugins", None)
     return folder
 
 

@@ -81,7 +81,7 @@ def test_a_run_that_is_not_redacted_holds_texts_where_the_test_looks_for_them(he
 
 @pytest.mark.parametrize("order", list(permutations([RUN, RECORDS, LEAKS])), ids=str)
 def test_no_text_comes_back_after_any_order_of_three_commands(here, order, capsys, is_thorough):
-    if order not in ((RUN, RECORDS, LEAKS), (LEAKS, RECORDS, RUN)) and not is_thorough:
+    if order not in ((RECORDS, LEAKS, RUN), (RUN, LEAKS, RECORDS)) and not is_thorough:
         pytest.skip("`make test-all` tries every order")
     assert call("report", "run", "--redact", "--no-figures") == 0
     assert find_texts(here / "run") == set()

@@ -1,5 +1,6 @@
 """Code that a run of somebody else names: it is asked for before it runs."""
 
+import io
 import os
 import pty
 import shutil
@@ -39,6 +40,7 @@ def strange(strange_once, here, monkeypatch):
     shutil.copy(strange_once / "telltale.py", here)
     shutil.copytree(strange_once / "made", here / "made")
     monkeypatch.delitem(sys.modules, "telltale", raising=False)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())  # no terminal, however the tests were started
     yield here
     sys.modules.pop("telltale", None)
 

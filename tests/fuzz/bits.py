@@ -32,7 +32,7 @@ SPEC: dict[str, Any] = {
 
 
 def fuzz_bits(cases: int, seed: int) -> Tally:
-    """Try runs of which one bit is another: one of the first file, one of the second, and round again."""
+    """Try runs of which one bit is another: of one file of each kind, then of the others, and round again."""
     tally = Tally()
     with tempfile.TemporaryDirectory() as outer:
         folder = Path(outer) / "case"
@@ -41,17 +41,26 @@ def fuzz_bits(cases: int, seed: int) -> Tally:
         with working_in(folder):
             told = make_run()
             Path("run").rename("whole")
-            files = list_files(Path("whole"))
+            files = sort_by_kind(list_files(Path("whole")))
             for number in range(cases):
                 rng = random.Random(f"{seed} {number}")
                 shutil.rmtree("run", ignore_errors=True)
                 shutil.copytree("whole", "run")
-                path = Path("run", files[(seed + number) % len(files)].relative_to("whole"))
+                path = Path("run", files[number % len(files)].relative_to("whole"))
                 path.write_bytes(flip(path.read_bytes(), rng))
                 work = rng.choice(USES)
                 name = f"bit {seed} {number} of {path}, {work.__name__}"
                 try_case(tally, name, lambda path=path, work=work: _try(path, work, told))
     return tally
+
+
+def sort_by_kind(files: list[Path]) -> list[Path]:
+    """Return files with one of each kind first, by folder and suffix, so that few cases reach all kinds."""
+    first: dict[tuple[str, ...], Path] = {}
+    for file in files:
+        folder, *rest = file.relative_to("whole").parts
+        first.setdefault((folder, file.suffix) if rest else (folder,), file)
+    return [*first.values(), *(file for file in files if file not in first.values())]
 
 
 def make_run() -> list[dict[str, Any]]:

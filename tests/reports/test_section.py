@@ -15,7 +15,7 @@ COLUMNS = (
     Column("eps_emp", "bound", meaning="a lower bound."), Column("loss", "loss"), Column("p", "p"),
     Column("text", "text", 2),
 )  # fmt: skip
-ROW = ("my sister Ann", "my sister F1", "lexical, her name", 1234, 1.005, math.inf, 0.00123, "Dear Ann")
+ROW = ("my sister Ann", "my sister F1", ("lexical", "her name"), 1234, 1.005, math.inf, 0.00123, "Dear Ann")
 SECTION = Section("Pairs", Table(COLUMNS, (ROW,), frozenset({0})), "How to read it.", ("Ann was found.",))
 
 
@@ -26,7 +26,7 @@ def run(tmp_path):
 
 def test_a_kind_decides_how_a_cell_is_written():
     [row] = SECTION.table.cells
-    assert row == (*ROW[:3], "1,234", "1.00", "infinite", "0.0012", "Dear Ann")
+    assert row == (*ROW[:2], "lexical, her name", "1,234", "1.00", "infinite", "0.0012", "Dear Ann")
     assert Column("n", "count").write(None) == ""
     assert Column("n", "count").write("too few trials") == "too few trials"
     assert Column("e", "bound").write(math.inf) == "inf"
@@ -58,6 +58,8 @@ def test_redaction_leaves_out_texts_sentences_and_what_somebody_typed():
     assert row[:3] == ("(left out)", "(left out) F1", "lexical, (left out)")
     assert row[3:] == SECTION.table.cells[0][3:-1]
     assert shown.sentences == ()
+    assert Column("attacks", "labels").redact(("Smith, John", "lexical")) == ("(left out)", "lexical")
+    assert Column("attacks", "labels").redact("Smith, John") == "(left out)"  # of earlier runs
     assert shown.reading == SECTION.reading
     assert "Ann" not in str(shown)
 

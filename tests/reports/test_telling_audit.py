@@ -169,7 +169,7 @@ def test_no_number_is_cut_in_a_terminal_of_80_columns_and_what_is_left_out_is_na
     places = [section.table.headings.index(name) for name in shown]
     for word in {word for row in section.table.cells for i in places for word in row[i].split()}:
         assert word in printed.split()
-    left_out = tell_left_out(section, fit_section(section, 80))
+    left_out = tell_left_out(section.table, fit_section(section, 80).table)
     assert {name for name in section.table.headings if name not in shown} == set(
         left_out.removeprefix("No room for: ").removesuffix(".").split(", ")
     )

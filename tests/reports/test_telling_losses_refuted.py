@@ -15,7 +15,7 @@ from tedaudit.reports.export.frames import frame_losses
 from tedaudit.reports.export.schemas import read_schema
 from tedaudit.reports.first_screen import REFUTED, explain_losses, make_loss_pivot
 from tedaudit.reports.loss_figures import draw_sandwich, write_loss_figures
-from tedaudit.reports.telling_losses import describe_losses
+from tedaudit.reports.telling_losses import tell_losses
 from tedaudit.results.losses import read_losses
 from tedaudit.studies.record_losses import find_record_losses
 from tedaudit.studies.telling import describe_record_losses
@@ -45,7 +45,7 @@ def rows(result):
 
 
 def test_the_row_of_the_table_says_why_in_the_place_of_every_figure(result, rows):
-    section = describe_losses(result, list(rows.values()))
+    section = tell_losses(result, list(rows.values()))
     told = {row[0]: dict(zip(section.table.headings, row, strict=True)) for row in section.table.cells}
     wrong, right = told["wrong"], told["right"]
     assert wrong["likelihoods"] == rows["wrong"].refuted != ""

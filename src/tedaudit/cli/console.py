@@ -14,7 +14,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tedaudit.cli.options import TableKind
-from tedaudit.errors import join_names
+from tedaudit.errors import escape_control, join_names
 from tedaudit.estimators import Bound
 from tedaudit.execution.runner import Progress
 from tedaudit.plugins.extras import install, missing_extras
@@ -58,9 +58,8 @@ def console(*, error: bool = False) -> Console:
 
 def escape_text(text: str) -> str:
     """Return a text that is safe to print: control and unencodable characters are escaped."""
-    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     encoding = sys.stdout.encoding or "utf-8"
-    return plain.encode(encoding, "backslashreplace").decode(encoding)
+    return escape_control(text).encode(encoding, "backslashreplace").decode(encoding)
 
 
 @contextmanager
@@ -102,9 +101,9 @@ def show_section(section: Section, width: int | None = None) -> tuple[str, ...]:
     out = console()
     if width is not None and not out.is_terminal:
         out.width = width
-    shown = fit_section(section, out.width)
-    out.print(to_rich(shown, out.width))
-    for remark in (tell_left_out(section, shown), *shown.remarks):
+    shown = fit_section(section, out.width, escape_text)
+    out.print(to_rich(shown, out.width, escape_text))
+    for remark in (tell_left_out(section.table, shown.table), *shown.remarks):
         if remark:
             out.print(escape_text(remark), soft_wrap=width is None, style="dim")
     return shown.table.headings
@@ -134,7 +133,7 @@ def show_comparison(compared: Compared, page: Path | None) -> None:
     out = console()
     for section in tell_comparison(compared):
         show_section(section)
-    out.print(explain_comparison(compared), style="dim")
+    out.print(escape_text(explain_comparison(compared)), style="dim")
     for note in compared.notes:
         out.print(f"- {escape_text(note)}")
     if page is not None:

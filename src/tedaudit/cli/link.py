@@ -97,14 +97,8 @@ def _write_more(result: "LinkResult", folder: Path, *, pdf: bool, ids: int, text
     """Write the document, and the texts if asked for; return what there is, with a word on each."""
     from tedaudit.reports.writers.figures import figures_missing
     from tedaudit.store.files import write_atomically
-    from tedaudit.studies.link.telling import (
-        DOCUMENT,
-        FIGURES,
-        RECORDS,
-        REPORT,
-        write_document,
-        write_records,
-    )
+    from tedaudit.studies.link.study_folder import DOCUMENT, FIGURES, RECORDS, REPORT, write_records
+    from tedaudit.studies.link.telling import write_document
 
     if texts:
         write_atomically(folder / RECORDS, write_records(result, texts=True).encode("utf-8", "replace"))

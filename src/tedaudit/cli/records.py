@@ -236,9 +236,9 @@ def list_losses(result: "AuditResult") -> dict[str, Any]:
 def show_losses(result: "AuditResult", *, redact: bool = False) -> None:
     """Print the losses of a run."""
     from tedaudit.cli.console import show_section
-    from tedaudit.reports.telling_losses import describe_losses
+    from tedaudit.reports.telling_losses import tell_losses
 
-    section = describe_losses(result, _read(result))
+    section = tell_losses(result, _read(result))
     show_section(section.redact() if redact else section)
 
 

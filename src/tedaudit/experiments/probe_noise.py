@@ -19,6 +19,7 @@ from tedaudit.experiments.probe_inputs import (
 from tedaudit.mechanisms._latent import Latent
 from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.writers.figures import (
+    GREY,
     STYLES,
     draw_panels,
     escape_label,
@@ -169,7 +170,7 @@ def figure(lengths: Sequence[Lengths]) -> Any:
     with draw_panels(2, (4.2, 3.6)) as (drawn, (norms, ratios)):
         for number, drawn_lengths in enumerate(lengths):
             _draw_lengths(norms, ratios, drawn_lengths, number)
-        ratios.axhline(1.0, linestyle="--", color="#666666", linewidth=1)
+        ratios.axhline(1.0, linestyle="--", color=GREY, linewidth=1)
         labels = (("L2 norm", "(a) latent after clipping, and noise"), ("latent / noise", "(b) their ratio"))
         for axes, (label, title) in zip((norms, ratios), labels, strict=True):
             axes.set(yscale="log", ylabel=label)

@@ -42,7 +42,7 @@ def train_on_rewrites(experiment: Experiment, workspace: Workspace) -> Outcome:
             }
         )  # fmt: skip
         result = run_study(spec, workspace.progress)
-        sections += [replace(section, title=f"{name}: macro F1") for section in tell(result)]
+        sections += [replace(section, title=f"{name}: macro F1", sentences=()) for section in tell(result)]
         notes += [caption(result), *(f"{name}: {note}" for note in describe_changes(result))]
         if not figures_missing():
             figures[name] = figure(result)

@@ -9,7 +9,7 @@ from tedaudit.reports.redaction import redact_result
 from tedaudit.reports.section import Section, read_sections, strip_sections
 from tedaudit.reports.summary import describe_claims, describe_error, headlines
 from tedaudit.reports.telling_audit import explain_table, tell_audit
-from tedaudit.reports.telling_losses import describe_losses, describe_parts, read_parts, rename_losses
+from tedaudit.reports.telling_losses import read_parts, rename_losses, tell_losses, tell_parts
 from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_section
 from tedaudit.results.findings import AuditResult
@@ -35,7 +35,7 @@ def write_reports(result: AuditResult, *, utility: Utility | None = None, page: 
         summary["losses"] = [row.to_dict() for row in named]
     sections = read_sections(run)
     if losses:
-        told = [describe_losses(result, losses), *describe_parts(read_parts(result, losses))]
+        told = [tell_losses(result, losses), *tell_parts(read_parts(result, losses))]
         sections = [section.redact() if redact else section for section in told] + sections
     contents = {
         run.summary: json.dumps(summary, indent=2, ensure_ascii=False).encode(),

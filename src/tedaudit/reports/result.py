@@ -1,6 +1,6 @@
 """The result of an audit as the Python API returns it: data that shows itself."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -81,7 +81,8 @@ class Result(AuditResult):
         if not self.findings:
             return "<p>No attack has finished a block yet: there is nothing to estimate from.</p>"
         told = "".join(f"<li>{escape(headline.text)}</li>" for headline in headlines(self))
-        tables = "".join(map(write_section, tell_plans(self)))
+        named = (replace(section, title=f"{self.name}: {section.title}") for section in tell_plans(self))
+        tables = "".join(map(write_section, named))
         return f"<div><ul>{told}</ul>{tables}<p><small>{escape(explain_table(self))}</small></p></div>"
 
 

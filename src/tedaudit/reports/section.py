@@ -1,8 +1,8 @@
 """The one value that tells a result: what was found in words, a table with typed columns, and how to read it.
 
 Whoever has a result tells it once, in its `telling.py`; writers turn sections into text for a terminal,
-Markdown and the page, and know no result. What is found after a run is written into the run directory as a
-section, once; report and page show it from there.
+Markdown, HTML, LaTeX and PDF, and know no result. What is found after a run is written into the run directory
+as a section, once; report and page show it from there.
 """
 
 import json
@@ -23,8 +23,8 @@ Kind = Literal[
 ]  # fmt: skip
 """What a column holds, which decides how a cell is written, on which side, and what redaction does to it.
 
-`text` is a text of the corpus and leaves with its column. What somebody typed (`label`; `labels` with commas
-between them; `task`, a column with the ending of its score) stays if it is one word. `words` and `figures`
+`text` is a text of the corpus and leaves with its column. What somebody typed (`label`; `labels`, several of
+them; `task`, a column with the ending of its score) stays if it is one word. `words` and `figures`
 are ours; `count`, `share`, `bound`, `loss` and `p` are numbers, each with its own digits. `number` is any, in
 the digits that it needs, and stands on the left.
 """
@@ -42,7 +42,7 @@ class Marked:
     mark: Mark
 
 
-Cell = str | int | float | Marked | None
+Cell = str | int | float | Marked | tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +70,16 @@ class Column:
             return ""
         if isinstance(cell, str):
             return cell
+        if isinstance(cell, tuple):
+            return ", ".join(cell)
         if isinstance(cell, Marked):
             return self.write(cell.cell) + _MARKS[cell.mark]
         return _WRITERS.get(self.kind, format_number)(cell)
 
     def redact(self, cell: Cell) -> Cell:
         """Return a cell without what somebody typed, unless that is one word."""
+        if isinstance(cell, tuple):
+            return tuple(map(redact_label, cell))
         if isinstance(cell, Marked) and isinstance(cell.cell, str):
             return Marked(cast("str", self.redact(cell.cell)), cell.mark)
         if not isinstance(cell, str):
@@ -83,10 +87,7 @@ class Column:
         if self.kind == "task":
             end = next((end for end in (PRIVATE, SCORE) if cell.endswith(end)), "")
             return redact_label(cell.removesuffix(end)) + end
-        if self.kind in ("label", "labels"):
-            several = self.kind == "labels"
-            return ", ".join(map(redact_label, cell.split(", ") if several else [cell]))
-        return cell
+        return redact_label(cell) if self.kind in ("label", "labels") else cell
 
 
 def _write_count(number: float) -> str:
@@ -193,8 +194,11 @@ class Section:
         return (*([reading] if reading else []), *self.sentences)
 
     def redact(self) -> "Section":
-        """Return the section without texts, and without what else somebody typed."""
-        return replace(self, table=self.table.redact(), sentences=())
+        """Return the section without texts, and without what else somebody typed into cells and sentences.
+
+        Its title, the names of its columns and its reading stay: they are ours, or of a redacted result.
+        """
+        return replace(self, table=self.table.redact(), sentences=(), figure=None)
 
     def leave_texts_out(self) -> "Section":
         """Return the section without the columns that hold texts."""
@@ -279,6 +283,8 @@ def _check_kind(kind: Any) -> Kind:
 
 
 def _check_cell(cell: Any) -> Cell:
+    if isinstance(cell, list):
+        return _texts(cell)
     if isinstance(cell, bool) or not isinstance(cell, str | int | float | None):
         raise TypeError("a cell that is neither text nor number")
     if isinstance(cell, int):

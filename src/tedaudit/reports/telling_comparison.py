@@ -21,6 +21,7 @@ AGREEMENT = ("plan", "epsilon", "within", "first", "second", "mechanisms", "tau"
 
 # what tells rows apart
 _KEYS = frozenset({"plan", "run", "mechanism", "attack", "epsilon", "within", "first", "second"})
+_LABELS = _KEYS - {"plan", "epsilon"}
 _RANKS = {
     "first": 0,
     "second": 0,
@@ -182,7 +183,7 @@ def _tabulate(names: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Tabl
     columns = [
         Column(
             name,
-            "figures" if name in RIGHT else "words",
+            "figures" if name in RIGHT else "label" if name in _LABELS else "words",
             _RANKS.get(name, 0 if is_several or name not in _KEYS else 3),
         )
         for name, is_several in zip(names, several, strict=True)

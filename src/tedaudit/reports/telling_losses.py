@@ -24,7 +24,7 @@ _COLUMNS = (
 _LONGEST = 80  # characters of a text that are shown
 
 
-def describe_losses(result: AuditResult, rows: Sequence[LossRow]) -> Section:
+def tell_losses(result: AuditResult, rows: Sequence[LossRow]) -> Section:
     """Return the losses of a run as a section, the text with the largest loss beside each."""
     texts = result.run.corpus().texts
     cells = tuple(_format(row, shorten(texts[_find_source(result, row)], _LONGEST)) for row in rows)
@@ -150,7 +150,7 @@ def read_parts(result: AuditResult, rows: Sequence[LossRow]) -> list[LossParts]:
     return [parts for parts in found if parts is not None]
 
 
-def describe_parts(parts: Sequence[LossParts]) -> list[Section]:
+def tell_parts(parts: Sequence[LossParts]) -> list[Section]:
     """Return the parts as sections: by word, and by step."""
     by_class = [part for part in parts if part.classes]
     by_step = [part for part in parts if not part.classes and len(part.steps) > 1]

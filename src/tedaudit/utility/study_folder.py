@@ -170,5 +170,5 @@ def markdown(result: UtilityResult) -> str:
     """Return the table as Markdown, with its caption."""
     [section] = tell(result)
     notes = markdown_list([*result.notes, *describe_changes(result)])
-    told = f"{write_table(section.table)}\n\n{markdown_text(section.reading)}"
+    told = f"{write_table(section.table)}\n\n{markdown_text(' '.join(section.sentences))}"
     return f"# {section.title}\n\n{told}\n\n## Notes\n\n{notes}\n"

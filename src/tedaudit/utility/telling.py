@@ -35,7 +35,7 @@ def tell(result: UtilityResult) -> tuple[Section]:
             failed = f"{measured.failed:,} of {measured.rewrites:,}"
             rows.append((task.title, measured.mechanism, epsilon, *_show_scores(measured.scores), failed))
         rows.append((task.title, "(majority class)", "", f"{task.lower:.3f}", "", "", ""))
-    return (Section(f"Utility {result.name}", Table(_COLUMNS, tuple(rows)), caption(result)),)
+    return (Section(f"Utility {result.name}", Table(_COLUMNS, tuple(rows)), sentences=(caption(result),)),)
 
 
 def _show_scores(scores: Scores) -> tuple[str, str, str]:

@@ -43,6 +43,13 @@ def test_a_cell_that_has_no_room_is_cut_and_the_others_are_not():
     assert "short" in [text for _, text in read(page)]
 
 
+def test_columns_that_have_no_room_are_named():
+    columns = tuple(Column(f"column number {number}", rank=number) for number in range(12))
+    [page] = draw_pages([("x", [Section("", Table(columns, (("some words",) * 12,)))])])
+    [told] = [text for _, text in read(page) if text.startswith("No room for: ")]
+    assert "column number 11" in told
+
+
 def test_every_page_says_its_number_and_the_same_sections_give_the_same_file(tmp_path):
     pages = [("one", [WHOLE]), ("two", [])]
     assert "page 2 of 2" in read(draw_pages(pages)[1])[-1][1]

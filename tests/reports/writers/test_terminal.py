@@ -44,10 +44,30 @@ def test_columns_of_the_highest_rank_go_first_and_those_of_rank_0_stay():
     ]  # fmt: skip
 
 
+def test_neither_a_heading_nor_a_cell_does_anything_to_a_terminal():
+    table = Table((Column("only \x1b[31mmine\n", rank=0),), (("\x1b]0;x\x07",),))
+    shown = show(Section("\x1b[2J", table), 80)
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert "only \\x1b[31mmine\\n" in shown
+
+
+def test_a_table_can_be_made_safe_for_an_output_that_knows_few_letters():
+    def to_ascii(text):
+        return text.encode("ascii", "backslashreplace").decode()
+
+    section = Section("名前", Table((Column("名", rank=0),), (("名前",),)))
+    drawn = to_rich(fit_section(section, 80, to_ascii), 80, to_ascii)
+    stream = io.StringIO()
+    Console(file=stream, width=80).print(drawn)
+    assert "\\u540d\\u524d" in stream.getvalue()
+    assert "名" not in stream.getvalue()
+
+
 def test_what_is_left_out_is_named():
     section = Section("A title", TABLE)
-    assert tell_left_out(section, fit_section(section, 200)) == ""
-    assert tell_left_out(section, fit_section(section, 20)) == "No room for: how many, interval."
+    assert tell_left_out(TABLE, fit_section(section, 200).table) == ""
+    assert tell_left_out(TABLE, fit_section(section, 20).table) == "No room for: how many, interval."
 
 
 def test_what_a_column_means_is_told_only_if_it_is_shown():

@@ -13,6 +13,7 @@ import tedaudit
 from helpers import sentences
 from tedaudit.errors import RunDirectoryError
 from tedaudit.reports.writers.pdf import draw_pages
+from tedaudit.studies.link.study_folder import write_records, write_report
 from tedaudit.studies.link.telling import (
     LIMITS,
     SOURCE,
@@ -22,8 +23,6 @@ from tedaudit.studies.link.telling import (
     tell_linkability,
     tell_singling_out,
     write_document,
-    write_records,
-    write_report,
 )
 
 TEXTS = sentences(60)

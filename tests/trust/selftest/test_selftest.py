@@ -27,9 +27,7 @@ SILENT = JudgedFlaw("constant", "demo", (Seen("lexical", 0.0, found=False, by_ce
 ACCUSED = replace(SILENT, leaks=("case",))
 TINY = replace(QUICK, nulls=1, known=1, flaws=("stop-words-kept",), null_effort=Effort(60, 50),
                known_effort=Effort(300, 0), flaw_effort=Effort(300, 50))  # fmt: skip
-SMALLER = replace(
-    QUICK, nulls=2, known=2, flaws=("stop-words-kept", "case-copied", "fixed-seed", "one-text-in-10")
-)
+SMALLER = replace(QUICK, nulls=2, known=2, flaws=("stop-words-kept", "case-copied", "fixed-seed", "overflow"))
 
 
 def make(**parts):
@@ -74,7 +72,7 @@ def test_flaws_are_found_in_few_trials_by_who_should_find_them(quick):
     finders = {flaw["name"]: flaw["finders"] for flaw in quick[1]["flaws"]}
     assert "resample" in finders["case-copied"]
     assert "leaks" in finders["stop-words-kept"]
-    assert "resample" in audit_flaw("trailing-space", Effort(500, 60)).finders
+    assert "resample" in audit_flaw("hash-appended", Effort(500, 60)).finders
 
 
 @pytest.mark.parametrize("failing", [False, True])

@@ -81,7 +81,7 @@ def make_export(result: AuditResult, export: Export) -> bytes:
 def make_latex(result: AuditResult, *, teda: bool = False) -> str:
     """Return one table per plan, with TeDA bounds if asked for; the document needs booktabs."""
     told = zip(plans(result), tell_bounds(result, teda=teda), strict=True)
-    tables = [write_section(section, f"{result.name}-{plan}") for plan, section in told]
+    tables = [write_section(section, (result.name, plan)) for plan, section in told]
     return PREAMBLE + "\n".join(tables or ["% No attack has finished a block yet: there is no bound.\n"])
 
 

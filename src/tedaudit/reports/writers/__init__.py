@@ -1,1 +1,1 @@
-"""Sections in every form: each writer knows sections and no result."""
+"""Sections in every form, and the kit that draws figures: no writer knows a result."""

@@ -22,7 +22,7 @@ STYLES = (
 )  # fmt: skip
 """Okabe and Ito's colours, distinguishable with any colour vision, and shapes for print in grey."""
 GREY = "#666666"
-_FONTS = {"pdf.fonttype": 42, "font.size": 9}
+FONTS = {"pdf.fonttype": 42, "font.size": 9}
 _METADATA: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "png": {"Software": None}}
 
 
@@ -51,7 +51,7 @@ def draw_panels(
 
     columns = min(across or count, count)
     rows = math.ceil(count / columns)
-    with rc_context(_FONTS):
+    with rc_context(FONTS):
         size = (margin[0] + panel[0] * columns, margin[1] + panel[1] * rows)
         drawn = Figure(figsize=size, layout="constrained")
         panels = drawn.subplots(rows, columns, sharey=share, squeeze=False).ravel()
@@ -121,7 +121,7 @@ def save_figure(
     contents = {}
     for kind, metadata in _METADATA.items():
         buffer = io.BytesIO()
-        with rc_context(_FONTS):  # read when a file is written
+        with rc_context(FONTS):  # read when a file is written
             drawn.savefig(buffer, format=kind, dpi=200, metadata=metadata)
         contents[target.with_name(f"{target.name}.{kind}")] = buffer.getvalue()
     if run is not None:

@@ -1,7 +1,7 @@
 r"""Sections as tables for a paper: LaTeX with booktabs, marks as signs with their legend below."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tedaudit.reports.section import Cell, Column, Mark, Marked, Section, Table
 from tedaudit.text.characters import replace_surrogates
@@ -30,8 +30,8 @@ def escape_latex(text: str) -> str:
     return _LIGATURE.sub(r"{\g<0>}", escaped)
 
 
-def write_section(section: Section, key: str) -> str:
-    r"""Return a section as a table that \ref{tab:KEY} finds, with its sentences below."""
+def write_section(section: Section, names: Sequence[str]) -> str:
+    r"""Return a section as a table that \ref{tab:NAMES} finds, with its sentences below."""
     table = section.table
     sides = "".join("r" if column.is_figure else "l" for column in table.columns)
     headings = [_HEADINGS.get(name) or escape_latex(name) for name in table.headings]
@@ -41,7 +41,8 @@ def write_section(section: Section, key: str) -> str:
     return "\n".join(
         [
             r"\begin{table}", r"\centering", rf"\caption{{{escape_latex(section.title)}.}}",
-            rf"\label{{tab:{_make_key(key)}}}", rf"\begin{{tabular}}{{{sides}}}", r"\toprule",
+            rf"\label{{tab:{'-'.join(map(_make_key, names))}}}",
+            rf"\begin{{tabular}}{{{sides}}}", r"\toprule",
             " & ".join(headings) + r" \\", r"\midrule", *_write_rows(table), r"\bottomrule",
             r"\end{tabular}", "", r"\par\smallskip\footnotesize", " ".join(told), r"\end{table}", "",
         ]

@@ -11,8 +11,8 @@ from typing import Any
 
 from tedaudit.errors import escape_control
 from tedaudit.reports.section import Section, Table
-from tedaudit.reports.writers.figures import GREY, fit_labels
-from tedaudit.reports.writers.terminal import fit_table
+from tedaudit.reports.writers.figures import FONTS, GREY, fit_labels
+from tedaudit.reports.writers.terminal import fit_table, measure, tell_left_out
 from tedaudit.store.files import write_atomically
 from tedaudit.version import __version__
 
@@ -31,7 +31,7 @@ def write_pdf(pages: Sequence[Page], path: Path, title: str) -> None:
 
     buffer = io.BytesIO()
     metadata = {"CreationDate": None, "Title": title}  # neither time nor machine is in it
-    with rc_context({"pdf.fonttype": 42, "font.size": 9}), PdfPages(buffer, metadata=metadata) as pdf:
+    with rc_context(FONTS), PdfPages(buffer, metadata=metadata) as pdf:
         for page in draw_pages(pages):
             fit_labels(page.figure)
             pdf.savefig(page.figure)
@@ -81,15 +81,20 @@ class DrawnPage:
 
     def _tabulate(self, table: Table) -> None:
         """Write a table over the whole line; a cell has one line, and is cut if it is longer."""
+        from rich.cells import set_cell_size
+
         shown, widths = fit_table(table, _LETTERS)
         step = (_RIGHT - _LEFT) / sum(width + 1 for width in widths)
         for number, row in enumerate([shown.headings, *shown.cells]):
             place = _LEFT
             for cell, width in zip(map(escape_control, row), widths, strict=True):
-                text = cell if len(cell) <= width else f"{cell[: width - 3]}..."
+                text = cell if measure(cell) <= width else f"{set_cell_size(cell, width - 3)}..."
                 self._put(place, self.height, text, size=7.5, weight="normal" if number else "bold")
                 place += step * (width + 1)
             self.height -= 0.0145
+        missing = tell_left_out(table, shown)
+        if missing:
+            self._write(missing, color=GREY)
         self.height -= 0.006
 
     def _make_axes(self) -> Any:

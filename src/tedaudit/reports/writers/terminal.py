@@ -6,7 +6,7 @@ Cells fold between words and not within. What is left out is named: a table is n
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tedaudit.errors import escape_control
 from tedaudit.reports.section import Section, Table
@@ -14,39 +14,40 @@ from tedaudit.reports.section import Section, Table
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
+Clean = Callable[[str], str]
 _LINE = 78  # of what is told in lines alone
 _LONGEST_WORD = 20  # a longer one, such as a path, is folded anywhere
 _BORDER = 3  # columns of the terminal that each column of a table takes for itself
 
 
-def to_rich(section: Section, width: int = 200) -> "RichTable":
-    """Return the table of a section in this width."""
+def to_rich(section: Section, width: int = 200, clean: Clean = escape_control) -> "RichTable":
+    """Return the table of a section in this width; `clean` makes every word of it safe to print."""
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    table, widths = fit_table(section.table, width)
-    drawn = RichTable(title=Text(escape_control(section.title)), title_justify="left", header_style="bold")
+    table, widths = fit_table(section.table, width, clean)
+    drawn = RichTable(title=Text(clean(section.title)), title_justify="left", header_style="bold")
     for column, size in zip(table.columns, widths, strict=True):
-        side = "right" if column.is_figure else "left"
-        drawn.add_column(column.name, justify=side, overflow="fold", width=size)  # type: ignore[arg-type]
+        side: Literal["right", "left"] = "right" if column.is_figure else "left"
+        drawn.add_column(Text(clean(column.name)), justify=side, overflow="fold", width=size)
     for number, row in enumerate(table.cells):
         style = "red" if number in table.marked else ""
-        drawn.add_row(*(Text(escape_control(cell)) for cell in row), style=style)  # Text: no markup
+        drawn.add_row(*(Text(clean(cell)) for cell in row), style=style)  # Text: no markup
     return drawn
 
 
-def fit_section(section: Section, width: int) -> Section:
+def fit_section(section: Section, width: int, clean: Clean = escape_control) -> Section:
     """Return a section with the columns that have room; what the others mean goes with them."""
-    return replace(section, table=fit_table(section.table, width)[0])
+    return replace(section, table=fit_table(section.table, width, clean)[0])
 
 
-def tell_left_out(section: Section, shown: Section) -> str:
-    """Return which columns of a section are not shown, in a sentence; empty if all are."""
-    missing = [name for name in section.table.headings if name not in shown.table.headings]
+def tell_left_out(table: Table, shown: Table) -> str:
+    """Return which columns of a table are not shown, in a sentence; empty if all are."""
+    missing = [name for name in table.headings if name not in shown.headings]
     return f"No room for: {', '.join(missing)}." if missing else ""
 
 
-def write_lines(sections: Sequence[Section], clean: Callable[[str], str] = escape_control) -> list[str]:
+def write_lines(sections: Sequence[Section], clean: Clean = escape_control) -> list[str]:
     """Return sections without tables as short lines: each title, and what it says indented below."""
     lines: list[str] = []
     for section in sections:
@@ -57,13 +58,13 @@ def write_lines(sections: Sequence[Section], clean: Callable[[str], str] = escap
     return lines
 
 
-def fit_table(table: Table, width: int) -> tuple[Table, list[int]]:
+def fit_table(table: Table, width: int, clean: Clean = escape_control) -> tuple[Table, list[int]]:
     """Return the columns that have room, and their widths."""
-    written = [[escape_control(cell) for cell in row] for row in table.cells]
-    cells = [[name, *(row[i] for row in written)] for i, name in enumerate(table.headings)]
-    natural = [max(map(_measure, column)) for column in cells]
+    written = [[clean(cell) for cell in row] for row in (table.headings, *table.cells)]
+    cells = [[row[i] for row in written] for i in range(len(table.columns))]
+    natural = [max(map(measure, column)) for column in cells]
     least = [
-        min(_LONGEST_WORD, max(_measure(word) for cell in column for word in cell.split() or [""]))
+        min(_LONGEST_WORD, max(measure(word) for cell in column for word in cell.split() or [""]))
         for column in cells
     ]
     kept = list(range(len(cells)))
@@ -86,7 +87,8 @@ def _share_width(kept: Sequence[int], natural: Sequence[int], least: Sequence[in
     return list(widths.values())
 
 
-def _measure(text: str) -> int:
+def measure(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
     from rich.cells import cell_len
 
     return cell_len(text)

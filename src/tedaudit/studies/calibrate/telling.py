@@ -86,7 +86,7 @@ def _format(answer: EpsilonForTarget) -> tuple[Cell, ...]:
     return (
         answer.label, answer.target.measured, answer.target.label,
         "" if answer.low is None else answer.low.label, "" if answer.high is None else answer.high.label,
-        str(answer.answer), ", ".join(answer.attacks), _format_end(answer, "low"),
+        str(answer.answer), answer.attacks, _format_end(answer, "low"),
         _format_end(answer, "high"), sum(not point.is_fresh for point in answer.points),
     )  # fmt: skip
 

@@ -29,8 +29,8 @@ from tedaudit.studies.link.result import (
     count_sure,
     make_row,
 )
+from tedaudit.studies.link.study_folder import check_folder, refuse_other_release, write_link
 from tedaudit.studies.link.table import ColumnNames, Columns, Release, read_release
-from tedaudit.studies.link.telling import check_folder, refuse_other_release, write_link
 from tedaudit.types import Plan
 from tedaudit.utility.classifiers import TFIDF
 

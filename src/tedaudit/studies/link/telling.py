@@ -1,11 +1,8 @@
-"""Tells what linking found: for the terminal, the report, the document and the files of a study.
+"""Tells what linking found: for the terminal, the report and the document.
 
 In the regulators' three words, a sentence and a table for each finding, and with the limits.
 """
 
-import csv
-import io
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -14,18 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.errors import RunDirectoryError, join_names
 from tedaudit.reports.redaction import rename_labels
 from tedaudit.reports.section import Cell, Column, Section, Table
-from tedaudit.reports.writers.figures import GREY, STYLES
-from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_section
+from tedaudit.reports.writers.figures import GREY, STYLES, escape_label
 from tedaudit.reports.writers.pdf import Page, write_pdf
-from tedaudit.store.directory import RunDirectory
-from tedaudit.store.files import TEMPORARY, clear_leftovers, write_atomically
 from tedaudit.studies.link.inference import Inference, Share
 from tedaudit.studies.link.result import PAIRS, LinkedAttack, LinkResult
-from tedaudit.studies.link.table import Release
-from tedaudit.text.readers import guard_cell
 
 SOURCE = "Article 29 Data Protection Working Party, Opinion 05/2014 on Anonymisation Techniques (WP 216)"
 MEANINGS: Mapping[str, str] = {
@@ -359,7 +350,12 @@ def _draw_places(result: LinkResult, axes: Any) -> None:
         shares = np.searchsorted(place, places, side="right") / size
         colour, _ = STYLES[number % len(STYLES)]
         axes.plot(
-            places, 100 * shares, color=colour, linewidth=1.6, label=found.attack, drawstyle="steps-post"
+            places,
+            100 * shares,
+            color=colour,
+            linewidth=1.6,
+            label=escape_label(found.attack),
+            drawstyle="steps-post",
         )
     axes.plot(places, 100 * places / size, color=GREY, linestyle="--", linewidth=1, label="by chance")
     axes.set(xscale="log", ylim=(0, 104), xlim=(1, size), ylabel="% of originals",
@@ -371,99 +367,3 @@ def _draw_places(result: LinkResult, axes: Any) -> None:
     axes.legend(frameon=False, fontsize=8, loc="lower right")
     axes.grid(color="#dddddd", linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
-
-
-# --- The folder of a link study: figures as JSON, a report, and the records as a table.
-
-FIGURES, REPORT, RECORDS, DOCUMENT = "link.json", "report.md", "records.csv", "committee.pdf"
-
-
-def check_folder(folder: Path) -> None:
-    """Refuse a folder that contains something else than an earlier study."""
-    if folder.exists() and not folder.is_dir():
-        raise RunDirectoryError(f"'{folder}' is a file; name a folder with `out` (--out).")
-    entries = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    if FIGURES not in entries and any(not name.startswith(TEMPORARY) for name in entries):
-        raise RunDirectoryError(
-            f"'{folder}' is not empty and holds no link study (no {FIGURES}; it has: "
-            f"{join_names(entries[:5])}). Name a new or empty folder with `out` (--out)."
-        )
-
-
-def refuse_other_release(folder: Path, release: Release) -> None:
-    """Refuse a folder with the study of another table, or with a file that is none: it would be replaced."""
-    try:
-        known = json.loads((folder / FIGURES).read_text("utf-8"))
-    except FileNotFoundError:
-        return
-    except (OSError, ValueError):
-        known = None
-    if not isinstance(known, dict) or "records" not in known:
-        raise RunDirectoryError(
-            f"'{folder / FIGURES}' is not of a link study, and would be replaced. Name another folder with "
-            "`out` (--out), or delete that file."
-        )
-    if known.get("release") not in (None, release.checksum):
-        raise RunDirectoryError(
-            f"'{folder}' holds the study of another table ({known['records']} records), which would be "
-            "replaced. Name another folder with `out` (--out), or delete that one."
-        )
-
-
-def write_link(result: LinkResult, folder: Path) -> list[Path]:
-    """Write figures, report and records into a folder that is closed to others; an earlier study is replaced.
-
-    None of the files holds a text; report, figures and records name ids.
-    """
-    RunDirectory(folder).create()
-    clear_leftovers(folder)
-    (folder / DOCUMENT).unlink(missing_ok=True)  # it tells the figures of the earlier study
-    content = {
-        FIGURES: json.dumps(result.to_dict(), indent=2, ensure_ascii=False, allow_nan=False),
-        REPORT: write_report(result),
-        RECORDS: write_records(result),
-    }
-    for name, text in content.items():
-        write_atomically(folder / name, text.encode("utf-8", "replace"))
-    return [folder / name for name in content]
-
-
-def write_report(result: LinkResult, count: int = 10) -> str:
-    """Return the report as Markdown: sentences, tables, and what they do not say."""
-    parts = [
-        "# Linking rewrites to their originals\n",
-        f"{len(result.release):,} records, {result.originals:,} distinct originals.\n",
-        markdown_list(tell_findings(result)) + "\n",
-        *(write_section(section).rstrip() + "\n" for section in tell(result, count)),
-        "## What this does not say\n",
-        markdown_list(LIMITS) + "\n",
-        f"Singling out, linkability and inference are the words of: {markdown_text(SOURCE)}.\n",
-    ]
-    if result.notes:
-        parts += ["## Notes\n", markdown_list(result.notes) + "\n"]
-    return "\n".join(parts)
-
-
-def write_records(result: LinkResult, *, texts: bool = False) -> str:
-    """Return all records as csv, those with the most evidence first; with `texts`, their texts too."""
-    out = io.StringIO(newline="")
-    table = csv.writer(out, lineterminator="\n")
-    names = [name for found in result for name in (f"rank_{found.attack}", f"margin_{found.attack}")]
-    more = ["original", "rewrite"] if texts else []
-    table.writerow(["id", "attack", "rank", "tied", "margin", "same_original", *names, *more])
-    release = result.release
-    for record in result.rank_evidence():
-        by_attack = [
-            value
-            for found in result
-            for value in (_plain(found.ranks.rank[record.row]), _plain(found.ranks.margin[record.row]))
-        ]
-        own = [release.originals[record.row], release.rewrites[record.row]] if texts else []
-        row = [record.id, record.attack, _plain(record.rank), record.tied, _plain(record.margin),
-               record.sharing, *by_attack, *own]  # fmt: skip
-        table.writerow(map(guard_cell, row))
-    return out.getvalue()
-
-
-def _plain(value: float) -> str:
-    return f"{value:.6g}" if np.isfinite(value) else ""
