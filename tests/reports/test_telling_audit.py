@@ -164,7 +164,7 @@ def test_no_number_is_cut_in_a_terminal_of_80_columns_and_what_is_left_out_is_na
     out.print(table)
     printed = out.export_text()
     assert max(map(len, printed.splitlines())) <= 80
-    shown = [column.header for column in table.columns]
+    shown = [str(column.header) for column in table.columns]
     assert {"mechanism", "epsilon", "attack", "right / trials", "eps_emp", "verdict"} <= set(shown)
     places = [section.table.headings.index(name) for name in shown]
     for word in {word for row in section.table.cells for i in places for word in row[i].split()}:
