@@ -20,6 +20,7 @@ the mixture is uniform in lambda (c + delta), which at delta = 0 is that of `seq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -176,13 +177,22 @@ def picked_tail(right: int, size: int, trials: int, success: float, delta: float
     if delta == 0:
         return binomial_tail(right, size, success)
     from scipy.special import betainc
+
+    chances, beyond = _hide(right, trials, delta)
+    tails = betainc(right - np.arange(len(chances)), size - right + 1, success)
+    return min(1.0, float(chances @ tails) + beyond)
+
+
+@lru_cache(maxsize=256)
+def _hide(right: int, trials: int, delta: float) -> tuple[npt.NDArray[np.float64], float]:
+    """Return how probable it is that 0, 1, ... guesses are hidden in delta, and that more are.
+
+    Epsilon has no part in it, so that a search for a bound needs it once.
+    """
     from scipy.stats import binom  # takes long to import, and few audits have a delta
 
     most = min(right, int(binom.isf(_MISSED, trials, delta)) + 1)  # from `right` on the guesses are enough
-    hidden = np.arange(most)
-    tails = betainc(right - hidden, size - right + 1, success)
-    total = float(binom.pmf(hidden, trials, delta) @ tails) + float(binom.sf(most - 1, trials, delta))
-    return min(1.0, total)
+    return binom.pmf(np.arange(most), trials, delta), float(binom.sf(most - 1, trials, delta))
 
 
 def _p_value(part: Part, whole: Parts, epsilon: float, delta: float) -> float:
