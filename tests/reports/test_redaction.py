@@ -131,7 +131,7 @@ def test_a_certain_loss_names_neither_a_plan_nor_a_mechanism_that_could_be_a_tex
     [
         ("label", "word-rr", "word-rr"), ("label", "two words", LEFT_OUT),
         ("label", "case-7", "case-7"), ("label", "Jane Doe", LEFT_OUT),
-        ("labels", "lexical, my own", f"lexical, {LEFT_OUT}"),
+        ("labels", ("lexical", "my own"), ("lexical", LEFT_OUT)),
         ("task", "topic F1", "topic F1"), ("task", "she lost it F1", f"{LEFT_OUT} F1"),
         ("task", "sex F1 (private: lower is better)", "sex F1 (private: lower is better)"),
         ("bound", "too few trials", "too few trials"),

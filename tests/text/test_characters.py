@@ -1,5 +1,7 @@
 """Texts as files and readers have them: no half of a surrogate pair, and no character cut in two."""
 
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,13 +77,26 @@ PIECES = [
 ]
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_cut_of_any_pieces_is_where_unicode_allows_one(count):
+    for pieces in product(dict.fromkeys(PIECES), repeat=count):
+        text = "".join(pieces)
+        for longest in range(1, len(text) + 1):
+            check_cut(text, longest)
+
+
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=12).map("".join), st.integers(1, 40))
 def test_a_cut_is_where_unicode_allows_one(text, longest):
+    check_cut(text, longest)
+
+
+def check_cut(text, longest):
     regex = pytest.importorskip("regex")
     ends = {0, *(found.end() for found in regex.finditer(r"\X", text))}
     cut = cut_text(text, longest)
     assert text.startswith(cut)
     assert len(cut) <= longest
     assert len(cut) in ends or len(cut) == longest
-    if len(cut) not in ends:  # then there was no other place
-        assert not {end for end in ends if longest - 32 < end < longest and end > 0}
+    if len(cut) not in ends:  # then there was no other place; consonants that are joined are never cut
+        places = {end for end in ends if longest - 32 < end < longest and end > 0}
+        assert all("\u094d" in text[end - 2 : end] for end in places)

@@ -30,7 +30,7 @@ def tell_audit(result: AuditResult) -> tuple[Section, ...]:
     )  # fmt: skip
 
 
-def _list_cells(finding: Finding) -> tuple[Cell, ...]:
+def _list_cells(finding: Finding, *, ceilings: bool) -> tuple[Cell, ...]:
     """Return one finding, in the order of the headings."""
     bound, measures = finding.bound, finding.measures
     return (
@@ -40,7 +40,7 @@ def _list_cells(finding: Finding) -> tuple[Cell, ...]:
         finding.attack,
         f"{bound.correct:,} / {bound.guesses:,}{_format_surest(finding)}",
         _format_attainable(finding),
-        bound.lower,
+        _mark_bound(bound) if ceilings else bound.lower,
         f"{format_number(bound.point)} (to {format_number(bound.upper)})",
         bound.ceiling,
         finding.alone,
@@ -80,14 +80,18 @@ def _format_attainable(finding: Finding) -> str:
     return f"{finding.measures.attainable:.4f}{' saturated' if finding.saturated else share}"
 
 
-def tell_plans(result: AuditResult) -> tuple[Section, ...]:
-    """Return every finding, a section per plan, without columns that are empty everywhere."""
-    return tuple(_tell_plan(plan, [f for f in result if f.plan == plan]) for plan in plans(result))
+def tell_plans(result: AuditResult, *, ceilings: bool = False) -> tuple[Section, ...]:
+    """Return every finding, a section per plan, without columns that are empty everywhere.
+
+    `ceilings` marks each eps_emp that could not be larger.
+    """
+    found = [(plan, [finding for finding in result if finding.plan == plan]) for plan in plans(result)]
+    return tuple(_tell_plan(plan, findings, ceilings=ceilings) for plan, findings in found)
 
 
-def _tell_plan(plan: str, findings: Sequence[Finding]) -> Section:
+def _tell_plan(plan: str, findings: Sequence[Finding], *, ceilings: bool) -> Section:
     marked = frozenset(number for number, one in enumerate(findings) if one.verdict.is_violation)
-    table = Table(_COLUMNS, tuple(map(_list_cells, findings)), marked)
+    table = Table(_COLUMNS, tuple(_list_cells(finding, ceilings=ceilings) for finding in findings), marked)
     return Section(f"Plan {plan}", table.leave_empty_out())
 
 

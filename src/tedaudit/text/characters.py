@@ -22,6 +22,9 @@ _MOST_TOGETHER = 32  # no cluster of a language is longer; heaps of marks are, a
 _CONTINUES = re.compile(  # besides marks: joiners, skin tones, tags of flags, vowels and ends of syllables
     "[\u200c\u200d\uff9e\uff9f\u1160-\u11ff\ud7b0-\ud7fb\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]"
 )
+_DRESSED = re.compile(
+    "[\u0300-\u036f\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]+$"
+)  # what changes how a picture looks
 _REGIONAL = frozenset(map(chr, range(0x1F1E6, 0x1F200)))  # letters of which two are a flag
 
 
@@ -46,16 +49,25 @@ def cut_text(text: str, longest: int) -> str:
 def _is_within(text: str, end: int) -> bool:
     """Return whether a reader would take the characters before and after a place for one."""
     before, after = text[end - 1], text[end]
-    if before < "\x80" and after < "\x80":
+    if (before < "\x80" and after < "\x80") or unicodedata.category(before) == "Cc":
         return before + after == "\r\n"
-    if before == _JOINER or _CONTINUES.match(after) or unicodedata.category(after).startswith("M"):
+    kind = unicodedata.category(after)
+    if _CONTINUES.match(after) or kind.startswith("M"):
         return True
-    if unicodedata.combining(before) == _VIRAMA:
-        return unicodedata.category(after).startswith("L")
+    near = text[max(0, end - _MOST_TOGETHER) : end]
+    joined = near[:-1] if before == _JOINER else near
+    if before == _JOINER and _is_picture(after):  # as between the persons of a family
+        return _is_picture(_DRESSED.sub("", joined)[-1:])
+    if joined and unicodedata.combining(joined[-1]) == _VIRAMA:
+        return kind.startswith("L")
     if after not in _REGIONAL:
         return False
     letters = takewhile(_REGIONAL.__contains__, reversed(text[:end]))
     return sum(1 for _ in letters) % 2 == 1
+
+
+def _is_picture(character: str) -> bool:
+    return bool(character) and character not in _REGIONAL and unicodedata.category(character) == "So"
 
 
 # --- Which scripts texts are written in, and which of their characters cannot be seen.
