@@ -7,9 +7,9 @@ luck, and none on a redacted page.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cached_property, lru_cache
 from itertools import zip_longest
 from typing import Any
 
@@ -50,24 +50,23 @@ def choose_example(result: AuditResult) -> Example | None:
     """
     found = [finding for finding in result if finding.leaks and not sees_draw(finding)]
     found.sort(key=lambda finding: (finding.epsilon.is_given, *finding.order), reverse=True)
-    weigher = cache(lambda: WordWeigher(result.run.corpus().texts))
+    trials = _Trials(result)
     copied: tuple[Finding, Plan, int] | None = None
     for finding in found[:_TRIED]:
         plan = result.run.read_plan(finding.plan)
-        rows = rank_evidence(result, finding, plan, weigher)
-        at = _find_changed(result, finding, plan, rows.tolist())
+        rows = trials.rank(finding, plan)
+        at = _find_changed(trials, finding, plan, rows.tolist())
         if at is not None:
-            return _describe(result, finding, plan, at, _CHANGED)
+            return _describe(trials, finding, plan, at, _CHANGED)
         if copied is None and len(rows):
             copied = finding, plan, int(rows[0])
-    return None if copied is None else _describe(result, *copied, _ANY)
+    return None if copied is None else _describe(trials, *copied, _ANY)
 
 
-def _find_changed(result: AuditResult, finding: Finding, plan: Plan, rows: Sequence[int]) -> int | None:
+def _find_changed(trials: "_Trials", finding: Finding, plan: Plan, rows: Sequence[int]) -> int | None:
     """Return the first of these rows whose rewrite succeeded and keeps few of its source's words."""
-    texts, ordered = result.run.corpus().texts, np.sort(np.asarray(rows, dtype=np.int64))
-    outputs = result.rewrites(finding).outputs(plan.source[ordered], plan.replicate[ordered])
-    made = dict(zip(ordered.tolist(), outputs, strict=True))
+    texts, ordered = trials.texts, np.sort(np.asarray(rows, dtype=np.int64))
+    made = dict(zip(ordered.tolist(), trials.read_outputs(finding, plan, ordered), strict=True))
     for row in rows:
         text, error = made[row]
         if text and not error and share_of_words(texts[int(plan.source[row])], text) <= _KEPT:
@@ -75,10 +74,10 @@ def _find_changed(result: AuditResult, finding: Finding, plan: Plan, rows: Seque
     return None
 
 
-def _describe(result: AuditResult, finding: Finding, plan: Plan, row: int, rule: str) -> Example:
-    texts = result.run.corpus().texts
+def _describe(trials: "_Trials", finding: Finding, plan: Plan, row: int, rule: str) -> Example:
+    result, texts = trials.result, trials.texts
     rows = np.asarray([row], dtype=np.int64)
-    [output] = result.rewrites(finding).outputs(plan.source[rows], plan.replicate[rows])
+    [output] = trials.read_outputs(finding, plan, rows)
     [guess] = result.guesses(finding).fetch(rows)
     trial = describe_trial(0, row, plan, guess, output)
     shown = tuple(
@@ -205,9 +204,9 @@ def take_sample(result: AuditResult, *, redacted: bool = False) -> Sample:
     per_table = max(2, min(PER_TABLE, TOTAL // max(1, len(findings))))
     plans = {name: result.run.read_plan(name) for name in {finding.plan for finding in findings}}
     texts = () if redacted else result.run.corpus().texts
-    weigher = cache(lambda: WordWeigher(result.run.corpus().texts))  # only if an attack needs it
+    trials = _Trials(result)
     tables = [
-        _sample_table(result, number, finding, plans[finding.plan], per_table, weigher)
+        _sample_table(trials, number, finding, plans[finding.plan], per_table)
         for number, finding in enumerate(findings)
     ]
     keeper = _Keeper(texts, redacted=redacted)
@@ -234,58 +233,67 @@ def choose(right: npt.NDArray[np.bool_], worst: Rows, size: int, key: int) -> tu
 
 
 def _sample_table(
-    result: AuditResult,
-    number: int,
-    finding: Finding,
-    plan: Plan,
-    size: int,
-    weigher: Callable[[], WordWeigher],
+    trials: "_Trials", number: int, finding: Finding, plan: Plan, size: int
 ) -> Iterator[dict[str, Any]]:
     """Yield a table's share, leaks and random trials in turn, so that a cut anywhere keeps some of both."""
     setting = (finding.label, finding.epsilon.name)
-    guesses = result.guesses(finding)
+    guesses = trials.result.guesses(finding)
     choice = guesses.read(["choice"])["choice"]
     right = choice == plan.secret[: len(choice)]
     key = derive(0, "report", finding.plan, *setting, finding.attack)
-    ranked = rank_evidence(result, finding, plan, weigher)
+    ranked = trials.rank(finding, plan)
     worst, chance = choose(right, ranked, size, key)
     rows = np.sort(np.concatenate([worst, chance]))
-    outputs = result.rewrites(finding).outputs(plan.source[rows], plan.replicate[rows])
-    trials = {
+    outputs = trials.read_outputs(finding, plan, rows)
+    shown = {
         int(row): describe_trial(number, int(row), plan, guess, output)
         for row, guess, output in zip(rows, guesses.fetch(rows), outputs, strict=True)
     }
     for place, row in enumerate(worst.tolist()):
-        trials[row]["worst"] = place
+        shown[row]["worst"] = place
     pairs = zip_longest(worst.tolist(), chance.tolist())
-    return (trials[row] for pair in pairs for row in pair if row is not None)
+    return (shown[row] for pair in pairs for row in pair if row is not None)
 
 
-def rank_evidence(
-    result: AuditResult, finding: Finding, plan: Plan, weigher: Callable[[], WordWeigher]
-) -> Rows:
-    """Return the right guesses with the largest margins, those with the most evidence first."""
-    columns = result.guesses(finding).read(["choice", "margin"])
-    right = columns["choice"] == plan.secret[: len(columns["choice"])]
-    ranked = rank_right(right, columns["margin"], _RANKED)
-    if finding.score in BY_WORDS and plan.candidates is not None and len(ranked):
-        return _rank_by_words(result, finding, plan, ranked, weigher())
-    return ranked
+class _Trials:
+    """The trials of a run; what the attacks on one setting share is opened once."""
 
+    def __init__(self, result: AuditResult) -> None:
+        self.result = result
+        self._open = lru_cache(maxsize=1)(result.run.rewrites)  # findings of one setting follow each other
 
-def _rank_by_words(
-    result: AuditResult, finding: Finding, plan: Plan, rows: Rows, weigher: WordWeigher
-) -> Rows:
-    """Return rows by what their rewrites share with the source alone, the most first."""
-    ordered = np.sort(rows)  # as outputs are read
-    outputs = result.rewrites(finding).outputs(plan.source[ordered], plan.replicate[ordered])
-    texts, sets = result.run.corpus().texts, plan.candidates
-    evidence: dict[int, float] = {}
-    for row, output in zip(ordered.tolist(), outputs, strict=True):
-        source = int(plan.source[row])
-        others = [] if sets is None else [texts[int(at)] for at in sets[row] if at != source]
-        evidence[row] = weigher.weigh(output[0], texts[source], others)
-    return rows[np.argsort([-evidence[row] for row in rows.tolist()], kind="stable")]
+    @cached_property
+    def texts(self) -> Sequence[str]:
+        """The texts of the corpus."""
+        return self.result.run.corpus().texts
+
+    @cached_property
+    def _weigher(self) -> WordWeigher:  # only if an attack needs it
+        return WordWeigher(self.texts)
+
+    def read_outputs(self, finding: Finding, plan: Plan, rows: Rows) -> list[tuple[str, str]]:
+        """Return the rewrites of rows, each with its error."""
+        return self._open(finding.label, finding.epsilon).outputs(plan.source[rows], plan.replicate[rows])
+
+    def rank(self, finding: Finding, plan: Plan) -> Rows:
+        """Return the right guesses with the largest margins, those with the most evidence first."""
+        columns = self.result.guesses(finding).read(["choice", "margin"])
+        right = columns["choice"] == plan.secret[: len(columns["choice"])]
+        ranked = rank_right(right, columns["margin"], _RANKED)
+        if finding.score in BY_WORDS and plan.candidates is not None and len(ranked):
+            return self._rank_by_words(finding, plan, ranked)
+        return ranked
+
+    def _rank_by_words(self, finding: Finding, plan: Plan, rows: Rows) -> Rows:
+        """Return rows by what their rewrites share with the source alone, the most first."""
+        ordered = np.sort(rows)  # as outputs are read
+        sets, evidence = plan.candidates, dict[int, float]()
+        outputs = self.read_outputs(finding, plan, ordered)
+        for row, output in zip(ordered.tolist(), outputs, strict=True):
+            source = int(plan.source[row])
+            others = [] if sets is None else [self.texts[int(at)] for at in sets[row] if at != source]
+            evidence[row] = self._weigher.weigh(output[0], self.texts[source], others)
+        return rows[np.argsort([-evidence[row] for row in rows.tolist()], kind="stable")]
 
 
 def describe_trial(
