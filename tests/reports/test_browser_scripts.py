@@ -5,7 +5,7 @@ import pytest
 
 from tedaudit.api import run
 from tedaudit.corpora.files import Given
-from tedaudit.reports.section import Column, Section, Table, write_section
+from tedaudit.reports.section import Column, Section, Table, store_section
 from tedaudit.spec.model import parse_spec
 from tedaudit.store.directory import RunDirectory
 from world_texts import BIDI, write_texts
@@ -30,7 +30,7 @@ def page(tmp_path_factory, browser):
     )  # fmt: skip
     rows = ((LABEL, texts[0], "3 / 4"),)
     columns = (Column("mechanism", "label"), Column("text", "text"), Column("n", "figures"))
-    write_section(RunDirectory(out), "pairs", Section("Pairs", Table(columns, rows), "How."))
+    store_section(RunDirectory(out), "pairs", Section("Pairs", Table(columns, rows), "How."))
     report(out)
     trouble = []
     tab = browser.new_page(viewport={"width": 390, "height": 900})

@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,8 +11,9 @@ import numpy as np
 from pages import NASTY, TEXTS, Elements, embedded, page
 from tedaudit.api import run
 from tedaudit.corpora.files import Given
+from tedaudit.nominal import Nominal
 from tedaudit.reports.files import write_reports
-from tedaudit.reports.page import SCRIPTS, _read_asset, show_section
+from tedaudit.reports.page import SCRIPTS, _read_asset, chart_plans, show_section
 from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.telling_audit import tell_claims, tell_plans
 from tedaudit.reports.utility import Utility
@@ -32,6 +33,15 @@ def test_a_run_ends_with_a_page_that_holds_every_finding(made):
     assert "1 of 5 privacy claims is violated." in data["headlines"][0]["text"]
     tones = {line["text"].split(":")[0]: line["tone"] for line in data["headlines"][1:]}
     assert (tones["identity"], tones["constant"]) == ("mostly", "guessing")
+
+
+def test_a_chart_names_every_epsilon_that_has_room_and_fewer_on_a_narrow_page(made):
+    grid = [0.1, 0.11, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
+    [finding] = made.findings[:1]
+    findings = tuple(replace(finding, epsilon=Nominal(epsilon)) for epsilon in grid)
+    [plan] = chart_plans(replace(made, findings=findings), made.run.manifest())
+    assert plan["labelled"] == [0.1, *grid[2:]]
+    assert {0.1, 10.0} <= set(plan["labelled_narrow"]) < set(plan["labelled"])
 
 
 def test_the_page_asks_for_nothing_outside_itself(made):

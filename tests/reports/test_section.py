@@ -6,7 +6,7 @@ import math
 import pytest
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.reports.section import Column, Section, Table, read_sections, strip_sections, write_section
+from tedaudit.reports.section import Column, Section, Table, read_sections, store_section, strip_sections
 from tedaudit.store.directory import RunDirectory
 
 COLUMNS = (
@@ -77,7 +77,7 @@ def test_columns_without_a_cell_are_left_out_unless_there_is_no_row():
 
 
 def test_a_section_is_read_from_a_run_as_it_was_written(run):
-    write_section(run, "pairs", SECTION)
+    store_section(run, "pairs", SECTION)
     [found] = read_sections(run)
     assert found.remarks == SECTION.remarks
     assert found.table.columns == COLUMNS
@@ -87,7 +87,7 @@ def test_a_section_is_read_from_a_run_as_it_was_written(run):
 
 
 def test_a_section_of_a_redacted_run_has_no_text(run):
-    write_section(run, "pairs", SECTION)
+    store_section(run, "pairs", SECTION)
     run.files.note_redaction(redacted=True)
     strip_sections(run)
     [found] = read_sections(run)
@@ -121,7 +121,7 @@ def test_sections_of_older_runs_are_read_and_redacted(run):
     ],
 )
 def test_a_damaged_section_is_named(run, change):
-    write_section(run, "pairs", SECTION)
+    store_section(run, "pairs", SECTION)
     content = json.loads((run.sections / "pairs.json").read_text("utf-8"))
     run.files.write({run.sections / "pairs.json": json.dumps({**content, **change}).encode()}, redacted=False)
     with pytest.raises(RunDirectoryError, match=r"pairs\.json' is damaged"):

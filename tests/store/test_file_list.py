@@ -13,7 +13,7 @@ from command_line import call
 from helpers import make_spec
 from tedaudit.api import load_run, report, run
 from tedaudit.errors import RunDirectoryError
-from tedaudit.reports.section import Column, Section, Table, write_section
+from tedaudit.reports.section import Column, Section, Table, store_section
 from tedaudit.results.certain_losses import write_certain
 from tedaudit.store.checking import find_damage
 from tedaudit.store.checksums import seal_json
@@ -31,7 +31,7 @@ def finished(tmp_path_factory):
     root = tmp_path_factory.mktemp("finished") / "run"
     run(make_spec(root))
     store = RunDirectory(root)
-    write_section(store, "pairs", SECTION)
+    store_section(store, "pairs", SECTION)
     write_certain(store, [])
     store.files.write({store.utility: b'{"rows": [], "tasks": []}'}, redacted=False)
     report(root)
@@ -130,13 +130,13 @@ def test_what_is_gone_is_told_and_stops_nobody(copy):
         "certain.json is gone, and with it what it told",
         "sections/pairs.json is gone, and with it what it told",
     ]
-    write_section(RunDirectory(copy), "pairs", SECTION)
+    store_section(RunDirectory(copy), "pairs", SECTION)
     assert not any("pairs" in note for note in load_run(copy).notes)
 
 
 def test_damage_is_mended_by_what_the_message_says(copy):
     (copy / "sections" / "pairs.json").write_text("{")
-    write_section(RunDirectory(copy), "pairs", SECTION)  # by the command that wrote it
+    store_section(RunDirectory(copy), "pairs", SECTION)  # by the command that wrote it
     report(copy)
     assert damage(copy) == []
 

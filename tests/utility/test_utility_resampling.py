@@ -1,5 +1,8 @@
 """The error of a test set: checked against scikit-learn on every test set that can be drawn."""
 
+import math
+import statistics
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -65,3 +68,10 @@ def test_without_predictions_there_is_no_error_and_no_difference():
     old = Scores((0.5, 0.6))
     assert old.test_error is None
     assert compare_scores(old, Scores((0.7, 0.8), (0.7, 0.8))) is None
+
+
+def test_the_error_of_a_mean_falls_with_the_root_of_the_seeds_and_joins_that_of_the_test_texts():
+    four = Scores((0.6, 0.8, 0.6, 0.8))
+    assert four.error == pytest.approx(statistics.stdev((0.6, 0.8, 0.6, 0.8)) / 2)
+    redrawn = replace(four, redrawn=(0.1, 0.2, 0.3))
+    assert redrawn.error == pytest.approx(math.hypot(four.error, 0.1))

@@ -104,7 +104,7 @@ def _find_in_run(
     """Name what leaks in all mechanisms of a run, put it into its report, and say whether it is redacted."""
     from tedaudit import api
     from tedaudit.cli.console import say_redacted
-    from tedaudit.reports.section import write_section
+    from tedaudit.reports.section import store_section
     from tedaudit.spec.code_names import list_code
     from tedaudit.trust.leaks.run_leaks import NAME, find_run_leaks
     from tedaudit.trust.leaks.telling import tell_run
@@ -115,7 +115,7 @@ def _find_in_run(
         result.run.note_redaction(redacted=True)
     found = find_run_leaks(result, **settings)
     [section] = tell_run(found)
-    write_section(result.run, NAME, section)
+    store_section(result.run, NAME, section)
     api.report(result.run.root)
     say_redacted(result.run)
     return found, result.run.files.is_redacted

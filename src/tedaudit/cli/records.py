@@ -44,7 +44,7 @@ def records(
     """
     from tedaudit import api
     from tedaudit.cli.console import say_redacted, show_section
-    from tedaudit.reports.section import write_section
+    from tedaudit.reports.section import store_section
     from tedaudit.store.exported import check_target, write_exported
     from tedaudit.studies.record_losses import find_record_losses
     from tedaudit.studies.telling import describe_record_losses
@@ -72,7 +72,7 @@ def records(
             "`tedaudit loss RUN` adds them if the mechanism can compute them."
         )
     for name, section in sections.items():
-        write_section(result.run, name, section)
+        store_section(result.run, name, section)
     api.report(result.run.root)
     say_redacted(result.run)
     if csv is not None:
@@ -120,7 +120,7 @@ def try_worst(
     """Try the worst pairs of a run again, and keep what came out; return the result that counts them too."""
     from tedaudit import api
     from tedaudit.cli.console import progress_bar
-    from tedaudit.reports.section import write_section
+    from tedaudit.reports.section import store_section
     from tedaudit.results.worst_pairs import PAIRS
     from tedaudit.studies.fresh import Study
     from tedaudit.studies.telling import describe_pairs
@@ -129,7 +129,7 @@ def try_worst(
     with progress_bar(quiet=quiet) as progress:
         study = Study(spec, f"{PAIRS}-{count}x{trials}-{_count_rows(result)}", progress=progress)
         worst = find_worst_pairs(result, study, count, trials)
-    write_section(result.run, "pairs", describe_pairs(worst))
+    store_section(result.run, "pairs", describe_pairs(worst))
     return api.report(result.run.root), worst
 
 

@@ -212,7 +212,7 @@ def _begin(name: str) -> str:
 # --- Sections that were found after a run, in its directory.
 
 
-def write_section(run: RunDirectory, name: str, section: Section) -> None:
+def store_section(run: RunDirectory, name: str, section: Section) -> None:
     """Keep a section in a run directory, without texts if it is redacted; one of that name is replaced."""
     redact = run.files.is_redacted
     stored = section.redact() if redact else section
@@ -243,7 +243,7 @@ def strip_sections(run: RunDirectory) -> None:
     for file in run.files.list_full():
         section = _read_section(run, file) if file.parent == run.sections else None
         if section is not None:
-            write_section(run, file.stem, section)
+            store_section(run, file.stem, section)
 
 
 def read_sections(run: RunDirectory) -> list[Section]:

@@ -1,7 +1,7 @@
 from markdown_it import MarkdownIt
 
 from tedaudit.reports.section import Column, Section, Table
-from tedaudit.reports.writers.markdown import markdown_list, markdown_table, markdown_text, write_section
+from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_section, write_table
 
 
 def rendered(text):
@@ -14,7 +14,8 @@ def test_a_line_break_in_a_text_does_not_start_a_line():
 
 
 def test_a_cell_shows_its_content():
-    html = rendered(markdown_table(("a|b", "c"), [("<i>", "x | y"), ("`z`", "[l](u)")]))
+    cells = (("<i>", "x | y"), ("`z`", "[l](u)"))
+    html = rendered(write_table(Table((Column("a|b"), Column("c")), cells)))
     assert html.count("<th") - html.count("<thead") == 2
     assert html.count("<td>") == 4
     for shown in ("a|b", "&lt;i&gt;", "x | y", "`z`", "[l](u)"):
@@ -22,7 +23,7 @@ def test_a_cell_shows_its_content():
 
 
 def test_columns_can_be_aligned_to_the_right():
-    html = rendered(markdown_table(("name", "count"), [("a", "1")], right={"count"}))
+    html = rendered(write_table(Table((Column("name"), Column("count", "count")), (("a", 1),))))
     assert '<td style="text-align:right">1</td>' in html
     assert "<td>a</td>" in html
 

@@ -9,7 +9,7 @@ import command_line
 from helpers import make_spec
 from pages import embedded
 from tedaudit.api import load_run, run
-from tedaudit.reports.section import read_sections, write_section
+from tedaudit.reports.section import read_sections, store_section
 from tedaudit.trust.leaks.run_leaks import find_run_leaks
 from tedaudit.trust.leaks.telling import tell_run
 
@@ -125,5 +125,5 @@ def test_another_battery_replaces_the_section(made, tmp_path, found):
     shutil.copytree(made, copy)
     store = load_run(copy).run
     for _ in range(2):
-        write_section(store, "leaks", *tell_run(found))
+        store_section(store, "leaks", *tell_run(found))
     assert len(read_sections(store)) == 1

@@ -1,6 +1,6 @@
 """Sections as Markdown, which shows names and texts literally."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 
 from tedaudit.reports.section import Section, Table
 
@@ -17,19 +17,11 @@ def markdown_list(lines: Iterable[str]) -> str:
     return "\n".join(f"- {markdown_text(line)}" for line in lines)
 
 
-def markdown_table(
-    headings: Sequence[str], rows: Iterable[Sequence[str]], right: Collection[str] = ()
-) -> str:
-    """Return a table; columns under the headings in `right` are aligned to the right."""
-    marks = ["---:" if heading in right else "---" for heading in headings]
-    lines = [marks, *([markdown_text(cell) for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in ([markdown_text(h) for h in headings], *lines))
-
-
 def write_table(table: Table) -> str:
     """Return a table as Markdown, figures on the right."""
-    right = [column.name for column in table.columns if column.is_figure]
-    return markdown_table(table.headings, table.cells, right)
+    marks = ["---:" if column.is_figure else "---" for column in table.columns]
+    heading, *rows = ([markdown_text(cell) for cell in row] for row in (table.headings, *table.cells))
+    return "\n".join(f"| {' | '.join(line)} |" for line in (heading, marks, *rows))
 
 
 def write_section(section: Section, level: int = 2) -> str:

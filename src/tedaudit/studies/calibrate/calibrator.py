@@ -14,7 +14,7 @@ from tedaudit.plugins.abilities import HasOwnEpsilons, WritesOnce
 from tedaudit.plugins.registry import build
 from tedaudit.preparing.preparation import explain_misfit, load_texts
 from tedaudit.reports.redaction import rename_labels
-from tedaudit.reports.section import write_section
+from tedaudit.reports.section import store_section
 from tedaudit.results.reading import read_result
 from tedaudit.seeding import derive
 from tedaudit.spec.model import AuditSpec, PluginSpec, parse_spec
@@ -143,7 +143,7 @@ def write_answers(calibrated: Calibrated, *, page: bool = True) -> list[Path]:
     """Keep the answers in the run of the search: a section of its report, and the curves as a figure."""
     run = RunDirectory(calibrated.folder)
     for name, section in zip((NAME, _VISITED), tell_answers(calibrated), strict=True):
-        write_section(run, name, section)
+        store_section(run, name, section)
     written = write_curves(rename_answers(calibrated, run), run, NAME)
     if page:
         report(run.root)

@@ -10,7 +10,7 @@ from tedaudit.nominal import distinct_epsilons
 from tedaudit.plugins.registry import build
 from tedaudit.preparing.preparation import load_texts
 from tedaudit.reports.redaction import rename_labels
-from tedaudit.reports.section import write_section
+from tedaudit.reports.section import store_section
 from tedaudit.spec.model import AuditSpec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.calibrate.calibrator import (
@@ -94,7 +94,7 @@ def write_frontier(found: Frontier) -> list[Path]:
     """Keep a frontier in the run of its search: a section of the report, and a figure."""
     run = RunDirectory(found.calibrated.folder)
     [section] = tell(found)
-    write_section(run, NAME, section)
+    store_section(run, NAME, section)
     written = write_frontier_figure(rename_points(found, run), run, NAME) if found.points else []
     report(run.root)
     return written
