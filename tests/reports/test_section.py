@@ -6,7 +6,15 @@ import math
 import pytest
 
 from tedaudit.errors import RunDirectoryError
-from tedaudit.reports.section import Column, Section, Table, read_sections, store_section, strip_sections
+from tedaudit.reports.section import (
+    Column,
+    Marked,
+    Section,
+    Table,
+    read_sections,
+    store_section,
+    strip_sections,
+)
 from tedaudit.store.directory import RunDirectory
 
 COLUMNS = (
@@ -59,9 +67,15 @@ def test_redaction_leaves_out_texts_sentences_and_what_somebody_typed():
     assert row[3:] == SECTION.table.cells[0][3:-1]
     assert shown.sentences == ()
     assert Column("attacks", "labels").redact(("Smith, John", "lexical")) == ("(left out)", "lexical")
-    assert Column("attacks", "labels").redact("Smith, John") == "(left out)"  # of earlier runs
     assert shown.reading == SECTION.reading
     assert "Ann" not in str(shown)
+    assert Column("attacks", "labels").redact("Smith, John") == "(left out)"  # of earlier runs
+
+
+def test_redaction_reaches_marked_cells_and_takes_figures_away():
+    assert Column("who", "label").redact(Marked("my sister", "ceiling")) == Marked("(left out)", "ceiling")
+    assert Column("eps_emp", "bound").redact(Marked(1.5, "ceiling")) == Marked(1.5, "ceiling")
+    assert Section("x", figure=print).redact().figure is None  # it may show what somebody typed
 
 
 def test_a_report_may_leave_texts_out_and_keep_the_rest():

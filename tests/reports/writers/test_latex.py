@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from tedaudit.reports.export.writing import make_latex
-from tedaudit.reports.section import Marked
+from tedaudit.reports.section import Column, Marked, Section, Table
 from tedaudit.reports.telling_audit import tell_bounds
-from tedaudit.reports.writers.latex import escape_latex
+from tedaudit.reports.writers.latex import escape_latex, write_section
 
 EVERY = "".join(map(chr, range(32, 127)))
 NASTY = (
@@ -39,6 +39,13 @@ def test_a_line_has_the_setting_and_a_bound_per_attack(made):
     assert text.count(r"\toprule") == text.count(r"\midrule") == text.count(r"\bottomrule") == 2
     [bound] = [finding.bound for finding in made if finding.label == "identity"][:1]
     assert rf"identity & any & none & {bound.lower:.2f}" in text
+
+
+def test_a_name_that_stands_above_is_not_written_again():
+    table = Table((Column("mechanism", "label"), Column("epsilon")), (("a", "1"), ("a", "2"), ("b", "2")))
+    text = write_section(Section("x", table), ("run", "plan"))
+    assert [line for line in text.splitlines() if "&" in line][1:] == [r"a & 1 \\", r" & 2 \\", r"b & 2 \\"]
+    assert r"\label{tab:run-plan}" in text
 
 
 def test_a_bound_at_the_ceiling_is_marked_and_no_other(made):
