@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tedaudit.reports.writers.markdown import markdown_table
+from tedaudit.reports.section import Column, Table
+from tedaudit.reports.writers.markdown import write_table
 
 HEADINGS = ("mechanism", "variant", "what was found", "pairs that follow", "adjusted p", "what would fix it",
             "smallest example")  # fmt: skip
@@ -21,7 +22,7 @@ _LONGEST = 60
 def main() -> None:
     """Print one row for each finding, and one for a mechanism without any."""
     rows = [row for path in sys.argv[1:] for row in list_rows(Path(path))]
-    print(markdown_table(HEADINGS, rows))
+    print(write_table(Table(tuple(map(Column, HEADINGS)), tuple(rows))))
 
 
 def list_rows(path: Path) -> list[tuple[str, ...]]:
