@@ -4,14 +4,15 @@
     python benchmarks/mutations.py --since v1.0 --count 60 --run       # and tries each, in a copy of the tree
 
 A mutation turns one comparison, condition, sum or number into its neighbour. The seed is the commit's hash,
-so that nobody chooses. Each is tried on the tests of its folder first, then on those that `--also` names; one
-that survives is to be killed by a test, or proved to change nothing.
+so that nobody chooses. Each is tried on the tests that name its module first, then on the rest of its folder,
+then on those that `--also` names; one that survives is to be killed by a test, or proved to change nothing.
 """
 
 import argparse
 import ast
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -98,6 +99,22 @@ def draw(since: str, count: int, seed: str) -> list[Mutation]:
     return random.Random(seed).sample(found, count)  # noqa: S311 - anybody may repeat it
 
 
+def find_tests(file: str, tests: Path) -> tuple[list[str], list[str]]:
+    """Return the tests that name a module, those of its folder first, and the others of its folder."""
+    module = Path(file).relative_to("src/tedaudit").with_suffix("")
+    mirrored = tests / module.parent
+    while not any(mirrored.glob("test_*.py")):
+        mirrored = mirrored.parent
+    dotted, plugin = ".".join(module.parts), module.name.replace("_", "-")
+    is_named = re.compile(rf"""\b{dotted}\b|["']{plugin}["'@]""")
+    found = mirrored.glob("test_*.py") if mirrored == tests else mirrored.rglob("test_*.py")
+    near = {str(one): len(is_named.findall(one.read_text("utf-8"))) for one in sorted(found)}
+    far = [str(one) for one in sorted(tests.rglob("test_*.py")) if str(one) not in near]
+    naming = [one for one in sorted(near, key=lambda one: -near[one]) if near[one]]
+    naming += [one for one in far if dotted in Path(one).read_text("utf-8")]
+    return naming, [one for one in near if one not in naming]
+
+
 def survives(mutation: Mutation, also: list[str], limit: int) -> bool:
     """Return whether all tests of the mutation's folder, and of others, pass with it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -105,16 +122,9 @@ def survives(mutation: Mutation, also: list[str], limit: int) -> bool:
         git("worktree", "add", "--detach", "--quiet", str(copy), "HEAD")
         try:
             mutation.apply(copy)
-            mirrored = copy / "tests" / Path(mutation.file).relative_to("src/tedaudit").parent
-            while not any(mirrored.glob("test_*.py")):
-                mirrored = mirrored.parent
-            here = (
-                [str(mirrored)]
-                if mirrored != copy / "tests"
-                else [str(one) for one in mirrored.glob("test_*.py")]
-            )
+            naming, rest = find_tests(mutation.file, copy / "tests")
             paths = os.pathsep.join(str(copy / part) for part in ("src", "zoo/src"))
-            for tests in (here, [str(copy / name) for name in also]):
+            for tests in (naming, rest, [str(copy / name) for name in also]):
                 command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
                 if not tests:
                     continue

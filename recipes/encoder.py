@@ -26,7 +26,7 @@ from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 from torch.nn import functional
 
-from tedaudit.inference.encoders import TABLE, SentenceEncoder
+from tedaudit.inference.encoders import TABLE, StaticEncoder
 from tedaudit.inference.loading import WEIGHTS, save_quantised
 
 SOURCES = {"tatoeba": 190_000, "wikitext2": 60_000, "gutenberg": 90_000, "ewt": 20_000, "snips": 20_000}
@@ -174,7 +174,7 @@ def pairs_of(teacher: Floats, seed: int) -> dict[str, tuple[Ids, Ids]]:
     }
 
 
-def measured(encoder: SentenceEncoder, texts: list[str], teacher: Floats, seed: int) -> dict[str, str]:
+def measured(encoder: StaticEncoder, texts: list[str], teacher: Floats, seed: int) -> dict[str, str]:
     """Return the rank correlation with the teacher's cosines."""
     vectors = encoder.encode(texts)
     short = vectors[:, :SHORT] / np.maximum(np.linalg.norm(vectors[:, :SHORT], axis=1, keepdims=True), 1e-9)
@@ -186,7 +186,7 @@ def measured(encoder: SentenceEncoder, texts: list[str], teacher: Floats, seed: 
     return found
 
 
-def speed(encoder: SentenceEncoder, texts: list[str]) -> dict[str, str]:
+def speed(encoder: StaticEncoder, texts: list[str]) -> dict[str, str]:
     """Return how many texts are encoded in a second of one core's time."""
     started = time.process_time()
     encoder.encode(texts)
@@ -208,7 +208,7 @@ def main() -> None:
     start = first_table(tokenizer, ids, directions, most)
     table = train(start, ids, teacher, directions, (steps, chosen.seed))
     save(chosen.out, tokenizer, table)
-    encoder = SentenceEncoder(str(chosen.out))
+    encoder = StaticEncoder(str(chosen.out))
     card = Card(
         title="encoder",
         summary=f"Sentence vectors of {DIMENSIONS} dimensions: the mean of vectors of {len(table):,} tokens "

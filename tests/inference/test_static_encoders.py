@@ -1,13 +1,16 @@
 """Encoders that have a vector per token: the mean of them, and files that do not fit."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from encoder_examples import TEXTS, find_minilm, go_offline, refusal, sentences
-from tedaudit.inference.encoders import TABLE, SentenceEncoder, load_encoder
-from tedaudit.inference.loading import WEIGHTS, load_quantised, save_quantised
+from tedaudit.inference.encoders import TABLE, SentenceEncoder, StaticEncoder, load_encoder
+from tedaudit.inference.loading import WEIGHTS, checksum, load_quantised, save_quantised
+from tedaudit.inference.zoo import find_folder
 
 
 @pytest.fixture(autouse=True)
@@ -72,14 +75,39 @@ def test_a_static_encoder_gives_the_mean_of_its_tokens_vectors(static):
 
 @pytest.mark.parametrize("size", [1, 7, 600])
 def test_vectors_of_a_static_encoder_do_not_depend_on_the_batch_in_a_single_bit(static, size):
-    encoder = SentenceEncoder(str(static()))
+    encoder = StaticEncoder(str(static()))
     texts = [*TEXTS, *sentences(1200, longest=40, seed=1)]
     parts = [encoder.encode(texts[start : start + size]) for start in range(0, len(texts), size)]
     assert np.array_equal(np.concatenate(parts), encoder.encode(texts))
 
 
+def test_the_encoder_of_the_zoo_gives_the_vectors_of_the_library_and_does_not_import_it():
+    code = """
+import sys
+from tedaudit.inference.encoders import load_encoder
+encoder = load_encoder("zoo:encoder")
+encoder.encode(["a"]), encoder.fingerprint()
+assert not {"torch", "transformers", "sentence_transformers"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300)
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Tokenizer
+
+    folder = find_folder("zoo:encoder")
+    embedding = StaticEmbedding(
+        Tokenizer.from_file(str(folder / "tokenizer.json")),
+        embedding_weights=load_quantised(folder / WEIGHTS)[TABLE],
+    )
+    library = SentenceTransformer(modules=[embedding], device="cpu")
+    encoder = load_encoder("zoo:encoder")
+    texts = [*TEXTS, "Zo\u00eb \U0001f469\u200d\U0001f680 12:30", "\u4f60\u597d", "a " * 700]
+    assert np.abs(encoder.encode(texts) - library.encode(texts, normalize_embeddings=True)).max() < 2e-7
+    assert encoder.fingerprint() == {"encoder weights": checksum(library)}
+
+
 def test_a_text_without_tokens_has_a_static_vector_of_zeros(static):
-    assert not SentenceEncoder(str(static())).encode(["", "the flight"])[0].any()
+    assert not StaticEncoder(str(static())).encode(["", "the flight"])[0].any()
 
 
 def test_a_static_encoder_of_the_zoo_is_found_by_its_name(static, monkeypatch):
@@ -87,18 +115,18 @@ def test_a_static_encoder_of_the_zoo_is_found_by_its_name(static, monkeypatch):
 
     there = static()
     monkeypatch.setattr(loading, "find_folder", lambda reference: {"zoo:encoder": there}[reference])
-    found = SentenceEncoder("zoo:encoder")
+    found = StaticEncoder("zoo:encoder")
     assert found.name == "zoo:encoder"
-    assert found.fingerprint() == SentenceEncoder(str(there)).fingerprint()
+    assert found.fingerprint() == StaticEncoder(str(there)).fingerprint()
 
 
 def test_a_static_encoder_whose_files_do_not_fit_or_are_cut_is_refused(static):
     import torch
 
-    assert "it has 2500 tokens and 2400 vectors." in refusal(SentenceEncoder, str(static(rows=2400)))
-    assert TABLE in refusal(SentenceEncoder, str(static(other=torch.ones(2, 2))))
+    assert "it has 2500 tokens and 2400 vectors." in refusal(StaticEncoder, str(static(rows=2400)))
+    assert TABLE in refusal(StaticEncoder, str(static(other=torch.ones(2, 2))))
     there = static()
     (there / WEIGHTS).write_bytes((there / WEIGHTS).read_bytes()[:5000])
-    assert f"Encoder '{there}' could not be loaded" in refusal(SentenceEncoder, str(there))
+    assert f"Encoder '{there}' could not be loaded" in refusal(StaticEncoder, str(there))
     (static() / "tokenizer.json").unlink()
-    assert f"Encoder '{there}' could not be loaded" in refusal(SentenceEncoder, str(there))
+    assert f"Encoder '{there}' could not be loaded" in refusal(StaticEncoder, str(there))

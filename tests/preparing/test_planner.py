@@ -4,7 +4,7 @@ import pytest
 from helpers import Recording, given, make_spec, sentences, snapshot
 from tedaudit.api import run
 from tedaudit.errors import RunDirectoryError, SpecError
-from tedaudit.inference.encoders import TABLE, _load_sentence_encoder, load_encoder
+from tedaudit.inference.encoders import TABLE, _load_once, load_encoder
 from tedaudit.inference.loading import WEIGHTS, save_quantised
 from tedaudit.plugins.registry import build
 from tedaudit.preparing.preparation import prepare
@@ -128,7 +128,7 @@ def _encoder(folder, seed):
     core.save(str(folder / "tokenizer.json"))
     table = np.random.default_rng(seed).normal(size=(len(words), 8)).astype(np.float32)
     save_quantised(folder / WEIGHTS, {TABLE: from_numpy(table)})
-    _load_sentence_encoder.cache_clear()  # as in a new process
+    _load_once.cache_clear()  # as in a new process
     return str(folder)
 
 

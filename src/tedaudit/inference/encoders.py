@@ -1,16 +1,20 @@
 """Sentence encoders by name: `lexical`, any SentenceTransformer model (name or folder), or `zoo:encoder`.
 
 A folder with a tokenizer and a table of vectors as integers (see `loading`) is a static encoder: a
-text's vector is the mean of its tokens' vectors.
+text's vector is the mean of its tokens' vectors. It takes numpy alone: importing torch and the libraries of
+models takes longer than a small audit.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache, partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from tedaudit.errors import EncoderError, ModelError
 from tedaudit.inference.lexical import LexicalEncoder
@@ -21,8 +25,8 @@ from tedaudit.inference.loading import (
     count_positions,
     drop_pooler,
     is_hub_reachable,
-    load_quantised,
     note_missing,
+    read_quantised,
     refuse_missing,
     resolve,
     silence_loading,
@@ -57,7 +61,7 @@ def load_encoder(name: str, *, half: bool = False) -> Encoder:
     `half` lets a model on a GPU compute in float16: precise enough for comparing texts, but not for the
     distances that candidate sampling multiplies by lambda.
     """
-    return LexicalEncoder() if name == "lexical" else _load_sentence_encoder(name, half=half)
+    return LexicalEncoder() if name == "lexical" else _load_once(name, half=half)
 
 
 def embed_pool(encoder: Encoder, texts: Sequence[str]) -> Any:
@@ -69,36 +73,27 @@ def embed_pool(encoder: Encoder, texts: Sequence[str]) -> Any:
 
 
 @lru_cache(maxsize=2)
-def _load_sentence_encoder(name: str, *, half: bool) -> "SentenceEncoder":
-    return SentenceEncoder(name, half=half)
+def _load_once(name: str, *, half: bool) -> "ModelEncoder":
+    with _explain_failure(name):
+        is_static = (Path(resolve(name)) / WEIGHTS).is_file()
+    return StaticEncoder(name) if is_static else SentenceEncoder(name, half=half)
 
 
-class SentenceEncoder:
-    """A SentenceTransformer model whose vectors do not depend on the batch.
+class ModelEncoder(ABC):
+    """What encoders that were trained have in common: equal texts are encoded once, a few at a time."""
 
-    Matrix kernels sum in an order that depends on the shape, so every forward pass has a shape
-    that follows from the text alone: its length rounded up, times a fixed number of rows.
-    """
+    name: str
+    _together: int
+    _dimensions: int
 
-    def __init__(self, name: str, *, half: bool = False) -> None:
-        self.name = name
-        self._model = _load_model(name)
-        gpu = self._model.device.type == "cuda"
-        self._rows, self._together = (1024, 16_384) if gpu else (16, 1024)
-        self._half = half and gpu
-        if self._half:
-            self._model.half()
-        self._pad = getattr(self._model.tokenizer, "pad_token_id", 0) or 0
-        self._tokenize = find_tokenizing(self._model, self._pad)
-
-    def fit(self, texts: Sequence[str]) -> None:
+    def fit(self, texts: Sequence[str]) -> None:  # noqa: B027 - not for a subclass to define
         """Do nothing: the model needs no fitting."""
 
     def encode(self, texts: Sequence[str]) -> Any:
         """Return one unit row (float32) per text; equal texts are encoded once."""
         distinct = sorted(set(texts), key=lambda text: (len(text), text))
         if not distinct:
-            return np.zeros((0, self._model.get_embedding_dimension() or 0), dtype=np.float32)
+            return np.zeros((0, self._dimensions), dtype=np.float32)
         size = self._together
         parts = [self._encode_some(distinct[i : i + size]) for i in range(0, len(distinct), size)]
         table = np.concatenate(parts)
@@ -112,14 +107,85 @@ class SentenceEncoder:
         position = {text: i for i, text in enumerate(distinct)}
         return table[[position[text] for text in texts]]
 
+    @abstractmethod
     def fingerprint(self) -> Mapping[str, str]:
         """Return a checksum of the weights; damaged weights raise an error before anything is computed."""
+
+    @abstractmethod
+    def _encode_some(self, texts: list[str]) -> Any:
+        """Return one unit row per text."""
+
+    def _refuse_damage(self, key: str) -> None:
+        raise EncoderError(
+            f"Encoder '{self.name}' has weights that are not numbers (NaN, in '{key}'): its file is "
+            "damaged. Download it again, or use another encoder such as 'lexical'."
+        )
+
+
+class StaticEncoder(ModelEncoder):
+    """A vector for each token of a tokenizer; a text's vector is their mean, scaled to length one."""
+
+    _together = 16_384
+
+    def __init__(self, name: str) -> None:
+        _refuse_without(name, "tokenizers", "safetensors")
+        self.name = name
+        with _explain_failure(name):
+            from tokenizers import Tokenizer
+
+            folder = Path(resolve(name))
+            self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            arrays = read_quantised(folder / WEIGHTS)
+            refuse_missing(name, {TABLE} - arrays.keys(), "a static encoder: a tokenizer and its vectors")
+            self._table = arrays[TABLE]
+            if self._tokenizer.get_vocab_size() != len(self._table):
+                tokens = self._tokenizer.get_vocab_size()
+                raise ValueError(f"it has {tokens} tokens and {len(self._table)} vectors.")
+        self._dimensions = self._table.shape[1]
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return a checksum of the vectors."""
+        if np.isnan(self._table).any():
+            self._refuse_damage(TABLE)
+        digest = hashlib.sha256(f"0.{TABLE}".encode() + self._table.tobytes())  # as `checksum` has them
+        return {"encoder weights": digest.hexdigest()[:16]}
+
+    def _encode_some(self, texts: list[str]) -> Any:
+        rows = [read.ids for read in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
+        lengths = np.array([len(row) for row in rows])
+        ids = np.fromiter((token for row in rows for token in row), np.int64, int(lengths.sum()))
+        ones = np.ones(len(ids), np.float32)
+        starts = np.append(0, np.cumsum(lengths))
+        counts = sparse.csr_matrix((ones, ids, starts), shape=(len(texts), len(self._table)))
+        means = (counts @ self._table) / np.maximum(lengths, 1)[:, None].astype(np.float32)
+        sizes = np.sqrt(np.square(means, dtype=np.float64).sum(axis=1, keepdims=True))
+        return means / np.maximum(sizes, 1e-12).astype(np.float32)
+
+
+class SentenceEncoder(ModelEncoder):
+    """A SentenceTransformer model whose vectors do not depend on the batch.
+
+    Matrix kernels sum in an order that depends on the shape, so every forward pass has a shape
+    that follows from the text alone: its length rounded up, times a fixed number of rows.
+    """
+
+    def __init__(self, name: str, *, half: bool = False) -> None:
+        self.name = name
+        self._model = _load_model(name)
+        self._dimensions = self._model.get_embedding_dimension() or 0
+        gpu = self._model.device.type == "cuda"
+        self._rows, self._together = (1024, 16_384) if gpu else (16, 1024)
+        self._half = half and gpu
+        if self._half:
+            self._model.half()
+        self._pad = getattr(self._model.tokenizer, "pad_token_id", 0) or 0
+        self._tokenize = find_tokenizing(self._model, self._pad)
+
+    def fingerprint(self) -> Mapping[str, str]:
+        """Return a checksum of the weights."""
         for key, value in self._model.state_dict().items():
             if bool(value.isnan().any()):
-                raise EncoderError(
-                    f"Encoder '{self.name}' has weights that are not numbers (NaN, in '{key}'): its file is "
-                    "damaged. Download it again, or use another encoder such as 'lexical'."
-                )
+                self._refuse_damage(key)
         number_format = {"encoder numbers": "float16"} if self._half else {}
         return {"encoder weights": checksum(self._model), **number_format}
 
@@ -134,7 +200,7 @@ class SentenceEncoder:
             padded = -(-lengths // _PADDING_STEP) * _PADDING_STEP
             if self._model.max_seq_length:  # a model has no positions beyond its window
                 padded = np.maximum(lengths, np.minimum(padded, self._model.max_seq_length))
-            out = np.zeros((len(texts), self._model.get_embedding_dimension()), dtype=np.float32)
+            out = np.zeros((len(texts), self._dimensions), dtype=np.float32)
             for width in np.unique(padded):
                 members = np.flatnonzero(padded == width)
                 for start in range(0, len(members), self._rows):
@@ -167,28 +233,17 @@ class SentenceEncoder:
         return torch.nn.functional.normalize(vectors, dim=1).cpu().numpy()
 
 
-def _load_model(name: str) -> Any:
+def _refuse_without(name: str, *modules: str) -> None:
     instead = "or use the encoder 'lexical', which needs no model"
-    missing = explain_missing(f"Encoder '{name}'", "torch", "sentence_transformers", instead=instead)
+    missing = explain_missing(f"Encoder '{name}'", *modules, instead=instead)
     if missing:
         raise EncoderError(missing)
-    from sentence_transformers import SentenceTransformer
 
-    source = resolve(name)
+
+@contextmanager
+def _explain_failure(name: str) -> Iterator[None]:
     try:
-        with silence_loading():
-            if (Path(source) / WEIGHTS).is_file():
-                model = _load_static(name, Path(source))
-            else:
-                with note_missing() as lacking:
-                    model = SentenceTransformer(source, local_files_only=not is_hub_reachable(source))
-                refuse_missing(name, lacking, "a sentence encoder")
-                for part in _list_transformers(model):
-                    if lacking:  # the pooler alone, on which no vector depends
-                        drop_pooler(part)
-                    limit = count_positions(part)
-                    if limit and (model.max_seq_length or limit) > limit:
-                        model.max_seq_length = limit
+        yield
     except ModelError as error:
         raise EncoderError(str(error)) from error
     except Exception as error:  # a damaged file may raise any exception
@@ -198,6 +253,23 @@ def _load_model(name: str) -> Any:
             "SentenceTransformer model, or a hub model that this machine can download or has in its cache; "
             "the encoder 'lexical' needs none."
         ) from error
+
+
+def _load_model(name: str) -> Any:
+    _refuse_without(name, "torch", "sentence_transformers")
+    from sentence_transformers import SentenceTransformer
+
+    with _explain_failure(name), silence_loading():
+        source = resolve(name)
+        with note_missing() as lacking:
+            model = SentenceTransformer(source, local_files_only=not is_hub_reachable(source))
+        refuse_missing(name, lacking, "a sentence encoder")
+        for part in _list_transformers(model):
+            if lacking:  # the pooler alone, on which no vector depends
+                drop_pooler(part)
+            limit = count_positions(part)
+            if limit and (model.max_seq_length or limit) > limit:
+                model.max_seq_length = limit
     if hasattr(getattr(model, "tokenizer", None), "padding_side"):
         model.tokenizer.padding_side = "right"  # rows are cut to their own length from the right
     model.eval()
@@ -210,25 +282,10 @@ def _list_transformers(model: Any) -> list[Any]:
     return [part for part in model.modules() if isinstance(part, PreTrainedModel)]
 
 
-def _load_static(name: str, folder: Path) -> Any:
-    """Return a static encoder, on the CPU: adding up a few vectors is faster than moving them to a GPU."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tensors = load_quantised(folder / WEIGHTS)
-    refuse_missing(name, {TABLE} - tensors.keys(), "a static encoder: a tokenizer and its vectors")
-    table = tensors[TABLE]
-    if tokenizer.get_vocab_size() != len(table):
-        raise ValueError(f"it has {tokenizer.get_vocab_size()} tokens and {len(table)} vectors.")
-    return SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=table)], device="cpu")
-
-
 # --- Texts to the tokens that a sentence encoder reads, several times faster than by its library.
 #
 # The library's own path handles every text and every number in Python. Which way is taken is found out once
-# for each encoder: one that gives the same tokens for a few awkward texts, or else the library's.
+# for each encoder: ours if it gives the same tokens for a few awkward texts, or else the library's.
 
 Features = Mapping[str, Any]
 _PROBE = ["A short one.", "", "  Two  spaces, \u00dcml\u00e4ute and 12 numbers ", "word " * 2000]
@@ -239,22 +296,14 @@ def find_tokenizing(model: Any, pad: int) -> Callable[[list[str]], Features]:
     """Return what makes the features of texts for a SentenceTransformer model."""
     expected: Features = model.preprocess(_PROBE)
     library: Callable[[list[str]], Features] = model.preprocess
-    if "attention_mask" in expected:
-        fast = getattr(getattr(model, "tokenizer", None), "backend_tokenizer", None)
-        if fast is None or not _has_known_tables(expected):
-            return library
-        fast.no_padding()
-        if model.max_seq_length:
-            fast.enable_truncation(model.max_seq_length)
-        padded = partial(_tokenize_padded, fast, pad)
-        return padded if _is_same_table(padded(_PROBE), expected) else library
-    static = getattr(model[0], "tokenizer", None)
-    if set(expected) != {"input_ids", "offsets"} or not hasattr(static, "encode_batch_fast"):
+    fast = getattr(getattr(model, "tokenizer", None), "backend_tokenizer", None)
+    if "attention_mask" not in expected or fast is None or not _has_known_tables(expected):
         return library
-    flat = partial(_tokenize_flat, static)
-    found = flat(_PROBE)
-    is_same = all(_is_equal(found[key], expected[key]) for key in expected)
-    return flat if is_same else library
+    fast.no_padding()
+    if model.max_seq_length:
+        fast.enable_truncation(model.max_seq_length)
+    padded = partial(_tokenize_padded, fast, pad)
+    return padded if _is_same_table(padded(_PROBE), expected) else library
 
 
 def _tokenize_padded(fast: Any, pad: int, texts: list[str]) -> Features:
@@ -267,16 +316,6 @@ def _tokenize_padded(fast: Any, pad: int, texts: list[str]) -> Features:
     ids = np.full(mask.shape, pad, dtype=np.int64)
     ids[mask] = np.concatenate(rows) if lengths.any() else []
     return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask.astype(np.int64))}
-
-
-def _tokenize_flat(fast: Any, texts: list[str]) -> Features:
-    """Return the token ids of all texts one after the other, and where each begins, for static encoders."""
-    import torch
-
-    rows = [encoding.ids for encoding in fast.encode_batch_fast(texts, add_special_tokens=False)]
-    ends = np.cumsum([len(row) for row in rows], dtype=np.int64)
-    ids = np.fromiter(chain.from_iterable(rows), np.int64, int(ends[-1]))
-    return {"input_ids": torch.from_numpy(ids), "offsets": torch.from_numpy(np.append(0, ends[:-1]))}
 
 
 def _has_known_tables(features: Features) -> bool:

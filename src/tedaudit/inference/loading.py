@@ -424,22 +424,29 @@ def save_quantised(path: str | Path, tensors: Mapping[str, Any]) -> None:
     save_file(out, str(path))
 
 
-def load_quantised(path: str | Path) -> dict[str, Any]:
-    """Return the tensors of a file, with integers converted back to float32."""
+def read_quantised(path: str | Path) -> dict[str, npt.NDArray[Any]]:
+    """Return the arrays of a file, with integers converted back to float32."""
     from safetensors import SafetensorError
-    from safetensors.torch import load_file
+    from safetensors.numpy import load_file
 
     try:
         stored = load_file(str(path))
     except SafetensorError as error:
         raise ValueError(f"{path} is damaged ({error}).") from error
-    tensors: dict[str, Any] = {}
+    arrays: dict[str, npt.NDArray[Any]] = {}
     for name, value in stored.items():
         if name.endswith(_SCALE):
             continue
         scale = stored.get(name + _SCALE)
         if scale is None:
-            tensors[name] = value
+            arrays[name] = value
         else:
-            tensors[name] = value.float() * scale.reshape(-1, *[1] * (value.ndim - 1))
-    return tensors
+            arrays[name] = value.astype(np.float32) * scale.reshape(-1, *[1] * (value.ndim - 1))
+    return arrays
+
+
+def load_quantised(path: str | Path) -> dict[str, Any]:
+    """Return the same as tensors."""
+    import torch
+
+    return {name: torch.tensor(array) for name, array in read_quantised(path).items()}
