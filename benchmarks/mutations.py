@@ -25,6 +25,8 @@ COMPARISONS = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
     ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is",
 }  # fmt: skip
+_DECLARING = ("dataclass", "field", "ConfigDict", "zip")
+_DECLARED = ("frozen", "slots", "eq", "init", "repr", "compare", "hash", "strict")
 SUMS = {ast.Add: "-", ast.Sub: "+", ast.Mult: "/", ast.Div: "*", ast.FloorDiv: "*"}
 
 
@@ -53,7 +55,11 @@ def git(*arguments: str) -> str:
 
 
 def find_mutations(file: str) -> Iterator[Mutation]:
-    """Yield every mutation of a file; docstrings and annotations have none."""
+    """Yield every mutation of a file.
+
+    Docstrings, annotations, what is said of a dataclass (frozen, slots; repr or compare of a field) and
+    `strict` of a zip have none: they decide nothing that a user could see.
+    """
     text = (ROOT / file).read_text("utf-8")
     starts = [0]
     for line in text.splitlines(keepends=True):
@@ -62,6 +68,10 @@ def find_mutations(file: str) -> Iterator[Mutation]:
     tree = ast.parse(text)
     noted = [node.annotation for node in ast.walk(tree) if isinstance(node, ast.arg | ast.AnnAssign)]
     noted += [node.returns for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    named = [(call, getattr(call.func, "id", "")) for call in calls]
+    noted += [word.value for call, name in named if name in _DECLARING for word in call.keywords
+              if word.arg in _DECLARED]  # fmt: skip
     skipped = {id(part) for node in noted if node is not None for part in ast.walk(node)}
     for node in ast.walk(tree):
         new = find_neighbour(node) if isinstance(node, ast.expr) and id(node) not in skipped else None

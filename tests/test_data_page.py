@@ -43,7 +43,7 @@ def made(tmp_path_factory):
             patch.chdir(tmp_path_factory.mktemp("made"))
             out = run(make_spec("", **settings)).folder.absolute()  # a folder of its own
         report(out, figures=True)
-        call("card", out)
+        call("export", out, "-f", "card")
         call("export", out, "--out", out.with_name("rows.csv"))
         try_worst(load_run(out), make_spec(out, **settings), 1, 20, quiet=True)
         call("records", out, "--count", 40, "-t", 2, "-q", "--yes")

@@ -3,6 +3,8 @@
 import importlib.util
 import json
 
+from command_line import contents
+
 CALIBRATE = ("calibrate", "-m", "word-rr", "--set", "word-rr.slots=3", "-c", "texts.txt", "--lambda", "0",
              "-t", "600", "--from", "0.1", "--to", "100", "-q", "--out", "made")  # fmt: skip
 
@@ -50,6 +52,19 @@ def test_wrong_use_is_explained(command, here):
         assert code == 2
         assert reason in err
     assert not (here / "made").exists()
+
+
+def test_it_says_what_it_takes_before_it_starts_and_a_dry_run_says_no_more(command, here):
+    flags = ("-m", "word-rr", "-c", "texts.txt", "--target", "1", "-a", "lexical", "-t", "200")
+    before = contents(here)
+    code, out, _ = command("calibrate", *flags, "--dry-run")
+    assert (code, contents(here)) == (0, before)
+    row = [cell.strip() for cell in out.splitlines()[4].strip("│ ").split("│")]
+    assert row[:4] == ["word-rr", "13", "2,600", "400"]  # half decades from 0.01 to 10,000; two ends
+    _, _, err = command("calibrate", *flags, "-o", "made")
+    assert "What this calibration takes" in err
+    _, _, err = command("calibrate", *flags, "-o", "made")  # which goes on
+    assert "What this calibration takes" not in err
 
 
 def test_a_frontier_is_printed_and_kept_in_the_report(command, here):

@@ -105,9 +105,15 @@ WRONG = {
     "reference": (("compare", "first", "second", "--against", "frist"), ("Did you mean 'first'?",)),
     "page": (("compare", "first", "second", "--out", "page.pdf"), ("must be an HTML file",)),
     "alpha": (("compare", "first", "second", "--alpha", "2"), ("alpha is 2.0",)),
-    "card of no run": (("card", "empty"), ("is not a run directory",)),
-    "card of whom": (("card", "first", "-m", "word-r"), ("no mechanism 'word-r'", "Did you mean 'word-rr'?")),
-    "card where": (("card", "first", "--out", "texts.txt"), ("which is a file; name a folder",)),
+    "card of no run": (("export", "empty", "-f", "card"), ("is not a run directory",)),
+    "card of whom": (
+        ("export", "first", "-f", "card", "-m", "word-r"),
+        ("no mechanism 'word-r'", "Did you mean 'word-rr'?"),
+    ),
+    "card where": (
+        ("export", "first", "-f", "card", "--out", "texts.txt"),
+        ("cards need a folder",),
+    ),
 }
 
 
@@ -125,31 +131,32 @@ def test_wrong_use_is_reported_with_a_way_out_and_writes_nothing(case, runs, com
 
 
 def test_what_is_typed_wrong_is_refused_with_usage(runs, command):
-    for arguments in (("compare",), ("compare", runs / "first", "--by", "epsilon"), ("card",)):
+    for arguments in (("compare",), ("compare", runs / "first", "--by", "epsilon")):
         code, _, err = command(*arguments)
         assert code == 2
         assert "Usage" in err
 
 
 def test_cards_are_written_into_the_run_or_a_given_folder(runs, command, tmp_path):
-    code, out, _ = command("card", runs / "second", "-m", "word-rr", "--out", tmp_path / "cards")
+    code, out, _ = command(
+        "export", runs / "second", "-f", "card", "-m", "word-rr", "--out", tmp_path / "cards"
+    )
     assert code == 0
     assert sorted(path.name for path in (tmp_path / "cards").iterdir()) == [
         "word-rr.card.json",
         "word-rr.card.md",
     ]
     assert out.count("Wrote ") == 2
-    code, out, _ = command("card", runs / "second", "--json")
-    assert [card["mechanism"]["label"] for card in json.loads(out)] == ["constant", "identity", "word-rr"]
+    assert command("export", runs / "second", "-f", "card")[0] == 0
     assert len(list((runs / "second" / "cards").iterdir())) == 6
 
 
 def test_a_run_with_cards_in_it_can_still_be_read(runs, command):
-    assert command("card", runs / "seeded")[0] == 0
+    assert command("export", runs / "seeded", "-f", "card")[0] == 0
     assert command("estimate", runs / "seeded", "--json")[0] == 0
 
 
-@pytest.mark.parametrize("verb", ["compare", "card"])
+@pytest.mark.parametrize("verb", ["compare", "export"])
 def test_no_model_library_is_loaded(runs, verb):
     script = (
         "import sys, tedaudit.cli as cli\n"
@@ -160,6 +167,6 @@ def test_no_model_library_is_loaded(runs, verb):
         "heavy = {'torch', 'sklearn', 'transformers', 'matplotlib'} & set(sys.modules)\n"
         "sys.exit(str(heavy) if heavy else 0)\n"
     )
-    more = [str(runs / "second")] if verb == "compare" else []
+    more = [str(runs / "second")] if verb == "compare" else ["-f", "card"]
     done = subprocess.run([sys.executable, "-c", script, *more], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -34,9 +34,9 @@ def _refused(command, here, *arguments):
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("report", "texts.txt"), ("estimate", "texts.txt"), ("card", "texts.txt"), ("compare", "texts.txt",
-        "texts.txt"),
-        ("replay", "texts.txt", "0"), ("disagree", "texts.txt", "a", "b"), ("report", "texts.txt/x"),
+        ("report", "texts.txt"), ("estimate", "texts.txt"), ("export", "texts.txt", "-f", "card"),
+        ("compare", "texts.txt", "texts.txt"), ("replay", "texts.txt", "0"),
+        ("compare", "texts.txt", "--examples", "2"), ("report", "texts.txt/x"),
     ],
     ids=" ".join,
 )  # fmt: skip
@@ -190,7 +190,12 @@ def test_a_damaged_part_is_one_line_for_every_command_that_reads_it(command, mad
     part = min(made.glob("guesses/**/part-*"))
     raw = part.read_bytes()
     part.write_bytes(raw[:300] + bytes([raw[300] ^ 1]) + raw[301:])
-    for arguments in (("report", "made"), ("estimate", "made"), ("card", "made"), ("compare", "made")):
+    for arguments in (
+        ("report", "made"),
+        ("estimate", "made"),
+        ("export", "made", "-f", "card"),
+        ("compare", "made"),
+    ):
         err = _refused(command, here, *arguments)
         assert f"{part.name}' is damaged" in err
         assert "Delete it and run the same command again" in err

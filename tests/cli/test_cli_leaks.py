@@ -79,7 +79,18 @@ def test_lint_names_a_fixed_seed_and_ends_with_1_if_told_to(folder, command):
     assert max(map(len, out.splitlines())) <= 80
     assert command("lint", "-m", "py:rewriters:seeded", "--fail-on", "error")[0] == 1
     assert command("lint", "-m", "py:rewriters:say", "--fail-on", "error")[0] == 0
-    assert command("lint", "-m", "word-rr", "--fail-on", "info")[0] == 1
+    assert command("lint", "-m", "py:rewriters:seeded", "--fail-on", "warning")[0] == 1  # and what is graver
+    code, _, err = command("lint", "-m", "word-rr", "--fail-on", "violated")
+    assert (code, "`lint` cannot find that. It is one of: error, warning." in err) == (2, True)
+
+
+def test_leaks_lints_first_and_may_fail_on_a_note(folder, command):
+    code, out, _ = command("leaks", "-m", "py:rewriters:seeded", *QUICK, "--fail-on", "error")
+    assert code == 1
+    assert "error: " in out.partition("zero budget")[0]
+    told = json.loads(command("leaks", "-m", "py:rewriters:seeded", *QUICK, "--json")[1])
+    assert told["lint"][0]["counts"]["error"] > 0
+    assert command("leaks", "-m", "constant", *QUICK, "--fail-on", "error")[0] == 0
 
 
 def test_lint_reads_the_settings_of_a_model_folder(folder, command):

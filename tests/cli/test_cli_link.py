@@ -106,7 +106,7 @@ def test_texts_go_into_the_table_if_asked_for(release, typed):
         (("pairs.csv",), "has no column 'original'"),
         ((*PAIRS[1:], "--private", "gendr"), "Did you mean 'gender'"),
         ((*PAIRS[1:], "-a", "trained"), "cannot be used for linking"),
-        ((*PAIRS[1:], "--set", "embedding.encoder=lexical"), "ATTACK.KEY=VALUE"),
+        ((*PAIRS[1:], "--set", "embedding.encoder=lexical"), "nothing here is called 'embedding'"),
         ((*PAIRS[1:], "-o", "pairs.csv"), "is a file"),
     ],
 )

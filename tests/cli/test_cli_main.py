@@ -24,7 +24,6 @@ from helpers import strict
         ("replay", "made", "3", "--yes"),
         ("report", "made"),
         ("compare", "made", "--by", "mechanism"),
-        ("card", "made"),
     ],
 )
 def test_only_json_is_printed_if_it_is_asked_for(arguments, made, command):
@@ -42,7 +41,7 @@ def test_help_names_every_verb(command):
     code, out, _ = command("--help")
     assert code == 0
     assert all(
-        verb in out for verb in ("run", "init", "ls", "estimate", "replay", "report", "compare", "card")
+        verb in out for verb in ("run", "init", "ls", "estimate", "replay", "report", "compare", "link")
     )
 
 

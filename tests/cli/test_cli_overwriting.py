@@ -14,7 +14,7 @@ FILES = {
     "export junit": ("export", "made", "--fail-above", "30", "--out", "{}/a.xml"),
     "compare": ("compare", "made", "--by", "mechanism", "--out", "{}/a.html"),
     "records": ("records", "made", "--count", "1", "-t", "20", "-q", "--yes", "--csv", "{}/a.csv"),
-    "card": ("card", "made", "-m", "identity", "--out", "{}"),
+    "export card": ("export", "made", "-f", "card", "-m", "identity", "--out", "{}"),
 }  # fmt: skip
 NEVER = {  # whatever lies there already stays, unless it is a run or a study that goes on
     "init": ("init", "{}/a.yaml"),
@@ -27,10 +27,10 @@ NEVER = {  # whatever lies there already stays, unless it is a run or a study th
     "calibrate": ("calibrate", "-m", "word-rr", "-c", "texts.txt", "--target", "1", "-q", "-o", "{}"),
     "frontier": ("frontier", "-m", "word-rr", "-c", "demo", "--task", "topic", "--target", "1", "-q", "-o",
                  "{}"),
-    "triples build": ("triples", "build", "texts.txt", "{}", "--encoder", "lexical", "-q"),
+    "corpus triples": ("corpus", "triples", "texts.txt", "{}", "--encoder", "lexical", "-q"),
     "selftest": ("selftest", "--quick", "-q", "--out", "{}/a.md"),  # has no run to know its file by
 }  # fmt: skip
-OTHERS = {("plan", "--out"), ("plan", "--work"), ("run", "--work"), ("reproduce", "--work")}
+OTHERS = {("run", "--work"), ("reproduce", "--work")}
 """What writes nothing; and folders of work, whose files are named by their content."""
 
 
@@ -103,7 +103,8 @@ def test_a_file_of_the_same_name_makes_no_study(name, command, here):
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"), [("cards", ("card", "made")), ("figures", ("report", "made"))]
+    ("name", "arguments"),
+    [("cards", ("export", "made", "-f", "card")), ("figures", ("report", "made"))],
 )
 def test_a_folder_of_the_run_that_is_a_link_is_refused(name, arguments, made, command, here):
     elsewhere = here / "elsewhere"

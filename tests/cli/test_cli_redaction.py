@@ -42,7 +42,7 @@ def made(tmp_path_factory):
     (folder / "audit.yaml").write_text(SPEC)
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)
-        for words in (WORST, RECORDS, LEAKS, ("report", "run"), ("card", "run")):
+        for words in (WORST, RECORDS, LEAKS, ("report", "run"), ("export", "run", "-f", "card")):
             assert call(*words) == 0
     return folder
 
@@ -102,8 +102,9 @@ def test_other_commands_write_no_text_either(here, capsys):
     report("run", redact=True)
     study = run_study(make_study(here / "study", limit=20))
     for words in (
-        WORST, ("loss", "run"), ("card", "run"), ("records", "run", "--loss", "--csv", "rows.csv"),
-        ("report", "run"), ("export", "run", "--out", "rows.json"),
+        WORST, ("loss", "run"), ("export", "run", "-f", "card"),
+        ("records", "run", "--loss", "--csv", "rows.csv"), ("report", "run"),
+        ("export", "run", "--out", "rows.json"),
     ):  # fmt: skip
         assert call(*words) == 0, words
         assert find_texts(here / "run") == set(), words

@@ -1,4 +1,4 @@
-"""rewrite and triples build as their users meet them: texts in, texts or a table out."""
+"""rewrite and corpus triples as their users meet them: texts in, texts or a table out."""
 
 import csv
 import io
@@ -173,7 +173,7 @@ def test_a_table_of_triples_is_built_and_used(tmp_path, typed, monkeypatch):
     source = tmp_path / "public.txt"
     source.write_text("my sister bought a red bicycle\nthe doctor called my brother\nshe lost her keys\n")
     parser = save_parser(tmp_path / "parser")
-    arguments = ("triples", "build", source, tmp_path / "table", "--encoder", minilm())
+    arguments = ("corpus", "triples", source, tmp_path / "table", "--encoder", minilm())
     code, out, err = typed(*arguments, "--extractor", f"spacy:{parser}", "--clusters", "2")
     assert code == 0, err
     assert "triples" in out

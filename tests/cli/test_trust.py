@@ -122,7 +122,13 @@ def test_a_study_of_a_run_asks_for_its_code_but_not_for_what_flags_name_instead(
 
 
 @pytest.mark.parametrize(
-    "arguments", [("report", "made"), ("estimate", "made"), ("card", "made"), ("compare", "made", "copy")]
+    "arguments",
+    [
+        ("report", "made"),
+        ("estimate", "made"),
+        ("export", "made", "-f", "card"),
+        ("compare", "made", "copy"),
+    ],
 )
 def test_commands_that_only_read_a_run_run_none_of_its_code(strange, arguments, typed):
     shutil.copytree("made", "copy")

@@ -68,7 +68,8 @@ def make_run() -> list[dict[str, Any]]:
     run(SPEC)
     with Path(os.devnull).open("w") as nothing, contextlib.redirect_stdout(nothing):
         for words in (
-            ("report", "run"), ("card", "run"), ("records", "run", "--count", 2, "-t", 5, "-q"),
+            ("report", "run"), ("export", "run", "-f", "card"),
+            ("records", "run", "--count", 2, "-t", 5, "-q"),
             ("leaks", "run", "-t", 50, "-q"),
         ):  # fmt: skip
             assert call(*words) == 0, words

@@ -30,6 +30,15 @@ def test_all_ways_in_return_it(made, small, tmp_path):
     assert Result.of(read_result(made.run)).findings == made.findings
 
 
+def test_a_printed_result_is_a_screen(made):
+    lines = str(made).splitlines()
+    assert len(lines) < 40
+    assert max(map(len, lines)) <= 80 or lines[-1].endswith(str(made.folder))
+    for finding in made:
+        assert finding.label.split()[0] in str(made)  # a long one is cut
+    assert "eps_emp is a lower bound" in str(made)
+
+
 def test_its_length_is_the_number_of_findings(made, small):
     assert len(small) == 1
     assert len(made) == len(list(made)) == len(made.findings)

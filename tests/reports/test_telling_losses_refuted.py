@@ -15,7 +15,8 @@ from tedaudit.reports.export.frames import frame_losses
 from tedaudit.reports.export.schemas import read_schema
 from tedaudit.reports.first_screen import REFUTED, explain_losses, make_loss_pivot
 from tedaudit.reports.loss_figures import draw_sandwich, write_loss_figures
-from tedaudit.reports.telling_losses import tell_losses
+from tedaudit.reports.telling_audit import tell_claims, tell_plans
+from tedaudit.reports.telling_losses import read_parts, tell_losses, tell_parts
 from tedaudit.results.losses import read_losses
 from tedaudit.studies.record_losses import find_record_losses
 from tedaudit.studies.telling import describe_record_losses
@@ -37,6 +38,14 @@ def result(tmp_path_factory):
     settings = {"trials": 1000, "block": 0, "attacks": ["likelihood", "lexical"], "epsilons": [2]}
     out = tmp_path_factory.mktemp("refuted") / "run"
     return tedaudit.run(make_spec(out, mechanisms=mechanisms, **settings))
+
+
+def test_a_narrow_terminal_always_shows_whose_row_it_is(result):
+    told = [tell_losses(result, read_losses(result)), *tell_plans(result), *tell_claims(result)]
+    told += tell_parts(read_parts(result, read_losses(result)))
+    for section in told:
+        ranks = {column.name: column.rank for column in section.table.columns}
+        assert (section.title, ranks["mechanism"], ranks["epsilon"]) == (section.title, 0, 0)
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,11 @@ import pytest
 from typer.testing import CliRunner
 
 import tedaudit
+from tedaudit import load_run
 from tedaudit.cli import app
 from tedaudit.errors import SpecError
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.results.disagreement import disagreements
-from tedaudit.store.directory import RunDirectory
 
 
 @pytest.fixture(scope="module")
@@ -21,14 +21,14 @@ def folder(tmp_path_factory):
 
 def test_counts_add_up_and_agree_with_the_findings(folder):
     result = {(f.epsilon, f.attack): f for f in tedaudit.load_run(folder)}
-    for one in disagreements(RunDirectory(folder), ("lexical", "likelihood"), {}):
+    for one in disagreements(load_run(folder), ("lexical", "likelihood"), {}):
         assert one.counts.trials == 400
         assert one.counts.both + one.counts.first_only == result[one.epsilon, "lexical"].counts.correct
         assert one.counts.both + one.counts.second_only == result[one.epsilon, "likelihood"].counts.correct
 
 
 def test_examples_are_trials_that_one_alone_got_right(folder):
-    found = disagreements(RunDirectory(folder), ("lexical", "likelihood"), {"epsilon": "5"}, examples=4)
+    found = disagreements(load_run(folder), ("lexical", "likelihood"), {"epsilon": "5"}, examples=4)
     assert len(found) == 1
     examples = found[0].examples
     assert {example.right for example in examples} == {"lexical", "likelihood"}
@@ -42,18 +42,34 @@ def test_examples_are_trials_that_one_alone_got_right(folder):
     [
         (("lexical", "lexical"), {}, "two attacks of this run that differ"),
         (("lexical", "llm"), {}, "It has: lexical, likelihood"),
-        (("lexical", "likelihood"), {"epsilon": "9"}, "with these filters"),
+        (("lexical", "likelihood"), {"epsilon": "9"}, "that was asked for has both lexical and likelihood"),
     ],
 )
 def test_wrong_use_is_explained(folder, attacks, only, message):
     with pytest.raises(SpecError, match=message):
-        disagreements(RunDirectory(folder), attacks, only)
+        disagreements(load_run(folder), attacks, only)
 
 
 def test_the_command_prints_texts_only_where_it_may(folder):
-    arguments = ["disagree", str(folder), "lexical", "likelihood", "--epsilon", "5"]
+    arguments = ["compare", str(folder), "--examples", "2", "--epsilon", "5"]
     whole = CliRunner().invoke(app, arguments)
     assert whole.exit_code == 0
-    assert "only likelihood was right" in " ".join(whole.output.split())
-    redacted = CliRunner().invoke(app, [*arguments, "--redact", "--json"])
-    assert json.loads(redacted.output)[0]["examples"] == []
+    assert whole.output.count("only likelihood was right") == 2
+    [told] = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).output)["examples"]
+    assert {one["right"] for one in told["examples"]} == {"lexical", "likelihood"}
+    assert "was right" not in CliRunner().invoke(app, ["compare", str(folder)]).output
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--epsilon", "5"], "--epsilon: say how many trials to show with --examples"),
+        (["--attack", "lexical"], "--attack: say how many"),
+        (["--examples", "2", "--by", "mechanism"], "name one run, by attack"),
+        (["OTHER", "--examples", "2"], "name one run, by attack"),
+    ],
+)
+def test_examples_are_of_two_attacks_of_one_run(folder, more, said):
+    refused = CliRunner().invoke(app, ["compare", str(folder), *more])
+    assert isinstance(refused.exception, SpecError)
+    assert said in str(refused.exception)

@@ -6,7 +6,7 @@ import pytest
 
 from tedaudit.errors import SpecError
 from tedaudit.plugins.registry import build, find
-from tedaudit.spec.flags import SIX, SMALL, embedded_audit, merge_flags, parse_k
+from tedaudit.spec.flags import SIX, SMALL, assign_fields, embedded_audit, merge_flags, parse_k
 from tedaudit.spec.model import parse_spec
 
 BASE = {
@@ -140,9 +140,35 @@ def test_texts_of_corpora_and_attacks_are_taken_as_they_are_written_too():
     assert found["attacks"][0]["encoder"] == "7"
 
 
-@pytest.mark.parametrize("wrong", ["foo", "identity=3", "identity.=3", "=3", "."])
+@pytest.mark.parametrize("wrong", ["foo", "identity.=3", "=3", ".", ".slots=3"])
 def test_an_assignment_of_another_form_is_shown_the_right_one(wrong):
-    assert refused(wrong) == f"--set takes LABEL.KEY=VALUE, as in word-rr.slots=8, not '{wrong}'."
+    expected = "--set takes LABEL.KEY=VALUE, as in word-rr.slots=8, or KEY=VALUE if one mechanism is named"
+    assert refused(wrong) == f"{expected}, not '{wrong}'."
+
+
+def test_a_label_may_be_left_out_if_there_is_one_mechanism():
+    found = merge_flags({"mechanisms": ["word-rr"], "attacks": ["lexical", "llm"]}, {}, ["slots=8"])
+    assert found["mechanisms"] == [{"name": "word-rr", "slots": 8}]
+    said = "--set slots=3: say whose field it is, as LABEL.KEY=VALUE. There are: identity, short."
+    assert refused("slots=3") == said
+
+
+def test_plugins_of_one_kind_take_fields_by_the_same_grammar():
+    assert assign_fields("mechanism", ["word-rr"], ["slots=8", "word-rr.unit=x"]) == [
+        {"name": "word-rr", "slots": 8, "unit": "x"}
+    ]
+    both = assign_fields("attack", ["lexical", "embedding"], ["embedding.encoder=lexical"])
+    assert both == [{"name": "lexical"}, {"name": "embedding", "encoder": "lexical"}]
+    with pytest.raises(SpecError, match=r"There are: embedding, lexical\."):
+        assign_fields("attack", ["lexical", "embedding"], ["encoder=lexical"])
+    with pytest.raises(SpecError, match="Did you mean 'lexical'"):
+        assign_fields("attack", ["lexical"], ["lexica.encoder=lexical"])
+
+
+@pytest.mark.parametrize("written", ["1,5", "1 5", "1; 5"])
+def test_several_epsilons_in_one_flag_are_shown_how_to_be_given(written):
+    with pytest.raises(SpecError, match="give each a flag of its own, as in -e 1 -e 5"):
+        merge_flags({}, {"epsilon": [written]}, [])
 
 
 def test_an_unknown_label_is_told_the_close_one_and_all_there_are():

@@ -35,7 +35,7 @@ def finished(tmp_path_factory):
     write_certain(store, [])
     store.files.write({store.utility: b'{"rows": [], "tasks": []}'}, redacted=False)
     report(root)
-    call("card", root)
+    call("export", root, "-f", "card")
     return root
 
 
@@ -214,7 +214,12 @@ def test_nothing_behind_a_link_is_removed_or_listed(copy, tmp_path):
 def test_a_lost_list_drops_no_redaction_and_is_made_anew_by_who_says_which_it_is(copy, redacted):
     report(copy, redact=True)
     (copy / "files.json").unlink()
-    for command in (("report", copy), ("records", copy), ("card", copy), ("estimate", copy)):
+    for command in (
+        ("report", copy),
+        ("records", copy),
+        ("export", copy, "-f", "card"),
+        ("estimate", copy),
+    ):
         assert call(*command) == 2
     assert ROW[1] not in (copy / "report.html").read_text()
     report(copy, redact=redacted, full=not redacted)

@@ -51,8 +51,9 @@ def test_the_page_shows_outputs_and_so_reads_them(finished):
     "command",
     [
         ["estimate", "RUN"], ["estimate", "RUN", "--json"], ["report", "RUN", "--no-figures"],
-        ["report", "RUN", "--redact", "--figures"], ["card", "RUN", "-o", "OUT"],
-        ["compare", "RUN", "-o", "OUT/c.html"], ["disagree", "RUN", "lexical", "shared-words"],
+        ["report", "RUN", "--redact", "--figures"], ["export", "RUN", "-f", "card", "-o", "OUT"],
+        ["compare", "RUN", "-o", "OUT/c.html"],
+        ["compare", "RUN", "-a", "lexical", "-a", "shared-words", "--examples", "2"],
     ],
     ids=" ".join,
 )  # fmt: skip

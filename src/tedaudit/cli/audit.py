@@ -9,83 +9,105 @@ import typer
 
 from tedaudit.cli import options
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
-from tedaudit.cli.options import complete_attack, print_json, show_folder
+from tedaudit.cli.options import option, print_json, show_folder
 from tedaudit.cli.records import add_likelihood, list_losses, show_losses, show_pairs, try_worst
-from tedaudit.errors import SpecError
+from tedaudit.errors import SpecError, join_names
 
 if TYPE_CHECKING:
     from tedaudit.results.findings import AuditResult
     from tedaudit.spec.model import AuditSpec
 
 
-_SETTINGS = (
-    "mechanism", "epsilon", "corpus", "attack", "trials", "k", "lambda_", "strategy", "top", "estimator",
-    "encoder", "alpha", "delta", "seed", "batch_size", "name", "out",
-    "engine", "workers", "address", "resource",
-)  # fmt: skip
-
-
 def run(
-    spec: Annotated[Path | None, typer.Argument(help="A YAML file; without it, the embedded audit.")] = None,
+    spec: Annotated[
+        Path | None, typer.Argument(metavar="SPEC", help="A YAML file; without it, the embedded audit.")
+    ] = None,
     mechanism: options.Mechanisms = None,
     epsilon: options.Epsilons = None,
     corpus: options.Corpus = None,
-    attack: Annotated[
-        list[str] | None,
-        typer.Option("--attack", "-a", help="Repeat for several.", autocompletion=complete_attack),
-    ] = None,
-    trials: Annotated[int | None, typer.Option("--trials", "-t")] = None,
+    assign: options.Assignments = None,
+    attack: options.Attacks = None,
     k: options.Candidates = None,
     lambda_: options.Lambda = None,
     strategy: options.Strategy = None,
-    top: Annotated[int | None, typer.Option(help="nearest, furthest: uniform among this many.")] = None,
-    estimator: Annotated[
-        str | None, typer.Option(help="Which estimator reads the trials, such as baseline.")
+    top: Annotated[
+        int | None, option(options.ADVERSARY, "--top", help="nearest, furthest: uniform among this many.")
     ] = None,
     encoder: options.Encoder = None,
-    alpha: Annotated[float | None, typer.Option(help="Twice the one-sided error of a bound.")] = None,
-    delta: Annotated[float | None, typer.Option(help="Use this instead of the claim's delta.")] = None,
+    worst: Annotated[
+        int,
+        option(
+            options.ADVERSARY, "--worst", help="Also try so many of the worst pairs again, on fresh trials."
+        ),
+    ] = 0,
+    worst_trials: Annotated[
+        int, option(options.ADVERSARY, "--worst-trials", help="Fresh trials for each of the worst pairs.")
+    ] = 200,
+    loss: Annotated[
+        bool,
+        option(
+            options.ADVERSARY, "--loss", help="Also tell what an adversary that knows the mechanism learns."
+        ),
+    ] = False,
+    trials: Annotated[
+        int | None, option(options.STATISTICS, "--trials", "-t", help="Fixed in advance; 1,000.")
+    ] = None,
+    estimator: Annotated[
+        str | None,
+        option(options.STATISTICS, "--estimator", metavar="NAME", help="reduced (one rewrite), or baseline."),
+    ] = None,
+    alpha: Annotated[
+        float | None, option(options.STATISTICS, "--alpha", help="Twice the error of a bound; 0.01.")
+    ] = None,
+    delta: Annotated[
+        float | None, option(options.STATISTICS, "--delta", help="Use this instead of the claim's delta.")
+    ] = None,
     seed: options.Seed = None,
+    dry_run: options.DryRun = False,
+    ceiling: Annotated[
+        float | None,
+        option(options.WORK, "--ceiling", help="--dry-run: the trials with which eps_emp can be this large."),
+    ] = None,
+    success: Annotated[
+        float | None,
+        option(
+            options.WORK, "--success", help="--dry-run: trials in which an attack right so often is found."
+        ),
+    ] = None,
+    no_timing: Annotated[
+        bool, option(options.WORK, "--no-timing", help="--dry-run: time nothing, so no minutes and no disk.")
+    ] = False,
     batch_size: options.BatchSize = None,
     engine: options.Engine = None,
     workers: options.Workers = None,
     address: options.Address = None,
     resource: options.Resources = None,
-    name: options.Name = None,
-    out: options.RunFolder = None,
-    assign: options.Assignments = None,
-    fail_on: FailOn = None,
-    fail_above: FailAbove = None,
     work: Annotated[
         Path | None,
-        typer.Option(
-            help="Rewrite on another machine: work is written to this folder, results are read from it."
+        option(
+            options.WORK, "--work", metavar="FOLDER",
+            help="Rewrite on another machine: work goes to this folder, results come from it.",
         ),
     ] = None,
-    worst: Annotated[
-        int, typer.Option(help="Also try this many of the worst pairs of texts again, on fresh trials.")
-    ] = 0,
-    worst_trials: Annotated[int, typer.Option(help="Fresh trials for each of the worst pairs.")] = 200,
-    loss: Annotated[
-        bool, typer.Option("--loss", help="Also tell what an adversary that knows the mechanism learns.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what it would take and could show: `tedaudit plan`.")
-    ] = False,
+    name: options.Name = None,
+    out: options.RunFolder = None,
     table: options.TableChoice = "pivot",
+    fail_on: FailOn = None,
+    fail_above: FailAbove = None,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
-) -> None:
+) -> None:  # fmt: skip
     """Run an audit; the same command resumes one that was stopped.
 
-    A name py:package.module:name, in a spec or a flag, runs that code: run no spec that you do not trust.
+    A name py:package.module:name, in a spec or a flag, runs that code. Do not run a spec that you do not
+    trust.
     """
     from tedaudit import api
     from tedaudit.cli.console import progress_bar, say_redacted, show_defaults, show_result
     from tedaudit.preparing.own_folder import own_folder
     from tedaudit.spec.zoo_defaults import list_defaults
 
-    check_gates(fail_on, fail_above)
+    check_gates("run", fail_on, fail_above)
     flags: dict[str, Any] = {
         "mechanism": mechanism, "epsilon": epsilon, "corpus": corpus, "attack": attack, "trials": trials,
         "k": k, "lambda_": lambda_, "strategy": strategy, "top": top, "estimator": estimator,
@@ -93,9 +115,12 @@ def run(
         "name": name, "out": out,
         "engine": engine, "workers": workers, "address": address, "resource": resource,
     }  # fmt: skip
-    settings, base = make_spec(spec, flags, assign, loss=loss), name_embedded(spec, flags)
+    _refuse_wishes(dry_run=dry_run, ceiling=ceiling, success=success, no_timing=no_timing)
+    settings, base = _make_spec(spec, flags, assign, loss=loss), _name_embedded(spec, flags)
     if dry_run:
-        wishes = Wishes(work=work, pairs=worst, pair_trials=worst_trials, limit=fail_above, base=base)
+        wishes = Wishes(
+            work, worst, worst_trials, fail_above, ceiling, success, timing=not no_timing, base=base
+        )
         show_plan(settings, wishes, as_json=as_json)
         return
     with own_folder(settings, base) as (placed, remark):
@@ -129,7 +154,7 @@ def run(
     pass_gates(result, fail_on, fail_above)
 
 
-def make_spec(
+def _make_spec(
     path: Path | None, flags: Mapping[str, Any], assign: Sequence[str] | None, *, loss: bool
 ) -> "AuditSpec":
     """Return the audit of a file, or the embedded one, with what flags say."""
@@ -137,18 +162,24 @@ def make_spec(
     from tedaudit.spec.model import parse_spec, read_spec
 
     base = read_spec(path) if path else {} if flags["mechanism"] else embedded_audit()
-    given = {name: flags[name] for name in _SETTINGS}
-    given["k"] = None if flags["k"] is None else parse_k(flags["k"])
+    given = {**flags, "k": None if flags["k"] is None else parse_k(flags["k"])}
     settings = parse_spec(merge_flags(base, given, assign or []))
     return add_likelihood(settings) if loss else settings
 
 
-def name_embedded(path: Path | None, flags: Mapping[str, Any]) -> str:
+def _name_embedded(path: Path | None, flags: Mapping[str, Any]) -> str:
     """Return how the folder of the embedded audit is called, unless a flag names one; "" for other audits."""
     from tedaudit.spec.flags import embedded_audit
 
     is_other = path is not None or flags["mechanism"] or flags["name"] or flags["out"]
     return "" if is_other else str(embedded_audit()["name"])
+
+
+def _refuse_wishes(*, dry_run: bool, **wishes: Any) -> None:
+    """Refuse what only a dry run can answer."""
+    given = [f"--{name.replace('_', '-')}" for name, value in wishes.items() if value not in (None, False)]
+    if given and not dry_run:
+        raise SpecError(f"{join_names(given)}: ask for it with --dry-run, which runs nothing.")
 
 
 def _check_work(settings: "AuditSpec", folder: Path) -> None:
@@ -167,7 +198,7 @@ def _check_work(settings: "AuditSpec", folder: Path) -> None:
 def init(
     path: Annotated[Path, typer.Argument(help="Where to write it.")] = Path("audit.yaml"),
     schema: Annotated[
-        bool, typer.Option("--schema", help="Print the JSON schema of a spec instead.")
+        bool, option(options.OUTPUT, "--schema", help="Print the JSON schema of a spec instead.")
     ] = False,
 ) -> None:
     """Write a spec to start from."""
@@ -189,7 +220,7 @@ def init(
     typer.echo(f"Wrote {path}. Edit it, then: tedaudit run {path}")
 
 
-# --- Prints what an audit would take and could show, for `plan` and for `run --dry-run`.
+# --- Prints what an audit would take and could show.
 
 _WIDTH = 100  # columns of a terminal that is not one
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tedaudit.cli import options
-from tedaudit.cli.options import complete_attack, print_json
+from tedaudit.cli.options import ADVERSARY, OUTPUT, STATISTICS, complete_attack, option, print_json
 from tedaudit.errors import SpecError
 
 if TYPE_CHECKING:
@@ -17,29 +17,36 @@ if TYPE_CHECKING:
 
 Targets = Annotated[
     list[float] | None,
-    typer.Option("--target", help="What is to be measured, such as 2.0. Repeat for several."),
+    option(
+        STATISTICS,
+        "--target",
+        metavar="NUMBER",
+        help="What is to be measured, such as 2.0. Repeat for several.",
+    ),
 ]
 By = Annotated[
     str,
-    typer.Option(
+    option(
+        STATISTICS,
         "--by",
+        metavar="NAME",
         help="What a target x is: eps_emp (success e^x / (e^x + k - 1)), success or loss@DELTA (loss@0.01).",
     ),
 ]
 Attacks = Annotated[
     list[str] | None,
-    typer.Option(
-        "--attack",
-        "-a",
+    option(
+        ADVERSARY, "--attack", "-a", metavar="NAME", autocompletion=complete_attack,
         help="Repeat for several; else lexical, resample and trained if they fit.",
-        autocompletion=complete_attack,
     ),
+]  # fmt: skip
+Trials = Annotated[int | None, option(STATISTICS, "--trials", "-t", help="Fresh ones at each end; 2,000.")]
+Least = Annotated[float, option(STATISTICS, "--from", help="The least epsilon to look at.")]
+Most = Annotated[float, option(STATISTICS, "--to", help="The largest epsilon to look at.")]
+Alpha = Annotated[float | None, option(STATISTICS, "--alpha", help="The error of each answer; 0.01.")]
+File = Annotated[
+    Path | None, typer.Argument(metavar="SPEC", help="A YAML file, as for `run`, without epsilons.")
 ]
-Trials = Annotated[int | None, typer.Option("--trials", "-t", help="Fresh ones at each end; 2,000.")]
-Least = Annotated[float, typer.Option("--from", help="The least epsilon to look at.")]
-Most = Annotated[float, typer.Option("--to", help="The largest epsilon to look at.")]
-Alpha = Annotated[float | None, typer.Option(help="The error of each answer; 0.01.")]
-File = Annotated[Path | None, typer.Argument(help="A YAML file, as for `run`, without epsilons.")]
 
 
 def calibrate(
@@ -64,8 +71,11 @@ def calibrate(
     address: options.Address = None,
     resource: options.Resources = None,
     name: options.Name = None,
-    out: Annotated[str | None, typer.Option("--out", "-o", help="Run directory: runs/calibrate.")] = None,
+    out: Annotated[
+        str | None, option(OUTPUT, "--out", "-o", metavar="FOLDER", help="runs/calibrate by default.")
+    ] = None,
     assign: options.Assignments = None,
+    dry_run: options.DryRun = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -83,8 +93,10 @@ def calibrate(
         "batch_size": batch_size, "name": name, "out": out,
         "engine": engine, "workers": workers, "address": address, "resource": resource,
     }  # fmt: skip
-    settings = make_spec(spec, flags, assign, by)
-    found = run_calibration(settings, (by, target or []), (least, most), quiet=quiet)
+    settings, asked = make_spec(spec, flags, assign, by), (by, target or [])
+    if _foresee(settings, asked, (least, most), quiet=quiet, dry_run=dry_run):
+        return
+    found = run_calibration(settings, asked, (least, most), quiet=quiet)
     say_redacted(RunDirectory(found.folder))
     if as_json:
         print_json(found.to_dict())
@@ -131,6 +143,24 @@ def run_calibration(
     with progress_bar(quiet=quiet) as progress:
         helpers = {"progress": progress, "announce": (lambda _: None) if quiet else None}
         return calibrate_spec(settings, asked, searched, helpers)
+
+
+def _foresee(
+    settings: "AuditSpec",
+    asked: tuple[str, Sequence[float]],
+    searched: tuple[float, float],
+    *,
+    quiet: bool,
+    dry_run: bool,
+) -> bool:
+    """Say what a calibration takes before it is begun; return whether that is all that was asked for."""
+    from tedaudit.cli.console import show_section
+    from tedaudit.store.directory import RunDirectory
+    from tedaudit.studies.calibrate.forecast import foresee_calibration
+
+    if dry_run or not (quiet or RunDirectory(settings.folder).exists()):
+        show_section(foresee_calibration(settings, asked, searched), error=not dry_run)
+    return dry_run
 
 
 def show_answers(found: "Calibrated") -> None:
@@ -180,8 +210,11 @@ def frontier(
     address: options.Address = None,
     resource: options.Resources = None,
     name: options.Name = None,
-    out: Annotated[str | None, typer.Option("--out", "-o", help="Run directory: runs/frontier.")] = None,
+    out: Annotated[
+        str | None, option(OUTPUT, "--out", "-o", metavar="FOLDER", help="runs/frontier by default.")
+    ] = None,
     assign: options.Assignments = None,
+    dry_run: options.DryRun = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
@@ -193,7 +226,7 @@ def frontier(
     from tedaudit.reports.writers.figures import figures_missing
     from tedaudit.spec.zoo_defaults import list_defaults
     from tedaudit.store.directory import RunDirectory
-    from tedaudit.studies.frontier.runner import NAME, run_frontier
+    from tedaudit.studies.frontier.runner import NAME, check_labels, run_frontier
     from tedaudit.studies.frontier.telling import tell
 
     flags = {
@@ -206,12 +239,17 @@ def frontier(
         "tasks": task or [], "private": private or [], "classifier": classifier, "limit": limit,
         "seeds": seeds, "test_split": test_split, "hold_out": hold_out, "key": key,
     }  # fmt: skip
-    settings = make_spec(spec, flags, assign, by)
+    settings, asked = make_spec(spec, flags, assign, by), (by, target or [])
+    if not dry_run:
+        check_labels(settings, scoring)
+    if _foresee(settings, asked, (least, most), quiet=quiet, dry_run=dry_run):
+        typer.echo("Training classifiers on the rewrites comes after that; it is not timed here.")
+        return
     if not quiet:
         show_defaults(list_defaults(settings))
     with progress_bar(quiet=quiet) as progress:
         helpers = {"progress": progress, "announce": (lambda _: None) if quiet else None}
-        found = run_frontier(settings, (by, target or []), scoring, (least, most), helpers)
+        found = run_frontier(settings, asked, scoring, (least, most), helpers)
     say_redacted(RunDirectory(found.calibrated.folder))
     if as_json:
         print_json(found.to_dict())

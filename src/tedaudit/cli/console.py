@@ -1,10 +1,11 @@
 """Print to the terminal: tables, cards, bounds, and progress with rate and time left."""
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,23 +21,17 @@ from tedaudit.execution.runner import Progress
 from tedaudit.plugins.extras import install, missing_extras
 from tedaudit.plugins.registry import variants
 from tedaudit.plugins.settings import list_settings
-from tedaudit.reports.first_screen import (
-    Pivot,
-    describe_screen,
-    explain_losses,
-    lay_out,
-    make_loss_pivot,
-    make_pivots,
-    mention_no_epsilon,
-)
+from tedaudit.reports.first_screen import SCREEN, print_screen
+from tedaudit.reports.meaning import tell_meaning
 from tedaudit.reports.page import charts_missing
-from tedaudit.reports.section import Column, Section, Table, format_number
+from tedaudit.reports.section import Section, format_number
 from tedaudit.reports.summary import describe_claims, headlines
 from tedaudit.reports.telling_audit import explain_table, tell_plans
 from tedaudit.reports.telling_comparison import explain_comparison, tell_comparison
 from tedaudit.reports.writers.figures import figures_missing
 from tedaudit.reports.writers.terminal import fit_section, tell_left_out, to_rich
 from tedaudit.results.comparison import Compared
+from tedaudit.results.disagreement import Disagreement
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import read_losses
 from tedaudit.spec.zoo_defaults import InstalledModel
@@ -50,9 +45,12 @@ if TYPE_CHECKING:
 
 
 def console(*, error: bool = False) -> Console:
-    """Return a console without markup; lines are wide instead of folded if the output is not a terminal."""
+    """Return a console without markup.
+
+    If the output is no terminal, lines are as wide as COLUMNS says, and else wide instead of folded.
+    """
     stream = sys.stderr if error else sys.stdout
-    width = None if stream.isatty() else 200
+    width = None if stream.isatty() or "COLUMNS" in os.environ else 200
     return Console(stderr=error, width=width, highlight=False, emoji=False, markup=False)
 
 
@@ -93,12 +91,12 @@ def progress_bar(*, quiet: bool) -> Iterator[Progress | None]:
         yield advance
 
 
-def show_section(section: Section, width: int | None = None) -> tuple[str, ...]:
+def show_section(section: Section, width: int | None = None, *, error: bool = False) -> tuple[str, ...]:
     """Print a section of a report, and how to read it; return the columns that had room.
 
     `width` is that of an output that is no terminal.
     """
-    out = console()
+    out = console(error=error)
     if width is not None and not out.is_terminal:
         out.width = width
     shown = fit_section(section, out.width, escape_text)
@@ -176,6 +174,11 @@ def show_bound(bound: Bound) -> None:
     out.print(f"{bound.method}: {counts}")
     for name, value, remark in rows:
         out.print(f"  {name:<22} {value:>10}   {remark}")
+    out.print()
+    meaning = tell_meaning()
+    show_section(replace(meaning, reading="", sentences=()), SCREEN)
+    for sentence in meaning.remarks[:2]:  # how to choose a limit stands on pages
+        _say(sentence, style="dim")
 
 
 def show_cards(cards: Sequence[tuple[Card, Sequence[str]]]) -> None:
@@ -241,15 +244,12 @@ def show_replay(trials: Sequence[Any]) -> None:
             out.print(f"  rewriting it again gives: {escape_text(repeated)}", style="yellow")
 
 
-def show_disagreements(disagreements: Sequence[Any]) -> None:
-    """Print how two attacks agree, and trials in which only one of them was right."""
-    first, second = disagreements[0].attacks
-    names = (Column("plan", rank=0), Column("mechanism", "label", 0), Column("epsilon", rank=0))
-    counts = (Column(name, "number") for name in ("both right", f"only {first}", f"only {second}", "neither"))
-    rows = ((d.plan, d.mechanism, d.epsilon.name, *astuple(d.counts)) for d in disagreements)
-    show_section(Section("", Table((*names, *counts), tuple(rows))))
+def show_examples(disagreements: Sequence[Disagreement]) -> None:
+    """Print trials in which only one of two attacks was right; texts are never read as markup."""
     for entry in disagreements:
         setting = f"{entry.mechanism} at epsilon {entry.epsilon.name}"
+        if not entry.examples:
+            console().print(escape_text(f"{setting}: no trial that one attack alone got right.\n"))
         for example in entry.examples:
             lines = (
                 f"row {example.row} of {setting}: only {example.right} was right",
@@ -272,7 +272,6 @@ def show_outcome(outcome: "Outcome", files: Sequence[Path]) -> None:
 
 # --- What a run ends with: a table that fits a terminal and a few sentences, or the whole table.
 
-_WIDTH = 80  # of what is printed where there is no terminal
 _WIDEST = 120  # sentences are not read well in longer lines
 
 
@@ -284,7 +283,9 @@ def show_result(result: AuditResult, table: TableKind = "pivot", *, losses: bool
     elif table == "full":
         _show_rows(result)
     else:
-        _show_pivots(result, losses=losses, tables=table == "pivot")
+        shown = table == "pivot"
+        rows = read_losses(result) if losses and shown else []
+        print_screen(out, width(), result, rows, tables=shown)
     for note in result.notes:
         _say(f"- {note}", style="dim")
     if table != "full" and result.findings:
@@ -306,34 +307,10 @@ def _show_rows(result: AuditResult) -> None:
     out.print(explain_table(result, columns), style="dim")
 
 
-def _show_pivots(result: AuditResult, *, losses: bool, tables: bool) -> None:
-    """Print the strongest attacks, losses before them, and what they show."""
-    pivots = make_pivots(result)
-    rows = read_losses(result) if losses and tables else []
-    if rows:
-        lost = make_loss_pivot(rows)
-        _print_tables([lost])
-        _say(explain_losses(lost), style="dim")
-    if tables:
-        _print_tables(pivots)
-    for sentence in [*describe_screen(result, pivots), mention_no_epsilon(pivots) if tables else ""]:
-        if sentence:
-            _say(sentence)
-
-
-def _print_tables(pivots: Sequence[Pivot]) -> None:
-    out = console()
-    for pivot in pivots:
-        out.print(Text(escape_text(pivot.title), style="bold"), width=width())
-        for table in lay_out(pivot, width()):
-            out.print(table, width=width())
-        out.print()
-
-
 def width() -> int:
-    """Return how many columns there are: the terminal's, or 80 where there is none."""
+    """Return how many columns sentences take: the terminal's, or 80 where there is none."""
     out = console()
-    return min(out.width, _WIDEST) if out.is_terminal else _WIDTH
+    return min(out.width, _WIDEST if out.is_terminal else SCREEN)
 
 
 def _say(sentence: str, style: str = "") -> None:

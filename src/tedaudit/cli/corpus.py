@@ -1,17 +1,21 @@
-"""The command that tells what a file of texts would be read as, before anything is run on it."""
+"""The commands on files of texts: what one would be read as, and a table of triples made from one."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tedaudit.cli.options import Json, print_json
+from tedaudit.cli.help_pages import Command, end_page
+from tedaudit.cli.options import AUDITED, OUTPUT, WORK, Column, Json, Quiet, option, print_json
 
 if TYPE_CHECKING:
     from tedaudit.corpora._checking import CorpusCheck, FileCheck, Rows, TextFacts
     from tedaudit.forecast.cuts import Cut
 
-corpus = typer.Typer(no_args_is_help=True, help="Files of texts.")
+corpus = typer.Typer(
+    no_args_is_help=True, help="Look at a file of texts, or make a table of triples from one."
+)
 _HIDDEN = {
     "bidi": "characters that turn the order of writing around",
     "control": "control characters or others of no width",
@@ -21,21 +25,33 @@ _HIDDEN = {
 _LONGEST = 200  # characters of a text that is shown
 
 
-@corpus.callback()
-def _root() -> None:
-    """Keep `check` a command of its own."""
-
-
-@corpus.command()
+@corpus.command(
+    cls=Command,
+    epilog=end_page("tedaudit corpus check reviews.csv", "tedaudit corpus check texts.txt --show 3"),
+)
 def check(
     path: Annotated[
         str, typer.Argument(metavar="FILE", help="txt, csv, tsv, jsonl or parquet; or a folder of splits.")
     ],
-    column: Annotated[str, typer.Option(help="The column with the texts.")] = "",
-    encoding: Annotated[str, typer.Option(help="Of the file, as in --set corpus.encoding=...")] = "utf-8",
-    header: Annotated[bool, typer.Option(help="Whether the first row has names.")] = True,
-    test: Annotated[str, typer.Option(help="A second file, the test split.")] = "",
-    show: Annotated[int, typer.Option(help="Print so many texts; without it none is printed.")] = 0,
+    column: Column = "",
+    encoding: Annotated[
+        str,
+        option(
+            AUDITED,
+            "--encoding",
+            metavar="NAME",
+            help="Of the file, as in --set corpus.encoding=NAME of `run`.",
+        ),
+    ] = "utf-8",
+    header: Annotated[
+        bool, option(AUDITED, "--header/--no-header", help="Whether the first row has names.")
+    ] = True,
+    test: Annotated[
+        str, option(AUDITED, "--test", metavar="FILE", help="A second file, the test split.")
+    ] = "",
+    show: Annotated[
+        int, option(OUTPUT, "--show", help="Print so many texts; without it none is printed.")
+    ] = 0,
     as_json: Json = False,
 ) -> None:
     """Tell what `run` would read: format, encoding, columns, texts, and what would be refused or cut.
@@ -55,6 +71,48 @@ def check(
         _show(checked, cuts, show)
     if not checked.is_readable:
         raise typer.Exit(2)
+
+
+@corpus.command(
+    cls=Command,
+    epilog=end_page(
+        "tedaudit corpus triples public.txt table --encoder zoo:encoder --clusters 50",
+        "tedaudit run -m dp-st -e 100 --set table=table --trials 100",
+    ),
+)
+def triples(
+    source: Annotated[Path, typer.Argument(help="A file of public texts.")],
+    folder: Annotated[Path, typer.Argument(help="A new folder for the table.")],
+    encoder: Annotated[
+        str, option(WORK, "--encoder", metavar="NAME", help="A SentenceTransformer: name or folder.")
+    ],
+    column: Column = "",
+    extractor: Annotated[
+        str, option(WORK, "--extractor", metavar="NAME", help="spacy:NAME_OR_FOLDER or openie:URL.")
+    ] = "zoo:parser",
+    clusters: Annotated[
+        int, option(WORK, "--clusters", help="DP-ST's own: 50000, 100000 or 200000.")
+    ] = 50_000,
+    dimensions: Annotated[
+        int, option(WORK, "--dimensions", help="Dimensions of the stored embeddings.")
+    ] = 32,
+    quiet: Quiet = False,
+) -> None:
+    """Make a table of triples, from which DP-ST draws, from any public corpus."""
+    from tedaudit.cli.console import progress_bar
+    from tedaudit.cli.texts import read_columns
+    from tedaudit.inference.triples.build import TableRecipe, build_table
+
+    texts, _ = read_columns(str(source), column)
+    recipe = TableRecipe(extractor, encoder, clusters, dimensions)
+    with progress_bar(quiet=quiet) as progress:
+
+        def advance(read: int, found: int) -> None:
+            if progress is not None:
+                progress(f"{found:,} triples", read, len(texts))
+
+        table = build_table(texts, folder, recipe, advance)
+    typer.echo(f"Wrote {folder}: {len(table):,} triples. Use it with: --set table={folder}")
 
 
 def _list_texts(checked: "CorpusCheck", number: int) -> dict[str, list[str]]:

@@ -1,5 +1,6 @@
 """The list of the paper's experiments: what each costs, and, if they were timed, how long it takes here."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,14 +31,21 @@ def show_experiments(
 ) -> None:
     """Print experiments with their cost at every scale."""
     timings = [f"minutes at {timed}"] if timed else []
-    costs = map(Column, ("rewrites (guesses) at full", "zoo", "smoke", *timings))
-    columns = (Column("id", rank=0), Column("what", rank=2), Column("paper", rank=3), *costs)
+    costs = (Column("rewrites (guesses) at full", rank=3), Column("zoo", rank=2), Column("smoke", rank=3))
+    timed_columns = (Column(name, rank=1) for name in timings)
+    columns = (Column("id", rank=0), Column("paper", rank=0), Column("what"), *costs, *timed_columns)
     rows = []
     for scales in experiments:
         first = scales[0]
         told = [_format_minutes(minutes.get(first.id))] if timed else []
-        rows.append((first.id, first.title, first.paper, *map(_format_cost, scales), *told))
+        rows.append((first.id, _shorten(first.paper), first.title, *map(_format_cost, scales), *told))
     show_section(Section("", Table(columns, tuple(rows)), sentences=tuple(_explain(minutes, timed))))
+
+
+def _shorten(paper: str) -> str:
+    """Return the figure or table of the paper without where it stands: "figure 6", "tables 1 and 3"."""
+    found = re.match(r"(figure|table)s? \d+( and \d+)?", paper)
+    return found[0] if found else paper
 
 
 def _format_cost(experiment: Experiment) -> str:

@@ -1,10 +1,11 @@
 """Gates: on which outcome of an audit a command ends with 1, for use in a test suite or a release."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tedaudit.cli.options import OUTPUT, option
 from tedaudit.errors import SpecError, did_you_mean
 from tedaudit.results.verdict import GATES, Verdict, any_named, strongest
 
@@ -12,24 +13,36 @@ if TYPE_CHECKING:
     from tedaudit.results.findings import AuditResult
     from tedaudit.results.gates import Gates
 
-_FLAGS = [decision.flag for decision in GATES]
-FailOn = Annotated[
-    list[str] | None,
-    typer.Option("--fail-on", help=f"Exit with 1 if a claim or the limit is: {', '.join(_FLAGS)}. Repeat."),
-]
+CLAIMS = tuple(decision.flag for decision in GATES)  # what becomes of a claim, or of a limit
+FINDING = "finding"  # of the battery of leaks
+NOTES = ("error", "warning")  # of lint
+_WORDS = (*CLAIMS, FINDING, *NOTES)
+
+
+def fail_on(*outcomes: str) -> Any:
+    """Return the option that names on which outcomes a command exits with 1."""
+    listed = ", ".join(outcomes)
+    return option(OUTPUT, "--fail-on", metavar="OUTCOME", help=f"Exit with 1 on: {listed}. Repeat.")
+
+
+FailOn = Annotated[list[str] | None, fail_on(*CLAIMS)]
 FailAbove = Annotated[
     float | None,
-    typer.Option("--fail-above", help="Exit with 1 if a bound, at the error of all rows, is above this."),
+    option(OUTPUT, "--fail-above", help="Exit with 1 if an eps_emp is above this; needs no claim."),
 ]
 
 
-def check_gates(fail_on: Sequence[str] | None, fail_above: float | None) -> None:
+def check_outcomes(command: str, named: Sequence[str] | None, allowed: Sequence[str]) -> None:
+    """Refuse an outcome that a command cannot have, before any work is done."""
+    for flag in named or ():
+        if flag not in allowed:
+            elsewhere = f" `{command}` cannot find that." if flag in _WORDS else did_you_mean(flag, allowed)
+            raise SpecError(f"--fail-on is '{flag}'.{elsewhere} It is one of: {', '.join(allowed)}.")
+
+
+def check_gates(command: str, fail_on: Sequence[str] | None, fail_above: float | None) -> None:
     """Refuse a gate that does not exist and a limit that is no epsilon, before any work is done."""
-    for flag in fail_on or ():
-        if flag not in _FLAGS:
-            raise SpecError(
-                f"--fail-on is '{flag}'.{did_you_mean(flag, _FLAGS)} It is one of: {', '.join(_FLAGS)}."
-            )
+    check_outcomes(command, fail_on, CLAIMS)
     if fail_above is not None and not 0 <= fail_above < float("inf"):
         raise SpecError(f"--fail-above is {fail_above}; it must be 0 or larger, such as 2.0.")
 

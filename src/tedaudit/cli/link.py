@@ -8,8 +8,7 @@ import typer
 
 from tedaudit.cli import options
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_limit
-from tedaudit.cli.options import print_json
-from tedaudit.errors import SpecError
+from tedaudit.cli.options import ADVERSARY, AUDITED, OUTPUT, STATISTICS, option, print_json
 
 if TYPE_CHECKING:
     from tedaudit.studies.link.result import LinkResult
@@ -20,29 +19,48 @@ def link(
         str, typer.Argument(help="A file of originals and rewrites (csv, tsv, jsonl, parquet).")
     ],
     id_column: Annotated[
-        str, typer.Option("--id", help="The column that names records; 'id' if there is one, else rows.")
+        str,
+        option(
+            AUDITED,
+            "--id",
+            metavar="NAME",
+            help="The column that names records; 'id' if there is one, else rows.",
+        ),
     ] = "",
-    original: Annotated[str, typer.Option(help="The column with the originals.")] = "original",
-    rewrite: Annotated[str, typer.Option(help="The column with the rewrites.")] = "rewrite",
+    original: Annotated[
+        str, option(AUDITED, "--original", metavar="NAME", help="The column with the originals.")
+    ] = "original",
+    rewrite: Annotated[
+        str, option(AUDITED, "--rewrite", metavar="NAME", help="The column with the rewrites.")
+    ] = "rewrite",
     private: options.Private = None,
     attack: Annotated[
-        list[str] | None, typer.Option("--attack", "-a", help="One that scores all originals. Repeat.")
+        list[str] | None,
+        option(ADVERSARY, "--attack", "-a", metavar="NAME", help="One that scores all originals. Repeat."),
     ] = None,
     assign: options.Assignments = None,
     classifier: Annotated[
-        str, typer.Option(help="For --private: tfidf, zoo:mlm, a folder, a hub id.")
+        str,
+        option(
+            ADVERSARY,
+            "--classifier",
+            metavar="NAME",
+            help="For --private: tfidf, zoo:mlm, a folder, a hub id.",
+        ),
     ] = "tfidf",
-    alpha: Annotated[float, typer.Option(help="Two-sided error of intervals.")] = 0.01,
-    seed: Annotated[int, typer.Option(help="Of pairs, ties and who is held out.")] = 0,
+    alpha: Annotated[float, option(STATISTICS, "--alpha", help="Two-sided error of intervals.")] = 0.01,
+    seed: Annotated[
+        int, option(STATISTICS, "--seed", help="Decides ties, the pairs and which records are held out.")
+    ] = 0,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="A folder; runs/NAME-link without it.")
+        Path | None, option(OUTPUT, "--out", "-o", metavar="FOLDER", help="runs/NAME-link by default.")
     ] = None,
     pdf: Annotated[
-        bool, typer.Option("--pdf/--no-pdf", help="Two pages for a committee, without texts.")
+        bool, option(OUTPUT, "--pdf/--no-pdf", help="Two pages for a committee, without texts.")
     ] = True,
-    ids: Annotated[int, typer.Option("--show-ids", help="Name so many records on the PDF.")] = 0,
-    texts: Annotated[bool, typer.Option("--texts", help="Put the texts into records.csv.")] = False,
-    count: Annotated[int, typer.Option(help="Records that are shown.")] = 10,
+    ids: Annotated[int, option(OUTPUT, "--show-ids", help="Name so many records on the PDF.")] = 0,
+    texts: Annotated[bool, option(OUTPUT, "--texts", help="Put the texts into records.csv.")] = False,
+    count: Annotated[int, option(OUTPUT, "--count", help="Records that are shown.")] = 10,
     fail_above: FailAbove = None,
     fail_on: FailOn = None,
     as_json: options.Json = False,
@@ -50,13 +68,16 @@ def link(
 ) -> None:
     """Link rewrites to their originals: which records can be found, how surely, and what can be inferred."""
     from tedaudit.cli.console import progress_bar
+    from tedaudit.spec.flags import assign_fields
+    from tedaudit.studies.link.linker import default_attacks
     from tedaudit.studies.link.linker import link as link_release
 
-    check_gates(fail_on, fail_above)
+    check_gates("link", fail_on, fail_above)
     folder = out or Path("runs") / f"{_name(pairs)}-link"
     settings: dict[str, Any] = {
         "id_column": id_column, "original_column": original, "rewrite_column": rewrite,
-        "private": private or (), "attacks": _assign(attack or (), assign or ()), "classifier": classifier,
+        "private": private or (), "classifier": classifier,
+        "attacks": assign_fields("attack", attack or default_attacks(), assign or ()),
         "alpha": alpha, "seed": seed,
     }  # fmt: skip
     with progress_bar(quiet=quiet) as progress:
@@ -73,24 +94,6 @@ def link(
 def _name(pairs: str) -> str:
     """Return what a folder is called after a file."""
     return Path(pairs).name.partition(".")[0] or "pairs"
-
-
-def _assign(attacks: Sequence[str], assignments: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the attacks with the fields that were set, as in embedding.encoder=NAME."""
-    from tedaudit.spec.flags import parse_field
-    from tedaudit.studies.link.linker import default_attacks
-
-    fields: dict[str, dict[str, Any]] = {name: {"name": name} for name in attacks or default_attacks()}
-    for assignment in assignments:
-        target, equals, raw = assignment.partition("=")
-        name, dot, key = target.rpartition(".")
-        if not equals or not dot or name not in fields:
-            raise SpecError(
-                f"--set takes ATTACK.KEY=VALUE of an attack that is used ({', '.join(fields)}), as in "
-                f"embedding.encoder=lexical, not '{assignment}'."
-            )
-        fields[name][key] = parse_field(assignment, raw, "attack", name, key)
-    return list(fields.values())
 
 
 def _write_more(result: "LinkResult", folder: Path, *, pdf: bool, ids: int, texts: bool) -> list[str]:

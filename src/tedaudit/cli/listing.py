@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from tedaudit.cli.options import Json, print_json
+from tedaudit.cli.options import WORK, Json, option, print_json
 from tedaudit.errors import PluginError, SpecError, join_names
 from tedaudit.version import __version__
 
@@ -16,11 +16,15 @@ _KIND = {"mechanisms": "mechanism", "attacks": "attack", "corpora": "corpus"}
 
 
 def list_plugins(
-    kind: Annotated[Kinds, typer.Argument()],
+    kind: Annotated[Kinds, typer.Argument(help="mechanisms, attacks, corpora, models or experiments.")],
     name: Annotated[str, typer.Argument(help="One plug-in: what each of its settings means.")] = "",
     minutes: Annotated[
         Literal["full", "zoo", "smoke"] | None,
-        typer.Option(help="experiments: time those of this scale here, some seconds for each mechanism."),
+        option(
+            WORK,
+            "--minutes",
+            help="experiments: time those of this scale here, some seconds for each mechanism.",
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

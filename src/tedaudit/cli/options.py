@@ -40,86 +40,156 @@ def _complete(kind: "Kind", incomplete: str) -> list[str]:
     return [name for name in names(kind) if name.startswith(incomplete)]
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+# --- Options by what they are about: each panel of a help page is one of these.
+
+AUDITED = "What is audited"
+ADVERSARY = "Adversary"
+STATISTICS = "Statistics"
+WORK = "Work"
+OUTPUT = "Output"
+
+
+def option(panel: str, *names: str, help: str, **more: Any) -> Any:  # noqa: A002 - as typer has it
+    """Return an option that stands in a panel of the help page."""
+    return typer.Option(*names, help=help, rich_help_panel=panel, **more)
+
+
+Json = Annotated[bool, option(OUTPUT, "--json", help="Print JSON instead of tables.")]
+Quiet = Annotated[bool, option(OUTPUT, "--quiet", "-q", help="No progress.")]
 Redact = Annotated[
-    bool, typer.Option("--redact", help="Leave every text out; noted in a run, until `report RUN --full`.")
+    bool,
+    option(OUTPUT, "--redact", help="Leave every text out; noted in a run, until `report RUN --full`."),
 ]
 Force = Annotated[
-    bool, typer.Option("--force", help="Replace a file that tedaudit did not write, or not from this run.")
+    bool,
+    option(OUTPUT, "--force", help="Replace a file that tedaudit did not write, or not from this run."),
 ]
 TableKind = Literal["pivot", "full", "none"]
 TableChoice = Annotated[
     TableKind,
-    typer.Option("--table", help="pivot: the strongest attacks; full: every row and column; none: words."),
+    option(OUTPUT, "--table", help="pivot: the strongest attacks; full: every row and column; none: words."),
 ]
 Corpus = Annotated[
     str | None,
-    typer.Option("--corpus", "-c", help="A name, or a file of texts.", autocompletion=complete_corpus),
-]
+    option(
+        AUDITED, "--corpus", "-c", metavar="NAME", help="A name, or a file of texts.",
+        autocompletion=complete_corpus,
+    ),
+]  # fmt: skip
+Column = Annotated[str, option(AUDITED, "--column", metavar="NAME", help="The column with the texts.")]
 Mechanisms = Annotated[
     list[str] | None,
-    typer.Option(
-        "--mechanism",
-        "-m",
+    option(
+        AUDITED, "--mechanism", "-m", metavar="NAME", autocompletion=complete_mechanism,
         help="A name, or py:package.module:name, which runs that code. Repeat for several.",
-        autocompletion=complete_mechanism,
     ),
-]
+]  # fmt: skip
+Mechanism = Annotated[
+    str,
+    option(
+        AUDITED, "--mechanism", "-m", metavar="NAME", autocompletion=complete_mechanism,
+        help="A name, or py:package.module:name, which runs that code.",
+    ),
+]  # fmt: skip
 Epsilons = Annotated[
-    list[str] | None, typer.Option("--epsilon", "-e", metavar="NUMBER", help="Repeat for several.")
+    list[str] | None, option(AUDITED, "--epsilon", "-e", metavar="NUMBER", help="Repeat for several.")
 ]
-Assignments = Annotated[list[str] | None, typer.Option("--set", help="LABEL.KEY=VALUE: a plug-in's field.")]
+Assignments = Annotated[
+    list[str] | None,
+    option(
+        AUDITED, "--set", metavar="LABEL.KEY=VALUE",
+        help="A plug-in's field; KEY=VALUE if there is one mechanism. Repeat.",
+    ),
+]  # fmt: skip
 
 # The candidates of a trial, and how a run goes.
-Candidates = Annotated[str | None, typer.Option("--k", help="Candidates per trial, or 'all'.")]
-Lambda = Annotated[float | None, typer.Option("--lambda", help="< 0 diverse, > 0 similar.")]
-Strategy = Annotated[str | None, typer.Option("--strategy", help="transition, nearest or furthest.")]
-Encoder = Annotated[
-    str | None, typer.Option("--encoder", help="Measures the distance of candidates: lexical, or a model.")
+Attacks = Annotated[
+    list[str] | None,
+    option(
+        ADVERSARY, "--attack", "-a", metavar="NAME", help="Repeat for several.",
+        autocompletion=complete_attack,
+    ),
+]  # fmt: skip
+Candidates = Annotated[
+    str | None, option(ADVERSARY, "--k", metavar="NUMBER", help="Candidates per trial, or 'all'; 2.")
 ]
-Seed = Annotated[int | None, typer.Option("--seed")]
-BatchSize = Annotated[int | None, typer.Option("--batch-size", help="Draws or trials per call of a plug-in.")]
-Name = Annotated[str | None, typer.Option("--name", help="Names the run directory.")]
+Lambda = Annotated[
+    float | None,
+    option(ADVERSARY, "--lambda", help="Candidates: < 0 unlike each other, 0 at random, > 0 alike."),
+]
+Strategy = Annotated[
+    str | None,
+    option(ADVERSARY, "--strategy", metavar="NAME", help="transition, nearest or furthest."),
+]
+Encoder = Annotated[
+    str | None,
+    option(
+        ADVERSARY, "--encoder", metavar="NAME",
+        help="Measures how alike candidates are: lexical, or a model.",
+    ),
+]  # fmt: skip
+Seed = Annotated[int | None, option(STATISTICS, "--seed", help="Of candidates and noise; 0.")]
+BatchSize = Annotated[int | None, option(WORK, "--batch-size", help="Draws or trials per call of a plug-in.")]
+Name = Annotated[str | None, option(OUTPUT, "--name", metavar="NAME", help="Names the run directory.")]
 RunFolder = Annotated[
     str | None,
-    typer.Option("--out", "-o", help="The run directory; without it and a name, one of its own in runs/."),
-]
+    option(
+        OUTPUT, "--out", "-o", metavar="FOLDER",
+        help="The run directory; without it and a name, a new one in runs/.",
+    ),
+]  # fmt: skip
 
 # Who does the model work.
 Engine = Annotated[
-    str | None, typer.Option("--engine", help="Who does the model work: serial, processes or ray.")
+    str | None,
+    option(WORK, "--engine", metavar="NAME", help="Who does the model work: serial, processes or ray."),
 ]
 Workers = Annotated[
-    int | None, typer.Option("--workers", help="processes, ray: how many work at a time; as many as fit.")
+    int | None, option(WORK, "--workers", help="processes, ray: how many at a time; as many as fit.")
 ]
 Address = Annotated[
-    str | None, typer.Option("--address", help="ray: of a cluster, or auto; without it, one is started here.")
+    str | None,
+    option(WORK, "--address", metavar="URL", help="ray: of a cluster, or auto; else one is started here."),
 ]
 Resources = Annotated[
-    list[str] | None, typer.Option("--resource", help="ray: NAME=AMOUNT that a worker takes, as gpu=0.5.")
+    list[str] | None,
+    option(WORK, "--resource", metavar="NAME=AMOUNT", help="ray: what a worker takes, such as gpu=0.5."),
+]
+DryRun = Annotated[
+    bool, option(WORK, "--dry-run", help="Only say what it would take and could show; nothing is written.")
 ]
 
 # What classifiers learn from rewrites.
 Tasks = Annotated[
-    list[str] | None, typer.Option("--task", help="A label column to learn. Repeat for several.")
+    list[str] | None,
+    option(AUDITED, "--task", metavar="NAME", help="A label column to learn. Repeat for several."),
 ]
 Private = Annotated[
-    list[str] | None, typer.Option("--private", help="A label column that should stay private.")
+    list[str] | None,
+    option(AUDITED, "--private", metavar="NAME", help="A label column that should stay private. Repeat."),
 ]
 Classifier = Annotated[
-    str | None, typer.Option("--classifier", help="tfidf; or an encoder: zoo:mlm, a folder, a hub id.")
+    str | None,
+    option(
+        ADVERSARY, "--classifier", metavar="NAME", help="tfidf; or an encoder: zoo:mlm, a folder, a hub id."
+    ),
 ]
-Limit = Annotated[int | None, typer.Option("--limit", help="At most this many training texts.")]
-Repeats = Annotated[int | None, typer.Option("--seeds", help="How often each classifier is trained; 3.")]
-TestSplit = Annotated[str | None, typer.Option("--test-split", help="'test' by default.")]
+Limit = Annotated[int | None, option(AUDITED, "--limit", help="At most this many training texts.")]
+Repeats = Annotated[
+    int | None, option(STATISTICS, "--seeds", help="How often each classifier is trained; 3.")
+]
+TestSplit = Annotated[str | None, option(AUDITED, "--test-split", metavar="NAME", help="'test' by default.")]
 HoldOut = Annotated[
     float | None,
-    typer.Option("--hold-out", help="Without a test split: the share of texts to test on; 0.2."),
+    option(AUDITED, "--hold-out", help="Without a test split: the share of texts to test on; 0.2."),
 ]
 HoldOutKey = Annotated[
-    str | None, typer.Option("--key", help="Without a test split: the column whose hash holds texts out.")
-]
+    str | None,
+    option(
+        AUDITED, "--key", metavar="NAME",
+        help="Without a test split: the column whose hash holds texts out.",
+    ),
+]  # fmt: skip
 
 _UNSAFE = re.compile(r"[\x7f-\x9f\u2028-\u202e\ud800-\udfff]")  # what JSON may hold and a terminal obeys
 

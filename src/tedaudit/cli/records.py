@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tedaudit.cli import options
-from tedaudit.cli.options import print_json, refuse_settings, show_folder
+from tedaudit.cli.options import option, print_json, refuse_settings, show_folder
 from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
@@ -20,12 +20,20 @@ if TYPE_CHECKING:
 
 
 def records(
-    run_directory: Annotated[Path, typer.Argument()],
-    count: Annotated[int, typer.Option(help="Records for each mechanism and epsilon.")] = 20,
-    trials: Annotated[int, typer.Option("--trials", "-t", help="Fresh trials for each record.")] = 200,
-    csv: Annotated[Path | None, typer.Option(help="Also write the table to this file.")] = None,
+    run_directory: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
+    count: Annotated[
+        int, option(options.OUTPUT, "--count", help="Records for each mechanism and epsilon.")
+    ] = 20,
+    trials: Annotated[
+        int, option(options.STATISTICS, "--trials", "-t", help="Fresh trials for each record.")
+    ] = 200,
+    csv: Annotated[
+        Path | None,
+        option(options.OUTPUT, "--csv", metavar="FILE", help="Also write the table to this file."),
+    ] = None,
     loss: Annotated[
-        bool, typer.Option("--loss", help="By exact loss alone, from the tables: no fresh trials.")
+        bool,
+        option(options.STATISTICS, "--loss", help="By exact loss alone, from the tables: no fresh trials."),
     ] = False,
     engine: options.Engine = None,
     workers: options.Workers = None,
@@ -166,11 +174,13 @@ _ATTACK = "likelihood"  # whose margins are losses
 
 
 def loss(
-    run_directory: Annotated[Path | None, typer.Argument(help="A finished run.")] = None,
+    run_directory: Annotated[Path | None, typer.Argument(metavar="RUN", help="A finished run.")] = None,
     mechanism: options.Mechanisms = None,
     epsilon: options.Epsilons = None,
     corpus: options.Corpus = None,
-    trials: Annotated[int | None, typer.Option("--trials", "-t", help="Of a new run; 1,000.")] = None,
+    trials: Annotated[
+        int | None, option(options.STATISTICS, "--trials", "-t", help="Of a new run; 1,000.")
+    ] = None,
     out: options.RunFolder = None,
     engine: options.Engine = None,
     workers: options.Workers = None,

@@ -6,26 +6,43 @@ from typing import Annotated, Literal
 import typer
 
 from tedaudit.cli import options
+from tedaudit.cli.options import option
 
 
 def reproduce(
     experiment: Annotated[str, typer.Argument(help="Its id: see `tedaudit ls experiments`.")],
     scale: Annotated[
         Literal["full", "zoo", "smoke"],
-        typer.Option(help="full: the paper's models; zoo: offline models; smoke: seconds."),
+        option(
+            options.AUDITED, "--scale", help="full: the paper's models; zoo: offline models; smoke: seconds."
+        ),
     ] = "zoo",
     corpus: Annotated[
-        list[str] | None, typer.Option("--corpus", "-c", help="Use this instead of its own.")
+        list[str] | None,
+        option(
+            options.AUDITED, "--corpus", "-c", metavar="NAME", help="Use this instead of its own. Repeat."
+        ),
     ] = None,
-    trials: Annotated[int | None, typer.Option("--trials", "-t", min=1)] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="By default runs/reproduce/SCALE.")] = None,
+    trials: Annotated[
+        int | None, option(options.STATISTICS, "--trials", "-t", min=1, help="Instead of its own.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        option(options.OUTPUT, "--out", "-o", metavar="FOLDER", help="runs/reproduce/SCALE by default."),
+    ] = None,
     work: Annotated[
-        Path | None, typer.Option(help="Read rewrites made on another machine from this folder.")
+        Path | None,
+        option(
+            options.WORK,
+            "--work",
+            metavar="FOLDER",
+            help="Read rewrites made on another machine from this folder.",
+        ),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would run on which corpus; no model is loaded.")
+    dry_run: options.DryRun = False,
+    redact: Annotated[
+        bool, option(options.OUTPUT, "--redact", help="Leave texts of the corpora out.")
     ] = False,
-    redact: Annotated[bool, typer.Option("--redact", help="Leave texts of the corpora out.")] = False,
     force: options.Force = False,
     engine: options.Engine = None,
     workers: options.Workers = None,

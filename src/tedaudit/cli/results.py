@@ -1,31 +1,56 @@
 """The commands that reread runs: bounds, one trial, the report; and that compare runs, or attacks of one."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_gates
-from tedaudit.cli.options import Force, Json, Redact, TableChoice, print_json
+from tedaudit.cli.options import (
+    AUDITED,
+    OUTPUT,
+    STATISTICS,
+    Force,
+    Json,
+    Redact,
+    TableChoice,
+    option,
+    print_json,
+)
 from tedaudit.cli.trust import Yes, confirm_code
-from tedaudit.errors import SpecError
+from tedaudit.errors import SpecError, join_names
 
 if TYPE_CHECKING:
     from tedaudit.store.directory import RunDirectory
 
 
 def estimate(
-    run_directory: Annotated[Path | None, typer.Argument(help="Re-estimate a run; loads no model.")] = None,
-    correct: Annotated[int | None, typer.Option(help="Trials in which the attack was right.")] = None,
-    trials: Annotated[int | None, typer.Option(help="All trials.")] = None,
-    candidates: Annotated[int | None, typer.Option(help="Candidates per trial; 2 by default.")] = None,
-    true_positives: Annotated[int | None, typer.Option(help="Baseline: named v1 on M(v1).")] = None,
-    false_positives: Annotated[int | None, typer.Option(help="Baseline: named v1 on M(v2).")] = None,
-    alpha: Annotated[float | None, typer.Option(help="0.01 by default.")] = None,
-    delta: Annotated[float | None, typer.Option(help="0 by default; for a run, that of its claims.")] = None,
+    run_directory: Annotated[
+        Path | None, typer.Argument(metavar="RUN", help="Re-estimate a run; loads no model.")
+    ] = None,
+    correct: Annotated[
+        int | None, option(STATISTICS, "--correct", help="Trials in which the attack was right.")
+    ] = None,
+    trials: Annotated[int | None, option(STATISTICS, "--trials", "-t", help="All trials.")] = None,
+    candidates: Annotated[
+        int | None, option(STATISTICS, "--candidates", "--k", help="Candidates per trial; 2 by default.")
+    ] = None,
+    true_positives: Annotated[
+        int | None, option(STATISTICS, "--true-positives", help="Baseline: named v1 on M(v1).")
+    ] = None,
+    false_positives: Annotated[
+        int | None, option(STATISTICS, "--false-positives", help="Baseline: named v1 on M(v2).")
+    ] = None,
+    alpha: Annotated[float | None, option(STATISTICS, "--alpha", help="0.01 by default.")] = None,
+    delta: Annotated[
+        float | None, option(STATISTICS, "--delta", help="0 by default; for a run, that of its claims.")
+    ] = None,
     gdp: Annotated[
         bool,
-        typer.Option("--gdp", help="Read --correct as of a Gaussian mechanism; --delta 1e-5 by default."),
+        option(
+            STATISTICS, "--gdp", help="Read --correct as of a Gaussian mechanism; --delta 1e-5 by default."
+        ),
     ] = False,
     table: TableChoice = "pivot",
     as_json: Json = False,
@@ -101,12 +126,18 @@ def _refuse_mixed(run_directory: Path | None, *groups: dict[str, int | None]) ->
 
 
 def replay(
-    run_directory: Annotated[Path, typer.Argument()],
+    run_directory: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
     trial: Annotated[int, typer.Argument(help="The trial's number, from 0.")],
-    plan: Annotated[str | None, typer.Option()] = None,
-    mechanism: Annotated[str | None, typer.Option("--mechanism", "-m")] = None,
-    epsilon: Annotated[str | None, typer.Option("--epsilon", "-e")] = None,
-    attack: Annotated[str | None, typer.Option("--attack", "-a")] = None,
+    plan: Annotated[str | None, option(AUDITED, "--plan", metavar="NAME", help="Only of this plan.")] = None,
+    mechanism: Annotated[
+        str | None, option(AUDITED, "--mechanism", "-m", metavar="NAME", help="Only of this mechanism.")
+    ] = None,
+    epsilon: Annotated[
+        str | None, option(AUDITED, "--epsilon", "-e", metavar="NUMBER", help="Only at this epsilon.")
+    ] = None,
+    attack: Annotated[
+        str | None, option(AUDITED, "--attack", "-a", metavar="NAME", help="Only by this attack.")
+    ] = None,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
@@ -128,14 +159,14 @@ def replay(
 
 
 def report(
-    run_directory: Annotated[Path, typer.Argument()],
+    run_directory: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
     redact: Redact = False,
-    full: Annotated[bool, typer.Option("--full", help="Take --redact back: with texts again.")] = False,
+    full: Annotated[bool, option(OUTPUT, "--full", help="Take --redact back: with texts again.")] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; say which files are not as they were written.")
+        bool, option(OUTPUT, "--check", help="Write nothing; say which files are not as they were written.")
     ] = False,
     figures: Annotated[
-        bool, typer.Option("--figures/--no-figures", help="Draw figures for a paper: PDF and PNG.")
+        bool, option(OUTPUT, "--figures/--no-figures", help="Draw figures for a paper: PDF and PNG.")
     ] = True,
     fail_on: FailOn = None,
     fail_above: FailAbove = None,
@@ -151,7 +182,7 @@ def report(
     from tedaudit.reports.figures import write_figures
     from tedaudit.reports.loss_figures import write_loss_figures
 
-    check_gates(fail_on, fail_above)
+    check_gates("report", fail_on, fail_above)
     if check:
         _check_files(run_directory, given=redact or full, as_json=as_json)
         return
@@ -199,102 +230,90 @@ def _mention_stripped(run: "RunDirectory") -> None:
         )
 
 
-# --- The commands that present finished runs: `compare` and `card`.
+# --- The command that compares finished runs.
 
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Run directories; one is enough with several attacks.")],
     by: Annotated[
         Literal["run", "mechanism", "attack"] | None,
-        typer.Option(help="What is compared; by default runs, or attacks if there is one run."),
+        option(AUDITED, "--by", help="What is compared; by default runs, or attacks if there is one run."),
     ] = None,
     against: Annotated[
-        str | None, typer.Option(help="What to compare the others with; by default the one in most settings.")
+        str | None,
+        option(
+            AUDITED, "--against", metavar="NAME",
+            help="What to compare the others with; by default the one in most settings.",
+        ),
+    ] = None,
+    examples: Annotated[
+        int,
+        option(
+            OUTPUT, "--examples", min=0,
+            help="One run: print so many trials, with texts, that one attack alone got right.",
+        ),
+    ] = 0,
+    attack: Annotated[
+        list[str] | None,
+        option(OUTPUT, "--attack", "-a", metavar="NAME", help="--examples: which two attacks. Repeat."),
+    ] = None,
+    plan: Annotated[
+        str | None, option(OUTPUT, "--plan", metavar="NAME", help="--examples: of this plan.")
+    ] = None,
+    mechanism: Annotated[
+        str | None, option(OUTPUT, "--mechanism", "-m", metavar="NAME", help="--examples: of this mechanism.")
+    ] = None,
+    epsilon: Annotated[
+        str | None, option(OUTPUT, "--epsilon", "-e", metavar="NUMBER", help="--examples: at this epsilon.")
     ] = None,
     scale: Annotated[
         Literal["success", "epsilon"] | None,
-        typer.Option(help="Differences of what; by default success rates, or epsilon if their k differ."),
+        option(STATISTICS, "--scale", help="Of success rates, or of epsilon; the latter if their k differ."),
     ] = None,
     alpha: Annotated[
-        float, typer.Option(help="The error of each interval, and of all answers together.")
+        float, option(STATISTICS, "--alpha", help="The error of each interval, and of all answers together.")
     ] = 0.01,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Write a page to read in a browser; it contains no texts."),
+        option(
+            OUTPUT, "--out", "-o", metavar="FILE", help="Write a page for a browser; it contains no texts."
+        ),
     ] = None,
     force: Force = False,
     as_json: Json = False,
-) -> None:
+) -> None:  # fmt: skip
     """Compare runs, attacks or mechanisms trial by trial; loads no model."""
     from tedaudit import api
-    from tedaudit.cli.console import show_comparison
+    from tedaudit.cli.console import show_comparison, show_examples
+    from tedaudit.results.disagreement import disagreements
     from tedaudit.store.exported import check_target
 
     if out is not None and (out.is_dir() or out.suffix.lower() not in (".html", ".htm")):
         raise SpecError(f"--out is '{out}'; it must be an HTML file, such as comparison.html.")
     if out is not None:
         check_target(out, runs, force=force)
+    chosen = {"plan": plan, "mechanism": mechanism, "epsilon": epsilon}
+    only = {key: value for key, value in chosen.items() if value is not None}
+    _check_examples(runs, by, {"--examples": examples, "--attack": attack, **only})
     compared = api.compare(*runs, by=by, against=against, alpha=alpha, scale=scale)
+    disagreeing = disagreements(compared.opened[0].result, attack, only, examples) if examples else []
     if out is not None:
         from tedaudit.reports.telling_comparison import write_comparison
 
         write_comparison(compared, out, runs, force=force)
     if as_json:
-        print_json(compared.to_dict())
+        told = {"examples": [one.to_dict() for one in disagreeing]} if examples else {}
+        print_json(compared.to_dict() | told)
     else:
         show_comparison(compared, out)
+        show_examples(disagreeing)
 
 
-def card(
-    run_directory: Annotated[Path, typer.Argument()],
-    mechanism: Annotated[
-        str | None, typer.Option("--mechanism", "-m", help="Only this one; every mechanism by default.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The folder; RUN/cards by default.")] = None,
-    force: Force = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the cards as JSON too.")] = False,
-) -> None:
-    """Write a calibration card per mechanism, Markdown and JSON without texts, to put beside a model card."""
-    from tedaudit import api
-    from tedaudit.cli.console import say_redacted
-    from tedaudit.reports.cards import calibration_cards, write_cards
-
-    if out is not None and out.exists() and not out.is_dir():
-        raise SpecError(f"--out is '{out}', which is a file; name a folder.")
-    result = api.load_run(run_directory)
-    cards = calibration_cards(result, mechanism)
-    written = write_cards(cards, result.run, out, force=force)
-    say_redacted(result.run)
-    if as_json:
-        print_json(cards)
-        return
-    for path in written:
-        typer.echo(f"Wrote {path}")
-
-
-# --- The command that shows where two attacks of a run disagree.
-
-
-def disagree(
-    run_directory: Annotated[Path, typer.Argument()],
-    first: Annotated[str, typer.Argument(help="An attack of the run.")],
-    second: Annotated[str, typer.Argument(help="Another one.")],
-    plan: Annotated[str | None, typer.Option()] = None,
-    mechanism: Annotated[str | None, typer.Option("--mechanism", "-m")] = None,
-    epsilon: Annotated[str | None, typer.Option("--epsilon", "-e")] = None,
-    examples: Annotated[int, typer.Option(min=0, help="Trials shown for each of the two.")] = 3,
-    redact: Annotated[bool, typer.Option("--redact", help="Counts only, no texts.")] = False,
-    as_json: Json = False,
-) -> None:
-    """Show the trials that one attack got right and another got wrong, with their texts."""
-    from tedaudit.cli.console import show_disagreements
-    from tedaudit.results.disagreement import disagreements
-    from tedaudit.store.directory import RunDirectory
-
-    given = {"plan": plan, "mechanism": mechanism, "epsilon": epsilon}
-    only = {key: value for key, value in given.items() if value is not None}
-    results = disagreements(RunDirectory(run_directory), (first, second), only, 0 if redact else examples)
-    if as_json:
-        print_json([result.to_dict() for result in results])
-    else:
-        show_disagreements(results)
+def _check_examples(runs: Sequence[Path], by: str | None, given: Mapping[str, Any]) -> None:
+    """Refuse a choice of examples if none are asked for, and examples of anything but attacks of one run."""
+    if not given["--examples"]:
+        extra = [name if name.startswith("--") else f"--{name}" for name, value in given.items() if value]
+        if extra:
+            raise SpecError(f"{join_names(extra)}: say how many trials to show with --examples, such as 3.")
+    elif len(runs) > 1 or by not in (None, "attack"):
+        raise SpecError("--examples shows where two attacks of one run differ: name one run, by attack.")

@@ -1,4 +1,4 @@
-"""The commands that turn texts into texts or tables: `rewrite` and `triples build`."""
+"""The command that rewrites texts for release."""
 
 import os
 import sys
@@ -8,10 +8,9 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from tedaudit.cli.options import Quiet
+from tedaudit.cli.options import AUDITED, OUTPUT, WORK, Assignments, Column, Mechanism, Quiet, option
 from tedaudit.errors import SpecError, did_you_mean, join_names
 
-triples = typer.Typer(no_args_is_help=True, help="Public tables of triples, from which DP-ST draws.")
 _PAIR_COLUMNS = ("original", "rewrite", "error")  # of a table of pairs
 _BROKEN_PIPE = 141  # as a shell has it: 128 and SIGPIPE
 
@@ -20,34 +19,39 @@ def rewrite(
     source: Annotated[
         str, typer.Argument(help="A file of texts (txt, csv, tsv, jsonl, parquet); - for lines")
     ] = "-",
-    mechanism: Annotated[
-        str, typer.Option("--mechanism", "-m", help="By name, or py:package.module:name.")
-    ] = "",
+    mechanism: Mechanism = "",
     epsilon: Annotated[
-        str, typer.Option("--epsilon", "-e", metavar="NUMBER", help="Not for mechanisms that take none.")
+        str,
+        option(AUDITED, "--epsilon", "-e", metavar="NUMBER", help="Not for mechanisms that take none."),
     ] = "",
-    draws: Annotated[int, typer.Option(help="Rewrites of each text; each costs the claim again.")] = 1,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="A new file; standard output without it.")
+    assign: Assignments = None,
+    column: Column = "",
+    draws: Annotated[
+        int, option(AUDITED, "--draws", help="Rewrites of each text; each costs the claim again.")
+    ] = 1,
+    seed: Annotated[
+        int | None, option(AUDITED, "--seed", help="Repeatable noise: for experiments, never for release.")
     ] = None,
-    form: Annotated[str, typer.Option("--format", help="csv, jsonl or txt; by default the file's.")] = "",
-    column: Annotated[str, typer.Option(help="The column with the texts.")] = "",
+    batch_size: Annotated[int, option(WORK, "--batch-size", help="Draws per call of the mechanism.")] = 512,
+    out: Annotated[
+        Path | None,
+        option(OUTPUT, "--out", "-o", metavar="FILE", help="A new file; standard output without it."),
+    ] = None,
+    form: Annotated[
+        str, option(OUTPUT, "--format", metavar="NAME", help="csv, jsonl or txt; by default the file's.")
+    ] = "",
     pairs: Annotated[
         bool,
-        typer.Option(
-            "--pairs", help="Originals beside rewrites, for `link` and `recorded`: not for release."
+        option(
+            OUTPUT, "--pairs", help="Originals beside rewrites, for `link` and `recorded`: not for release."
         ),
     ] = False,
     keep: Annotated[
-        list[str] | None, typer.Option(help="--pairs: a column to keep beside 'id', such as gender. Repeat.")
+        list[str] | None,
+        option(
+            OUTPUT, "--keep", metavar="NAME", help="--pairs: a column to keep beside 'id', as gender. Repeat."
+        ),
     ] = None,
-    assign: Annotated[
-        list[str] | None, typer.Option("--set", help="KEY=VALUE: a field of the mechanism.")
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Repeatable noise: for experiments, never for release.")
-    ] = None,
-    batch_size: Annotated[int, typer.Option(help="Draws per call of the mechanism.")] = 512,
     quiet: Quiet = False,
 ) -> None:
     """Rewrite texts for release, with secret noise from the system's entropy."""
@@ -63,6 +67,7 @@ def rewrite(
         stream_lines,
         write_released,
     )
+    from tedaudit.spec.flags import assign_fields
 
     if not mechanism:
         raise SpecError("`rewrite` needs a mechanism: --mechanism NAME (`tedaudit ls mechanisms`).")
@@ -71,9 +76,10 @@ def rewrite(
     _check_pairs(source, shape, draws, pairs=pairs, keep=keep or ())
     if out is not None:
         _refuse_existing(out)
-    plugin = build(Reference("mechanism", mechanism, dict(_parse_assignments(mechanism, assign or []))))
+    [fields] = assign_fields("mechanism", [mechanism], assign or ())
+    plugin = build(Reference("mechanism", fields.pop("name"), fields))
     order = Order(choose_epsilon(plugin, given), draws, seed, batch_size)
-    texts, table = (None, {}) if source == "-" else _read_columns(source, column)
+    texts, table = (None, {}) if source == "-" else read_columns(source, column)
     beside = _keep_columns(texts or (), table, keep or ()) if pairs else None
     _announce(plugin, order, is_paired=pairs)
     with progress_bar(quiet=quiet or out is None) as shown:
@@ -123,39 +129,7 @@ def _leave() -> None:
     raise typer.Exit(_BROKEN_PIPE)
 
 
-@triples.command()
-def build(
-    source: Annotated[Path, typer.Argument(help="A file of public texts.")],
-    folder: Annotated[Path, typer.Argument(help="A new folder for the table.")],
-    encoder: Annotated[str, typer.Option(help="A SentenceTransformer: name or folder.")],
-    extractor: Annotated[str, typer.Option(help="spacy:NAME_OR_FOLDER or openie:URL.")] = "zoo:parser",
-    clusters: Annotated[int, typer.Option(help="DP-ST's own: 50000, 100000 or 200000.")] = 50_000,
-    dimensions: Annotated[int, typer.Option(help="Dimensions of the stored embeddings.")] = 32,
-    column: Annotated[str, typer.Option(help="The column with the texts.")] = "",
-    quiet: Quiet = False,
-) -> None:
-    """Make a table from any public corpus: extraction, embedding, mini-batch k-means."""
-    from tedaudit.cli.console import progress_bar
-    from tedaudit.inference.triples.build import TableRecipe, build_table
-
-    texts = _read_texts(str(source), column)
-    recipe = TableRecipe(extractor, encoder, clusters, dimensions)
-    with progress_bar(quiet=quiet) as progress:
-
-        def advance(read: int, found: int) -> None:
-            if progress is not None:
-                progress(f"{found:,} triples", read, len(texts))
-
-        table = build_table(texts, folder, recipe, advance)
-    typer.echo(f"Wrote {folder}: {len(table):,} triples. Use it with: --set table={folder}")
-
-
-def _read_texts(source: str, column: str) -> list[str]:
-    """Return the texts of all rows of a file."""
-    return _read_columns(source, column)[0]
-
-
-def _read_columns(source: str, column: str) -> tuple[list[str], Mapping[str, Sequence[Any]]]:
+def read_columns(source: str, column: str) -> tuple[list[str], Mapping[str, Sequence[Any]]]:
     """Return the texts of all rows of a file, and its other columns."""
     from tedaudit.text.readers import choose_column, read_table, take_text
 
@@ -223,18 +197,6 @@ def _announce(plugin: Any, order: Any, *, is_paired: bool) -> None:
     if order.seed is not None:
         _tell("warning: with --seed the noise can be computed by anyone who knows the seed, which voids the "
               "guarantee. Use it for experiments only.")  # fmt: skip
-
-
-def _parse_assignments(mechanism: str, assignments: Sequence[str]) -> list[tuple[str, Any]]:
-    from tedaudit.spec.flags import parse_field
-
-    pairs = []
-    for assignment in assignments:
-        key, equals, raw = assignment.partition("=")
-        if not equals or not key:
-            raise SpecError(f"--set takes KEY=VALUE, such as slots=8, not '{assignment}'.")
-        pairs.append((key, parse_field(assignment, raw, "mechanism", mechanism, key)))
-    return pairs
 
 
 def _parse_epsilon(value: str) -> float:

@@ -7,12 +7,16 @@ from typing import Annotated
 
 import typer
 
+from tedaudit.cli.options import WORK, option
 from tedaudit.errors import SpecError, escape_control, join_names
 
 Yes = Annotated[
     bool,
-    typer.Option(
-        "--yes", "-y", help="Run the code that the run names (py:..., functions, programs) without asking."
+    option(
+        WORK,
+        "--yes",
+        "-y",
+        help="Run the code that the run names (py:..., functions, programs) without asking.",
     ),
 ]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tedaudit.cli import options
-from tedaudit.cli.options import print_json
+from tedaudit.cli.options import option, print_json
 from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
 
@@ -15,14 +15,18 @@ _SHARED = ("name", "corpus", "mechanisms", "epsilons", "seed")  # settings that 
 
 
 def utility(
-    spec: Annotated[Path | None, typer.Argument(help="A YAML file; flags override it.")] = None,
+    spec: Annotated[
+        Path | None, typer.Argument(metavar="SPEC", help="A YAML file; flags override it.")
+    ] = None,
     corpus: options.Corpus = None,
     task: options.Tasks = None,
     private: options.Private = None,
     mechanism: options.Mechanisms = None,
     epsilon: options.Epsilons = None,
     classifier: options.Classifier = None,
-    learning_rate: Annotated[float | None, typer.Option(help="For training an encoder.")] = None,
+    learning_rate: Annotated[
+        float | None, option(options.ADVERSARY, "--learning-rate", help="For training an encoder.")
+    ] = None,
     limit: options.Limit = None,
     seeds: options.Repeats = None,
     test_split: options.TestSplit = None,
@@ -30,13 +34,26 @@ def utility(
     key: options.HoldOutKey = None,
     seed: options.Seed = None,
     batch_size: options.BatchSize = None,
-    note: Annotated[str | None, typer.Option(help="Printed below the table and the figure.")] = None,
-    name: Annotated[str | None, typer.Option(help="Names the folder.")] = None,
-    out: Annotated[str | None, typer.Option("--out", "-o", help="The folder: runs/NAME-utility.")] = None,
+    note: Annotated[
+        str | None,
+        option(options.OUTPUT, "--note", metavar="TEXT", help="Printed below the table and the figure."),
+    ] = None,
+    name: Annotated[
+        str | None, option(options.OUTPUT, "--name", metavar="NAME", help="Names the folder.")
+    ] = None,
+    out: Annotated[
+        str | None,
+        option(options.OUTPUT, "--out", "-o", metavar="FOLDER", help="runs/NAME-utility by default."),
+    ] = None,
     assign: options.Assignments = None,
     run: Annotated[
         Path | None,
-        typer.Option(help="An audit: its settings are used, and its report shows the result."),
+        option(
+            options.AUDITED,
+            "--run",
+            metavar="RUN",
+            help="An audit: its settings are used, and its report shows the result.",
+        ),
     ] = None,
     yes: Yes = False,
     quiet: options.Quiet = False,

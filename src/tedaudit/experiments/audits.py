@@ -101,9 +101,7 @@ def compare_attacks(experiment: Experiment, workspace: Workspace) -> Outcome:
     for corpus in experiment.corpora:
         name, result = corpus_name(corpus), workspace.audit(experiment, corpus)
         examples = int(experiment.options.get("examples", 2))
-        stored = disagreements(result.run, (first, second), {}, examples)
-        own = {(f.plan, f.label, f.epsilon) for f in result}
-        entries = [entry for entry in stored if (entry.plan, entry.mechanism, entry.epsilon) in own]
+        entries = disagreements(result, (first, second), {}, examples)
         who = ("both right", f"only {first}", f"only {second}", "neither")
         rows = tuple((d.mechanism, d.epsilon, *astuple(d.counts)) for d in entries)
         table = Table((*_WHAT, *(Column(one, "number") for one in who)), rows)

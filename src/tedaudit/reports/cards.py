@@ -117,7 +117,7 @@ def _build_card(
                 "device": machine.get("device", "")},
         "reproduce": {
             "spec": yaml.safe_dump(dict(spec), sort_keys=False, allow_unicode=True),
-            "commands": ["tedaudit run audit.yaml", "tedaudit card RUN"],
+            "commands": ["tedaudit run audit.yaml", "tedaudit export RUN --format card"],
             "left_out": LEFT_OUT in str(spec),
         },
         "notes": _select_notes(result),

@@ -6,6 +6,7 @@ a table of their own, because whoever has only the text cannot do what they do. 
 printed only where they are true: for a run without a zero nothing is said of zeros.
 """
 
+import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,11 +19,13 @@ from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.losses import LossRow
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
 
 CEILING, NOTHING, ZERO, REFUTED = "*", "?", "0.00", "refuted"
 _SHOWN = 0.005  # a bound below this would be printed as 0.00
+SCREEN = 80  # columns of what is printed where there is no terminal
 _LABEL_SHARE = 3  # the names of rows take at most a third of the width
 
 
@@ -308,3 +311,49 @@ def mention_no_epsilon(pivots: Sequence[Pivot]) -> str:
     """Return what the column of mechanisms without an epsilon means; empty if there is none."""
     without = [e for pivot in pivots for e in pivot.epsilons if not e.is_given]
     return f"{Nominal(without[0]).label}: the mechanism takes no epsilon." if without else ""
+
+
+def print_screen(
+    out: "Console",
+    width: int,
+    result: AuditResult,
+    losses: Sequence[LossRow] = (),
+    *,
+    tables: bool = True,
+) -> None:
+    """Print the strongest attacks, losses before them, and what they show."""
+
+    def say(sentence: str, style: str = "") -> None:
+        encoded = escape_control(sentence).encode(out.encoding, "backslashreplace").decode(out.encoding)
+        out.print(encoded, style=style, width=width)
+
+    def show(pivot: Pivot) -> None:
+        say(pivot.title, "bold")
+        for table in lay_out(pivot, width):
+            out.print(table, width=width)
+        out.print()
+
+    pivots = make_pivots(result)
+    if losses:
+        lost = make_loss_pivot(losses)
+        show(lost)
+        say(explain_losses(lost), "dim")
+    if tables:
+        for pivot in pivots:
+            show(pivot)
+    for sentence in [*describe_screen(result, pivots), mention_no_epsilon(pivots) if tables else ""]:
+        if sentence:
+            say(sentence)
+
+
+def write_screen(result: AuditResult) -> str:
+    """Return the first screen as plain text, 80 columns wide."""
+    from rich.console import Console
+
+    if not result.findings:
+        return f"{result.name}: no attack has finished a block yet: there is nothing to estimate from."
+    page = io.StringIO()
+    out = Console(file=page, width=SCREEN, highlight=False, emoji=False, markup=False, no_color=True)
+    print_screen(out, SCREEN, result)
+    out.print(f"Every row: to_frame(); all of it: {result.folder}", soft_wrap=True)
+    return "\n".join(line.rstrip() for line in page.getvalue().splitlines())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tedaudit.errors import SpecError, join_names
 from tedaudit.plugins.extras import require
+from tedaudit.reports.first_screen import write_screen
 from tedaudit.reports.summary import headlines
 from tedaudit.reports.telling_audit import explain_table, plans, tell_plans
 from tedaudit.results.findings import AuditResult
@@ -74,6 +75,9 @@ class Result(AuditResult):
         drawn = figure([finding for finding in self if finding.plan == chosen])
         drawn._repr_png_ = lambda: _to_png(drawn)  # a notebook shows it without pyplot
         return drawn
+
+    def __str__(self) -> str:
+        return write_screen(self)
 
     def _repr_html_(self) -> str:
         from tedaudit.reports.writers.html import write_section

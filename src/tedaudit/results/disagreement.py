@@ -1,6 +1,6 @@
 """Trials where two attacks disagree: what one of them sees and the other does not (complementarity)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,8 +10,6 @@ from tedaudit.errors import SpecError, join_names
 from tedaudit.estimators.paired import PairedCounts, paired_counts
 from tedaudit.nominal import Nominal
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.results.reading import read_result
-from tedaudit.store.directory import RunDirectory
 from tedaudit.text.plain_data import PlainData
 from tedaudit.types import Plan
 
@@ -42,22 +40,23 @@ class Disagreement(PlainData):
 
 
 def disagreements(
-    run: RunDirectory, attacks: tuple[str, str], only: Mapping[str, str], examples: int = 5
+    result: AuditResult, attacks: Sequence[str] | None, only: Mapping[str, str], examples: int = 5
 ) -> list[Disagreement]:
-    """Return where two attacks of a run disagree, for every plan, mechanism and epsilon that has both."""
-    result = read_result(run)
-    known = dict.fromkeys(finding.attack for finding in result)
-    missing = [name for name in attacks if name not in known]
-    if missing or attacks[0] == attacks[1]:
+    """Return where two attacks of a run disagree, for every plan, mechanism and epsilon that has both.
+
+    Without attacks, those of the run, if there are two.
+    """
+    known = list(dict.fromkeys(finding.attack for finding in result))
+    named = list(dict.fromkeys(attacks or known))
+    if len(named) != 2 or set(named) - set(known):
+        given = f", not {' and '.join(attacks)}" if attacks else ""
         raise SpecError(
-            f"Name two attacks of this run that differ, not {' and '.join(attacks)}. It has: "
-            f"{join_names(known)}."
+            f"Name two attacks of this run that differ (-a NAME -a NAME){given}. It has: {join_names(known)}."
         )
-    compared = [_compare(result, *pair, examples) for pair in _pairs(result, attacks, only)]
+    first, second = named
+    compared = [_compare(result, *pair, examples) for pair in _pairs(result, (first, second), only)]
     if not compared:
-        raise SpecError(
-            f"No plan, mechanism and epsilon has both {attacks[0]} and {attacks[1]} with these filters."
-        )
+        raise SpecError(f"No plan, mechanism and epsilon that was asked for has both {first} and {second}.")
     return compared
 
 

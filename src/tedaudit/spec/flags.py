@@ -72,9 +72,8 @@ def merge_flags(
         first, *others = _as_list(settings.get("plans")) or [{}]
         if others:
             raise SpecError(
-                f"Flags cannot set {join_names(plan)}: the file has {1 + len(others)} plans, and flags know "
-                "one "
-                "only. Change the plans in the file."
+                f"Flags cannot set {join_names(plan)}: the file has {1 + len(others)} plans, and flags set "
+                "the plan of an audit that has one. Change the plans in the file."
             )
         # anything but a mapping stays as it is: the spec says what is wrong with it
         settings["plans"] = [{**first, **plan} if isinstance(first, Mapping) else first]
@@ -82,6 +81,7 @@ def merge_flags(
     if engine:
         settings["engine"] = merge_engine(settings.get("engine"), engine)
     if "epsilon" in given:
+        _refuse_list(given["epsilon"])
         settings["mechanisms"] = _drop_epsilons(settings.get("mechanisms"))
     for key, value in given.items():
         settings[_LISTS.get(key, key)] = list(value) if key in _LISTS else value
@@ -90,6 +90,15 @@ def merge_flags(
     for assignment in assignments:
         _assign(settings, assignment)
     return settings
+
+
+def _refuse_list(epsilons: Sequence[Any]) -> None:
+    """Refuse several epsilons in one flag, and say how they are given."""
+    for written in epsilons:
+        parts = re.split(r"[,;\s]+", str(written).strip())
+        if len(parts) > 1:
+            flags = " ".join(f"-e {part}" for part in parts if part)
+            raise SpecError(f"--epsilon is '{written}': give each a flag of its own, as in {flags}.")
 
 
 def _drop_epsilons(mechanisms: Any) -> Any:
@@ -164,12 +173,21 @@ def parse_corpus(value: str) -> dict[str, Any]:
     return {"name": _FILES, "path": value} if is_path else {"name": value}
 
 
+def assign_fields(kind: Kind, named: Sequence[str], assignments: Sequence[str]) -> list[dict[str, Any]]:
+    """Return plug-ins of one kind with the fields that `--set` gives them."""
+    entries: list[dict[str, Any]] = [{"name": name} for name in named]
+    for assignment in assignments:
+        label, key, raw = _split(assignment)
+        entry = _find_entry(assignment, label, entries)
+        if entry is None:
+            raise _explain_unknown(assignment, label, list(named))
+        entry[key] = parse_field(assignment, raw, kind, entry["name"], key)
+    return entries
+
+
 def _assign(settings: dict[str, Any], assignment: str) -> None:
-    """Set a plug-in's field from "label.key=value"."""
-    target, equals, raw = assignment.partition("=")
-    label, dot, key = target.rpartition(".")
-    if not equals or not dot or not key:
-        raise SpecError(f"--set takes LABEL.KEY=VALUE, as in word-rr.slots=8, not '{assignment}'.")
+    """Set a plug-in's field from "label.key=value", or from "key=value" if there is one mechanism."""
+    label, key, raw = _split(assignment)
     if label == "corpus":
         corpus = _as_mapping(settings.get("corpus", "demo"))
         settings["corpus"] = {**corpus, key: parse_field(assignment, raw, "corpus", corpus.get("name"), key)}
@@ -177,17 +195,45 @@ def _assign(settings: dict[str, Any], assignment: str) -> None:
     known: list[str] = []
     for kind, group in _GROUPS.items():
         entries = [_as_mapping(entry) for entry in _as_list(settings.get(group))]
-        titles = [_title(entry) for entry in entries]
-        known += titles
-        names = [entry.get("name") for entry in entries]
-        if label in titles or label in names:
-            entry = entries[titles.index(label) if label in titles else names.index(label)]
+        known += map(_title, entries)
+        entry = _find_entry(assignment, label, entries)
+        if entry is not None:
             entry[key] = parse_field(assignment, raw, kind, entry.get("name"), key)
             settings[group] = entries
             return
-    raise SpecError(
+    raise _explain_unknown(assignment, label, [*known, "corpus"])
+
+
+def _split(assignment: str) -> tuple[str, str, str]:
+    """Return label, key and value of "label.key=value"; the label may be left out."""
+    target, equals, raw = assignment.partition("=")
+    label, dot, key = target.rpartition(".")
+    if not equals or not key or bool(dot) != bool(label):
+        raise SpecError(
+            "--set takes LABEL.KEY=VALUE, as in word-rr.slots=8, or KEY=VALUE if one mechanism is named, not "
+            f"'{assignment}'."
+        )
+    return label, key, raw
+
+
+def _find_entry(assignment: str, label: str, entries: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the entry that a label means; without a label, the only one."""
+    if not label:
+        if len(entries) == 1:
+            return entries[0]
+        raise SpecError(
+            f"--set {assignment}: say whose field it is, as LABEL.KEY=VALUE. There are: "
+            f"{join_names(map(_title, entries))}."
+        )
+    meant = [entry for entry in entries if _title(entry) == label]
+    meant += [entry for entry in entries if entry.get("name") == label]
+    return meant[0] if meant else None
+
+
+def _explain_unknown(assignment: str, label: str, known: Sequence[str]) -> SpecError:
+    return SpecError(
         f"--set {assignment}: nothing here is called '{label}'.{did_you_mean(label, known)} "
-        f"There are: {join_names([*known, 'corpus'])}."
+        f"There are: {join_names(known)}."
     )
 
 

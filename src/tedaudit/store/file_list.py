@@ -261,7 +261,7 @@ class FileList:
         anew = (
             "delete it, and run the command that wrote it again"
             if self._name(path) in FOUND or _is_section(self._name(path))
-            else f"delete it: `tedaudit report {self._root}` or `tedaudit card {self._root}` writes it anew"
+            else f"delete it: `tedaudit report {self._root}`, or `export --format card`, writes it again"
         )
         return (
             f"'{path}' is not the file that was written here: it was damaged, edited or put in the place of "

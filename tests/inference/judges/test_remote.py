@@ -88,6 +88,13 @@ def test_a_refusal_is_not_retried():
     assert len(server.bodies) == 1
 
 
+@pytest.mark.parametrize(("status", "is_told"), [("404", True), ("405", False)])
+def test_an_address_that_is_not_there_is_told_how_addresses_end(status, is_told):
+    with running([status]) as server, pytest.raises(ModelError, match=f"with {status}") as caught:
+        load_judge(server.backend, PATIENT).answer([PROMPT], 8)
+    assert ("usually ends with /v1" in str(caught.value)) is is_told
+
+
 def test_endings_are_scored_as_wholes():
     with running() as server:
         scored = load_judge(server.backend, PATIENT).score([PROMPT], [["1]]", "2]]", "10]]"]])[0]

@@ -95,7 +95,7 @@ def test_the_checksum_follows_texts_and_vectors(tmp_path: Path) -> None:
 def test_a_missing_file_says_how_to_make_a_table(tmp_path: Path, missing: str) -> None:
     folder = saved(tmp_path / "table")
     (folder / missing).unlink()
-    with pytest.raises(ModelError, match="tedaudit triples build"):
+    with pytest.raises(ModelError, match="tedaudit corpus triples"):
         load_table(str(folder))
 
 

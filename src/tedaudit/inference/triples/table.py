@@ -122,7 +122,7 @@ def load_table(reference: str) -> TripleTable:
         reason = f" ({error})" if isinstance(error, TooLargeError) else ""
         raise ModelError(
             f"The table of triples '{reference}' could not be read: {type(error).__name__}{reason}. It must "
-            f"be a folder with {TEXTS} and {ARRAYS}; `tedaudit triples build` builds one from public texts."
+            f"be a folder with {TEXTS} and {ARRAYS}; `tedaudit corpus triples` builds one from public texts."
         ) from error
     _check_parts(reference, raw, arrays)
     return TripleTable(raw, arrays, about)

@@ -109,7 +109,7 @@ def run_calibration(
     Nothing is run for a target that these trials cannot reach.
     """
     check_spec(spec)
-    targets = _parse_targets(spec, *asked)
+    targets = parse_targets(spec, *asked)
     attacks = match_attacks(spec, targets[0])
     given = {name: value for name, value in (helpers or {}).items() if value is not None}
     announce = given.get("announce", tell)
@@ -160,7 +160,7 @@ def rename_answers(calibrated: Calibrated, run: RunDirectory) -> Calibrated:
     return replace(calibrated, answers=answers)
 
 
-def _parse_targets(spec: AuditSpec, by: str, values: Sequence[float]) -> tuple[Target, ...]:
+def parse_targets(spec: AuditSpec, by: str, values: Sequence[float]) -> tuple[Target, ...]:
     """Return the targets; the number of candidates may be that of all texts."""
     k = spec.plans[0].k
     candidates = len(load_texts(spec.corpus, {}).texts) if k == "all" else k

@@ -10,10 +10,12 @@ from typing import Any
 from tedaudit.errors import SpecError
 from tedaudit.preparing.preparation import restore_audit
 from tedaudit.results.findings import AuditResult
-from tedaudit.spec.model import MechanismSpec
+from tedaudit.spec.model import AuditSpec, MechanismSpec
 from tedaudit.trust.leaks.battery import ERROR, Progress
 from tedaudit.trust.leaks.finder import find_leaks
 from tedaudit.trust.leaks.outcomes import LeakReport
+from tedaudit.trust.lint.linter import lint
+from tedaudit.trust.lint.notes import LintReport
 
 NAME = "leaks"  # of the section's file
 
@@ -44,10 +46,7 @@ def find_run_leaks(
     `find_leaks`.
     """
     spec, texts = restore_audit(result.run), result.run.corpus().texts
-    known = {finding.label for finding in result}
-    chosen = [mechanism for mechanism in spec.mechanisms if mechanism.title in known]
-    if not chosen:
-        raise SpecError(f"'{result.folder}' has no findings yet: run the same command again to continue it.")
+    chosen = _list_mechanisms(result, spec)
     reports = []
     for mechanism in chosen:
         label = mechanism.title
@@ -58,6 +57,21 @@ def find_run_leaks(
         )  # fmt: skip
         reports.append(replace(report, mechanism=label))
     return RunLeaks(tuple(reports), error)
+
+
+def lint_run(result: AuditResult) -> list[LintReport]:
+    """Return what lint says of each mechanism of a run, at its epsilons."""
+    chosen = _list_mechanisms(result, restore_audit(result.run))
+    return [lint(_describe(one), epsilons=_list_epsilons(result, one.title)) for one in chosen]
+
+
+def _list_mechanisms(result: AuditResult, spec: AuditSpec) -> list[MechanismSpec]:
+    """Return the mechanisms of which a run has findings."""
+    known = {finding.label for finding in result}
+    chosen = [mechanism for mechanism in spec.mechanisms if mechanism.title in known]
+    if not chosen:
+        raise SpecError(f"'{result.folder}' has no findings yet: run the same command again to continue it.")
+    return chosen
 
 
 def _name_steps(label: str, progress: Progress | None) -> Progress | None:

@@ -1,27 +1,25 @@
-"""`tedaudit plan` and `tedaudit run --dry-run`."""
+"""`tedaudit run --dry-run`."""
 
-import inspect
 import json
 
 import pytest
 
 from command_line import SMALL, contents
-from tedaudit.cli.audit import run
-from tedaudit.cli.plan import plan
 
 SPEC = ("-m", "word-rr", "-e", "0.1", "-e", "3", "-t", "300", "-a", "lexical", "-a", "resample", *SMALL)
 
 
-def test_it_takes_the_flags_of_run_and_a_few_of_its_own():
-    theirs, mine = (set(inspect.signature(command).parameters) for command in (run, plan))
-    assert theirs - mine == {"dry_run"}
-    assert mine - theirs == {"ceiling", "success", "no_timing"}
-
-
-@pytest.mark.parametrize("command_line", [("plan",), ("run", "--dry-run")])
-def test_it_says_what_a_run_takes_and_could_show_and_writes_nothing(command, here, command_line):
+@pytest.mark.parametrize("wish", [("--ceiling", "5"), ("--success", "0.9"), ("--no-timing",)])
+def test_a_wish_is_for_a_dry_run_alone(command, here, wish):
     before = contents(here)
-    code, out, _ = command(*command_line, *SPEC, "--worst", "2", "--loss", "--fail-above", "2")
+    code, _, err = command("run", *SPEC, *wish)
+    assert (code, f"{wish[0]}: ask for it with --dry-run" in err) == (2, True)
+    assert contents(here) == before
+
+
+def test_it_says_what_a_run_takes_and_could_show_and_writes_nothing(command, here):
+    before = contents(here)
+    code, out, _ = command("run", "--dry-run", *SPEC, "--worst", "2", "--loss", "--fail-above", "2")
     assert code == 0
     assert contents(here) == before
     assert max(map(len, out.splitlines())) <= 100
@@ -38,7 +36,7 @@ def test_it_says_what_a_run_takes_and_could_show_and_writes_nothing(command, her
 
 
 def test_without_timing_it_says_so_and_with_goals_it_tells_the_trials(command, here):
-    code, out, _ = command("plan", *SPEC, "--no-timing", "--ceiling", "7.54", "--success", "0.99")
+    code, out, _ = command("run", "--dry-run", *SPEC, "--no-timing", "--ceiling", "7.54", "--success", "0.99")
     plain = " ".join(out.split())
     assert code == 0
     assert "Nothing was timed" in plain
@@ -48,7 +46,7 @@ def test_without_timing_it_says_so_and_with_goals_it_tells_the_trials(command, h
 
 
 def test_json_has_the_counts_and_what_is_stored_is_gone_from_them(command, here):
-    code, out, _ = command("plan", *SPEC, "--json", "--no-timing")
+    code, out, _ = command("run", "--dry-run", *SPEC, "--json", "--no-timing")
     told = json.loads(out)
     assert code == 0
     assert told["rewriting"][0]["audited"] == 600
@@ -57,7 +55,7 @@ def test_json_has_the_counts_and_what_is_stored_is_gone_from_them(command, here)
     assert [p["in_reach"] for p in told["prospects"]] == [True, False]
     assert command("run", *SPEC)[0] == 0
     before = contents(here)
-    _, out, _ = command("plan", *SPEC, "--json")
+    _, out, _ = command("run", "--dry-run", *SPEC, "--json")
     told = json.loads(out)
     assert told["rewriting"][0]["rows"] == 0
     assert [part["rows"] for part in told["guessing"]] == [0, 0]
@@ -73,6 +71,6 @@ def test_json_has_the_counts_and_what_is_stored_is_gone_from_them(command, here)
     ],
 )
 def test_wrong_wishes_are_refused(command, here, flags, said):
-    code, _, err = command("plan", *SPEC, *flags)
+    code, _, err = command("run", "--dry-run", *SPEC, *flags)
     assert code == 2
     assert said in err
