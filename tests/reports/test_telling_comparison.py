@@ -137,7 +137,7 @@ def test_the_reading_says_with_what_others_are_compared_and_why(compared):
         (Span(0.5, 0.25, 0.75), "+0.50 (+0.25 to +0.75)"),
         (Span(0.5, 0.25, math.inf), "at least +0.25"),
         (Span(-0.5, -math.inf, -0.25), "at most -0.25"),
-        (Span(0.0, -math.inf, math.inf), "cannot be told"),
+        (Span(0.0, -math.inf, math.inf), "unknown"),
     ],
 )
 def test_a_difference_without_an_end_is_told_in_words(compared, span, words):

@@ -77,7 +77,7 @@ def test_the_message_names_the_file_and_the_next_step(part):
         read_frame(part, "key")
     assert str(caught.value) == (
         f"'{part}' is damaged (its data changed after it was written). Delete it and run the same command "
-        "again: only what was in it is computed anew."
+        "again: only what was in it is computed again."
     )
 
 

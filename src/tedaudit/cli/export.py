@@ -84,7 +84,7 @@ def export(
         raise SpecError("--mechanism chooses a card: use it with --format card.")
     chosen = format_ or _guess_format(out)
     if out is None and (texts or chosen == "parquet"):
-        reason = "texts are private" if texts else "Parquet is no text"
+        reason = "texts are private" if texts else "Parquet is binary"
         raise SpecError(f"{reason}: name a file with --out.")
     wanted = Export(chosen, what, texts, redact, teda, name_gates(fail_on, fail_above))
     _write_run(run_directory, wanted, out, force=force)

@@ -10,7 +10,7 @@ _WORK = (
     Column("mechanism", "label", 0), Column("rewrites", "count", 0), Column("by attacks", "count"),
     Column("guesses", "count"), Column("likelihoods", "count"), Column("minutes", "figures", 0),
 )  # fmt: skip
-_NOT_TIMED = "Nothing was timed (--no-timing), so that neither minutes nor disk can be told."
+_NOT_TIMED = "Nothing was timed (--no-timing), so minutes and disk are unknown."
 
 
 def describe_forecast(forecast: Forecast) -> list[Section]:

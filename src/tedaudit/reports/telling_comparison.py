@@ -100,7 +100,7 @@ def explain_reference(compared: Compared) -> str:
         told = f"Compared with {first.member}, as asked."
     else:
         told = f"Compared with {first.member}: no {compared.by} is in more settings ({first.settings:,})"
-        told += "; of equals, the first by run, then by name, is taken, whatever the results."
+        told += ". Ties are broken by run, then by name, never by results."
         told += "".join(f" Where it is missing: {one.member} ({one.settings:,})." for one in others)
         told += " --against names another."
     scale = "success rates" if compared.scale == "success" else "epsilon"
@@ -111,7 +111,7 @@ def _format_span(span: Span, digits: int) -> str:
     """Return a difference with its ends; without an end it has no value that can be told either."""
     low, high = f"{span.low:+.{digits}f}", f"{span.high:+.{digits}f}"
     if math.isinf(span.low) and math.isinf(span.high):
-        return "cannot be told"
+        return "unknown"
     if math.isinf(span.high):
         return f"at least {low}"
     if math.isinf(span.low):
@@ -144,7 +144,7 @@ def explain_comparison(compared: Compared, *, both: bool = False) -> str:
     separate = "On different plans the exact intervals of both sides are combined, and there is no p. "
     endless = (
         "An attack that was never wrong sets no upper limit to its epsilon, so that a difference is "
-        "'at least' or 'at most' a number; if neither side was ever wrong it cannot be told. "
+        "'at least' or 'at most' a number; if neither side was ever wrong, it is unknown. "
     )
     taken = "; that of epsilon is taken at the success rates, with half a trial added to right and to wrong"
     of_epsilon = both or compared.scale == "epsilon"

@@ -212,7 +212,7 @@ class RunDirectory:
         if not sealed and corpus.fingerprint != about["fingerprint"]:
             raise RunDirectoryError(
                 f"'{self.root / 'corpus'}' does not hold the texts that were audited. Delete that folder and "
-                "run the same command again, which stores them anew."
+                "run the same command again, which stores them again."
             )
         self._corpus = corpus
         return corpus

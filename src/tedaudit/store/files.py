@@ -176,14 +176,14 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "")
 
 def _damaged(path: Path, error: BaseException) -> RunDirectoryError:
     if isinstance(error, FileNotFoundError):
-        return RunDirectoryError(f"'{path}' is gone; run the same command again, which makes it anew.")
+        return RunDirectoryError(f"'{path}' is missing; run the same command again, which makes it again.")
     if isinstance(error, OSError):
         reason = describe_os_error(error)
         return RunDirectoryError(f"'{path}' cannot be read ({reason}). Check its permissions and the disk.")
     reason = str(error).partition("\n")[0]
     return RunDirectoryError(
         f"'{path}' is damaged ({reason}). Delete it and run the same command again: "
-        "only what was in it is computed anew."
+        "only what was in it is computed again."
     )
 
 

@@ -38,7 +38,7 @@ class GuessTable:
                 reason = f"its rows are also in '{before}'" if start < end else "it has no rows"
                 raise RunDirectoryError(
                     f"'{path}' is not part of this table: {reason}. Move both away and run the same command "
-                    "again, which makes the rows anew."
+                    "again, which computes the rows again."
                 )
             end, before = stop, path.name
 
