@@ -124,7 +124,7 @@ def test_the_reading_says_which_test_and_interval_and_what_they_prove(compared):
 def test_the_reading_says_with_what_others_are_compared_and_why(compared):
     told = explain_comparison(compared)
     assert "Compared with old: no run is in more settings (" in told
-    assert "whatever the results" in told
+    assert "never by results" in told
     named = compare_runs([run.store for run in compared.opened], "run", "new")
     assert "Compared with new, as asked." in explain_comparison(named)
     labelled = compare_runs([compared.opened[0].store], "mechanism", LABEL)
