@@ -8,6 +8,7 @@ import pytest
 from tedaudit.errors import SpecError
 from tedaudit.experiments.definition import Experiment, Workspace, load
 from tedaudit.experiments.probe_inputs import choose_texts, cosines, options_of, subjects
+from tedaudit.experiments.probe_rewrites import _describe_pieces
 from tedaudit.experiments.reproduction import MAKERS, write_outcome
 from tedaudit.plugins.registry import build
 from tedaudit.spec.model import MechanismSpec
@@ -208,3 +209,14 @@ def test_options_that_are_not_given_have_defaults():
 
 def test_equal_texts_have_cosine_one_even_if_empty():
     assert cosines("lexical", ["", "a cat", "a cat"], ["", "a cat", "the dog"]) == [1.0, 1.0, 0.0]
+
+
+def test_pieces_are_compared_between_the_fewest_and_the_most():
+    counts = [
+        ("text 1", "a", "word", 1, 0),
+        ("text 1", "b", "token", 4, 0),
+        ("text 1", "c", "sentence", 9, 0),
+    ]
+    [note] = _describe_pieces(counts, 2)
+    assert "cut it into 1 (a) to 4 (b) pieces" in note
+    assert "costs 4.00 times as much" in note

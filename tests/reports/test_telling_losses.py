@@ -6,8 +6,11 @@ import pytest
 
 import tedaudit
 from pages import embedded
+from tedaudit.estimators.loss import DELTAS
 from tedaudit.reports.loss_figures import has_latent, write_loss_figures
 from tedaudit.reports.page import chart_losses
+from tedaudit.reports.section import format_loss
+from tedaudit.reports.telling_losses import tell_losses
 from tedaudit.results.losses import read_losses
 from tiny_models import one_thread, save_lstm, save_roberta
 
@@ -59,3 +62,12 @@ def test_the_page_has_the_figures_of_the_sandwich(result):
     losses = read_losses(result)
     assert json.loads(json.dumps(chart_losses(losses), allow_nan=False)) == told
     assert [has_latent(row) for row in losses] == [row.finding.label == "adept" for row in losses]
+
+
+def test_the_most_of_gaussian_noise_is_told_at_the_largest_delta_that_is_shown(result):
+    rows = [row for row in read_losses(result) if row.supremum and row.supremum.is_gaussian]
+    assert rows
+    section = tell_losses(result, read_losses(result))
+    for row in rows:
+        most = f"{format_loss(row.supremum.epsilon(DELTAS[-1]))} at delta {DELTAS[-1]:g}"
+        assert any(most in map(str, cells) for cells in section.table.rows)

@@ -88,6 +88,12 @@ def test_a_parquet_file_that_repeats_itself_is_refused_with_the_limit(tmp_path, 
         read_table(file)
 
 
+def test_a_parquet_file_that_cannot_be_read_says_why_in_one_line():
+    with pytest.raises(ValueError, match=r".{10}") as caught:
+        unpack_parquet(b"no parquet")
+    assert "\n" not in str(caught.value)
+
+
 @pytest.mark.usefixtures("small_limit")
 def test_a_parquet_file_at_the_limit_is_read(tmp_path):
     file = tmp_path / "a.parquet"

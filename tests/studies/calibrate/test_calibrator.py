@@ -15,6 +15,7 @@ from tedaudit.errors import RunDirectoryError, SpecError
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.calibrate.result import Answer
+from tedaudit.studies.calibrate.telling import tell
 
 TEXTS = sentences(40)
 SMALL = WordRR(slots=4)
@@ -44,6 +45,13 @@ def test_the_known_crossing_of_word_rr_lies_between_the_ends(whole):
     for point in found.points:  # what the script calls exact is what the attack does
         reading = point.reading.readings["likelihood"]
         assert within(reading.correct, reading.trials, curve.at(point.epsilon))
+
+
+def test_epsilons_are_counted_as_visited_if_the_search_was_there(whole):
+    found = whole[0]
+    points = found.of("word-rr").points
+    [row] = tell(found)[0].table.rows
+    assert row[-1] == sum(not point.is_fresh for point in points) > sum(point.is_fresh for point in points) > 0
 
 
 def test_the_exact_curve_is_the_sum_over_all_pairs():
