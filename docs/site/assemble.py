@@ -40,17 +40,30 @@ def assemble(target: Path) -> None:
         page = target / notebook.relative_to(PROJECT).with_suffix(".md")
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(write_notebook(json.loads(notebook.read_text("utf-8"))), encoding="utf-8")
+    shutil.copyfile(Path(__file__).parent / "site.css", target / "site.css")
     write_setting_pages(target / "reference")
     write_api_pages(target / "reference")
 
 
 def write_notebook(notebook: dict[str, Any]) -> str:
-    """Return a notebook as a page: its texts, and its code in blocks."""
+    """Return a notebook as a page: its texts, its code in blocks, and what the code printed and drew."""
     parts = []
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
         parts.append(f"```python\n{source}\n```" if cell["cell_type"] == "code" else source)
+        parts += map(_write_output, cell.get("outputs", []))
     return "\n\n".join(parts) + "\n"
+
+
+def _write_output(output: dict[str, Any]) -> str:
+    data = {kind: "".join(told) for kind, told in output.get("data", {}).items()}
+    if "image/png" in data:
+        return f'<img alt="figure" src="data:image/png;base64,{data["image/png"].strip()}">'
+    if "text/html" in data:
+        flat = re.sub(r"<style.*?</style>", "", data["text/html"], flags=re.DOTALL)
+        return " ".join(flat.split())
+    printed = "".join(output.get("text", "")) or data.get("text/plain", "")
+    return f"```\n{printed.rstrip()}\n```"
 
 
 if __name__ == "__main__":
