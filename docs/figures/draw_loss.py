@@ -18,11 +18,15 @@ from tedaudit.results.losses import LossRow
 WIDTH, HEIGHT = 760, 520
 LEFT, RIGHT, TOP, BOTTOM = 74, 22, 58, 62
 TICKS = (0, 1, 10, 100, 1000)
+AT = 1  # the epsilon, by its place, at which numbers are written on the lines
+LABELS = {"claim": (0, 0, -26), "most": (0, 0, 28), "loss": (AT, 72, 30), "shown": (-1, -1, 72)}
+"""Where the name of a line stands: beside which point, and how far to the right and down."""
+NUMBERS = {"claim": (2, -14), "most": (10, 26), "loss": (12, 30), "shown": (-8, -10)}
 STYLE = """
-text { font-family: system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; font-size: 17px; }
+text { font-family: system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; font-size: 20px; }
 text { fill: #1f2328; }
-.title { font-size: 20px; font-weight: 600; }
-.faint { fill: #59636e; font-size: 16px; }
+.title { font-size: 22px; font-weight: 600; }
+.faint { fill: #59636e; font-size: 18px; }
 .grid { stroke: #d1d9e0; stroke-width: 1; }
 .band { fill: #0969da; opacity: .16; }
 path { fill: none; stroke-width: 3; stroke-linejoin: round; }
@@ -31,7 +35,7 @@ path { fill: none; stroke-width: 3; stroke-linejoin: round; }
 text.most { fill: #8250df; stroke: none; }
 .loss { stroke: #0969da; } text.loss { fill: #0969da; stroke: none; }
 .shown { stroke: #bc4c00; } text.shown { fill: #bc4c00; stroke: none; }
-text.name { font-weight: 600; }
+text.name, text.number { font-weight: 600; }
 circle.claim { fill: #59636e; } circle.most { fill: #8250df; }
 circle.loss { fill: #0969da; } circle.shown { fill: #bc4c00; }
 circle { stroke: none; }
@@ -61,37 +65,40 @@ def draw(losses: Sequence[LossRow], attacks: Sequence[Finding], delta: float) ->
     lines = {
         "claim": ("claimed", [row.finding.claim.total if row.finding.claim else math.inf for row in losses]),
         "most": (
-            "most possible between two of these texts",
+            "most possible",
             [row.supremum.epsilon(delta) if row.supremum else math.inf for row in losses],
         ),
-        "loss": ("lost on average, to whoever knows the mechanism", [at.point for at in lost]),
+        "loss": ("lost, on average over pairs of texts", [at.point for at in lost]),
         "shown": (
             f"shown by {len({finding.attack for finding in attacks})} attacks on the text",
             [max(f.eps_emp for f in attacks if f.epsilon == row.finding.epsilon) for row in losses],
         ),
     }
     across = _make_axis(math.log(epsilons[0]), math.log(epsilons[-1]), LEFT + 26, WIDTH - RIGHT - 26)
-    up = _make_axis(0.0, _squeeze(2 * max(lines["claim"][1])), HEIGHT - BOTTOM, TOP)
+    top = 2 * max(lines["claim"][1])
+    up = _make_axis(0.0, _squeeze(top), HEIGHT - BOTTOM, TOP)
 
     def place(epsilon: float, value: float) -> tuple[float, float]:
         return across(math.log(epsilon)), up(_squeeze(value))
 
     finding = losses[0].finding
     unit = finding.claim.unit if finding.claim else "text"
-    parts = _draw_axes(epsilons, place, f"epsilon per {unit} that {finding.label} is set to")
+    parts = _draw_axes(epsilons, place, f"epsilon per {unit} that {finding.label.upper()} is set to")
     parts.append(_write(LEFT - 60, 26, f"epsilon of a whole text, at delta {delta:g}", "title"))
-    edge = [place(e, min(at.upper, TICKS[-1])) for e, at in zip(epsilons, lost, strict=True)]
+    x, bottom = place(epsilons[AT], 0)
+    parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{bottom:.1f}"/>')
+    edge = [place(e, min(at.upper, top)) for e, at in zip(epsilons, lost, strict=True)]
     edge += reversed([place(e, at.lower) for e, at in zip(epsilons, lost, strict=True)])
     parts.append(f'<polygon class="band" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in edge)}"/>')
     for kind, (name, values) in lines.items():
         points = [place(epsilon, value) for epsilon, value in zip(epsilons, values, strict=True)]
         parts.append(f'<path class="{kind}" d="M{" L".join(f"{x:.1f} {y:.1f}" for x, y in points)}"/>')
         parts += [f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>' for x, y in points]
-        x, y = points[1]
-        parts.append(_write(x + 10, y + 24, f"{values[1]:,.3g}" if values[1] else "0", kind))
-        parts.append(_write(*_find_label_place(points), name, f"{kind} name", "end"))
+        parts.append(_write_beside(points[AT], NUMBERS[kind], f"{values[AT]:,.3g}", f"{kind} number"))
+        beside, *moved = LABELS[kind]
+        parts.append(_write_beside(points[beside], moved, name, f"{kind} name"))
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
-    title = f"{finding.label}: what a rewritten text gives away"
+    title = f"{finding.label.upper()}: what a rewritten text gives away"
     described = f"<title>{escape(title)}</title>"
     return "\n".join([head, described, f"<style>{STYLE}</style>", *parts, "</svg>", ""])
 
@@ -118,8 +125,8 @@ def _make_axis(low: float, high: float, start: float, end: float) -> Callable[[f
     return lambda value: start + (value - low) / (high - low) * (end - start)
 
 
-def _find_label_place(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    return points[-1][0], points[-1][1] - 14
+def _write_beside(point: tuple[float, float], moved: Sequence[float], words: str, kind: str) -> str:
+    return _write(point[0] + moved[0], point[1] + moved[1], words, kind, "end" if moved[0] < 0 else "start")
 
 
 def _write(x: float, y: float, words: str, kind: str, anchor: str = "start") -> str:

@@ -63,7 +63,7 @@ def _write_output(output: dict[str, Any]) -> str:
         flat = re.sub(r"<style.*?</style>", "", data["text/html"], flags=re.DOTALL)
         return " ".join(flat.split())
     printed = "".join(output.get("text", "")) or data.get("text/plain", "")
-    return f"```\n{printed.rstrip()}\n```"
+    return f"```console\n{printed.rstrip()}\n```"  # wrapped
 
 
 if __name__ == "__main__":
