@@ -30,6 +30,7 @@ from doc_pages import (
 )
 from tedaudit.cli import app
 from tedaudit.errors import did_you_mean
+from tedaudit.estimators.bound import success_from_epsilon
 from tedaudit.plugins.registry import find, names, parameters, variants
 from tedaudit.spec.example import EXAMPLE
 from tedaudit.spec.model import parse_spec
@@ -246,6 +247,16 @@ def test_the_gate_of_the_page_tells_a_worse_release_from_an_equal_one(tmp_path):
     assert own["compare_releases"](runs["released"], runs["equal"]) == "no worse"
     assert own["compare_releases"](runs["released"], runs["worse"]) == "worse"
     assert own["compare_releases"](runs["released"], runs["equal"], margin=0.0001) == "not known"
+
+
+def test_the_table_of_what_a_number_means_is_the_formula_above_it():
+    page = (PROJECT / "docs" / "reading-a-bound.md").read_text("utf-8")
+    table = page.partition("| if the true loss were |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| ([\d.]+) \| ([\d.]+)", table, re.MULTILINE)
+    assert len(rows) == 10
+    for epsilon, told in rows:
+        digits = len(told.partition(".")[2])
+        assert told == f"{100 * success_from_epsilon(float(epsilon)):.{digits}f}"
 
 
 SPECS = [
