@@ -1,4 +1,4 @@
-"""Release only whether a text mentions money, and that with noise: a mechanism in 30 lines.
+"""I have a mechanism: one noisy bit, whether a text mentions money. Run this file to audit it.
 
 Claim: epsilon for the whole text; randomised response on one bit, so it holds for any two texts.
 """
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tedaudit import Card, Claim, Draw, Rewrite, uniforms
+from tedaudit import Card, Claim, Draw, Rewrite, audit, uniforms
 
 SENTENCES = ("This message is not about money.", "This message is about money.")
 
@@ -20,14 +20,9 @@ class MoneyFlag:
 
     pattern: str = r"[$£€]\s?\d"
     """What counts as money: a regular expression."""
-    card: ClassVar[Card] = Card(
-        name="money-flag",
-        summary="One noisy bit: whether money is mentioned.",
-        claim="epsilon for the whole text, exactly",
-    )
+    card: ClassVar[Card] = Card(name="money-flag", summary="One noisy bit.", claim="epsilon for a text")
 
     def claim(self, epsilon: float) -> Claim:
-        """Promise epsilon for the whole text."""
         return Claim(epsilon, "document")
 
     def rewrite(self, draws: Sequence[Draw]) -> list[Rewrite]:
@@ -36,5 +31,9 @@ class MoneyFlag:
         return [self._one(draw, coin) for draw, coin in zip(draws, coins.tolist(), strict=True)]
 
     def _one(self, draw: Draw, coin: float) -> Rewrite:
-        truthful = coin < 1 / (1 + math.exp(-draw.epsilon))
-        return Rewrite(SENTENCES[bool(re.search(self.pattern, draw.text)) == truthful])
+        truth = bool(re.search(self.pattern, draw.text))
+        return Rewrite(SENTENCES[truth == (coin < 1 / (1 + math.exp(-draw.epsilon)))])
+
+
+if __name__ == "__main__":
+    print(audit(MoneyFlag(), "demo", epsilon=1.0, trials=2000))

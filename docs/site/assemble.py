@@ -7,6 +7,7 @@ exchanged for another.
     python docs/site/assemble.py build/docs
 """
 
+import base64
 import json
 import re
 import shutil
@@ -39,18 +40,33 @@ def assemble(target: Path) -> None:
     for notebook in sorted((PROJECT / "docs" / "notebooks").glob("*.ipynb")):
         page = target / notebook.relative_to(PROJECT).with_suffix(".md")
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(write_notebook(json.loads(notebook.read_text("utf-8"))), encoding="utf-8")
+        write_notebook(json.loads(notebook.read_text("utf-8")), page)
+    shutil.copyfile(Path(__file__).parent / "site.css", target / "site.css")
     write_setting_pages(target / "reference")
     write_api_pages(target / "reference")
 
 
-def write_notebook(notebook: dict[str, Any]) -> str:
-    """Return a notebook as a page: its texts, and its code in blocks."""
-    parts = []
+def write_notebook(notebook: dict[str, Any], page: Path) -> None:
+    """Write a notebook as a page: its texts, its code in blocks, and what the code printed and drew."""
+    parts: list[str] = []
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
         parts.append(f"```python\n{source}\n```" if cell["cell_type"] == "code" else source)
-    return "\n\n".join(parts) + "\n"
+        for output in cell.get("outputs", []):
+            parts.append(_write_output(output, page.with_name(f"{page.stem}-{len(parts)}.png")))
+    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def _write_output(output: dict[str, Any], picture: Path) -> str:
+    data = {kind: "".join(told) for kind, told in output.get("data", {}).items()}
+    if "image/png" in data:
+        picture.write_bytes(base64.b64decode(data["image/png"]))
+        return f"![figure]({picture.name})"
+    if "text/html" in data:
+        flat = re.sub(r"<style.*?</style>", "", data["text/html"], flags=re.DOTALL)
+        return " ".join(flat.split())
+    printed = "".join(output.get("text", "")) or data.get("text/plain", "")
+    return f"```console\n{printed.rstrip()}\n```"  # wrapped
 
 
 if __name__ == "__main__":

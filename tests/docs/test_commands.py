@@ -30,6 +30,7 @@ from doc_pages import (
 )
 from tedaudit.cli import app
 from tedaudit.errors import did_you_mean
+from tedaudit.estimators.bound import success_from_epsilon
 from tedaudit.plugins.registry import find, names, parameters, variants
 from tedaudit.spec.example import EXAMPLE
 from tedaudit.spec.model import parse_spec
@@ -103,14 +104,10 @@ def take_fewer_trials_in(path):
 def test_the_commands_of_a_page_work_in_their_order(page, folder, capfd):
     for left in ("example", "pairs-link"):  # by the page before
         shutil.rmtree(folder / "runs" / left, ignore_errors=True)
-    (folder / "audit.yaml").unlink(missing_ok=True)
-    if page != "README.md":  # which writes it itself
-        (folder / "audit.yaml").write_text(EXAMPLE)
-        take_fewer_trials_in(folder / "audit.yaml")
+    (folder / "audit.yaml").write_text(EXAMPLE)
+    take_fewer_trials_in(folder / "audit.yaml")
     for command in [command for command in RUN if command.page == page]:
         code = call(*take_fewer_trials(command.words[1:]))
-        if command.words[1] == "init":
-            take_fewer_trials_in(folder / "audit.yaml")
         allowed = (0, 1) if "--fail-" in command.text else (0,)
         assert code in allowed, f"{command}\n{capfd.readouterr().err}"
 
@@ -196,7 +193,7 @@ def test_the_marks_are_explained_to_readers():
 def test_most_guides_have_commands_that_are_run():
     """Or the marks have spread so far that this file tests nothing."""
     assert len(RUN) >= 20
-    assert {"README.md", "docs/link.md", "docs/leaks.md", "docs/data.md"} <= {c.page for c in RUN}
+    assert {"README.md", "docs/link.md", "docs/gate.md", "docs/data.md"} <= {c.page for c in RUN}
 
 
 PYTHON = [
@@ -213,7 +210,7 @@ def test_python_that_is_shown_is_python():
         ast.parse(code, f"{page}, block {number}")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/link.md", "docs/leaks.md", "docs/selftest.md"])
+@pytest.mark.parametrize("page", ["docs/commands.md", "docs/link.md", "docs/leaks.md", "docs/gate.md"])
 def test_python_that_begins_with_an_import_runs_as_it_is(page, folder):
     """With what readers have: a rewriter, and texts."""
     texts = tedaudit.load_corpus("demo").texts[:200]
@@ -222,6 +219,44 @@ def test_python_that_begins_with_an_import_runs_as_it_is(page, folder):
     assert blocks
     for code in blocks:
         exec(compile(code, page, "exec"), own)
+
+
+def test_the_worked_example_of_a_likelihood_keeps_its_contract_and_prints_what_the_page_shows(capsys):
+    blocks = read_blocks(PROJECT / "docs" / "tutorial-mechanism-author.md")
+    first = next(number for number, (_, code) in enumerate(blocks) if "class ThreeWords" in code)
+    own = {"__name__": __name__}
+    for _, code in blocks[first : first + 2]:
+        exec(code, own)
+    assert capsys.readouterr().out == blocks[first + 2][1]
+
+
+def test_the_gate_of_the_page_tells_a_worse_release_from_an_equal_one(tmp_path):
+    blocks = read_blocks(PROJECT / "docs" / "gate.md")
+    own = {}
+    exec(next(code for _, code in blocks if "def compare_releases" in code), own)
+    kept = {"released": 0, "equal": 0, "worse": 30}  # characters of a text
+
+    def audit(name):
+        def rewrite(text):
+            return f"A message. {text[: kept[name]]}"
+
+        settings = {"trials": 200, "attack": "lexical", "encoder": "lexical", "announce": lambda _: None}
+        return tedaudit.audit(rewrite, "demo", **settings).save(tmp_path / name)
+
+    runs = {name: audit(name) for name in kept}
+    assert own["compare_releases"](runs["released"], runs["equal"]) == "no worse"
+    assert own["compare_releases"](runs["released"], runs["worse"]) == "worse"
+    assert own["compare_releases"](runs["released"], runs["equal"], margin=0.0001) == "not known"
+
+
+def test_the_table_of_what_a_number_means_is_the_formula_above_it():
+    page = (PROJECT / "docs" / "reading-a-bound.md").read_text("utf-8")
+    table = page.partition("| if the true loss were |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| ([\d.]+) \| ([\d.]+)", table, re.MULTILINE)
+    assert len(rows) == 10
+    for epsilon, told in rows:
+        digits = len(told.partition(".")[2])
+        assert told == f"{100 * success_from_epsilon(float(epsilon)):.{digits}f}"
 
 
 SPECS = [

@@ -44,7 +44,7 @@ def test_the_links_of_a_page_lead_somewhere(page):
 def test_a_broken_link_is_found_whatever_is_wrong_with_it():
     page = PROJECT / "README.md"
     text = (
-        "[a](docs/nowhere.md) [b](docs/scale.md#on-a-gpu) [c](docs/scale.md#no-such-heading) [d](#start) "
+        "[a](docs/nowhere.md) [b](docs/scale.md#on-a-gpu) [c](docs/scale.md#no-such-heading) [d](#install) "
         "[e](#nothing) `[f](code.md)` [g](https://example.org/x)\n```\n[h](block.md)\n```\n"
     )
     assert find_broken(page, text) == ["docs/nowhere.md", "docs/scale.md#no-such-heading", "#nothing"]

@@ -128,6 +128,26 @@ def test_no_page_is_in_the_menu_twice(root):
     assert len(pages) == len(set(pages))
 
 
+def test_no_code_is_cut_off_at_the_right(site):
+    """Blocks without a language are tables and scroll."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        pytest.skip("chromium is not installed")
+    from playwright.sync_api import sync_playwright
+
+    wide = """() => [...document.querySelectorAll('[class*="language-"]:not(.language-text) pre > code')]
+        .map(code => [code.innerText, code.scrollWidth - code.clientWidth])"""
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 390, "height": 800})
+        for name in ("index", "docs/gate", "docs/adapters", "docs/tutorial-mechanism-author"):
+            page.goto((site / f"{name}.html").as_uri())
+            found = page.evaluate(wide)
+            assert len(found) > 3
+            assert [text for text, over in found if over > 1] == []
+        browser.close()
+
+
 def test_the_search_finds_pages_in_a_folder_without_a_network(site):
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
