@@ -21,6 +21,7 @@ def test_the_reach_is_the_smallest_number_that_is_large_enough():
     assert find_reach([0.002] * 3, 0.005).tolist() == [False] * 3
     assert find_reach([0.002] * 2, 0.005).tolist() == [True] * 2
     assert find_reach([0.001, 0.002, 0.002], 0.005).tolist() == [True, False, False]
+    assert find_reach([0.004], 0.005).tolist() == [True]
     assert find_reach([], 0.005).tolist() == []
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tedaudit.errors import ModelError
 from tedaudit.inference.loading import WEIGHTS, load_checkpoint, save_quantised
-from tedaudit.inference.tuning import Tuning, body_checksum
+from tedaudit.inference.tuning import Tuning, _load_body, _Model, body_checksum
 from tedaudit.utility.classifiers import Lesson, TextEncoder, Tfidf, choose_classifier, macro_f1, majority
 from tedaudit.utility.study import run_study
 from tiny_models import one_thread, save_bart, save_roberta
@@ -44,6 +44,17 @@ def test_one_string_names_a_classifier():
 @pytest.fixture(scope="module")
 def roberta(tmp_path_factory):
     return save_roberta(tmp_path_factory.mktemp("models") / "roberta")
+
+
+def test_texts_are_padded_by_the_models_own_token_if_it_has_one(roberta):
+    checkpoint = _load_body(str(roberta), "cpu")
+    token = checkpoint.tokenizer.pad_token
+    assert _Model(checkpoint, FAST, 2)._padding == checkpoint.tokenizer.pad_token_id != 0
+    try:
+        checkpoint.tokenizer.pad_token = None
+        assert _Model(checkpoint, FAST, 2)._padding == 0
+    finally:
+        checkpoint.tokenizer.pad_token = token
 
 
 def test_an_encoder_learns_and_repeats_itself_and_leaves_torch_alone(roberta):

@@ -93,7 +93,7 @@ class MechanismSpec(PluginSpec):
 class PlanSpec(BaseModel):
     """How candidate sets are drawn, and which estimator reads the trials."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     k: int | Literal["all"] = Field(default=2, description="Candidates per trial; 'all': the whole corpus.")
     temperature: float = Field(
