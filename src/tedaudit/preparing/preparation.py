@@ -342,8 +342,8 @@ def describe_texts(texts: Sequence[str], plugins: Mapping[str, Any]) -> list[str
         notes.append(f"{counted}. {english}" if named else counted)
     if choose_reading(texts) == CHARACTERS and shares.unspaced:
         notes.append(
-            f"{format_share(shares.unspaced)} of the letters are of scripts without spaces between words: "
-            "wherever words are counted, each of these letters is one"
+            f"{format_share(shares.unspaced)} of the letters belong to scripts that put no spaces between "
+            "words: wherever words are counted, each of these letters counts as one"
         )
     return notes
 

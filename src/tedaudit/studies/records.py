@@ -102,10 +102,14 @@ class RecordEvidence(ToldRecord):
 def find_records(result: AuditResult, study: Study, count: int, trials: int, id_column: str = "") -> Records:
     """Pick the records with the most evidence in a run, and measure the risk of each on fresh trials."""
     if count < 1 or trials < 1:
-        raise SpecError(f"{count} records with {trials} trials each were asked for; both must be 1 or more.")
+        raise SpecError(
+            f"{count} records with {trials} trials each were asked for; both numbers must be 1 or more."
+        )
     names, targets = name_records(result, id_column), choose_targets(result)
     if not targets:
-        raise SpecError("No mechanism of this run can be tried again: a table has one rewrite of each text.")
+        raise SpecError(
+            "No mechanism of this run can be tried again: a table has only one rewrite of each text."
+        )
     measured: list[tuple[Finding, int, tuple[int, int, int, int]]] = []
     for finding in targets:
         positions = pick_records(result, finding, count)

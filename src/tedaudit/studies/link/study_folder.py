@@ -41,8 +41,8 @@ def refuse_other_release(folder: Path, release: Release) -> None:
         known = None
     if not isinstance(known, dict) or "records" not in known:
         raise RunDirectoryError(
-            f"'{folder / FIGURES}' is not of a link study, and would be replaced. Name another folder with "
-            "`out` (--out), or delete that file."
+            f"'{folder / FIGURES}' does not belong to a link study, and would be replaced. Name another "
+            "folder with `out` (--out), or delete that file."
         )
     if known.get("release") not in (None, release.checksum):
         raise RunDirectoryError(
