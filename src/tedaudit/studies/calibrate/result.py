@@ -230,9 +230,8 @@ def _tell_between(found: EpsilonForTarget) -> str:
     searched = sum(not point.is_fresh for point in found.points)
     under = "" if found.target.is_loss else " for these attacks"
     return (
-        f"The number did not fall anywhere among the {searched} epsilons visited. If it never falls as "
-        f"epsilon grows, every epsilon up to {found.low.label} stays below the target{under}; this was not "
-        "proved."
+        f"No fall was seen at the {searched} epsilons visited. If the number never falls as epsilon grows, "
+        f"every epsilon up to {found.low.label} stays below the target{under}; this was not proved."
     )
 
 
