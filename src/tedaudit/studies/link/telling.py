@@ -356,8 +356,8 @@ def _tell_second(result: LinkResult, bounds: Section, ids: int) -> list[Section]
     )
     named = "Records that lead to their original most surely (named on request)"
     records = [Section(named, _describe_records(result, min(ids, _MOST_IDS)).table)] if ids else []
-    inferred = [_describe_inference(result)] if result.inferences else []
-    inferred = [Section("Private columns", sentences=(one.reading,)) for one in inferred]
+    inferred = (_describe_inference(result).reading,) if result.inferences else ()
+    columns = [Section("Private columns", sentences=inferred)] if inferred else []
     return [
         Section("Bounds on the privacy loss", replace(bounds.table, rows=own), sentences=(bounds.reading,)),
         Section(
@@ -365,7 +365,7 @@ def _tell_second(result: LinkResult, bounds: Section, ids: int) -> list[Section]
             replace(sure.table, rows=(*sure.table.rows[:_MOST_PARTS], *sure.table.rows[_MOST_PARTS:][-1:])),
             sentences=(sure.reading,),
         ),
-        *inferred,
+        *columns,
         *records,
         Section("What this does not say", sentences=(few, *LIMITS)),
         Section("The three terms", sentences=(tell_source(),)),
