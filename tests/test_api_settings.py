@@ -93,7 +93,7 @@ def test_what_is_no_corpus_is_refused_with_what_is_one(corpus, said):
         ({"plans": [{"k": 2}], "k": 3}, "Both `plans` and k were given"),
         ({"trails": 3}, "no setting 'trails'. Did you mean 'trials'?"),
         ({"lambda": 3}, "no setting 'lambda'"),
-        ({"epsilon": float("nan")}, "epsilon is nan; it should be a finite number from 0 up"),
+        ({"epsilon": float("nan")}, "epsilon is nan; it should be a finite number of 0 or more"),
         ({"trials": 0}, "'trials' is 0"),
     ],
 )

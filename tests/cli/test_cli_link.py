@@ -56,7 +56,7 @@ def test_a_document_of_earlier_figures_does_not_stay_beside_others(release, type
 
 def test_what_a_file_holds_is_told(release, typed):
     out = " ".join(typed(*PAIRS, "--no-pdf", "-o", "study")[1].split())
-    assert "link.json: all figures, and ids; no text" in out
+    assert "link.json: the same figures as JSON" in out
     assert "with their texts" not in out
     assert "records.csv: all records by id, with their texts" in " ".join(
         typed(*PAIRS, "--no-pdf", "-o", "study", "--texts")[1].split()

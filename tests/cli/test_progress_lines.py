@@ -48,3 +48,16 @@ def test_without_a_terminal_short_work_says_nothing(capsys):
     with progress_bar(quiet=False) as progress:
         progress("identity: rewriting", 1, 2)
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_stage_that_counts_from_its_own_beginning_has_a_rate_of_its_own():
+    now, told, tell = make_lines()
+    for second, step, done in (
+        (0, "reading", 0),
+        (40, "reading", 1_200),
+        (50, "scoring", 0),
+        (110, "scoring", 600),
+    ):
+        now[0] = float(second)
+        tell(step, done, 1_200)
+    assert told == ["scoring: 600 of 1,200, 10 a second, 1 min left"]

@@ -138,7 +138,7 @@ ACCENTS = "id,text\n1,caf\u00e9\n2,na\u00efve\n3,plain\n"
         (ACCENTS.encode(), "utf-8", "", True),
         (b"\xef\xbb\xbf" + ACCENTS.encode(), "utf-8 with a byte order mark", "", True),
         (ACCENTS.encode("utf-16"), "utf-16", "set the encoding to utf-16", False),
-        (ACCENTS.encode("latin-1"), "not utf-8; cp1252 would do", "look at some texts", False),
+        (ACCENTS.encode("latin-1"), "not utf-8; cp1252 would do", "Look at some texts", False),
         (b"id,text\n1,a\n2,b\n", "ascii", "", True),
         ("id,text\n1,abc\n2,bcd\n".encode("utf-16-le"), "utf-16 without a mark", "utf-16-le", False),
         ("id,text\n1,abc\n2,bcd\n".encode("utf-16-be"), "utf-16 without a mark", "utf-16-be", False),

@@ -32,7 +32,7 @@ def test_the_original_joins_pieces_and_prefers_the_full_files(tmp_path):
     assert corpus.texts == ("dim the lampe d'été", "water the fig", "water it")
     assert corpus.splits["train"].columns == {"intent": ("DimLamp", "WaterPlant", "WaterPlant")}
     assert corpus.splits["valid"].texts == ("water the rose",)
-    assert "read as Latin-1, because not UTF-8: train_DimLamp.json" in corpus.notes
+    assert "read as Latin-1, because they are not UTF-8: train_DimLamp.json" in corpus.notes
 
 
 def test_the_original_may_be_in_a_folder_of_the_whole_repository(tmp_path):

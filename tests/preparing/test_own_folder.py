@@ -177,7 +177,7 @@ def test_going_on_is_told_and_with_more_trials_as_a_look():
     told = []
     for trials in (40, 40, 60):
         api.run({**SPEC, "trials": trials}, page=False, announce=told.append)
-    assert "'runs/word-rr-texts' is of the same audit, which goes on." in told
+    assert "'runs/word-rr-texts' holds the same audit, which is continued." in told
     [look] = [line for line in told if "look" in line]
     assert "from 40 trials to 60: that is look 2 at it" in look
 

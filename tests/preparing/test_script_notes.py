@@ -25,7 +25,7 @@ def test_english_texts_are_not_spoken_of():
 def test_the_share_is_that_of_the_letters():
     [first, second] = describe_texts(["ab 漢字漢字漢字 12"], {})
     assert first == "75 % of the letters are not Latin (Han 75 %, Latin 25 %)"
-    assert second.startswith("75 % of the letters are of scripts without spaces")
+    assert second.startswith("75 % of the letters belong to scripts that put no spaces")
     assert len(describe_texts(write_texts("russian"), {})) == 1
 
 

@@ -32,7 +32,7 @@ def test_an_engine_is_a_name_or_a_mapping():
         ({"workers": 4}, "the engine serial has one worker; choose processes or ray"),
         ({"name": "processes", "address": "auto"}, "`address` is for the engine ray, and the engine is proc"),
         ({"name": "processes", "resources": {"cpu": 1}}, "`resources` is for the engine ray"),
-        ({"name": "ray", "resources": {"gpu": "half"}}, "'gpu' is 'half'; it should be a number from 0 up"),
+        ({"name": "ray", "resources": {"gpu": "half"}}, "'gpu' is 'half'; it should be a number of 0 or"),
         ({"name": "ray", "resources": ["gpu"]}, "it should be a mapping, such as {cpu: 1, gpu: 0.5}"),
         (3, "a name, or a mapping such as {name: processes, workers: 4}"),
     ],

@@ -59,12 +59,12 @@ def test_a_wrong_value_is_named_with_what_is_allowed(setting, value, allowed):
 @pytest.mark.parametrize("k", [1, 0, -5, "abc", 2.5, True, "1", None])
 def test_k_is_a_whole_number_from_two_up_or_all(k):
     message = told(plans=[{"k": k}])
-    assert message == f"'plans.0.k' is {k!r}: it should be a whole number from 2 up, or 'all'."
+    assert message == f"'plans.0.k' is {k!r}: it should be a whole number of 2 or more, or 'all'."
 
 
 @pytest.mark.parametrize("epsilon", [-1, math.nan, math.inf, "abc", True, None, {"a": 1}])
 def test_an_epsilon_is_a_finite_number_from_zero_up(epsilon):
-    wanted = f"epsilon is {epsilon!r}; it should be a finite number from 0 up, such as 1."
+    wanted = f"epsilon is {epsilon!r}; it should be a finite number of 0 or more, such as 1."
     assert told(epsilons=[1, epsilon]).endswith(wanted)
     assert told(mechanisms=[{"name": "word-rr", "epsilons": epsilon}]).endswith(wanted)
 

@@ -159,7 +159,7 @@ def test_a_record_that_was_tried_again_is_shown_beside_its_sampled_risk():
     cells = {row[0]: row for row in section.table.cells}
     assert cells["3"][3] == "too few trials"
     assert cells["3"][7] == "0.20"
-    assert f"{losses.needed:,} with a record as the source are enough" in section.remarks[1]
+    assert f"{losses.needed:,} trials with the record as the source are enough" in section.remarks[1]
     assert section.table.columns[-1].is_text
 
 

@@ -71,6 +71,34 @@ def test_ids_of_the_corpus_are_kept_and_texts_can_be_left_out(tmp_path, capsys):
     assert texts[0].split()[0] in capsys.readouterr().out
 
 
+def test_records_are_named_by_the_column_that_is_asked_for_and_another_is_refused(tmp_path, capsys):
+    table, made = tmp_path / "texts.csv", tmp_path / "run"
+    table.write_text("case_no,text\n" + "\n".join(f"C{i},{text}" for i, text in enumerate(TEXTS)))
+    assert call("run", "-m", "identity", "-c", table, "-t", 60, "-o", made, "--encoder", "lexical", "-q") == 0
+    capsys.readouterr()
+    few = ("records", made, "--count", 2, "-t", 40, "-q", "--json")
+    assert call(*few, "--id", "case_no") == 0
+    listed = json.loads(capsys.readouterr().out)["records"]
+    assert all(record["id"] == f"C{record['position']}" for record in listed)
+    assert call(*few, "--id", "caseno") == 2
+    assert "no column 'caseno'. Did you mean 'case_no'? They have: case_no." in capsys.readouterr().err
+    assert call(*few) == 0
+    listed = json.loads(capsys.readouterr().out)["records"]
+    assert all(record["id"] == str(record["position"]) for record in listed)
+
+
+def test_a_table_of_rewrites_names_records_by_its_id_column(tmp_path):
+    table = tmp_path / "pairs.csv"
+    lines = [f"case-{i},{text},{text}" for i, text in enumerate([*TEXTS, *TEXTS[:4]])]
+    table.write_text("id,original,rewrite\n" + "\n".join(lines))
+    spec = make_spec(
+        tmp_path / "run", mechanisms=[{"name": "recorded", "path": str(table)}], corpus=None, epsilons=[],
+        attacks=["lexical"], trials=20,
+    )  # fmt: skip
+    ranked = rank_evidence(run(spec), 3)
+    assert [record.name for record in ranked] == [f"case-{TEXTS.index(record.text)}" for record in ranked]
+
+
 def test_a_table_of_rewrites_ranks_evidence_and_names_no_risk(tmp_path, capsys):
     table = tmp_path / "pairs.csv"
     lines = [f"{text},{text if i % 4 == 0 else 'nothing'}" for i, text in enumerate(TEXTS)]

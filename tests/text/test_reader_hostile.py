@@ -13,7 +13,7 @@ def test_an_encoding_that_cannot_read_the_file_is_refused(tmp_path, encoding):
     file = tmp_path / "a.txt"
     file.write_text("one line - another\n")
     message = refusal(file, encoding=encoding)
-    assert "Known are: ascii, cp1252" in message
+    assert "Known encodings: ascii, cp1252" in message
     assert str(file) in message
 
 

@@ -51,7 +51,7 @@ def test_the_same_seed_draws_the_same_sets():
 def test_a_difference_within_the_error_is_not_told():
     first = Scores((0.50, 0.52), (0.49, 0.51, 0.53, 0.45))
     slightly = Scores((0.51, 0.53), (0.53, 0.51, 0.49, 0.55))
-    assert compare_scores(first, slightly).told == "not told from no change"
+    assert compare_scores(first, slightly).told == "no change shown"
     much = Scores((0.8, 0.82), tuple(value + 0.3 for value in first.redrawn))
     assert compare_scores(first, much).told == "rises"
     assert compare_scores(much, first).told == "falls"

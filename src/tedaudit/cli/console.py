@@ -348,6 +348,7 @@ class ProgressLines:
         self._write, self._clock = write, clock
         self._begun = self._told = clock()
         self._before: int | None = None  # what was there when it began: a resumed run
+        self._last = 0  # what was done when it was last asked
         self._step = "preparing"  # until a step has a name
 
     def __call__(self, step: str, completed: int, total: int) -> None:
@@ -355,10 +356,13 @@ class ProgressLines:
         now, self._step = self._clock(), step or self._step
         if self._before is None:
             self._before = completed
+        elif completed < self._last:  # a stage that counts from its own beginning
+            self._before, self._begun = completed, now
+        self._last = completed
         if now - self._told < _PAUSE:
             return
         self._told = now
-        rate = (completed - self._before) / (now - self._begun)
+        rate = (completed - self._before) / max(now - self._begun, 1e-9)
         line = f"{self._step}: {completed:,} of {total:,}"
         if rate > 0:
             told = f"{rate:,.0f}" if rate >= 100 else f"{rate:.3g}"

@@ -82,7 +82,9 @@ def link(
     }  # fmt: skip
     with progress_bar(quiet=quiet) as progress:
         result = link_release(pairs, out=folder, progress=progress, **settings)
-    written = _write_more(result, folder, pdf=pdf, ids=ids, texts=texts)
+        if progress is not None and pdf:
+            progress("drawing the pages for a committee", 0, 2)
+        written = _write_more(result, folder, pdf=pdf, ids=ids, texts=texts)
     if as_json:
         print_json({**result.to_dict(count), "folder": str(folder)})
     else:
@@ -106,12 +108,14 @@ def _write_more(result: "LinkResult", folder: Path, *, pdf: bool, ids: int, text
     if texts:
         write_atomically(folder / RECORDS, write_records(result, texts=True).encode("utf-8", "replace"))
     written = [
-        f"{folder / REPORT} and {FIGURES}: all figures, and ids; no text",
+        f"{folder / REPORT}: how to read the tables, and what they do not say; with ids, no texts",
+        f"{folder / FIGURES}: the same figures as JSON",
         f"{folder / RECORDS}: all records by id{', with their texts' if texts else ''}",
     ]
     if pdf and not figures_missing():
         write_document(result, folder / DOCUMENT, ids=ids)
-        written.append(f"{folder / DOCUMENT}: two pages without texts{'' if ids else ' or ids'}")
+        held = "no texts" if ids else "no texts and no ids"
+        written.append(f"{folder / DOCUMENT}: two pages for a committee, with {held}")
     elif pdf:
         written.append(figures_missing())
     return written
@@ -119,17 +123,22 @@ def _write_more(result: "LinkResult", folder: Path, *, pdf: bool, ids: int, text
 
 def _show(result: "LinkResult", written: Sequence[str], count: int) -> None:
     """Print what was found, a sentence each, the tables, and where everything lies."""
+    from dataclasses import replace
+
     from rich.text import Text
 
-    from tedaudit.cli.console import console, escape_text, show_section
-    from tedaudit.studies.link.telling import LIMITS, tell, tell_findings
+    from tedaudit.cli.console import console, escape_text, show_section, width
+    from tedaudit.studies.link.telling import LIMITS, tell, tell_findings, tell_headline, tell_title
 
-    for section in tell(result, count):
-        show_section(section)
     out = console()
-    for sentence in (*tell_findings(result), LIMITS[0]):
-        out.print(Text(escape_text(sentence)))
-    for line in result.notes:
-        out.print(Text(f"- {escape_text(line)}"))
+    for sentence, style in ((tell_title(result), "bold"), (tell_headline(result), "bold")):
+        out.print(Text(f"{escape_text(sentence)}\n"), style=style, width=width())
+    for sentence in tell_findings(result):
+        out.print(Text(f"- {escape_text(sentence)}"), width=width())
+    for section in tell(result, count):
+        out.print()
+        show_section(replace(section, reading=""), width())
+    for sentence in (LIMITS[0], *(f"- {note}" for note in result.notes)):
+        out.print(Text(escape_text(sentence)), width=width())
     for line in written:  # paths: a line each, so that they can be copied
         out.print(f"- {escape_text(line)}", soft_wrap=True)

@@ -27,6 +27,15 @@ def records(
     trials: Annotated[
         int, option(options.STATISTICS, "--trials", "-t", help="Fresh trials for each record.")
     ] = 200,
+    id_column: Annotated[
+        str,
+        option(
+            options.AUDITED,
+            "--id",
+            metavar="NAME",
+            help="The column that names records; 'id' if there is one, else positions.",
+        ),
+    ] = "",
     csv: Annotated[
         Path | None,
         option(options.OUTPUT, "--csv", metavar="FILE", help="Also write the table to this file."),
@@ -68,9 +77,9 @@ def records(
     tried: Sequence[Record] = ()
     if not loss:
         workforce = {"engine": engine, "workers": workers, "address": address, "resource": resource}
-        flags = {"redact": redact, "yes": yes, "quiet": quiet, **workforce}
+        flags = {"id": id_column, "redact": redact, "yes": yes, "quiet": quiet, **workforce}
         sections["records"], told, tried = _try_records(result, count, trials, flags)
-    losses = find_record_losses(result, count, tried)
+    losses = find_record_losses(result, count, tried, id_column)
     if losses is not None:
         sections["records_loss"] = describe_record_losses(losses)
         told["losses"] = losses.to_dict(redact=redact)
@@ -109,7 +118,7 @@ def _try_records(
 
     redact, quiet = flags["redact"], flags["quiet"]
     if not choose_targets(result):
-        evidence = rank_evidence(result, count)
+        evidence = rank_evidence(result, count, flags["id"])
         told = {"error": None, "records": [record.to_dict(redact=redact) for record in evidence]}
         return describe_evidence(evidence), told, ()
     code = list_code(result.run.manifest()["spec"], "mechanisms", "attacks")
@@ -118,7 +127,7 @@ def _try_records(
     engine = merge_engine(None, flags)
     with progress_bar(quiet=quiet) as progress, open_engine(spec, engine, api.tell) as inner:
         study = Study(spec, name, inner, progress)
-        found = find_records(result, study, count, trials)
+        found = find_records(result, study, count, trials, flags["id"])
     return describe_records(found), found.to_dict(redact=redact), found.records
 
 

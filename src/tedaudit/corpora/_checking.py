@@ -231,7 +231,7 @@ def look_at_bytes(file: Path, encoding: str) -> ByteFacts:
     ending = file.suffix.lower().lstrip(".")
     packed = ending if ending in COMPRESSIONS else ""
     if kind == "parquet":
-        return ByteFacts(kind, packed, len(raw), "", "none: parquet says itself what is text")
+        return ByteFacts(kind, packed, len(raw), "", "none needed: a parquet file says itself what is text")
     found, suspicion = _find_encoding(raw, encoding)
     wrong = [] if _decodes(raw, encoding) else _find_undecodable(raw, encoding)
     return ByteFacts(
@@ -257,13 +257,14 @@ def _find_encoding(raw: bytes, encoding: str) -> tuple[str, str]:
         return "ascii", ""
     if _decodes(raw, "utf-8"):
         misread = (
-            "it is valid UTF-8, which other encodings hardly ever are by chance: set the encoding to utf-8"
+            "it is valid UTF-8, which text in another encoding hardly ever is by chance: set the encoding "
+            "to utf-8"
         )
         return "utf-8", "" if "utf" in encoding.lower() else misread
     narrow = "cp1252" if _decodes(raw, "cp1252") else "latin-1"
     return f"not utf-8; {narrow} would do", (
-        f"it can be read as {narrow}, as nearly any bytes can: look at some texts before you believe it: "
-        "other encodings (cp1251, shift_jis, gb18030, ...) are no less possible"
+        f"it can be read as {narrow}, but so can nearly any bytes. Look at some texts before you believe "
+        "it: other encodings (cp1251, shift_jis, gb18030, ...) are just as possible"
     )
 
 
@@ -512,5 +513,5 @@ def _describe_column(name: str, place: int, values: Sequence[Any], reading: _Rea
     return ColumnUse(
         shown,
         "label",
-        f"{told}: kept, but nothing to learn" if distinct < 2 else f"{told}: kept, too many to be learnt",
+        f"{told}: kept, but nothing to learn" if distinct < 2 else f"{told}: kept, too many to learn",
     )

@@ -54,7 +54,7 @@ class Snips:
         place = locate_corpus(self.card.name, self.path, _ORIGIN)
         splits, notes = read_edition(self.card.name, place, editions)
         if latin:
-            notes.append(f"read as Latin-1, because not UTF-8: {', '.join(latin)}")
+            notes.append(f"read as Latin-1, because they are not UTF-8: {', '.join(latin)}")
         return assemble(self.card.name, splits, notes)
 
 

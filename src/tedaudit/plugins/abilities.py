@@ -324,3 +324,12 @@ class BringsTexts(Protocol):
     def texts(self) -> Sequence[str]:
         """Return the texts that it can rewrite."""
         ...
+
+
+@runtime_checkable
+class BringsColumns(BringsTexts, Protocol):
+    """A mechanism whose texts come with further columns, such as the ids of records."""
+
+    def columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the columns by name, with a value for each of its texts, in order."""
+        ...

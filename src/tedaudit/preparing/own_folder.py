@@ -53,10 +53,10 @@ class Place:
         if self.is_new:
             return ""
         if trials == self.trials or not self.looks:
-            return f"'{self.folder}' is of the same audit, which goes on."
+            return f"'{self.folder}' holds the same audit, which is continued."
         return (
-            f"'{self.folder}' is of the same audit, which goes on from {self.trials:,} trials to {trials:,}: "
-            f"that is look {self.looks + 1} at it, and every look spends some of its error."
+            f"'{self.folder}' holds the same audit, which is continued from {self.trials:,} trials to "
+            f"{trials:,}: that is look {self.looks + 1} at it, and every look spends some of its error."
         )
 
 
@@ -236,8 +236,8 @@ def _write_claim(store: RunDirectory, audit: str, trials: int) -> None:
 
 def _damaged(path: Path, reason: object) -> RunDirectoryError:
     return RunDirectoryError(
-        f"'{path}' is damaged ({reason}). Delete it: the run beside it stays, and this command takes another "
-        "folder; to go on with that run, name it with `out` (--out)."
+        f"'{path}' is damaged ({reason}). Delete it: the run beside it stays, and this command uses "
+        "another folder. To continue that run, name it with `out` (--out)."
     )
 
 

@@ -96,7 +96,7 @@ class Planner:
             refuse_missing(sampling, len(self._corpus.texts))
         if usable is not None and isinstance(sampling, GivenSets):
             raise SpecError(
-                f"'{label}' has one rewrite of each text, so that its candidate sets cannot be `given`."
+                f"'{label}' has one rewrite of each text, so its candidate sets cannot be `given`."
             )
         determinants = self._determinants(name, spec, sampling, usable)
         key = key_of(determinants)

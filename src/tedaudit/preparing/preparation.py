@@ -16,6 +16,7 @@ from tedaudit.inference.lexical import CHARACTERS, choose_reading
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import SAMPLING
 from tedaudit.plugins.abilities import (
+    BringsColumns,
     BringsTexts,
     CallsUserCode,
     HasCautions,
@@ -253,7 +254,7 @@ def load_texts(named: PluginSpec | None, mechanisms: Mapping[str, Mechanism]) ->
         bring = [m for m in mechanisms.values() if isinstance(m, BringsTexts)]
         if bring and len(bring) == len(mechanisms):
             texts = list(dict.fromkeys(text for mechanism in bring for text in mechanism.texts()))
-            return assemble("recorded", {"train": (texts, {})})
+            return assemble("recorded", {"train": (texts, _bring_columns(bring, texts))})
         loader = build(Reference("corpus", "demo"))
     else:
         loader = build(named.reference("corpus"))
@@ -261,6 +262,17 @@ def load_texts(named: PluginSpec | None, mechanisms: Mapping[str, Mechanism]) ->
     for split in corpus.splits.values():
         refuse_surrogates(corpus.name, split)
     return corpus
+
+
+def _bring_columns(bring: Sequence[BringsTexts], texts: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the columns that every text has, each text's from the first mechanism that brings it."""
+    rows: dict[str, dict[str, Any]] = {}
+    for mechanism in bring:
+        columns = mechanism.columns() if isinstance(mechanism, BringsColumns) else {}
+        for place, text in enumerate(mechanism.texts()):
+            rows.setdefault(text, {name: values[place] for name, values in columns.items()})
+    shared = [name for name in rows[texts[0]] if all(name in row for row in rows.values())] if texts else []
+    return {name: [rows[text][name] for text in texts] for name in shared}
 
 
 def epsilons_of(spec: MechanismSpec, mechanism: Mechanism, general: Sequence[float]) -> list[Nominal]:
@@ -330,8 +342,8 @@ def describe_texts(texts: Sequence[str], plugins: Mapping[str, Any]) -> list[str
         notes.append(f"{counted}. {english}" if named else counted)
     if choose_reading(texts) == CHARACTERS and shares.unspaced:
         notes.append(
-            f"{format_share(shares.unspaced)} of the letters are of scripts without spaces between words: "
-            "wherever words are counted, each of these letters is one"
+            f"{format_share(shares.unspaced)} of the letters belong to scripts that put no spaces between "
+            "words: wherever words are counted, each of these letters counts as one"
         )
     return notes
 

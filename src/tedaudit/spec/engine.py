@@ -20,9 +20,12 @@ class EngineSpec(BaseModel):
     workers: int = Field(
         default=0, ge=0, le=100_000, description="How many work at a time; 0: as many as fit."
     )
-    address: str = Field(default="", description="ray: of a cluster; without it, one is started here.")
+    address: str = Field(
+        default="", description="ray: the address of a cluster; without it, one is started here."
+    )
     resources: dict[str, float] = Field(
-        default_factory=dict, description="ray: what a worker takes, as cpu: 1, gpu: 0.5 or a name of yours."
+        default_factory=dict,
+        description="ray: what each worker takes, as cpu: 1, gpu: 0.5 or a resource of yours.",
     )
 
     @model_validator(mode="before")
@@ -38,7 +41,7 @@ class EngineSpec(BaseModel):
         for name, amount in value.items():
             is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
             if not isinstance(name, str) or not name or not is_number or not 0 <= amount < math.inf:
-                raise ValueError(f"{quote(name)} is {quote(amount)}; it should be a number from 0 up")
+                raise ValueError(f"{quote(name)} is {quote(amount)}; it should be a number of 0 or more")
         return dict(value)
 
     @model_validator(mode="after")

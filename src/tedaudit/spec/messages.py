@@ -30,7 +30,7 @@ def _parse_epsilons(value: Any) -> Any:
             number = math.nan
         if isinstance(epsilon, bool) or not (0 <= number < math.inf):
             raise ValueError(
-                f"epsilon is {quote(epsilon)}; it should be a finite number from 0 up, such as 1"
+                f"epsilon is {quote(epsilon)}; it should be a finite number of 0 or more, such as 1"
             )
     return list(dict.fromkeys(float(epsilon) for epsilon in values))
 

@@ -46,7 +46,7 @@ class PluginSpec(BaseModel):
     name: str = Field(
         description="As `tedaudit ls` lists it, or py:package.module:name, which runs that code."
     )
-    label: str = Field(default="", description="How results call it; the name by default.")
+    label: str = Field(default="", description="What results call it; its name by default.")
     live: Any = Field(default=None, exclude=True, description="An object of this process, from Python only.")
 
     @model_validator(mode="before")
@@ -116,7 +116,7 @@ class PlanSpec(BaseModel):
         is_number = isinstance(value, int) and not isinstance(value, bool)
         if value == "all" or (is_number and 2 <= value <= LARGEST):
             return value
-        raise ValueError("it should be a whole number from 2 up, or 'all'")
+        raise ValueError("it should be a whole number of 2 or more, or 'all'")
 
     @field_validator("estimator")
     @classmethod
@@ -189,25 +189,29 @@ class AuditSpec(BaseModel):
 
     name: FolderName = Field(default="audit", description="Names the run directory.")
     mechanisms: OneOrMany[MechanismSpec] = Field(min_length=1, description="What is audited; one or many.")
-    corpus: PluginSpec | None = Field(default=None, description="'demo' if nothing is said.")
-    epsilons: Epsilons = Field(default_factory=list, description="At which every mechanism is audited.")
+    corpus: PluginSpec | None = Field(default=None, description="'demo' by default.")
+    epsilons: Epsilons = Field(
+        default_factory=list, description="The epsilons at which every mechanism is audited."
+    )
     attacks: OneOrMany[PluginSpec] = Field(
         default_factory=lambda: [PluginSpec(name="lexical")], description="Who guesses; one or many."
     )
     plans: OneOrMany[PlanSpec] = Field(
         default_factory=lambda: [PlanSpec()], min_length=1, description="How candidates are drawn."
     )
-    trials: int = Field(default=1000, ge=1, le=100_000_000, description="For each mechanism and epsilon.")
+    trials: int = Field(
+        default=1000, ge=1, le=100_000_000, description="Trials for each mechanism and epsilon."
+    )
     encoder: str = Field(
         default_factory=lambda: default_checkpoint("encoder", "lexical"),
-        description="Whose distances the candidate sampling uses; zoo:encoder if the zoo is installed.",
+        description="The encoder for the distances of candidate sampling; zoo:encoder if it is installed.",
     )
     alpha: float = Field(
-        default=0.01, gt=0, lt=1, description="A bound is wrong with half of this probability."
+        default=0.01, gt=0, lt=1, description="The probability that a bound is wrong is at most half of this."
     )
     delta: float | None = Field(default=None, ge=0, lt=1, description="Instead of the claim's delta.")
     seed: Seed = Field(
-        default=0, description="Of candidates, secrets and noise; the same seed repeats a run."
+        default=0, description="Of candidates, secrets and noise; the same seed gives the same run."
     )
     batch_size: int = Field(
         default=4096, ge=1, le=LARGEST, description="Draws or trials per call of a plug-in."
@@ -216,7 +220,7 @@ class AuditSpec(BaseModel):
         default=0,
         ge=0,
         le=LARGEST,
-        description="Trials that are done and written together; 0: by the number of trials.",
+        description="How many trials are done and written together; 0: chosen by the number of trials.",
     )
     engine: EngineSpec = Field(
         default_factory=EngineSpec, description="Who does the model work; it changes no result."
@@ -281,7 +285,7 @@ def read_spec(path: Path) -> dict[str, Any]:
     if path.is_file() and table_format(path) not in ("", "txt"):  # a spec may be called so
         name = shlex.quote(str(path))
         raise SpecError(
-            f"'{path}' is a table, and no spec. If it has originals beside rewrites: `tedaudit link {name}` "
+            f"'{path}' is a table, not a spec. If it has originals beside rewrites: `tedaudit link {name}` "
             "says how many rewrites can be linked to their originals, and `tedaudit run -m recorded --set "
             f"recorded.path={name}` audits them. If it has texts: `tedaudit run -m NAME --corpus {name}` "
             "audits a mechanism on them."

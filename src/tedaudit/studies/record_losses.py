@@ -87,14 +87,16 @@ class RecordLosses(PlainData):
         return pick(self) | {"records": [record.to_dict(redact=redact) for record in self.records]}
 
 
-def find_record_losses(result: AuditResult, count: int, tried: Sequence[Record] = ()) -> RecordLosses | None:
+def find_record_losses(
+    result: AuditResult, count: int, tried: Sequence[Record] = (), id_column: str = ""
+) -> RecordLosses | None:
     """Return the records of a run that lose most, and those that were tried again; None without likelihoods.
 
     Each end has the error of a setting's losses, shared by all texts of the corpus and all settings.
     """
     if count < 1:
         raise SpecError(f"{count} records were asked for; it must be 1 or more.")
-    told = read_losses(result)
+    names, told = name_records(result, id_column), read_losses(result)
     if not told:
         return None
     rows = [row for row in told if not row.refuted]
@@ -105,7 +107,7 @@ def find_record_losses(result: AuditResult, count: int, tried: Sequence[Record] 
     risks = {(r.label, r.epsilon, r.position): r.risk if r.has_enough else None for r in tried}
     found, too_few = [], 0
     for row in rows:
-        records = _split(result, row, row.sample.error / number)
+        records = _split(result, row, row.sample.error / number, names)
         too_few += sum(not record.enough for record in records)
         found += _choose(records, count, risks)
     found.sort(key=lambda record: (-record.lower, not record.enough, record.position))
@@ -119,9 +121,9 @@ def _name(row: LossRow) -> str:
     return f"{finding.label} at {finding.epsilon.phrase}" if finding.epsilon.is_given else finding.label
 
 
-def _split(result: AuditResult, row: LossRow, error: float) -> list[RecordLoss]:
+def _split(result: AuditResult, row: LossRow, error: float, names: Sequence[str]) -> list[RecordLoss]:
     """Return the losses of a setting by source, for every text of the corpus."""
-    finding, names, texts = row.finding, name_records(result), result.run.corpus().texts
+    finding, texts = row.finding, result.run.corpus().texts
     losses, numbers = read_margins(result, finding)
     source = result.run.read_plan(finding.plan).source[: finding.bound.trials]
     times = np.bincount(source, minlength=len(texts))

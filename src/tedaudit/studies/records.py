@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tedaudit.errors import SpecError
+from tedaudit.errors import SpecError, did_you_mean
 from tedaudit.estimators import clopper_pearson
 from tedaudit.estimators.multiplicity import look_error
 from tedaudit.nominal import Nominal
@@ -22,6 +22,7 @@ from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.seeding import derive, uniforms
 from tedaudit.studies.fresh import FreshTrials, Study, choose_targets, read_pilot
 from tedaudit.text.plain_data import PlainData, pick
+from tedaudit.text.readers import join_columns
 
 _ID = "id"  # the column of a corpus that names its records
 
@@ -98,13 +99,17 @@ class RecordEvidence(ToldRecord):
     in_json: ClassVar[str] = "name as id, label as mechanism, epsilon, attack, position, text, margin"
 
 
-def find_records(result: AuditResult, study: Study, count: int, trials: int) -> Records:
+def find_records(result: AuditResult, study: Study, count: int, trials: int, id_column: str = "") -> Records:
     """Pick the records with the most evidence in a run, and measure the risk of each on fresh trials."""
     if count < 1 or trials < 1:
-        raise SpecError(f"{count} records with {trials} trials each were asked for; both must be 1 or more.")
-    targets = choose_targets(result)
+        raise SpecError(
+            f"{count} records with {trials} trials each were asked for; both numbers must be 1 or more."
+        )
+    names, targets = name_records(result, id_column), choose_targets(result)
     if not targets:
-        raise SpecError("No mechanism of this run can be tried again: a table has one rewrite of each text.")
+        raise SpecError(
+            "No mechanism of this run can be tried again: a table has only one rewrite of each text."
+        )
     measured: list[tuple[Finding, int, tuple[int, int, int, int]]] = []
     for finding in targets:
         positions = pick_records(result, finding, count)
@@ -112,7 +117,6 @@ def find_records(result: AuditResult, study: Study, count: int, trials: int) -> 
         fresh = study.run(finding, sets, len(sets))
         measured += [(finding, position, _count(fresh, position)) for position in positions]
     error = look_error(result.alpha / 2, study.note(result.run).number)
-    names = name_records(result)
     texts = result.run.corpus().texts
     records = [
         _judge(finding, position, counts, error / len(measured), (names[position], texts[position]))
@@ -133,9 +137,10 @@ def pick_records(result: AuditResult, finding: Finding, count: int) -> list[int]
     return [int(position) for position in order if times[position]]
 
 
-def rank_evidence(result: AuditResult, count: int) -> list[RecordEvidence]:
+def rank_evidence(result: AuditResult, count: int, id_column: str = "") -> list[RecordEvidence]:
     """Return the texts of a table of rewrites that were named most surely."""
-    plans, texts, names = result.run.manifest()["plans"], result.run.corpus().texts, name_records(result)
+    names = name_records(result, id_column)
+    plans, texts = result.run.manifest()["plans"], result.run.corpus().texts
     ranked = []
     for finding in result:
         if plans[finding.plan]["mechanism"] is None:
@@ -152,11 +157,17 @@ def rank_evidence(result: AuditResult, count: int) -> list[RecordEvidence]:
     return ranked
 
 
-def name_records(result: AuditResult) -> list[str]:
-    """Return how the corpus calls its texts: by its column `id`, or else by their positions."""
+def name_records(result: AuditResult, id_column: str = "") -> list[str]:
+    """Return the names of a run's texts: a column, else that called `id`, else their positions from 0."""
     split = result.run.corpus().splits["train"]
     columns: Mapping[str, Any] = split.columns
-    return [str(name) for name in columns[_ID]] if _ID in columns else [str(i) for i in range(len(split))]
+    if id_column and id_column not in columns:
+        raise SpecError(
+            f"The texts of this run have no column '{id_column}'.{did_you_mean(id_column, columns)} They "
+            f"have: {join_columns(columns) or 'none'}. Name the column of ids with --id (id_column)."
+        )
+    column = id_column or _ID
+    return list(map(str, columns[column])) if column in columns else list(map(str, range(len(split))))
 
 
 def _pair_with_others(positions: list[int], trials: int, size: int, study: Study) -> list[tuple[int, int]]:

@@ -39,8 +39,8 @@ def describe_pairs(worst: WorstPairs) -> Section:
     )  # fmt: skip
     reading = (
         "The pairs that the run told apart most surely, each tried again with new secrets and new noise. "
-        "eps_emp is a lower bound for that pair; that any of them is too large has a probability of at "
-        f"most {worst.error:.2g}. Of pairs that were not picked it says nothing."
+        "eps_emp is a lower bound for that pair; the probability that any of them is too large is at most "
+        f"{worst.error:.2g}. It says nothing about pairs that were not picked."
     )
     marked = frozenset(number for number, pair in enumerate(worst) if pair.verdict.is_violation)
     return Section("Worst pairs", Table(_PAIRS, rows, marked), reading, worst.left_out)
@@ -59,9 +59,10 @@ def describe_records(records: Records) -> Section:
     )  # fmt: skip
     reading = (
         "The records that the run named most surely, each tried again beside texts drawn at random. The "
-        "risk is a lower bound on the epsilon of that record: the logarithm of how many times likelier "
-        "it is to be named if it is the source than if another is. That any of them is too large has a "
-        f"probability of at most {records.error:.2g}. At 0 these attacks showed none in these trials."
+        "risk is a lower bound on the epsilon of that record: the logarithm of how many times likelier it "
+        "is to be named if it is the source than if another text is. The probability that any of them is "
+        f"too large is at most {records.error:.2g}. A risk of 0 means that these attacks showed none in "
+        "these trials."
     )
     return Section("Records at risk", Table(_RECORDS, rows), reading)
 
@@ -70,18 +71,18 @@ def describe_record_losses(losses: RecordLosses) -> Section:
     """Return the records by exact loss as a section."""
     rows = tuple(_format_record(record) for record in losses)
     reading = (
-        "By the mechanism's own probabilities of everything that was drawn, over the trials of the run in "
-        f"which the record was the source. Eps at delta {DELTAS[0]:g} is the least epsilon that holds on "
-        "average over the texts that the plan put beside it, with an interval: if the lower end is above an "
-        "epsilon, the record and one of these texts at least are further apart than (epsilon, "
-        f"{DELTAS[0]:g}) allows. That any lower end of all {losses.number:,} records is too large has a "
-        f"probability of at most {losses.error:.2g}, and so has that any upper end is too small; records are "
-        "sorted by lower ends. Mean and largest loss are of these outputs alone: another output of the same "
-        "record may lose more."
+        "Computed from the mechanism's own probabilities of everything it drew, over the trials of the "
+        f"run in which the record was the source. Eps at delta {DELTAS[0]:g} is the smallest epsilon that "
+        "holds on average over the texts that the plan put beside the record, with an interval: if the "
+        "lower end is above some epsilon, the record and at least one of these texts are further apart "
+        f"than (epsilon, {DELTAS[0]:g}) allows. The probability that any lower end of all "
+        f"{losses.number:,} records is too large is at most {losses.error:.2g}, and the same holds for "
+        "upper ends that are too small; records are sorted by their lower ends. Mean and largest loss are "
+        "of these outputs only: another output of the same record may lose more."
     )
     few = (
-        f"{losses.too_few:,} of {losses.number:,} records have too few trials for anything to be said; "
-        f"{losses.needed:,} with a record as the source are enough."
+        f"{losses.too_few:,} of {losses.number:,} records have too few trials to say anything; "
+        f"{losses.needed:,} trials with the record as the source are enough."
     )
     sentences = (*([few] if losses.too_few else []), *losses.left_out)
     return Section("Records by exact loss", Table(_LOSSES, rows), reading, sentences)
@@ -104,7 +105,8 @@ def describe_evidence(evidence: Sequence[RecordEvidence]) -> Section:
         for record in evidence
     )
     reading = (
-        "Records by how surely they were named; a negative margin means that another text was. There is "
-        "one rewrite of each text, so that no rate can be measured: this ranks evidence and is no risk."
+        "Records by how surely they were named; a negative margin means that another text was named. "
+        "There is only one rewrite of each text, so no rate can be measured: the list says where to look "
+        "first, and is no risk."
     )
     return Section("Records by evidence", Table(_EVIDENCE, rows), reading)

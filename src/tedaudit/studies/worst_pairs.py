@@ -20,7 +20,9 @@ from tedaudit.studies.fresh import Study, choose_targets, read_pilot
 def find_worst_pairs(result: AuditResult, study: Study, count: int, trials: int) -> WorstPairs:
     """Pick the pairs with the most evidence in a run, and judge each on fresh trials."""
     if count < 1 or trials < 1:
-        raise SpecError(f"{count} pairs with {trials} trials each were asked for; both must be 1 or more.")
+        raise SpecError(
+            f"{count} pairs with {trials} trials each were asked for; both numbers must be 1 or more."
+        )
     targets = choose_targets(result)
     if not targets:
         return WorstPairs((), result.alpha / 2, _explain_left_out(result, targets))
@@ -56,7 +58,7 @@ def _explain_left_out(result: AuditResult, targets: Sequence[Finding]) -> tuple[
     labels = dict.fromkeys(finding.label for finding in result if finding.label not in known)
     plans = result.run.manifest()["plans"].values()
     if not labels or all(find_estimator(plan["estimator"]).rows_per_trial == 1 for plan in plans):
-        reason = "it has one rewrite of each text, and fresh trials need new ones"
+        reason = "it has only one rewrite of each text, and fresh trials need new ones"
     else:
-        reason = "it has no plan with one rewrite per trial that could be tried again"
+        reason = "it has no plan with one rewrite per trial, which is what can be tried again"
     return tuple(f"{label}: {reason}" for label in labels)

@@ -143,7 +143,7 @@ def decode(raw: bytes, file: Path, encoding: str) -> str:
     except (LookupError, ValueError) as error:  # a few encodings raise no more than the latter
         known = "ascii, cp1252, latin-1, utf-8, utf-16 and Python's other text encodings"
         reason = f"there is no encoding '{encoding}'" if isinstance(error, LookupError) else str(error)
-        raise CorpusError(f"'{file}': {reason}. Known are: {known}.") from error
+        raise CorpusError(f"'{file}': {reason}. Known encodings: {known}.") from error
     return text.removeprefix("\ufeff")
 
 
@@ -247,8 +247,9 @@ def _build_from_rows(rows: Iterable[tuple[int, list[str]]], file: Path, *, heade
         first = [_take_guard_off(name) for name in first]
     if header and width == 1 and ";" in first[0] and table_format(file) == "csv":
         raise CorpusError(
-            f"'{file}': the first row is one field with semicolons in it. Spreadsheets of many countries "
-            "write a .csv so: save it with commas, or as .jsonl; if the row is a text, set 'header: false'."
+            f"'{file}': the first row is one field with semicolons in it. Spreadsheet programs in many "
+            "countries write .csv files like that: save it with commas, or as .jsonl; if the row is a "
+            "text, set 'header: false'."
         )
     names = [f"column_{position}" for position in range(1, width + 1)]
     table_rows: list[list[str]] = [] if header else [first]

@@ -52,7 +52,9 @@ class PrivacyResult(AuditResult):
         far = sum(not outcome.is_in_reach for outcome in self.leaks.outcomes)
         if far:
             tests = f"{far} of {len(self.leaks.outcomes)} tests of the battery"
-            found.append(f"{tests}: the claim, or the number of pairs, explains whatever they could find")
+            found.append(
+                f"{tests}: the claim would allow whatever they could find, or there are too few pairs"
+            )
         return (*found, *(f"{part.part}: {part.reason}" for part in self.leaks.not_run))
 
 
@@ -109,7 +111,9 @@ def assert_private(
     """
     __tracebackhide__ = True
     if claim is None and fail_above is None:
-        raise SpecError("assert_private needs `claim`, `fail_above` or both: there is nothing to hold it to.")
+        raise SpecError(
+            "assert_private needs `claim`, `fail_above` or both; without them there is nothing to check."
+        )
     if fail_above is not None and not 0 <= fail_above < float("inf"):
         raise SpecError(f"fail_above is {fail_above}; it must be 0 or larger, such as 2.0.")
     redact = bool(settings.pop("redact", False))
@@ -228,8 +232,8 @@ def _state_claim(
     own = _build(rewriter).claim(stated.epsilon)
     if own is None or (own.total, own.total_delta) != (stated.total, stated.total_delta):
         raise SpecError(
-            f"The test holds the mechanism to {stated}, and at epsilon {stated.epsilon:g} it promises "
-            f"{own or 'nothing'}. Give what it promises, such as claim=mechanism.claim({stated.epsilon:g}), "
+            f"The test checks {stated}, but at epsilon {stated.epsilon:g} the mechanism promises "
+            f"{own or 'nothing'}. Pass its own claim, such as claim=mechanism.claim({stated.epsilon:g}), "
             "or fail_above= for any limit."
         )
     return rewriter, stated.epsilon
@@ -240,7 +244,7 @@ def _describe_function(rewriter: Any, stated: Claim) -> dict[str, Any]:
     if not callable(rewriter):
         raise SpecError(f"A rewriter is a function, a mechanism or a name, not a {type(rewriter).__name__}.")
     if stated.max_units is None:
-        raise SpecError(f"The claim is {stated}: nothing is promised for a whole text. Give it max_units.")
+        raise SpecError(f"The claim is {stated}, which promises nothing for a whole text. Give it max_units.")
     label = str(getattr(rewriter, "__name__", "function")).strip("<>")
     fields = {"unit": stated.unit, "max_units": stated.max_units, "delta": stated.delta}
     return {"name": "function", "function": rewriter, "label": label, **fields}
@@ -334,7 +338,7 @@ def _raise_untested(judged: Sequence[_Judged], result: PrivacyResult) -> None:
     __tracebackhide__ = True
     for against, finding, verdict in judged:
         if any_named([verdict], _FLAGS) or not verdict.has_claim:
-            needed = f" It takes trials={verdict.trials_needed}." if verdict.trials_needed else ""
+            needed = f" That needs trials={verdict.trials_needed}." if verdict.trials_needed else ""
             raise NotTestedError(
                 f"Not shown to be private: {name_output(finding)} against {against} is {verdict.name}: "
                 f"{verdict.reason}.{needed}",

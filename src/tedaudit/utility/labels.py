@@ -212,8 +212,8 @@ def hold_out(corpus: Corpus, spec: UtilitySpec) -> HeldOut:
             "(--key), or give a test file (--set corpus.test=FILE)."
         )
     note = (
-        f"no test split: {len(test):,} of {len(split):,} texts are held out to test on, chosen by a hash of "
-        f"{_name_key(spec.key)} (a share of {spec.hold_out:g} is aimed at), so that the same "
+        f"no test split: {len(test):,} of {len(split):,} texts are held out to test on, chosen by a hash "
+        f"of {_name_key(spec.key)} (aiming at a share of {spec.hold_out:g}), so that the same "
         f"{'text' if not spec.key else spec.key} is always on the same side"
     )
     if missing:

@@ -64,8 +64,8 @@ class Change:
 
     @property
     def told(self) -> str:
-        """In a word: rises, falls, or not told from no change."""
-        return "rises" if self.low > 0 else "falls" if self.high < 0 else "not told from no change"
+        """In a word: rises, falls, or no change shown."""
+        return "rises" if self.low > 0 else "falls" if self.high < 0 else "no change shown"
 
     def __str__(self) -> str:
         return f"{self.value:+.3f} ({self.low:+.3f} to {self.high:+.3f})"
@@ -168,9 +168,9 @@ def caption(result: UtilityResult) -> str:
     times = "once" if result.seeds == 1 else f"{result.seeds} times, each on other rewrites"
     held = f" that {result.held_out_by} held out" if result.held_out_by else ""
     text = (
-        f"Corpus {result.corpus}: {result.classifier}, trained {times}, on {train:,} rewritten texts, tested "
-        f"on {test:,} clean ones{held}. Macro F1; std is the standard deviation over the seeds, test error "
-        "the standard error of the mean that comes from the test texts (bootstrap)."
+        f"Corpus {result.corpus}: {result.classifier}, trained {times}, on {train:,} rewritten texts, "
+        f"tested on {test:,} clean ones{held}. Macro F1; std is the standard deviation over the seeds, "
+        "test error the part of the mean's standard error that comes from the test texts (bootstrap)."
     )
     if any(task.role == "private" for task in result.tasks):
         text += " For a private attribute, lower is more private."

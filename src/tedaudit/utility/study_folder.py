@@ -47,8 +47,8 @@ class StudyFolder:
         entries = [path.name for path in self.root.iterdir()] if self.root.is_dir() else []
         if _MARK in entries and not self._is_marked():
             raise RunDirectoryError(
-                f"'{self.root / _MARK}' is not of a study of utility, and would be replaced. Name a new or "
-                "empty folder with `out` (--out)."
+                f"'{self.root / _MARK}' does not belong to a utility study, and would be replaced. Name a "
+                "new or empty folder with `out` (--out)."
             )
         if (
             entries

@@ -156,7 +156,7 @@ def test_a_curve_that_falls_is_said_to_and_the_lowest_crossing_is_found():
     found, _ = calibrate_curves({"a": hump}, 1.0, trials=6000)
     assert found.falls
     assert any("not monotone" in sentence for sentence in found.sentences)
-    assert any("only that a crossing lies between" in sentence for sentence in found.sentences)
+    assert any("is that a crossing lies between the two" in sentence for sentence in found.sentences)
     assert not any("every epsilon up to" in sentence for sentence in found.sentences)
     assert hump(found.low) < parse_target("eps_emp", 1.0, 2).level < hump(found.high)
     assert found.high < 3

@@ -32,8 +32,8 @@ def test_an_eps_emp_is_the_success_rate_that_it_stands_for():
         ("loss@2", 2, 2, "between 0 and 1"),
         ("loss@x", 2, 2, "between 0 and 1"),
         ("loss@0.01", 2, 4, "two candidates"),
-        ("eps_emp@0.1", 2, 2, "tell it by"),
-        ("epsilon", 2, 2, "tell it by"),
+        ("eps_emp@0.1", 2, 2, "it is measured by"),
+        ("epsilon", 2, 2, "it is measured by"),
     ],
 )
 def test_a_target_that_is_none_is_refused(by, value, k, reason):

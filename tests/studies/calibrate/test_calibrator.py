@@ -184,7 +184,7 @@ def test_a_target_above_the_ceiling_makes_no_folder(tmp_path):
         ({"mechanism": flat}, "fits 'flat'"),
         ({"by": "loss@0.01", "attack": "lexical"}, "leave out lexical"),
         ({"target": []}, "Name a target"),
-        ({"searched": (5, 1)}, "below the second"),
+        ({"searched": (5, 1)}, "the second above the first"),
     ],
 )
 def test_what_cannot_be_calibrated_is_refused_before_anything_is_made(tmp_path, changes, reason):

@@ -40,7 +40,7 @@ def test_every_format_gives_the_same_records(tmp_path):
 def test_without_ids_records_are_named_by_their_row_and_that_is_told():
     release = read(original=["a b", "", "c d"], rewrite=["x", "y", "z"])
     assert release.ids == ("1", "3")
-    assert any("named by their row" in note for note in release.notes)
+    assert any("records are named by row" in note for note in release.notes)
     assert any("1 of 3 rows have no original" in note for note in release.notes)
 
 
@@ -50,7 +50,7 @@ def test_the_same_original_twice_is_one_candidate_and_is_told():
     assert release.position.tolist() == [0, 1, 0]
     assert release.first.tolist() == [True, True, False]
     assert release.sharing.tolist() == [2, 1, 2]
-    assert any("1 of 3 records have an original that an earlier record has too" in n for n in release.notes)
+    assert any("1 of 3 records repeat the original of an earlier record" in n for n in release.notes)
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,20 @@ import csv
 import json
 import os
 from dataclasses import replace
+from datetime import date
 from functools import cache
 
 import pytest
 
 import tedaudit
 from helpers import sentences
+from tedaudit.attacks.embedding import Embedding
+from tedaudit.attacks.lexical import Lexical
 from tedaudit.errors import RunDirectoryError
 from tedaudit.reports.writers.pdf import draw_pages
+from tedaudit.studies.link.inference import Share
+from tedaudit.studies.link.linker import find_compared
+from tedaudit.studies.link.result import ALL, make_row
 from tedaudit.studies.link.study_folder import write_records, write_report
 from tedaudit.studies.link.telling import (
     LIMITS,
@@ -20,8 +26,10 @@ from tedaudit.studies.link.telling import (
     redact_names,
     tell_bound,
     tell_committee,
+    tell_headline,
     tell_linkability,
     tell_singling_out,
+    tell_title,
     write_document,
 )
 
@@ -88,6 +96,66 @@ def test_the_study_of_another_table_is_not_replaced_and_that_of_the_same_is(tmp_
     assert json.loads((folder / "link.json").read_text("utf-8"))["seed"] == 5
 
 
+# --- Title and headline: for which table would they be false?
+
+
+def link_texts(originals, rewrites, **settings):
+    return tedaudit.link({"original": originals, "rewrite": rewrites}, attacks="lexical", **settings)
+
+
+def test_the_title_names_the_file_its_records_and_the_day(tmp_path):
+    file = tmp_path / "pairs.csv"
+    file.write_text("original,rewrite\n" + "".join(f"{text},{text}\n" for text in TEXTS))
+    result = replace(tedaudit.link(file, out=tmp_path / "study"), made=date(2026, 3, 9))
+    assert tell_title(result) == "pairs.csv, 60 records, 9 March 2026"
+    report = (tmp_path / "study" / "report.md").read_text("utf-8")
+    assert report.startswith("# pairs.csv, 60 records, ")
+    assert f"**{tell_headline(result)}**" in report
+
+
+def test_the_headline_counts_matches_beside_blind_guessing():
+    assert tell_headline(link_texts(TEXTS, TEXTS)) == (
+        "Someone who holds all 60 originals matched 60 of the 60 rewrites to the right one by comparing "
+        "words; blind guessing matches 1 on average."
+    )
+
+
+def test_the_headline_counts_originals_that_occur_twice_once():
+    headline = tell_headline(link_texts([*TEXTS, *TEXTS[:5]], [*TEXTS, *TEXTS[:5]]))
+    assert headline.startswith(
+        "Someone who holds all 60 different originals, and one rewrite of each, matched 60 of the 60 rewrites"
+    )
+
+
+def test_the_headline_calls_what_was_not_shown_chance_and_counts_failures():
+    some = [*TEXTS[:3], *["nothing"] * 57]
+    result = link_texts(TEXTS, some)
+    [found] = result
+    weak = replace(found, rows={**found.rows, ALL: make_row(2, 60)}, places={1: Share(2, 60, 0.0, 0.1)})
+    assert "matched 2 of the 60 rewrites" in tell_headline(replace(result, attacks=(weak,)))
+    assert tell_headline(replace(result, attacks=(weak,))).endswith("on average, so this may be chance.")
+    none = replace(found, rows={**found.rows, ALL: make_row(0, 60)}, places={1: Share(0, 60, 0.0, 0.1)})
+    headline = tell_headline(replace(result, attacks=(none,)))
+    assert "matched 0 of the 60 rewrites" in headline
+    assert headline.endswith("blind guessing matches 1 on average.")
+    assert "matched 2 of the 2 rewrites" in tell_headline(link_texts(TEXTS[:2], TEXTS[:2]))
+    assert tell_headline(link_texts(TEXTS[:2], ["", ""])).startswith("Someone who holds both originals ")
+
+
+def test_attacks_are_told_by_what_they_compare_if_that_is_true():
+    trained = Embedding("some/model")
+    assert find_compared({"lexical": Lexical(), "embedding": trained}) == {
+        "lexical": "words", "embedding": "meaning",
+    }  # fmt: skip
+    assert find_compared({"embedding": Embedding("lexical")}) == {"embedding": ""}  # no model: no meaning
+    assert find_compared({"a": Lexical(), "b": Lexical()}) == {"a": "", "b": ""}  # which one is which?
+    [found] = link_texts(TEXTS, TEXTS)
+    assert found.name == "compares words"
+    plain = replace(found, attack="mine", compares="")
+    assert plain.name == "mine"
+    assert tell_linkability(plain).startswith("With the attack 'mine', the adversary matched 60 of 60 ")
+
+
 # --- Two pages for a committee.
 
 WORDS = ("zebu", "quokka", "narwhal", "okapi", "axolotl", "tapir", "gecko", "ibis")
@@ -136,7 +204,7 @@ def test_it_has_two_pages_that_say_what_was_measured_and_what_not(document):
         *LIMITS,
         SOURCE,
         tell_bound(make_result()),
-        tell_linkability(found),
+        tell_headline(make_result()),
         tell_singling_out(found),
     ):
         assert squeeze(sentence) in text
@@ -147,21 +215,32 @@ def test_it_has_two_pages_that_say_what_was_measured_and_what_not(document):
 def test_the_most_certain_guesses_are_not_only_the_few_that_were_right():
     [found] = make_result().attacks
     parts = tuple(replace(found.sure[0], size=size, right=right) for size, right in zip(
-        (256, 128, 64, 32, 16), (40, 36, 30, 20, 16), strict=True))  # fmt: skip
+        (512, 256, 128, 64, 32, 16), (44, 40, 36, 30, 20, 16), strict=True))  # fmt: skip
     weak = replace(make_result(), attacks=(replace(found, sure=parts),))
     text = [one.get_text() for one in draw_committee(weak)[1].figure.texts]
-    shares = [f"{100 * part.right / part.size:.1f} %" for part in parts]
-    assert [share in text for share in shares] == [True, True, False, False, True]
+    shown = [f"{part.right} ({100 * part.right / part.size:.1f}%)" in text for part in parts]
+    assert shown == [True] * 4 + [False, True]
 
 
 def test_sentences_say_what_part_of_the_guesses_and_under_which_condition():
     [found] = make_result().attacks
     everything = replace(found.sure[0], size=256, right=250)
-    assert "of all 256 guesses, 250 right" in tell_singling_out(replace(found, sure=(everything,)))
+    assert "right in 250 of all 256 guesses, sure or not (97.7%)" in tell_singling_out(
+        replace(found, sure=(everything,))
+    )
     few = replace(everything, size=128, right=128)
     weak = replace(everything, right=9)
-    assert "of the 128 guesses that it was surest of" in tell_singling_out(replace(found, sure=(weak, few)))
-    assert tell_bound(make_result()).startswith("If every record was rewritten on its own, ")
+    sentence = tell_singling_out(replace(found, sure=(weak, few)))
+    assert sentence == "Comparing words, the adversary was right in 128 of its 128 surest guesses (100.0%)."
+    assert tell_bound(make_result()).startswith("If each record was rewritten on its own, ")
+
+
+def test_an_attack_that_is_never_nearly_always_right_is_told_by_its_surest_eighth():
+    [found] = make_result().attacks
+    sizes = (256, 128, 64, 32, 16)
+    weak = replace(found, sure=tuple(replace(found.sure[0], size=size, right=9) for size in sizes))
+    sentence = tell_singling_out(weak)
+    assert sentence == "Comparing words, the adversary was right in 9 of its 32 surest guesses (28.1%)."
 
 
 def test_it_holds_no_text_no_id_and_no_class(document):
@@ -192,12 +271,14 @@ def test_names_of_several_words_become_numbers_and_mathematics_stays_text(tmp_pa
     [found], [inference] = make_result().attacks, make_result().inferences
     given = replace(
         make_result(),
-        attacks=(replace(found, attack="secret words here"),),
+        source="what zebu said.csv",
+        attacks=(replace(found, attack="secret words here", compares=""),),
         inferences=(replace(inference, column="the $x$ of zebu"),),
     )
     shown = redact_names(given)
     assert shown.attacks[0].attack == "attack 1"
     assert shown.inferences[0].column == "column 1"
+    assert tell_title(shown).startswith("A table, 256 records, ")
     write_document(given, tmp_path / "odd.pdf")
     _, text = extract(tmp_path / "odd.pdf")
     assert "secret" not in text
@@ -208,7 +289,9 @@ def test_the_fullest_document_has_room_on_its_pages():
     [found], [inference] = make_result().attacks, make_result().inferences
     full = replace(
         make_result(),
-        attacks=tuple(replace(found, attack=f"a-rather-long-name-of-an-attack-{n}") for n in range(6)),
+        attacks=tuple(
+            replace(found, attack=f"a-rather-long-name-of-an-attack-{n}", compares="") for n in range(6)
+        ),
         inferences=tuple(replace(inference, column=f"a_rather_long_name_of_a_column_{n}") for n in range(9)),
     )
     pages = draw_committee(redact_names(full), ids=50)
@@ -217,8 +300,10 @@ def test_the_fullest_document_has_room_on_its_pages():
 
 def test_bounds_speak_of_all_attacks_although_two_are_shown():
     [found] = make_result().attacks
-    many = replace(make_result(), attacks=tuple(replace(found, attack=f"a{n}") for n in range(6)))
+    attacks = tuple(replace(found, attack=f"a{n}", compares="") for n in range(6))
+    many = replace(make_result(), attacks=attacks)
     text = " ".join(one.get_text() for one in draw_committee(many)[1].figure.texts)
-    assert "That any of the 12 is too large has a probability of at most 0.005" in " ".join(text.split())
+    told = "The probability that any of the 12 is too high is at most 0.005"
+    assert told in " ".join(text.split())
     assert "a1" in text
     assert "a2" not in text

@@ -82,6 +82,19 @@ def test_records_are_ordered_by_rank_then_by_margin_and_each_comes_once():
     assert result.rank_evidence(3) == records[:3]
 
 
+def test_every_stage_shows_its_progress(tmp_path):
+    table, steps = rewrite_demo(100, 6), []
+    tedaudit.link(
+        table, private="topic", attacks="lexical", out=tmp_path / "study",
+        progress=lambda step, done, total: steps.append((step, done, total)),
+    )  # fmt: skip
+    assert [step for step, _, _ in steps] == [
+        "reading the table", "lexical: scoring all originals", "lexical: scoring all originals",
+        "lexical: guessing pairs", "learning 'topic' from rewrites", "writing the report",
+    ]  # fmt: skip
+    assert all(0 <= done <= total for _, done, total in steps)
+
+
 def test_a_limit_is_judged_at_the_error_of_all_rows():
     texts = sentences(200)
     result = tedaudit.link({"original": texts, "rewrite": texts})

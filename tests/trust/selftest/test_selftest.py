@@ -157,7 +157,7 @@ def test_a_tool_that_misses_a_flaw_fails_unless_the_flaw_needs_more_trials():
 def test_a_flaw_that_no_part_finds_is_named_beside_the_outcome():
     blind = replace(find_flaw("repeats-told"), needs=None, why="nothing")
     page = write_page(make(flaws=((blind, SILENT),)), "x")
-    assert "**Passed.** Known to be found by no part, and not counted: repeats-told." in page
+    assert "**Passed.** Known not to be found by any part, and not counted: repeats-told." in page
     assert "Known to be" not in write_page(make(flaws=((blind, ACCUSED),)), "x")
 
 

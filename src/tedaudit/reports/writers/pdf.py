@@ -21,6 +21,7 @@ Page = tuple[str, Sequence[Section]]
 _SIZE = (8.27, 11.69)  # A4, inches
 _LEFT, _RIGHT, _TOP = 0.09, 0.91, 0.945
 _LETTERS = 108  # on a line of small print
+_LETTERS_BOLD = 78  # on a line of a section's title
 _FIGURE = 0.17  # the height of a figure, as a share of the page
 
 
@@ -62,7 +63,7 @@ class DrawnPage:
     def _add(self, section: Section) -> None:
         if section.title:
             self.height -= 0.006
-            self._write(section.title, size=10.5, weight="bold")
+            self._write(section.title, size=10.5, weight="bold", letters=_LETTERS_BOLD)
         if section.reading:
             self._write(section.reading, color=GREY)
         for sentence in section.sentences:

@@ -133,8 +133,8 @@ def seed_search(spec: AuditSpec) -> AuditSpec:
     store, seed = RunDirectory(spec.folder), derive(spec.seed, "calibrate", "search")
     if store.exists() and store.manifest()["spec"].get("seed") != seed:
         raise RunDirectoryError(
-            f"'{spec.folder}' holds an audit, or a calibration with another seed: a calibration needs a run "
-            "directory of its own. Name another with `out` (--out)."
+            f"'{spec.folder}' holds an audit, or a calibration with another seed. A calibration needs a "
+            "run directory of its own: name another with `out` (--out)."
         )
     return spec.model_copy(update={"seed": seed})
 
@@ -186,21 +186,21 @@ def fill_attacks(spec: AuditSpec, *, is_given: bool) -> AuditSpec:
 def check_spec(spec: AuditSpec) -> None:
     """Refuse what cannot be calibrated: several plans, epsilons of one's own, mechanisms that take none."""
     if len(spec.plans) != 1 or spec.plans[0].chosen_estimator.rows_per_trial != 1:
-        raise SpecError("A calibration needs one plan with one rewrite per trial (the reduced form).")
+        raise SpecError("A calibration needs a single plan with one rewrite per trial (the reduced form).")
     if spec.epsilons or any(m.epsilons for m in spec.mechanisms):
         raise SpecError(
-            "A calibration finds epsilons: leave `epsilons` out, and set the limits of the search."
+            "A calibration finds the epsilons itself: leave `epsilons` out, and set the limits of the "
+            "search instead."
         )
     for named in spec.mechanisms:
         plugin = build(named.reference("mechanism"))
         if isinstance(plugin, WritesOnce):
             raise SpecError(
-                f"'{named.title}' has one rewrite of each text: no epsilon can be chosen for it any more."
+                f"'{named.title}' is a table with one rewrite of each text: its epsilon can no longer be "
+                "chosen."
             )
         if isinstance(plugin, HasOwnEpsilons) and list(plugin.epsilons([1.0, 2.0])) != [1.0, 2.0]:
-            raise SpecError(
-                f"'{named.title}' takes no epsilon that could be chosen: there is nothing to find."
-            )
+            raise SpecError(f"'{named.title}' takes no epsilon, so there is nothing to find.")
 
 
 def match_attacks(spec: AuditSpec, target: Target) -> dict[str, tuple[str, ...]]:
@@ -209,7 +209,8 @@ def match_attacks(spec: AuditSpec, target: Target) -> dict[str, tuple[str, ...]]
     others = [title for title, plugin in attacks.items() if plugin.card.score != LIKELIHOOD]
     if target.is_loss and (others or len(attacks) != 1):
         raise SpecError(
-            f"Losses are read from the attack 'likelihood' alone: leave out {join_names(others or attacks)}."
+            "For a target of loss only the attack 'likelihood' is used: leave out "
+            f"{join_names(others or attacks)}."
         )
     fitting = {}
     for named in spec.mechanisms:

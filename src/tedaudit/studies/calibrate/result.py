@@ -128,7 +128,7 @@ class Calibrated(PlainData):
         found = [a for a in self.answers if a.label == label and target in (None, a.target.value)]
         if len(found) != 1:
             known = join_names([f"{a.label} at {a.target.value:g}" for a in self.answers])
-            raise SpecError(f"There is not one answer for '{label}' alone. There are: {known}.")
+            raise SpecError(f"There is no single answer for '{label}'. There are: {known}.")
         return found[0]
 
 
@@ -165,9 +165,9 @@ def _tell_interval(found: EpsilonForTarget) -> str:
 
 def _tell_above(found: EpsilonForTarget) -> str:
     return (
-        f"already above {found.target.phrase} at epsilon {found.limits[0].label}, the least that was tried "
-        f"(error {found.error:g}). If that is next to no budget, what tells texts apart is not the noise "
-        "that epsilon sets: `tedaudit leaks` looks for what it is."
+        f"already above {found.target.phrase} at epsilon {found.limits[0].label}, the smallest that was "
+        f"tried (error {found.error:g}). If that epsilon is next to nothing, it is not the noise that lets "
+        "texts be told apart; `tedaudit leaks` looks for the reason."
     )
 
 
@@ -175,15 +175,15 @@ def _tell_below(found: EpsilonForTarget) -> str:
     stronger = "" if found.target.is_loss else " A stronger attack may."
     return (
         f"still below {found.target.phrase} at epsilon {found.limits[1].label}, the largest that was tried "
-        f"(error {found.error:g}): {_who(found)} does not get there, or only beyond.{stronger}"
+        f"(error {found.error:g}): {_who(found)} does not reach it, or only at a larger epsilon.{stronger}"
     )
 
 
 def _tell_too_high(found: EpsilonForTarget) -> str:
-    best = "had every loss been far above it" if found.target.is_loss else "had every guess been right"
+    what = "loss were far above it" if found.target.is_loss else "guess were right"
     return (
-        f"{found.target.phrase} is above the ceiling of {found.trials:,} trials: {best}, it could not be "
-        f"told that it is reached. {_tell_needed(found)} Nothing was run."
+        f"{found.target.phrase} is above the ceiling of {found.trials:,} trials: even if every {what}, they "
+        f"could not show that it is reached. {_tell_needed(found)} Nothing was run."
     )
 
 
@@ -207,9 +207,9 @@ def _tell_undecided(found: EpsilonForTarget) -> str:
     elif found.high is not None:
         known = f" At epsilon {found.high.label} it is above the target; no epsilon was shown to be below it."
     return (
-        f"where {_who(found)} crosses {found.target.phrase} could not be told from {found.trials:,} fresh "
-        f"trials within {ATTEMPTS} attempts and between epsilon {found.limits[0].label} and "
-        f"{found.limits[1].label}.{known} More trials may tell."
+        f"{found.trials:,} fresh trials did not show where {_who(found)} crosses {found.target.phrase}, in "
+        f"{ATTEMPTS} attempts between epsilon {found.limits[0].label} and {found.limits[1].label}.{known} "
+        "More trials may show it."
     )
 
 
@@ -226,12 +226,12 @@ def _tell_falls(found: EpsilonForTarget) -> str:
 def _tell_between(found: EpsilonForTarget) -> str:
     assert found.low is not None  # noqa: S101 - by the kind of the answer
     if found.falls:
-        return "So it is said only that a crossing lies between the two; there may be others elsewhere."
+        return "So all that is said is that a crossing lies between the two; there may be others elsewhere."
     searched = sum(not point.is_fresh for point in found.points)
     under = "" if found.target.is_loss else " for these attacks"
     return (
-        f"No fall was seen at the {searched} epsilons visited. If the number never falls with epsilon, every "
-        f"epsilon up to {found.low.label} stays below the target{under}; this was not proved."
+        f"No fall was seen at the {searched} epsilons visited. If the number never falls as epsilon grows, "
+        f"every epsilon up to {found.low.label} stays below the target{under}; this was not proved."
     )
 
 

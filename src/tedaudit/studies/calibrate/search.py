@@ -43,13 +43,13 @@ class Grid:
         """Return the places of the epsilons between two."""
         if not 0 < least < most < math.inf:
             raise SpecError(
-                f"The search is to go from epsilon {least} to {most}; the first must be above 0 and below "
-                "the second."
+                f"The search is to go from epsilon {least} to {most}; the first must be above 0, and the "
+                "second above the first."
             )
         low, high = (round(_PER_DECADE * math.log10(end)) for end in (least, most))
         grid = cls(low + (epsilon_at(low) < least), high - (epsilon_at(high) > most))
         if grid.high - grid.low < FINE:
-            raise SpecError(f"From epsilon {least} to {most} is too short a way for a search; widen it.")
+            raise SpecError(f"Epsilon {least} to {most} is too short a range to search; widen it.")
         return grid
 
     def sweep(self) -> list[int]:

@@ -100,7 +100,7 @@ def parse_target(by: str, value: float, candidates: int) -> Target:
         raise SpecError(f"The target is {value!r}; it must be a number above 0, such as 2.0.")
     kind, _, written = by.partition("@")
     if kind not in (EPS_EMP, SUCCESS, LOSS) or bool(written) != (kind == LOSS):
-        raise SpecError(f"A target cannot be told by '{by}'; tell it by {_WAYS}.")
+        raise SpecError(f"A target cannot be measured by '{by}'; it is measured by {_WAYS}.")
     if kind == SUCCESS and not 1 / candidates < value < 1:
         raise SpecError(
             f"The target is a success rate of {value:g}; it must be above blind guessing "
@@ -117,7 +117,7 @@ def _parse_delta(by: str, written: str) -> float:
     except ValueError:
         delta = math.nan
     if not 0 < delta < 1:
-        raise SpecError(f"'{by}' names no delta between 0 and 1; write it like {LOSS}@0.01.")
+        raise SpecError(f"'{by}' has no delta between 0 and 1; write it like {LOSS}@0.01.")
     return delta
 
 

@@ -29,12 +29,13 @@ _POINTS = (
     Column("measured", "figures", 0), Column("attack", "label"), Column("of"),
 )  # fmt: skip
 _LIMITS_OF_ATTACKS = (
-    "It holds for these attacks on these texts: another attack may find more. With several attacks the "
-    "strongest counts: at the low end all of them are below the target, at the high end one is above it."
+    "This holds for these attacks on these texts: another attack may find more. With several attacks the "
+    "strongest counts: at the low end all of them are below the target, at the high end at least one is "
+    "above it."
 )
 _LIMITS_OF_LOSSES = (
-    "It holds for these texts, and is as right as the likelihoods of the mechanism, which were not checked "
-    "here."
+    "This holds for these texts, and only as far as the mechanism's likelihoods are right; they were not "
+    "checked here."
 )
 
 
@@ -56,9 +57,10 @@ def _explain(error: float, *, is_loss: bool) -> str:
     """Return what every table of answers is to be read with; it quotes nothing."""
     limits = _LIMITS_OF_LOSSES if is_loss else _LIMITS_OF_ATTACKS
     return (
-        "The search looked at any epsilon it liked; what is said of the ends comes from fresh trials with "
-        f"new secrets, and per row it is wrong with probability at most {error:g}. {limits} It is an average "
-        "over pairs of texts, as the plan draws them, and not for every pair. No claim is tested here."
+        "The search may look at any epsilon; what is said about the two ends comes from fresh trials with "
+        f"new secrets, and is wrong with a probability of at most {error:g} per row. {limits} It is an "
+        "average over the pairs of texts that the plan draws, and does not hold for every pair. No claim "
+        "is tested here."
     )
 
 
@@ -75,9 +77,9 @@ def _tell_points(calibrated: Calibrated) -> Section:
     }  # fmt: skip
     rows = tuple(seen[key] for key in sorted(seen, key=lambda key: (key[0], key[1], key[2])))
     reading = (
-        "Success rates, or epsilons of losses, as the trials have them, of the attack that was strongest. "
-        "Those of the search may have any bias, since it stopped where it pleased; far from a target it made "
-        "few trials on purpose, which notes call not finished."
+        "Success rates, or epsilons of losses, as measured in these trials, of the strongest attack. "
+        "Those of the search may be biased, since it chose where to stop; far from a target it makes few "
+        "trials on purpose, and notes call those not finished."
     )
     return Section("Epsilons visited for a target", Table(_POINTS, rows), reading)
 

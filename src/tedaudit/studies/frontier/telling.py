@@ -33,7 +33,9 @@ def tell(found: Frontier) -> tuple[Section]:
     """Return the scores at equal measured privacy, with what they do and do not say."""
     told = []
     if found.utility is None:
-        told.append("No mechanism has an epsilon that could be scored; see Epsilon for a target.")
+        told.append(
+            "No mechanism has an epsilon that could be scored; see the section 'Epsilon for a target'."
+        )
     else:
         told.append(caption(found.utility))
         told += [
@@ -42,8 +44,8 @@ def tell(found: Frontier) -> tuple[Section]:
             for task in found.utility.tasks
         ]
     told += [
-        f"{first.task.title} at {first.answer.target.phrase}: "
-        f"{point.answer.label} less {first.answer.label} {change}{_tell_range(first, point)}."
+        f"{first.task.title} at {first.answer.target.phrase}: {point.answer.label} minus "
+        f"{first.answer.label} {change}{_tell_range(first, point)}."
         for first, point, change in found.differences
     ]
     table = Table(_COLUMNS, tuple(map(_format, found)))
@@ -55,13 +57,14 @@ def _explain(found: Frontier) -> str:
     is_loss = any(answer.target.is_loss for answer in found.calibrated)
     who = "by the losses of their likelihoods" if is_loss else "by the attacks of this calibration"
     return (
-        "Each mechanism was asked for the epsilon at which it reaches the same target, measured "
-        f"{who} on these texts: at the epsilon below, fresh trials showed that it is under the target, at "
-        "the epsilon above that it is over it. Scores were measured at both; at the target itself the score "
-        "lies between if it moves one way with epsilon. Equal measured privacy is not equal privacy: what "
-        "measures more may tell the mechanisms apart. An empty epsilon means that none was confirmed. "
-        "Differences are at the epsilons below, with approximate 95 % intervals, each by itself; whose "
-        "epsilon lies closer to the target has an advantage there, so the range over both ends is told too."
+        f"Each mechanism was asked for the epsilon at which it reaches the same target, measured {who} on "
+        "these texts: at the epsilon below, fresh trials showed that it is under the target, and at the "
+        "epsilon above, that it is over it. Scores were measured at both; if the score moves in one "
+        "direction as epsilon grows, the score at the target lies between the two. Equal measured privacy "
+        "is not equal privacy: a stronger measurement may tell the mechanisms apart. An empty epsilon "
+        "means that none was confirmed. Differences are taken at the epsilons below, with approximate 95% "
+        "intervals for each alone; a mechanism whose epsilon lies closer to the target has an advantage "
+        "there, so the range over both ends is given too."
     )
 
 
@@ -88,8 +91,9 @@ def _show(scores: Scores | None) -> str:
 
 _WIDTH = 4.0  # inches per panel
 _NOTE = (
-    "A marker is the score at the epsilon below the target, with its standard error; the thick line ends at "
-    "the score at the epsilon above it. Hollow: still below the target at the largest epsilon that was tried."
+    "A marker is the score at the epsilon below the target, with its standard error; the thick line ends "
+    "at the score at the epsilon above it. Hollow markers: still below the target at the largest epsilon "
+    "that was tried."
 )
 
 

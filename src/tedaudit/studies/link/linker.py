@@ -19,7 +19,7 @@ from tedaudit.plugins.registry import Reference, build, determinants, model_uses
 from tedaudit.results.row import Row
 from tedaudit.seeding import derive, uniforms
 from tedaudit.studies.link.inference import infer_column
-from tedaudit.studies.link.ranks import Progress, rank_records, refuse_unfit
+from tedaudit.studies.link.ranks import Progress, rank_records, refuse_unfit, show_nothing
 from tedaudit.studies.link.result import (
     ALL,
     PAIRS,
@@ -96,27 +96,31 @@ def link(
     >>> link(pairs, attacks="lexical").attacks[0].linkability.asked
     3
     """
-    asked = _parse_settings(settings)
+    asked, show = _parse_settings(settings), progress or show_nothing
     if out is not None:
         check_folder(Path(out))
-    release, attacks = read_release(pairs, asked.columns), asked.build_attacks()
+    attacks, source = asked.build_attacks(), "" if isinstance(pairs, Mapping) else Path(pairs).name
+    show(f"reading {source or 'the table'}", 0, 1)
+    release = read_release(pairs, asked.columns)
     if out is not None:
         refuse_other_release(Path(out), release)
-    plan = pair_records(release, asked.seed)
+    plan, compared = pair_records(release, asked.seed), find_compared(attacks)
     linked = tuple(
-        _attack(name, attack, release, plan, (asked, progress)) for name, attack in attacks.items()
+        replace(_attack(name, attack, release, plan, (asked, show)), compares=compared[name])
+        for name, attack in attacks.items()
     )
-    columns = asked.columns.private
-    inferences = []
+    columns, inferences = asked.columns.private, []
     for number, column in enumerate(columns):
-        if progress is not None:
-            progress(f"inference: {column}", number, len(columns))
+        show(f"learning '{column}' from rewrites", number, len(columns))
         inferences.append(
             infer_column(release, column, asked.classifier, asked.seed, asked.alpha / len(columns))
         )
-    result = LinkResult(release, linked, tuple(inferences), asked.alpha, asked.seed, release.notes)
+    result = LinkResult(
+        release, linked, tuple(inferences), asked.alpha, asked.seed, release.notes, source=source
+    )
     if out is None:
         return result
+    show("writing the report", 0, 1)
     write_link(result, Path(out))
     return replace(result, folder=Path(out))
 
@@ -134,12 +138,28 @@ def _parse_settings(settings: Mapping[str, Any]) -> LinkSettings:
     return asked
 
 
+def find_compared(attacks: Mapping[str, Any]) -> dict[str, str]:
+    """Return by name what attacks compare, words or meaning; nothing if it is not known or two do the same.
+
+    An attack by embeddings compares meaning if its encoder is a trained model.
+    """
+    compared = dict.fromkeys(attacks, "")
+    for name, attack in attacks.items():
+        if attack.card.score == "word cosine":
+            compared[name] = "words"
+        elif attack.card.score == "cosine" and isinstance(attack, UsesModels) and attack.models():
+            compared[name] = "meaning"
+    told = list(compared.values())
+    return {name: one if told.count(one) == 1 else "" for name, one in compared.items()}
+
+
 def _attack(
-    name: str, attack: Any, release: Release, plan: Plan, asked: tuple[LinkSettings, Progress | None]
+    name: str, attack: Any, release: Release, plan: Plan, asked: tuple[LinkSettings, Progress]
 ) -> LinkedAttack:
     """Return what one attack finds, among all originals and in disjoint pairs."""
-    settings, progress = asked
-    ranks = rank_records(name, attack, release, settings.seed, progress)
+    settings, show = asked
+    ranks = rank_records(name, attack, release, settings.seed, show)
+    show(f"{name}: guessing pairs", 0, len(plan))
     guesses = guess_pairs(name, attack, release, plan, settings.seed)
     places = count_places(ranks, release, settings.alpha)
     found = int(ranks.found[release.first].sum())

@@ -21,6 +21,7 @@ from tedaudit.studies.link.table import Release
 from tedaudit.types import Array, Floats
 
 Progress = Callable[[str, int, int], None]
+"""What is done now, how much of it is done, and how much there is."""
 _CELLS = 1 << 21  # scores that are in memory at a time
 _MOST_ROWS = 512
 _PURPOSE = "link"  # of the coins for ties
@@ -47,6 +48,10 @@ class Ranks:
         return np.asarray(self.place == 1, dtype=np.bool_)
 
 
+def show_nothing(step: str, done: int, total: int) -> None:
+    """Take progress that nobody watches."""
+
+
 def refuse_unfit(name: str, attack: Any) -> None:
     """Refuse an attack that cannot score all originals from the texts alone."""
     if isinstance(attack, KnowsMechanism | Practises | Resamples) or "text" not in attack.card.sees:
@@ -57,12 +62,13 @@ def refuse_unfit(name: str, attack: Any) -> None:
 
 
 def rank_records(
-    name: str, attack: Any, release: Release, seed: int, progress: Progress | None = None
+    name: str, attack: Any, release: Release, seed: int, progress: Progress = show_nothing
 ) -> Ranks:
     """Score every rewrite against all originals and say where its own stands.
 
     The memory is bounded: only the scores of some rewrites are there at a time.
     """
+    progress(f"{name}: scoring all originals", 0, len(release))
     if isinstance(attack, Prepares):
         attack.prepare(release.pool)
     step = max(1, min(_MOST_ROWS, _CELLS // len(release.pool)))
@@ -75,8 +81,7 @@ def rank_records(
         scores, usable = _check(name, attack.guess(seen), (len(seen), len(release.pool)))
         coins = uniforms(keys[rows], 1)[:, 0]
         parts.append(_place(scores, usable, release.position[rows], coins))
-        if progress is not None:
-            progress(f"{name}: all originals", min(start + step, len(release)), len(release))
+        progress(f"{name}: scoring all originals", min(start + step, len(release)), len(release))
     return Ranks(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -34,6 +35,12 @@ class LinkedAttack:
     sure: tuple[Part, ...]  # right guesses among the most certain ones, all originals being candidates
     rows: Mapping[str, Row]  # by how the trials were made: all originals, or disjoint pairs
     models: tuple[Mapping[str, str], ...] = ()
+    compares: str = ""  # words or meaning, if it is known and no other attack compares the same
+
+    @property
+    def name(self) -> str:
+        """What it does in plain words, or else its name."""
+        return f"compares {self.compares}" if self.compares else self.attack
 
     @property
     def linkability(self) -> Share:
@@ -71,6 +78,10 @@ class LinkResult(PlainData):
     """Of coins, pairs and held-out records."""
     notes: tuple[str, ...] = ()
     """What a reader should know."""
+    source: str = ""
+    """The name of the file, without its folder; empty if the table came from memory."""
+    made: date = field(default_factory=lambda: datetime.now().astimezone().date())
+    """The day on which it was linked."""
     folder: Path | None = None
     """Where files were written; None if they were not."""
     in_json: ClassVar[str] = "release.checksum as release, records, originals, alpha, seed, eps_emp, error"

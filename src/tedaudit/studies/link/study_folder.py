@@ -13,7 +13,7 @@ from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import TEMPORARY, clear_leftovers, write_atomically
 from tedaudit.studies.link.result import LinkResult
 from tedaudit.studies.link.table import Release
-from tedaudit.studies.link.telling import LIMITS, SOURCE, tell, tell_findings
+from tedaudit.studies.link.telling import LIMITS, tell, tell_findings, tell_headline, tell_source, tell_title
 from tedaudit.text.readers import guard_cell
 
 FIGURES, REPORT, RECORDS, DOCUMENT = "link.json", "report.md", "records.csv", "committee.pdf"
@@ -41,8 +41,8 @@ def refuse_other_release(folder: Path, release: Release) -> None:
         known = None
     if not isinstance(known, dict) or "records" not in known:
         raise RunDirectoryError(
-            f"'{folder / FIGURES}' is not of a link study, and would be replaced. Name another folder with "
-            "`out` (--out), or delete that file."
+            f"'{folder / FIGURES}' does not belong to a link study, and would be replaced. Name another "
+            "folder with `out` (--out), or delete that file."
         )
     if known.get("release") not in (None, release.checksum):
         raise RunDirectoryError(
@@ -72,13 +72,13 @@ def write_link(result: LinkResult, folder: Path) -> list[Path]:
 def write_report(result: LinkResult, count: int = 10) -> str:
     """Return the report as Markdown: sentences, tables, and what they do not say."""
     parts = [
-        "# Linking rewrites to their originals\n",
-        f"{len(result.release):,} records, {result.originals:,} distinct originals.\n",
+        f"# {markdown_text(tell_title(result))}\n",
+        f"**{markdown_text(tell_headline(result))}**\n",
         markdown_list(tell_findings(result)) + "\n",
         *(write_section(section).rstrip() + "\n" for section in tell(result, count)),
         "## What this does not say\n",
         markdown_list(LIMITS) + "\n",
-        f"Singling out, linkability and inference are the words of: {markdown_text(SOURCE)}.\n",
+        f"{markdown_text(tell_source())}\n",
     ]
     if result.notes:
         parts += ["## Notes\n", markdown_list(result.notes) + "\n"]

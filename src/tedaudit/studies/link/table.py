@@ -101,13 +101,13 @@ def _collect(columns: Columns, names: ColumnNames, title: str) -> Release:
     rows = [row for row, text in enumerate(folded) if text]
     ids, notes = _read_ids(columns, names, title, rows)
     if len(rows) < len(every):
-        notes.append(f"{len(every) - len(rows):,} of {len(every):,} rows have no original and are left out")
+        notes.append(f"{len(every) - len(rows):,} of {len(every):,} rows have no original and were left out")
     numbers: dict[str, int] = {}
     position = np.array([numbers.setdefault(folded[row], len(numbers)) for row in rows], dtype=np.int64)
     if len(numbers) < 2:
         raise CorpusError(
-            f"{title} has {'one' if numbers else 'no'} distinct original; linking needs 2 or more, and a few "
-            "hundred to show anything."
+            f"{title} has {'one' if numbers else 'no'} distinct original. Linking needs at least 2, and a "
+            "few hundred to show anything."
         )
     rewrites = tuple(_read_text(columns[names.rewrite_column][row]) for row in rows)
     private = {name: tuple(_read_label(columns[name][row]) for row in rows) for name in names.private}
@@ -132,7 +132,7 @@ def _read_ids(
     """Return the ids of these rows; each must be there once."""
     column = names.id_column or (_USUAL_ID if _USUAL_ID in columns else "")
     if not column:
-        note = f"no column '{_USUAL_ID}': records are named by their row, the first data row being 1"
+        note = f"there is no column '{_USUAL_ID}': records are named by row, and the first row of data is 1"
         return tuple(str(row + 1) for row in rows), [note]
     found: dict[str, int] = {}
     for row in rows:
@@ -156,12 +156,12 @@ def _notice(position: npt.NDArray[np.int64], rewrites: Sequence[str]) -> list[st
     again = len(position) - len(np.unique(position))
     if again:
         notes.append(
-            f"{again:,} of {len(position):,} records have an original that an earlier record has too: they "
-            "are ranked, and left out of shares and bounds"
+            f"{again:,} of {len(position):,} records repeat the original of an earlier record: they are "
+            "ranked, but not counted in shares and bounds"
         )
     empty = sum(not fold_text(rewrite) for rewrite in rewrites)
     if empty:
-        notes.append(f"{empty:,} of {len(rewrites):,} rewrites are empty: they stay in the count")
+        notes.append(f"{empty:,} of {len(rewrites):,} rewrites are empty, and are counted like any other")
     return notes
 
 

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.reports.redaction import rename_labels
-from tedaudit.reports.section import Cell, Column, Section, Table
+from tedaudit.reports.redaction import PLAIN_LABEL, rename_labels
+from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.writers.figures import GREY, STYLES, escape_label
 from tedaudit.reports.writers.pdf import Page, write_pdf
 from tedaudit.studies.link.inference import Inference, Share
-from tedaudit.studies.link.result import PAIRS, LinkedAttack, LinkResult
+from tedaudit.studies.link.result import ALL, PAIRS, LinkedAttack, LinkResult
 
 SOURCE = "Article 29 Data Protection Working Party, Opinion 05/2014 on Anonymisation Techniques (WP 216)"
 MEANINGS: Mapping[str, str] = {
     "Singling out": (
-        "Can somebody's record be isolated? Measured: how often an adversary is right that names the "
-        "original of a rewrite only if it is sure."
+        "Can one person's record be picked out? Measured: how often the adversary is right if it answers "
+        "only for the rewrites it is surest of."
     ),
     "Linkability": (
         "Can records of the same person be linked? Measured: how many rewrites lead to their own original "
@@ -30,26 +30,23 @@ MEANINGS: Mapping[str, str] = {
     ),
     "Inference": (
         "Can something private be deduced? Measured: how often a classifier that learnt a private column "
-        "from the rewrites of some records is right about others."
+        "from the rewrites of some records is right about the others."
     ),
 }
-"""The three risks that the Working Party names, and what stands for each here."""
+"""The three risks that the Working Party names, and what is measured for each."""
 LIMITS = (
+    "Other attacks may find more than these did: a low figure does not prove privacy.",
     (
-        "These attacks found what is told here. Another attack may find more: a low figure is no proof of "
-        "privacy."
+        "The adversary chooses among all originals and knows nothing else. Someone who can narrow the choice "
+        "down, or who knows more about a person, may find more."
     ),
     (
-        "The adversary is assumed to choose among all originals, and to know nothing else. One who can "
-        "narrow the choice down, or knows more about a person, may find more."
+        "Intervals and bounds hold only if each record was rewritten on its own. They do not hold for a tool "
+        "that remembers earlier replacements, or that read all records together."
     ),
     (
-        "Intervals and bounds hold if every record was rewritten on its own. A tool that remembers what it "
-        "replaced before, or that saw all records together, breaks that."
-    ),
-    (
-        "The words are the regulators'; the figures are measurements. Whether a release is anonymous in the "
-        "sense of a law is a legal question that they do not answer."
+        "The three terms are the regulators'; the figures are measurements. Whether a release is anonymous "
+        "in the legal sense is a question that they do not answer."
     ),
 )
 """What the figures do not say."""
@@ -57,13 +54,36 @@ NEARLY_ALL = 0.95
 _EIGHTH = 3  # the place of the surest eighth among halves of halves
 
 
+def tell_title(result: LinkResult) -> str:
+    """Return which table was linked, how large it is, and when."""
+    when = f"{result.made.day} {result.made:%B %Y}"
+    return f"{result.source or 'A table'}, {result.records:,} records, {when}"
+
+
+def tell_headline(result: LinkResult) -> str:
+    """Return how many rewrites the strongest attack matched, beside blind guessing.
+
+    If originals occur more than once, each counts once, with one of its rewrites.
+    """
+    found, size = result.strongest, result.originals
+    right = found.linkability.right
+    every = "both" if size == 2 else f"all {size:,}"
+    is_once = result.records == size
+    held = f"{every} originals" if is_once else f"{every} different originals, and one rewrite of each,"
+    is_shown = result.bounds[found.attack, ALL][0].lower > 0
+    doubt = "" if is_shown or right <= 1 else ", so this may be chance"
+    return (
+        f"Someone who holds {held} matched {right:,} of the {size:,} rewrites to the right one "
+        f"{_say_how(found, 'by comparing')}; blind guessing matches 1 on average{doubt}."
+    )
+
+
 def tell_linkability(found: LinkedAttack) -> str:
     """Return how many originals an attack found."""
     share = found.linkability
     return (
-        f"{found.attack}: {share.right:,} of {share.asked:,} rewrites ({format_share(share.rate)}) lead to "
-        f"their own original before any other of the {share.asked:,}; a blind guess does in "
-        f"{format_share(1 / share.asked)}."
+        f"{_say_how(found)}, the adversary matched {share.right:,} of {share.asked:,} rewrites to the right "
+        f"original ({format_share(share.rate)})."
     )
 
 
@@ -75,23 +95,23 @@ def tell_singling_out(found: LinkedAttack) -> str:
     nearly = [part for part in found.sure if part.right >= NEARLY_ALL * part.size]
     part = nearly[0] if nearly else found.sure[: _EIGHTH + 1][-1]
     is_all = part == found.sure[0]
-    which = f"all {part.size:,} guesses" if is_all else f"the {part.size:,} guesses that it was surest of"
-    told = f"of {which}, {part.right:,} right"
-    whether = "" if nearly else f"; there is no such part with {NEARLY_ALL:.0%} right"
-    return f"{found.attack}: {told} ({format_share(part.right / part.size)}){whether}."
+    which = f"all {part.size:,} guesses, sure or not" if is_all else f"its {part.size:,} surest guesses"
+    rate = format_share(part.right / part.size)
+    return f"{_say_how(found)}, the adversary was right in {part.right:,} of {which} ({rate})."
 
 
 def tell_inference(inference: Inference) -> str:
     """Return how often a column was inferred."""
-    outcome = (
-        f"at least {100 * inference.gain[0]:.1f} percentage points more often than the most frequent class"
+    read, frequent = inference.rewrites, format_share(inference.frequent.rate)
+    gain = (
+        f"does at least {100 * inference.gain[0]:.1f} percentage points better"
         if inference.is_shown
-        else "not shown to be more often than the most frequent class"
+        else "is not shown to do better"
     )
     return (
-        f"'{inference.column}' was right for {format_share(inference.rewrites.rate)} of "
-        f"{inference.rewrites.asked:,} records from their rewrites, {outcome} "
-        f"({format_share(inference.frequent.rate)}); from their originals for "
+        f"'{inference.column}': a classifier that read the rewrites was right about {read.right:,} of "
+        f"{read.asked:,} records ({format_share(read.rate)}). Always naming the most frequent value is right "
+        f"about {frequent}; the classifier {gain}. With the originals instead it is right about "
         f"{format_share(inference.originals.rate)}."
     )
 
@@ -100,45 +120,54 @@ def tell_bound(result: LinkResult) -> str:
     """Return the largest bound of all rows."""
     if result.eps_emp == 0:
         return (
-            f"No bound above 0 was shown at an error of {result.error:g} for all rows together: what "
-            "these attacks named rightly may be chance."
+            "No privacy loss above 0 was shown: what the attacks got right may be chance (error "
+            f"{result.error:g} for all bounds together)."
         )
     return (
-        f"If every record was rewritten on its own, the privacy loss between some two of these originals is "
-        f"at least {result.eps_emp:.2f} (eps_emp); that this is too large has a probability of at most "
-        f"{result.error:g}, for all rows together."
+        f"If each record was rewritten on its own, the privacy loss between some two of these originals is "
+        f"at least {result.eps_emp:.2f} (eps_emp). The probability that any bound of this study is too high "
+        f"is at most {result.error:g}."
     )
 
 
 def tell_findings(result: LinkResult) -> list[str]:
-    """Return a sentence for everything that was found, the bound last."""
+    """Return a sentence for everything that the headline does not say, the bound last."""
+    others = [found for found in result if found is not result.strongest]
     return [
-        *map(tell_linkability, result), *map(tell_singling_out, result),
+        *map(tell_linkability, others), *map(tell_singling_out, result),
         *map(tell_inference, result.inferences), tell_bound(result),
     ]  # fmt: skip
+
+
+def _say_how(found: LinkedAttack, verb: str = "Comparing") -> str:
+    """Return how an attack went about it; one of which no more is known is called by its name."""
+    if found.compares:
+        return f"{verb} {found.compares}"
+    return f"{'With' if verb[0].isupper() else 'with'} the attack '{found.attack}'"
+
+
+def tell_source() -> str:
+    """Return where the three terms come from."""
+    return f"Singling out, linkability and inference are terms of the {SOURCE}."
 
 
 def format_share(share: float) -> str:
     """Return a share in per cent, with as many digits as a small one needs."""
     percent = 100 * share
-    return f"{percent:.1f} %" if percent >= 1 or percent == 0 else f"{percent:.2g} %"
+    return f"{percent:.1f}%" if percent >= 1 or percent == 0 else f"{percent:.2g}%"
 
 
 # --- The tables, and how to read each.
 
 _ATTACK = Column("attack", "label", 0)
 _LINKABILITY = (
-    _ATTACK, Column("own original is", rank=0), Column("found", "figures"), Column("share", "figures", 0),
-    Column("interval", "figures"), Column("by chance", "figures"),
-)  # fmt: skip
-_SINGLING_OUT = (
-    _ATTACK, Column("most certain guesses", "count", 0), Column("right", "count", 0),
-    Column("share", "figures"),
+    _ATTACK, Column("own original", rank=0), Column("rewrites", "figures", 0), Column("interval", "figures"),
+    Column("by chance", "figures"),
 )  # fmt: skip
 _INFERENCE = (
-    Column("column", "label", 0), Column("classes", "count", 3),
+    Column("column", "label", 0), Column("values", "count", 3),
     Column("learnt from / tested on", "figures", 3), Column("from rewrites", "figures", 0),
-    Column("interval", "figures"), Column("most frequent class", "figures"),
+    Column("interval", "figures"), Column("most frequent value", "figures"),
     Column("from originals", "figures", 2), Column("gain", "figures", 0),
 )  # fmt: skip
 _BOUNDS = (
@@ -163,34 +192,36 @@ def _describe_linkability(result: LinkResult) -> Section:
     """Return how many originals were found, first and among the first few."""
     rows = tuple(
         (
-            found.attack, "first" if place == 1 else f"among the first {place}",
-            f"{share.right:,} / {share.asked:,}", *_format(share), format_share(place / share.asked),
+            found.name, "first" if place == 1 else f"in first {place}",
+            f"{share.right:,} ({format_share(share.rate)})", _format_interval(share),
+            format_share(place / share.asked),
         )
         for found in result
         for place, share in found.places.items()
     )  # fmt: skip
     reading = (
-        f"{MEANINGS['Linkability']} Places among equal scores are drawn at random. The interval is for the "
-        "share that is expected if these originals were rewritten again in the same way, each on its own; "
-        f"either end of a row is wrong with a probability of at most {result.error:g}. It says nothing about "
-        "other texts or another number of originals."
+        f"{MEANINGS['Linkability']} {_explain_names(result)}Originals with equal scores are put in random "
+        "order. The interval is for the share to expect if these originals were rewritten again in the same "
+        f"way, each on its own; either end of a row is wrong with a probability of at most {result.error:g}. "
+        "It says nothing about other texts, or about another number of originals."
     )
     return Section("Linkability", Table(_LINKABILITY, rows), reading)
 
 
 def _describe_singling_out(result: LinkResult) -> Section:
-    """Return how often an attack was right among its most certain guesses."""
+    """Return how often each attack was right among its surest guesses."""
+    right = (Column(found.name, "figures", min(2 * place, 2)) for place, found in enumerate(result))
+    columns = (Column("surest guesses", "count", 0), *right)
     rows = tuple(
-        (found.attack, part.size, part.right, format_share(part.right / part.size))
-        for found in result
-        for part in found.sure
+        (parts[0].size, *(f"{part.right:,} ({format_share(part.right / part.size)})" for part in parts))
+        for parts in zip(*(found.sure for found in result), strict=True)
     )
     reading = (
-        f"{MEANINGS['Singling out']} Guesses are ordered by how far the best original is before the second: "
-        "all of them, the surer half, and so on. These are counts of this release; what they prove is the "
-        f"bound of {PAIRS} (section Bounds)."
+        f"{MEANINGS['Singling out']} A guess is surer the further the best original scores above the second: "
+        "shown are all guesses, the surer half, the surest quarter and so on. These are counts for this "
+        f"release; what surest guesses prove is the bound from {PAIRS} (section Bounds)."
     )
-    return Section("Singling out", Table(_SINGLING_OUT, rows), reading)
+    return Section("Singling out", Table(columns, rows), reading)
 
 
 def _describe_inference(result: LinkResult) -> Section:
@@ -198,58 +229,66 @@ def _describe_inference(result: LinkResult) -> Section:
     rows = tuple(
         (
             found.column, found.classes, f"{found.trained:,} / {found.rewrites.asked:,}",
-            *_format(found.rewrites), format_share(found.frequent.rate), format_share(found.originals.rate),
+            format_share(found.rewrites.rate), _format_interval(found.rewrites),
+            format_share(found.frequent.rate), format_share(found.originals.rate),
             f"{100 * found.gain[0]:+.1f} to {100 * found.gain[1]:+.1f}",
         )
         for found in result.inferences
     )  # fmt: skip
     reading = (
-        f"{MEANINGS['Inference']} Gain: from rewrites against the most frequent class, in percentage points. "
-        "Intervals are for further records drawn as these were and this very classifier; an end is wrong "
-        f"with a probability of at most {result.inferences[0].error:.2g}. A stronger classifier may infer "
-        "more, and one class may be inferred although the most frequent one is as often right."
+        f"{MEANINGS['Inference']} Gain: from rewrites, compared with always naming the most frequent value, "
+        "in percentage points. Intervals are for this classifier and further records drawn as these were; an "
+        f"end is wrong with a probability of at most {result.inferences[0].error:.2g}. A stronger classifier "
+        "may infer more, and a rare value may be inferred even if the gain is 0."
     )
     return Section("Inference", Table(_INFERENCE, rows), reading)
 
 
 def _describe_bounds(result: LinkResult) -> Section:
     """Return the bounds on epsilon of every attack and kind of trials."""
-    rows = []
+    rows, names = [], {found.attack: found.name for found in result}
     for (attack, design), (bound, sure) in result.bounds.items():
         right = f"{bound.correct:,} / {bound.trials:,}"
         right += "" if sure is None else f"; surest {sure.right:,} / {sure.size:,}"
-        rows.append((attack, design, right, bound.lower, bound.ceiling))
+        rows.append((names[attack], design, right, bound.lower, bound.ceiling))
     reading = (
-        "eps_emp is a lower bound on the privacy loss between some two of these originals, on the scale of "
-        "every audit: a rewriter that is epsilon-LDP for any two texts has at least this epsilon. It is the "
-        "larger of what all guesses and what the most certain ones prove (surest: so many right of so many). "
-        f"That any of the {len(result.rows)} is too large has a probability of at most {result.error:g}. In "
-        f"{PAIRS} every record is in one pair alone and a coin says whose rewrite is shown. The ceiling is "
-        "what all guesses being right would have given."
+        "eps_emp is a lower bound on the privacy loss between some two of these originals, on the same scale "
+        "as in every audit: a rewriter that is epsilon-LDP for any two texts has at least this epsilon. It "
+        "is the larger of what all guesses prove and what the surest ones prove (surest: right / guesses). "
+        f"The probability that any of the {len(result.rows)} is too high is at most {result.error:g}. For "
+        f"{PAIRS}, originals are paired at random, each in one pair, and a coin decides whose rewrite is "
+        "shown. The ceiling is what eps_emp would be if every guess were right."
     )
     return Section("Bounds", Table(_BOUNDS, tuple(rows)), reading)
 
 
 def _describe_records(result: LinkResult, count: int) -> Section:
     """Return the records that lead to their original most surely: evidence, and no risk."""
+    names = {found.attack: found.name for found in result}
     rows = tuple(
         (
-            record.id, record.attack, f"{record.rank:g}", record.tied, f"{record.margin:.4g}",
+            record.id, names[record.attack], f"{record.rank:g}", record.tied, f"{record.margin:.4g}",
             record.sharing,
         )
         for record in result.rank_evidence(count)
     )  # fmt: skip
     reading = (
-        "Records by how surely their rewrite leads to their original, by the attack that ranks it highest. "
-        "Rank 1 with nothing tied means found; the margin is how far its own original is before the best "
-        "other. There is one rewrite of each record, so that no rate can be measured: this ranks evidence "
-        "and is no risk."
+        "The records whose rewrites lead to their original most surely, each by the attack that ranks it "
+        "highest. Rank 1 and tied 1 mean that the original scores above every other; the margin is by how "
+        "much. Each record has only one rewrite, so no rate can be measured: the list says where to look "
+        "first, and is no risk."
     )
     return Section("Records by evidence", Table(_RECORDS, rows), reading)
 
 
-def _format(share: Share) -> tuple[str, str]:
-    return format_share(share.rate), f"{format_share(share.low)} to {format_share(share.high)}"
+def _format_interval(share: Share) -> str:
+    return f"{format_share(share.low).removesuffix('%')} to {format_share(share.high)}"
+
+
+def _explain_names(result: LinkResult) -> str:
+    """Return what the attacks are called elsewhere, if tables say what they compare."""
+    told = [f"'{found.attack}' {found.name}" for found in result if found.compares]
+    return f"The attack {', '.join(told)}. " if told else ""
 
 
 # --- Two pages for a committee: what was measured, the figures, what they do not say. No text at all.
@@ -257,12 +296,13 @@ def _format(share: Share) -> tuple[str, str]:
 # Nothing is on them that somebody typed or that came from the table but figures, and names of columns and
 # attacks of one word.
 
-_MOST_ATTACKS, _MOST_COLUMNS, _MOST_IDS = 2, 3, 5  # that have room
+_QUESTION = "Can rewritten texts be linked to their originals?"
+_MOST_ATTACKS, _MOST_COLUMNS, _MOST_PARTS, _MOST_IDS = 2, 3, 4, 5  # that have room
 
 
 def write_document(result: LinkResult, path: Path, *, ids: int = 0) -> None:
     """Write the document; with `ids`, it names so many records with the most evidence, and else none."""
-    write_pdf(tell_committee(redact_names(result), ids), path, "Linking rewrites to their originals")
+    write_pdf(tell_committee(redact_names(result), ids), path, _QUESTION)
 
 
 def tell_committee(result: LinkResult, ids: int = 0) -> tuple[Page, Page]:
@@ -270,75 +310,66 @@ def tell_committee(result: LinkResult, ids: int = 0) -> tuple[Page, Page]:
     attacks = sorted(result, key=lambda found: -found.linkability.right)[:_MOST_ATTACKS]
     columns = sorted(result.inferences, key=lambda found: -found.gain[0])[:_MOST_COLUMNS]
     shown = replace(result, attacks=tuple(attacks), inferences=tuple(columns))
-    first = ("Can rewritten texts be linked to their originals?", _tell_first(shown, tell_bound(result)))
-    return first, ("How to read it", _tell_second(shown, _describe_bounds(result), ids))
+    first = _tell_first(shown, tell_headline(result), tell_bound(result))
+    return (_QUESTION, first), ("How to read the figures", _tell_second(shown, _describe_bounds(result), ids))
 
 
 def redact_names(result: LinkResult) -> LinkResult:
-    """Return the result with names of one word for attacks and columns; others become numbers."""
+    """Return the result with names of one word: other attacks and columns become numbers, a file a table."""
     attacks = rename_labels("attack", [found.attack for found in result])
     columns = rename_labels("column", [found.column for found in result.inferences])
     return replace(
         result,
+        source=result.source if PLAIN_LABEL.fullmatch(result.source) else "",
         attacks=tuple(replace(found, attack=attacks[found.attack]) for found in result),
         inferences=tuple(replace(found, column=columns[found.column]) for found in result.inferences),
     )
 
 
-def _tell_first(result: LinkResult, bound: str) -> list[Section]:
+def _tell_first(result: LinkResult, headline: str, bound: str) -> list[Section]:
     """Return the findings."""
-    begin = (
-        f"{len(result.release):,} records were rewritten before their release. An adversary that has the "
-        f"rewrites and all {result.originals:,} distinct originals tried to find out which belong together. "
-        "This page has no text of any record."
-    )
+    title = f"{tell_title(result)}. This document holds no text of any record."
     inferred = tuple(map(tell_inference, result.inferences))
-    sentences = {
+    sentences: dict[str, tuple[str, ...]] = {
+        "Linkability": (),
         "Singling out": tuple(map(tell_singling_out, result)),
-        "Linkability": tuple(map(tell_linkability, result)),
         "Inference": inferred or ("Not measured: no private column was named.",),
     }
-    single, linked, inference = (
+    linked, single, inference = (
         Section(title, reading=MEANINGS[title], sentences=told) for title, told in sentences.items()
     )
     table, figure = _describe_linkability(result).table, partial(_draw_places, result)
     return [
-        Section("", sentences=(begin,)), single, replace(linked, table=table, figure=figure), inference,
+        Section("", sentences=(title,)), Section(headline),
+        replace(linked, table=table, figure=figure), single, inference,
         Section("Privacy loss", sentences=(bound,)),
     ]  # fmt: skip
 
 
 def _tell_second(result: LinkResult, bounds: Section, ids: int) -> list[Section]:
     """Return bounds, how to read them, and what is not said."""
-    names, sure = [found.attack for found in result], _describe_singling_out(result)
+    names, sure = [found.name for found in result], _describe_singling_out(result)
     own = tuple(row for row in bounds.table.rows if row[0] in names)
     few = (
-        f"Up to {_MOST_ATTACKS} attacks, {_MOST_COLUMNS} columns and 3 parts of the guesses are shown; the "
-        "report has all."
+        f"At most {_MOST_ATTACKS} attacks, {_MOST_COLUMNS} private columns and {_MOST_PARTS + 1} groups of "
+        "guesses are shown here; the report has all of them."
     )
-    words = f"Singling out, linkability and inference are the words of: {SOURCE}."
-    named = "Records with the most evidence (named on request)"
+    named = "Records that lead to their original most surely (named on request)"
     records = [Section(named, _describe_records(result, min(ids, _MOST_IDS)).table)] if ids else []
-    inferred = [_describe_inference(result).reading] if result.inferences else []
+    inferred = (_describe_inference(result).reading,) if result.inferences else ()
+    columns = [Section("Private columns", sentences=inferred)] if inferred else []
     return [
         Section("Bounds on the privacy loss", replace(bounds.table, rows=own), sentences=(bounds.reading,)),
         Section(
-            "The most certain guesses",
-            replace(sure.table, rows=_shorten(sure.table.rows)),
+            "The surest guesses",
+            replace(sure.table, rows=(*sure.table.rows[:_MOST_PARTS], *sure.table.rows[_MOST_PARTS:][-1:])),
             sentences=(sure.reading,),
         ),
-        Section("", sentences=tuple(inferred)),
+        *columns,
         *records,
         Section("What this does not say", sentences=(few, *LIMITS)),
-        Section("The words", sentences=(words,)),
+        Section("The three terms", sentences=(tell_source(),)),
     ]
-
-
-def _shorten(rows: tuple[tuple[Cell, ...], ...]) -> tuple[tuple[Cell, ...], ...]:
-    """Return the rows of all guesses, the surer half and the surest part of every attack: what has room."""
-    attacks = dict.fromkeys(row[0] for row in rows)
-    parts = [[row for row in rows if row[0] == attack] for attack in attacks]
-    return tuple(row for own in parts for row in (own[:2] + own[2:][-1:]))
 
 
 def _draw_places(result: LinkResult, axes: Any) -> None:
@@ -354,16 +385,16 @@ def _draw_places(result: LinkResult, axes: Any) -> None:
             100 * shares,
             color=colour,
             linewidth=1.6,
-            label=escape_label(found.attack),
+            label=escape_label(found.name),
             drawstyle="steps-post",
         )
     axes.plot(places, 100 * places / size, color=GREY, linestyle="--", linewidth=1, label="by chance")
-    axes.set(xscale="log", ylim=(0, 104), xlim=(1, size), ylabel="% of originals",
-             xlabel="own original is among the first ... of all originals")  # fmt: skip
+    axes.set(xscale="log", ylim=(0, 104), xlim=(1, size), ylabel="% of rewrites",
+             xlabel="own original is among the first ... that the adversary would name")  # fmt: skip
     axes.set_xticks([10**power for power in range(len(str(size)))])
     axes.xaxis.set_major_formatter(lambda place, _: f"{place:,.0f}")
     axes.minorticks_off()
     axes.tick_params(labelsize=7)
-    axes.legend(frameon=False, fontsize=8, loc="lower right")
+    axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 0.98), ncols=3, borderpad=0)
     axes.grid(color="#dddddd", linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)

@@ -123,7 +123,7 @@ class Battery:
     def run_once(self, epsilon: Nominal, name: str) -> None:
         """Test what has nothing to do with the budget: state between calls, and fresh processes."""
         if not is_foreign(self.plugin):
-            reason = "built in: a contract test holds that a rewrite depends on its own text and key alone"
+            reason = "built in: a contract test checks that a rewrite depends only on its own text and key"
             self.not_run += [NotRun("state", reason), NotRun("determinism", reason)]
             return
         seed = derive(self.settings.seed, "once")
@@ -164,7 +164,7 @@ class Battery:
             part = SourcePairs(calls, pairs, draws=1)
             calls.make()
             self.outcomes += part.judge(allowed)
-        once = "a table has one rewrite of each text, and none of texts that were changed"
+        once = "a table has one rewrite of each text, and none of changed texts"
         self.not_run += [NotRun(part, once) for part in ("recognition", "twins", "state", "determinism")]
 
     def report(self, title: str) -> LeakReport:
@@ -225,14 +225,17 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """What a leak may name in place of several tests."""
 _EVERYTHING = "everything"  # a cut of what can be drawn shows in everything but failures
-_OWN_NOISE = "let every text reach its output through noise of its own alone, over one public set of outputs"
+_OWN_NOISE = "let each text reach its output only through its own noise, over one public set of outputs"
 _ADVICE = {
     "case": "take the case of letters from what is drawn, not from the text",
     "length": "draw a public number of words or tokens, whatever the text's length",
     "reversed length": "draw a public number of words or tokens, whatever the text's length",
     "repeated length": "draw a public number of words or tokens, whatever the text's length",
-    "failure": "return an ordinary draw for every text: an error that depends on the text is an output",
-    "same output": "draw enough noise, new for every text and call: seed it with no constant, clock or text",
+    "failure": "return an ordinary draw for every text: an error that depends on the text is an output too",
+    "same output": (
+        "draw enough noise, anew for every text and call; never seed it with a constant, the clock or the "
+        "text"
+    ),
     "fresh process": "draw noise from the system's entropy; remove the seed that every process starts from",
     "whole text": "never return a text unchanged, not even one that cannot be handled",
     "trailing space": "build the output from what is drawn; copy no raw characters",
@@ -241,11 +244,11 @@ _ADVICE = {
     "line break": "build the output from what is drawn; copy no raw characters",
     "punctuation": "draw punctuation like every other token",
     "sentences": "draw sentence ends like every other token",
-    "word order": "draw every place of the output with noise of its own",
+    "word order": "draw every position of the output with its own noise",
     "two texts": _OWN_NOISE,
     "equal texts, in the same call": _OWN_NOISE,
 }
-_SOUND = " (the variant 'sound' sets all)"
+_SOUND = " (the variant 'sound' sets them all)"
 _WORDS = "draw these words like all others: no word may pass through without noise"
 
 

@@ -150,6 +150,6 @@ REPETITIONS: tuple[Test, ...] = (
      "a second output is nearer in length to the first of its own text", _repeat_length),
     ("failure", "which texts fail, or with which code, depends on the text",
      "the text that failed before fails again, the other does not", _repeat_failure),
-    ("same output", "a text has an earlier output again more often than another text has it",
+    ("same output", "a text gives its earlier output again more often than another text gives it",
      "a second output equals the first of its own text only", _repeat_output),
 )  # fmt: skip

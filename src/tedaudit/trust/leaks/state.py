@@ -53,7 +53,7 @@ def judge_state(calls: Calls, texts: Sequence[str], count: int, *, together: boo
         ),
         judge_pairs(
             ("state", f"state, {where}", f"the output depends on the text before it, {where}",
-             "an output is more like the one after the same text than like that after another"), likeness,
+             "an output is more like the one after the same text than like the one after another"), likeness,
             epsilon,
         ),
     ]  # fmt: skip
@@ -80,7 +80,7 @@ def judge_repeats(calls: Calls, texts: Sequence[str], count: int) -> LeakTest:
     ]
     words = (
         "state", "repeated text", "the output tells whether its text came before",
-        "an output of a text that comes again is more like that of another that does than like a new one's",
+        "the output of a repeated text is more like that of another repeated text than like a new one's",
     )  # fmt: skip
     return judge_pairs(words, pairs, Nominal(calls.epsilon))
 

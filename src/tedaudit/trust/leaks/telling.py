@@ -51,7 +51,8 @@ def _summarise(report: LeakReport) -> str:
     twins = ", and twins of them" if any(outcome.part == "twins" for outcome in report.outcomes) else ""
     return (
         f"{report.mechanism}, {where}: {count} by {len(report.outcomes)} tests on {report.calls:,} "
-        f"rewrites{failed}; {report.texts:,} texts to draw from{twins}. Error of all tests: {report.error:g}."
+        f"rewrites{failed}; {report.texts:,} texts to draw from{twins}. Error of all tests together: "
+        f"{report.error:g}."
     )
 
 
@@ -125,8 +126,8 @@ def list_examples(finding: LeakTest, *, before: int = 0) -> list[str]:
 
 def _explain_reach(report: LeakReport, far: int) -> str:
     return (
-        f"{far} of {len(report.outcomes)} tests are out of reach: what the claim allows would explain any "
-        "number of pairs that follow, or there are too few pairs. More trials, or zero budget, test more."
+        f"{far} of {len(report.outcomes)} tests are out of reach: the claim would allow whatever they "
+        "could find, or there are too few pairs. More trials, or zero budget, test more."
     )
 
 
@@ -135,8 +136,8 @@ def _explain(report: LeakReport) -> str:
     silent = "" if report.findings else f" The smallest p-value was {least:.2g}, before adjustment."
     return (
         "Every test compares outputs of different texts; a leak is a difference that chance does not "
-        "explain at that error. A battery that finds nothing proves nothing: it looks for these leaks, on "
-        "these texts." + silent
+        "explain at that error. Finding nothing proves nothing: the battery looks only for these leaks, "
+        "on these texts." + silent
     )
 
 
@@ -154,12 +155,12 @@ def tell_run(leaks: RunLeaks) -> tuple[Section]:
     number = len(leaks.reports)
     rows = [row for report in leaks.reports for row in _list_rows(report, number)]
     reading = (
-        "What leaks, by name, found with keys of its own. Every test compares outputs of different "
-        "texts: a pair follows if its outputs fit the texts as they are better than exchanged; by chance "
-        "at most half of the pairs do. (The interval is at 99 %.) What is found at an epsilon near 0 no "
-        "noise hides; at the run's epsilons it is what the claim does not allow. That any of it is "
-        f"chance has a probability of at most {leaks.error:g}, apart from the error of verdicts. That "
-        "nothing was found proves nothing: these leaks were looked for, on these texts."
+        "Leaks by name, found in rewrites that were made for these tests. Every test compares outputs of "
+        "different texts: a pair follows if its outputs fit its texts better as they are than exchanged; "
+        "by chance at most half of the pairs do. (The interval is at 99%.) What is found at an epsilon "
+        "near 0 is hidden by no noise; at the run's epsilons it is more than the claim allows. The "
+        f"probability that any of it is chance is at most {leaks.error:g}, apart from the error of "
+        "verdicts. Finding nothing proves nothing: only these leaks were looked for, on these texts."
     )
     told = tuple(
         f"Not run for {report.mechanism}: {part.part}: {part.reason}."

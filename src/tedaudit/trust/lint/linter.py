@@ -48,7 +48,7 @@ def lint(
 
 def _look(plugin: Any, epsilons: Sequence[float], texts: Sequence[str]) -> Iterator[Note]:
     if isinstance(plugin, WritesOnce):
-        yield Note("info", "recorded", "a table of rewrites has no settings that could be looked at")
+        yield Note("info", "recorded", "a table of rewrites has no settings to look at")
         return
     if isinstance(plugin, CallsUserCode) and _is_own(plugin) and not hasattr(plugin, "function"):
         yield Note("info", "source", "it runs a program, whose code is not read: try it with a sample")
@@ -149,5 +149,5 @@ def lint_fields(plugin: Any) -> Iterator[Note]:
         if getattr(plugin, field):
             text = f"the {what} was given; it must be public and not taken from private texts"
             yield Note(
-                "info", "public data", text, f"{field}: leave out for the one that comes with tedaudit"
+                "info", "public data", text, f"leave {field} out to use the one that comes with tedaudit"
             )

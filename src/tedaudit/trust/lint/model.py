@@ -48,15 +48,14 @@ def check_setting(key: str, value: Any) -> Note | None:
     neutral = _NEUTRAL[key]
     fix = f"{key}={neutral}" if neutral is not None else f"remove {key}"
     if key in _PUBLIC:
-        text = (
-            f"{key} is set: a public change of what can be drawn, which needs to be the same for every text"
-        )
+        text = f"{key} is set: a public change of what can be drawn, which must be the same for every text"
         return Note("info", key, text, fix)
     if key == "top_k":
-        text = f"top_k is {value}: only so many tokens can be drawn, and the text decides which"
+        text = f"top_k is {value}: only that many tokens can be drawn, and the text decides which"
     else:
         text = (
-            f"{key} is {value}: which tokens can be drawn, or how likely, depends on the text beyond the clip"
+            f"{key} is {value}: beyond the clip, the text decides which tokens can be drawn, or how likely "
+            "they are"
         )
     return Note("error", key, text, fix)
 
@@ -77,7 +76,7 @@ def _check_settings(settings: Mapping[str, Any] | None) -> Iterator[Note]:
         yield Note("warning", "top_k", text, "top_k=0")
     if not settings.get("do_sample", False):
         text = (
-            "do_sample is not true: the likeliest tokens are taken, without any noise, unless a call says so"
+            "do_sample is not true: the likeliest tokens are taken, without any noise, unless a call sets it"
         )
         yield Note("warning", "do_sample", text, "do_sample=true, with temperature 2 (high - low) / epsilon")
     if (settings.get("num_beams") or 1) > 1:

@@ -61,7 +61,9 @@ def lint_source(function: Callable[..., Any]) -> Iterator[Note]:
     try:
         source = _read_source(function)
     except (OSError, TypeError, SyntaxError, ValueError):
-        yield Note("info", "source", "the source of the function cannot be read, so nothing is known of it")
+        yield Note(
+            "info", "source", "the source of the function cannot be read, so nothing is known about it"
+        )
         return
     for tree, private in source.functions:
         tainted = _spread(tree, private)
@@ -167,7 +169,7 @@ def _check_node(node: ast.AST, tainted: set[str]) -> Iterator[Note]:
         if any(name.startswith("eps") for name in left) and _names(node.right) & tainted:
             text = (
                 f"line {node.lineno}: epsilon is divided by something that is made from the private text: "
-                "unless that is the same for all texts, the noise tells it"
+                "unless that is the same for all texts, the noise gives it away"
             )
             yield Note("warning", "budget of the text", text, "divide by a public number")
     elif isinstance(node, ast.Compare) and _names(node) & tainted:
@@ -210,14 +212,12 @@ def _check_seed(node: ast.Call, scope: "_Scope", level: Level) -> Iterator[Note]
     origins = set().union(*(scope.trace(value) for value in values))
     head = f"line {node.lineno}: {called} is given"
     if "the private text" in origins:
-        text = (
-            f"{head} something of the private text: noise that comes from it is the same whenever the text is"
-        )
-        mixed = "" if len(origins) == 1 else ", unless what else it is given is secret and always new"
+        text = f"{head} something from the private text: its noise is then the same whenever the text is"
+        mixed = "" if len(origins) == 1 else ", unless its other input is secret and always new"
         yield Note("warning" if mixed else level, SEEDS[1], text + mixed, "a fresh seed")
     elif origins <= set(_GUESSED.values()):
         what = " and ".join(sorted(origins)) or "a constant"
-        text = f"{head} {what}: noise that comes from it can be recomputed"
+        text = f"{head} {what}: its noise can be recomputed"
         yield Note(level, SEEDS[0], text, "draw noise from the system's entropy, or take a seed")
 
 
@@ -312,7 +312,7 @@ def _check_generation(node: ast.Call, tainted: set[str]) -> Iterator[Note]:
         if _names(given[key]) & tainted:
             text = (
                 f"line {node.lineno}: {key} is made from the private text: unless it is the same for all "
-                "texts, the output's length tells it"
+                "texts, the output's length gives it away"
             )
             yield Note("warning", "length rule", text, f"{key}: a public number")
     if not (isinstance(node.func, ast.Attribute) and node.func.attr == "generate"):
@@ -339,7 +339,7 @@ def _check_returns(tree: Function, private: str) -> Iterator[Note]:
         is_private = isinstance(node, ast.Return) and getattr(node.value, "id", "") == private
         if is_private and private and private not in assigned:
             text = (
-                f"line {getattr(node, 'lineno', 0)}: the private text is returned as it is, unless noise "
+                f"line {getattr(node, 'lineno', 0)}: the private text is returned unchanged, unless noise "
                 "alone decides when"
             )
             yield Note("warning", "copied text", text, "return an ordinary draw for every text")

@@ -25,7 +25,7 @@ def _sum_up(test: SelfTest) -> str:
     failures = test.failures
     outcome = "**Passed.**" if not failures else f"**Failed:** {'; '.join(failures)}."
     blind = [flaw.name for flaw, judged in test.flaws if flaw.needs is None and not judged.finders]
-    gap = f" Known to be found by no part, and not counted: {', '.join(blind)}." if blind else ""
+    gap = f" Known not to be found by any part, and not counted: {', '.join(blind)}." if blind else ""
     part = (
         "" if test.size.is_full else " A quick test: fewer trials, audits and flaws than `tedaudit selftest`."
     )
@@ -46,13 +46,13 @@ def _tell_nulls(test: SelfTest) -> Section:
     said = (
         f"{runs:,} audits of rewriters that reveal nothing ({names}), with a claim of 0, {effort.trials:,} "
         f"trials each, all default attacks, and the battery ({effort.battery} trials), each at an error of "
-        f"{ERROR:g}; texts: {scripts}. Anything said (violated, a finding, or a largest bound above 0): "
+        f"{ERROR:g}; texts: {scripts}. Alarms (violated, a finding, or a largest bound above 0): "
         f"{len(alarms)}, allowed {allow(runs, 2 * ERROR)}."
     )
     rows = tuple(
         (a.name, a.texts, f"{a.largest:.3f}", ", ".join(a.finders), ", ".join(a.leaks)) for a in alarms
     )
-    return Section("Where nothing is", Table(_ACCUSED, rows) if rows else Table(), said)
+    return Section("Where there is nothing to find", Table(_ACCUSED, rows) if rows else Table(), said)
 
 
 def _tell_known(test: SelfTest) -> Section:
@@ -75,10 +75,10 @@ def _tell_flaws(test: SelfTest) -> Section:
     said = (
         f"{found} of {len(test.flaws)} were found by an attack or the battery, with "
         f"{test.size.flaw_effort.trials:,} trials of each attack on demo texts, and a battery of "
-        f"{test.size.flaw_effort.battery} trials.{twins} A number is the bound of an attack that refuted the "
-        "claim, marked + if its most certain guesses did; under leaks stands what the battery named, under "
-        "lint which rules had a warning or an error about the source, without a sample. Numbers in the first "
-        "column are those of flaws in public releases."
+        f"{test.size.flaw_effort.battery} trials.{twins} A number is the bound of an attack that refuted "
+        "the claim, marked + if its surest guesses did; the column leaks has what the battery named, and "
+        "the column lint the rules that gave a warning or an error for the source, without a sample. "
+        "Numbers in the first column belong to flaws in public releases."
     )
     attacks = list(dict.fromkeys(seen.attack for _, judged in test.flaws for seen in judged.attacks))
     headings = ("", "flaw", "kind", "claim", *attacks, "leaks", "lint", "what is wrong")
