@@ -105,6 +105,15 @@ def test_a_field_of_a_corpus_given_as_a_flag_is_set_too():
     assert found["corpus"] == {"name": "files", "path": "texts.csv", "column": "body"}
 
 
+def test_the_column_of_a_corpus_has_a_flag():
+    found = merge_flags({}, {"corpus": "texts.csv", "column": "body"}, [])
+    assert found == {"corpus": {"name": "files", "path": "texts.csv", "column": "body"}}
+    assert merge_flags({"corpus": "texts"}, {"column": "body"}, [])["corpus"] == {
+        "name": "texts",
+        "column": "body",
+    }
+
+
 def test_a_dot_in_a_name_belongs_to_the_name():
     found = merge_flags({"mechanisms": ["py:my.module:f"]}, {}, ["py:my.module:f.unit=word"])
     assert found["mechanisms"] == [{"name": "py:my.module:f", "unit": "word"}]

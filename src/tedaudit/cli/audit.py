@@ -25,6 +25,7 @@ def run(
     mechanism: options.Mechanisms = None,
     epsilon: options.Epsilons = None,
     corpus: options.Corpus = None,
+    column: options.Column = "",
     assign: options.Assignments = None,
     attack: options.Attacks = None,
     k: options.Candidates = None,
@@ -110,6 +111,7 @@ def run(
     check_gates("run", fail_on, fail_above)
     flags: dict[str, Any] = {
         "mechanism": mechanism, "epsilon": epsilon, "corpus": corpus, "attack": attack, "trials": trials,
+        "column": column or None,
         "k": k, "lambda_": lambda_, "strategy": strategy, "top": top, "estimator": estimator,
         "encoder": encoder, "alpha": alpha, "delta": delta, "seed": seed, "batch_size": batch_size,
         "name": name, "out": out,

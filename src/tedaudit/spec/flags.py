@@ -78,6 +78,7 @@ def merge_flags(
         # anything but a mapping stays as it is: the spec says what is wrong with it
         settings["plans"] = [{**first, **plan} if isinstance(first, Mapping) else first]
     engine = {key: given.pop(key) for key in ENGINE_FLAGS if key in given}
+    column = given.pop("column", None)
     if engine:
         settings["engine"] = merge_engine(settings.get("engine"), engine)
     if "epsilon" in given:
@@ -87,6 +88,8 @@ def merge_flags(
         settings[_LISTS.get(key, key)] = list(value) if key in _LISTS else value
     if "corpus" in given:
         settings["corpus"] = parse_corpus(str(given["corpus"]))
+    if column is not None:
+        settings["corpus"] = {**_as_mapping(settings.get("corpus", "demo")), "column": column}
     for assignment in assignments:
         _assign(settings, assignment)
     return settings
