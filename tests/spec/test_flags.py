@@ -108,7 +108,8 @@ def test_a_field_of_a_corpus_given_as_a_flag_is_set_too():
 def test_the_column_of_a_corpus_has_a_flag():
     found = merge_flags({}, {"corpus": "texts.csv", "column": "body"}, [])
     assert found == {"corpus": {"name": "files", "path": "texts.csv", "column": "body"}}
-    assert merge_flags({"corpus": "texts"}, {"column": "body"}, [])["corpus"] == {
+    found = merge_flags({"corpus": "texts"}, {"column": "body"}, [])
+    assert found["corpus"] == {"name": "texts", "column": "body"}
         "name": "texts",
         "column": "body",
     }
