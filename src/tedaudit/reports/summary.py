@@ -1,11 +1,11 @@
 """The findings in plain words, for a reader who will not read the table."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from tedaudit.nominal import Nominal
+from tedaudit.reports.meaning import format_factor
 from tedaudit.results.findings import AuditResult, Finding, JudgedClaim
 from tedaudit.results.verdict import Verdict, count_decisions, explain_decision
 from tedaudit.text.characters import format_share
@@ -78,7 +78,7 @@ def _describe_largest(result: AuditResult) -> list[str]:
         return ["No attack did provably better than chance. This does not prove privacy."]
     text = (
         f"The largest bound is eps_emp = {bound.lower:.2f}, for {_describe_setting(worst)}: so for some pair "
-        f"of texts, some outputs are at least {_format_factor(bound.lower)} times likelier from one text "
+        f"of texts, some outputs are at least {format_factor(bound.lower)} times likelier from one text "
         f"than from the other. Chosen among {len(result.findings):,} rows, this is wrong with probability at "
         f"most {result.alpha / 2:g} for all rows and looks together, as is every eps_emp of the table."
     )
@@ -108,11 +108,6 @@ def explain_error(result: AuditResult) -> str:
     counted = "its one row and all looks" if rows == 1 else f"all {rows:,} rows of the run and all looks"
     error = f"has probability {result.alpha / 2:g} at most"
     return f"That any eps_emp here is too large {error}, {counted} counted."
-
-
-def _format_factor(epsilon: float) -> str:
-    factor = math.exp(min(epsilon, 700))
-    return f"{factor:,.0f}" if factor >= 10 else f"{factor:.1f}"
 
 
 def describe_claims(result: AuditResult) -> list[str]:
