@@ -9,17 +9,6 @@ function lossOf(mechanism, plan) {
     .sort((a, b) => (a.epsilon ?? 1) - (b.epsilon ?? 1));
 }
 
-// Where attacks on the text show least of what could be learnt: there is most to see.
-function widestGap(plan) {
-  const gap = (mechanism) => Math.max(...lossOf(mechanism, plan).map((row) => {
-    const bounds = data.findings.filter((finding) => finding.plan === plan && finding.mechanism === mechanism
-      && finding.epsilon === row.epsilon && !data.losses.attacks.includes(finding.attack)).map((finding) => finding.lower);
-    return Math.log(onAxis(row.point ?? row.lower ?? FLOOR) / onAxis(Math.max(FLOOR, ...bounds)));
-  }));
-  const known = distinct(data.losses.rows.filter((row) => row.plan === plan).map((row) => row.mechanism));
-  return known.reduce((best, one) => (gap(one) > gap(best) ? one : best));
-}
-
 function lossTraces(rows, findings) {
   const ink = variable("--ink");
   const xs = rows.map((row) => row.epsilon ?? 1);
@@ -83,7 +72,8 @@ function sandwich({ plan, mechanism }) {
 
 function lossControls() {
   const plans = distinct(data.losses.rows.map((row) => row.plan));
-  const state = { plan: plans[0], mechanism: widestGap(plans[0]) };
+  const first = data.losses.rows.find((row) => row.plan === opened.plan && row.mechanism === opened.mechanism) ?? data.losses.rows[0];
+  const state = { plan: first.plan, mechanism: first.mechanism };
   const redraw = () => sandwich(state);
   const controls = byId("loss-controls");
   if (plans.length > 1) {
