@@ -64,7 +64,7 @@ def test_plans_and_attacks_are_switched(odd, look):
     tab = look(odd)
     section = tab.locator("#calibration-controls")
     first = tab.locator("#calibration-chart .annotation").text_content()
-    section.get_by_label("k = 4, lambda = 0, reduced form").check()
+    section.get_by_label("k = 2, lambda = 0, reduced form").check()
     tab.wait_for_function(
         "old => document.querySelector('#calibration-chart .annotation').textContent !== old", arg=first
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tedaudit.reports.summary import counts, explain_error, sees_draw
+from tedaudit.reports.summary import counts, describe_violations, explain_error, sees_draw
 from tedaudit.reports.telling_audit import describe_plan
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.text.plain_data import PlainData
@@ -32,15 +32,15 @@ class Lead(PlainData):
 def find_strongest(findings: Iterable[Finding]) -> Finding | None:
     """Return the finding with the largest eps_emp from which something can be concluded, if there is one.
 
-    Of equals, an attack on the text comes first, then one that has not run the mechanism itself, then a
-    mechanism that takes an epsilon, because it promises something.
+    Of equals the one that was right most often; then an attack on the text comes first, one that has not run
+    the mechanism itself, and a mechanism that takes an epsilon, because it promises something.
     """
     return max(filter(counts, findings), key=_rank, default=None)
 
 
-def _rank(finding: Finding) -> tuple[float, bool, bool, bool, float]:
-    own = finding.measures.own_rewrites > 0
-    return finding.eps_emp, not sees_draw(finding), not own, finding.epsilon.is_given, finding.bound.success
+def _rank(finding: Finding) -> tuple[float, float, bool, bool, bool]:
+    alone = finding.measures.own_rewrites == 0
+    return finding.eps_emp, finding.bound.success, not sees_draw(finding), alone, finding.epsilon.is_given
 
 
 def tell_lead(result: AuditResult, manifest: Mapping[str, Any]) -> Lead:
@@ -49,14 +49,16 @@ def tell_lead(result: AuditResult, manifest: Mapping[str, Any]) -> Lead:
         return Lead("No attack has finished a block yet: there is nothing to estimate from.")
     best = find_strongest(result)
     if best is None:
-        return Lead("Nothing can be concluded: most rewrites failed, or the notes below say why not.")
+        nothing = "Nothing can be concluded: most rewrites failed, or the notes below say why not."
+        return Lead(nothing, describe_violations(result))
     plan = manifest["plans"][best.plan]
     tried = sum(counts(other) and other.setting == best.setting for other in result)
     told = f"{_describe_shown(best, plan)}, {_describe_outcome(best, tried)}"
     if not best.leaks:
         told = f"No attack did provably better than guessing. At best: {_uncapitalise(told)}"
-    headline = f"{told}. {describe_choice(plan)}"
-    return Lead(headline, " ".join(_explain(result, best, plan)), _choose_tone(best))
+    headline = f"{told}. {describe_choice(plan)}".rstrip()
+    proven = (*_explain(result, best, plan), describe_violations(result))
+    return Lead(headline, " ".join(filter(None, proven)), _choose_tone(best))
 
 
 def _describe_shown(best: Finding, plan: Mapping[str, Any]) -> str:
@@ -103,10 +105,10 @@ def _expect(guesses: int, candidates: int) -> str:
 
 
 def describe_choice(plan: Mapping[str, Any]) -> str:
-    """Return how the candidates of a plan were chosen, in a sentence."""
+    """Return how the candidates of a plan were chosen, in a sentence; empty if all texts are candidates."""
     what = "pairs" if plan["k"] == 2 else "candidates"
     if plan["strategy"] is None:
-        return "Every text of the corpus is a candidate in every trial."
+        return ""
     if plan["lambda"] is not None:
         how = _describe_lambda(float(plan["lambda"]), what)
     elif plan["top"] is None:

@@ -121,12 +121,16 @@ def headlines(result: AuditResult) -> list[Headline]:
     best = [find_best(result, label, lambda _: True) for label in labels]
     if any(finding is not None and not finding.leaks for found in best for finding in found.values()):
         named.append(Headline(_CAUTION))
-    broken = sum(claim.verdict.is_violation for claim in result.claims)
-    if not broken:
-        return named
-    many = f"{broken} of {len(result.claims)} privacy claims are violated."
-    one = f"1 of {len(result.claims)} privacy claims is violated."
-    return [Headline(one if broken == 1 else many), *named]
+    broken = describe_violations(result)
+    return [Headline(broken), *named] if broken else named
+
+
+def describe_violations(result: AuditResult) -> str:
+    """Return how many claims are violated, in a sentence; empty if none is."""
+    claims = result.claims
+    broken = sum(claim.verdict.is_violation for claim in claims)
+    verb = "is" if broken == 1 else "are"
+    return f"{broken} of {len(claims)} privacy claims {verb} violated." if broken else ""
 
 
 def sees_draw(finding: Finding) -> bool:

@@ -62,7 +62,7 @@ function charts() {
 
 function utilityControls() {
   const tasks = distinct(data.utility.rows.map((row) => row.task));
-  const state = { plan: data.plans[0].name, task: tasks[0] };
+  const state = { plan: opened.plan, task: tasks[0] };
   const redraw = () => tradeoff(state);
   const controls = byId("utility-controls");
   if (data.plans.length > 1) controls.append(planChoice(state, redraw));
