@@ -52,8 +52,8 @@ function explorer() {
 }
 
 function sampledWords(sample) {
-  const how = `${counted(trials.length)} of ${counted(sample.of)} guesses, a sample: for every mechanism, epsilon, attack and plan `
-    + `at most ${counted(sample.per_table)}, half of them the right guesses with the most evidence (the worst leaks: the largest margins, or, where scores are cosines, what a rewrite shares with its source alone), the rest drawn at random from all others.`;
+  const how = `A sample of ${counted(trials.length)} of ${counted(sample.of)} guesses: at most ${counted(sample.per_table)} for each mechanism, epsilon, attack and plan. `
+    + "Half of them are the worst leaks: right guesses with the largest margins or, if scores are cosines, whose rewrite has most in common with its source alone, rare words above all. The rest were drawn at random from all others.";
   const whole = `All ${counted(sample.of)} guesses of this run.`;
   const first = "The list opens on the strongest finding; choose others below.";
   const few = trials.length === sample.of ? whole : how;

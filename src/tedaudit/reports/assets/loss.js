@@ -62,10 +62,11 @@ function sandwich({ plan, mechanism }) {
   const ends = distinct([Math.min(...slacks), Math.max(...slacks)].map(upTo)).join(" to ");
   const refuted = rows.filter((row) => row.refuted).map((row) => epsilonName(row.epsilon));
   byId("loss-caption").textContent = "Between an attack and the loss lies what a stronger attack could still find. "
-    + "The loss is an average over these pairs of texts at one delta; a claim is for any two texts at its own, and a single pair may lose more: the dotted line is the most that any output can tell between two of these texts, where it is known. "
-    + (slacks.length ? `How loose the claim is, is told by the worst of these pairs at the claim's delta: the claim is at most ${ends} times as large (slack). ` : "")
-    + (refuted.length ? `Refuted at epsilon ${refuted.join(", ")}: guesses do not fit the likelihoods there, so that no loss is drawn. ` : "")
-    + "The band holds the loss with its error; what is infinite or unknown is not drawn.";
+    + "The loss is an average over these pairs of texts at one delta, and a single pair may lose more. A claim is for any two texts, at a delta of its own. "
+    + "The dotted line, where it is known, is the most that any output can tell between two of these texts. "
+    + (slacks.length ? `The claim is at most ${ends} times as large as what the worst of these pairs loses at the claim's delta (slack). ` : "")
+    + (refuted.length ? `Refuted at epsilon ${refuted.join(", ")}: the guesses there do not fit the likelihoods, so no loss is drawn. ` : "")
+    + "The band holds the loss with its error. What is infinite or unknown is not drawn.";
   byId("loss-chart").setAttribute("aria-label",
     `${mechanism}: claim, loss and lower bounds of attacks against nominal epsilon. The table of losses has the same numbers.`);
 }
