@@ -19,6 +19,7 @@ function opening() {
   byId("headline").classList.add(data.lead.tone);
   byId("headline").append(...written(data.lead.headline));
   byId("detail").append(...written(data.lead.detail));
+  byId("detail").hidden = !data.lead.detail;
   byId("reading").textContent = data.reading;
   byId("notes").append(...data.notes.map((text) => make("li", {}, text)));
   const present = SECTIONS.filter(([id]) => !byId(id).hidden);
@@ -103,7 +104,7 @@ charts();
 worstCases();
 example();
 results();
-opening();
 explorer();
+opening();
 byId("card-list").append(...data.cards.mechanisms.map((one) => card("Mechanism", one)), ...data.cards.attacks.map((one) => card("Attack", one)));
 manifest();
