@@ -33,3 +33,23 @@ def page(folder):
 
 def embedded(folder):
     return json.loads(Elements(page(folder)).contents["data"])
+
+
+def list_trials(data):
+    """Return the trials of a page's data one by one, as its script does."""
+    sample = data["sample"]
+    trials = []
+    for number, table in enumerate(sample["tables"]):
+        for n, row in enumerate(table["row"]):
+            source, *members = sample["sets"][table["set"][n]]
+            candidates = [
+                {"at": at, "text": sample["corpus"].get(str(at)), "score": score,
+                 "source": place == source, "guess": place == table["guess"][n]}
+                for place, (at, score) in enumerate(zip(members, table["scores"][n], strict=True))
+            ]  # fmt: skip
+            trials.append({
+                "finding": number, "row": row, "output": table["output"][n], "margin": table["margin"][n],
+                "worst": n if n < table["worst"] else None, "right": source == table["guess"][n],
+                "candidates": candidates,
+            })  # fmt: skip
+    return trials

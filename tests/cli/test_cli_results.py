@@ -119,7 +119,7 @@ def test_the_table_shows_findings_reading_and_notes(made, command):
     code, out, _ = command("report", "made", "--table", "full")
     flat = " ".join(out.split())
     assert code == 0
-    assert "│ shout │ 0.5 │ 0.5 per document │ lexical │ 40 / 40 │" in flat
+    assert "│ shout │ violated │ 0.5 │ 0.5 per document │ lexical │ 40 / 40 │" in flat
     assert "violated" in flat
     assert "as in the TeDA paper, wrong with probability at most 0.005 per row" in flat
     assert "30 distinct texts of 30 rows" in flat

@@ -3,7 +3,7 @@
 import re
 import shutil
 
-from pages import MARKUP, ODD_LABEL, TEXTS, embedded
+from pages import MARKUP, ODD_LABEL, TEXTS, embedded, list_trials
 from tedaudit.api import report
 
 
@@ -64,7 +64,7 @@ def test_plans_and_attacks_are_switched(odd, look):
     tab = look(odd)
     section = tab.locator("#calibration-controls")
     first = tab.locator("#calibration-chart .annotation").text_content()
-    section.get_by_label("k = 4, lambda = 0, reduced form").check()
+    section.get_by_label("k = 2, lambda = 0, reduced form").check()
     tab.wait_for_function(
         "old => document.querySelector('#calibration-chart .annotation').textContent !== old", arg=first
     )
@@ -75,13 +75,39 @@ def test_plans_and_attacks_are_switched(odd, look):
 def test_the_table_holds_every_column_and_marks_what_is_violated(odd, look):
     tab = look(odd)
     headings = tab.locator("#tables table").first.locator("thead th").all_text_contents()
-    assert headings[0] == "mechanism"
-    assert headings[-1] == "verdict"
+    assert headings[:2] == ["mechanism", "verdict"]
     assert tab.locator("#tables table").count() == 4  # the claims, and one for each plan
-    marked = tab.locator("#tables tr.violated")
-    assert marked.count() > 0
-    assert marked.first.locator("td").last.text_content() == "violated"
-    assert "violated." in tab.locator("#headlines p").first.text_content()
+    assert tab.locator("#tables table").first.is_hidden()  # until it is asked for
+    assert tab.locator("#strongest thead th").all_text_contents()[:2] == ["mechanism", "verdict"]
+    for place in ("#strongest", "#tables"):
+        marked = tab.locator(f"{place} tr.violated")
+        assert marked.count() > 0
+        assert marked.first.locator("td").first.text_content() == "violated"
+    assert " violated" in tab.locator("#explained").inner_text()
+
+
+def test_no_row_of_a_table_is_cut_off_on_a_wide_page(odd, demo, look):
+    for path in (odd, demo):
+        tab = look(path)
+        tab.locator("details").evaluate_all("parts => parts.forEach((part) => { part.open = true; })")
+        cut = tab.locator(".scroll").evaluate_all(
+            "all => all.map((one) => one.scrollWidth - one.clientWidth)"
+        )
+        tab.locator("details").evaluate_all("parts => parts.forEach((part) => { part.open = false; })")
+        assert cut
+        assert set(cut) == {0}
+
+
+def test_charts_and_trials_open_on_the_strongest_finding(odd, look):
+    tab = look(odd)
+    data = embedded(odd.parent)
+    best = data["findings"][data["opened"]]
+    assert best["lower"] == max(one["lower"] for one in data["findings"])
+    words = next(plan["words"] for plan in data["plans"] if plan["name"] == best["plan"])
+    assert tab.locator("#calibration-controls").get_by_label(words).is_checked()
+    assert tab.locator("#calibration-controls").get_by_label(best["attack"], exact=True).is_checked()
+    assert tab.locator("select[data-filter=plan]").input_value() == best["plan"]
+    assert tab.locator("select[data-filter=mechanism]").input_value() == best["mechanism"]
 
 
 def test_the_explorer_filters_by_mechanism_epsilon_attack_and_outcome(demo, look):
@@ -105,10 +131,10 @@ def test_the_worst_leaks_come_first_and_more_can_be_shown(demo, look):
     everything(tab)
     data = embedded(demo.parent)
     places = {}
-    for trial in data["sample"]["trials"]:
+    for trial in list_trials(data):
         finding = data["findings"][trial["finding"]]
         epsilon = "any" if finding["epsilon"] is None else f"{finding['epsilon']:g}"
-        places[finding["mechanism"], epsilon, finding["attack"], trial["row"]] = trial.get("worst")
+        places[finding["mechanism"], epsilon, finding["attack"], trial["row"]] = trial["worst"]
     shown = []
     for told in tab.locator(".trial header").all_text_contents():
         found = re.search(r"^(.*?)rightepsilon (\S+) · (\w+) · trial (\d+) ", told)
@@ -118,7 +144,7 @@ def test_the_worst_leaks_come_first_and_more_can_be_shown(demo, look):
     assert set(tab.locator(".trial .badge").all_text_contents()) == {"right"}
     tab.get_by_role("button", name="Show more").click()
     assert tab.locator(".trial").count() == 40
-    assert "a sample: for every mechanism" in tab.locator("#sampled").text_content()
+    assert "A sample of " in tab.locator("#sampled").text_content()
 
 
 def test_a_text_and_a_label_with_markup_show_as_text(odd, look):
@@ -148,7 +174,7 @@ def test_trials_with_several_rewrites_are_numbered_as_replay_counts_them(odd, lo
             for at, finding in enumerate(data["findings"])
             if (finding["plan"], finding["mechanism"], finding["attack"]) == (plan, "constant", "again")
         )
-        rows = sorted(trial["row"] for trial in data["sample"]["trials"] if trial["finding"] == number)[:20]
+        rows = sorted(trial["row"] for trial in list_trials(data) if trial["finding"] == number)[:20]
         told = [re.search(r"trial (\d+)", head) for head in tab.locator(".trial header").all_text_contents()]
         assert [int(found.group(1)) for found in told] == [row // rows_per_trial for row in rows]
 
@@ -186,16 +212,19 @@ def test_the_axis_is_switched_to_totals_by_keyboard_and_says_what_it_leaves_out(
     assert "total epsilon" in tab.locator("#calibration-chart").get_attribute("aria-label")
 
 
-def test_the_page_leads_with_an_example_that_is_shown_as_text(odd, look):
+def test_the_page_leads_with_counts_and_then_with_an_example_that_is_shown_as_text(odd, look):
     tab = look(odd)
-    assert tab.locator("main > section:visible").first.get_attribute("id") == "example"
+    shown = tab.locator("main > section:visible").evaluate_all("all => all.map((one) => one.id)")
+    assert shown[:3] == ["lead", "example", "results"]
+    assert tab.locator("#headline").text_content().startswith("Shown a rewrite by ")
+    assert "at error 0.005" in tab.locator("#detail").text_content()
     data = embedded(odd.parent)["example"]
     told = tab.locator("#example").inner_text()
     assert data["output"] in told
     assert "is not typical" in told
     assert tab.locator("#example .candidates .tag.source").count() == 1
     assert tab.locator("#example img, #example script, #example b").count() == 0
-    assert tab.locator("#sections a").first.text_content() == "One trial"
+    assert tab.locator("#sections a").all_text_contents()[:3] == ["Summary", "One trial", "Results"]
 
 
 def test_a_redacted_page_works_and_shows_no_text(odd, visit, tmp_path):
@@ -205,6 +234,7 @@ def test_a_redacted_page_works_and_shows_no_text(odd, visit, tmp_path):
     tab = visit(copy / "report.html")
     assert "Texts" in tab.locator("#private").text_content()
     assert tab.locator("#example").is_hidden()
+    assert tab.locator("#headline").text_content().startswith("Shown a rewrite by ")
     assert tab.locator(".trial").count() == 20
     assert "of the corpus" in tab.locator(".trial .candidates").first.text_content()
     assert tab.locator("#words").count() == 0

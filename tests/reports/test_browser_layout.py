@@ -27,8 +27,8 @@ def test_text_has_contrast_in_light_and_dark(odd, visit, look, scheme):
       const within = (selector) => { for (let e = document.querySelector(selector); e; e = e.parentElement) {
         const colour = getComputedStyle(e).backgroundColor;
         if (colour !== 'rgba(0, 0, 0, 0)') return colour; } };
-      return ['body', '.quiet', '#headlines p', 'a[href="#trials"]', '.badge.right', '.tag.source',
-              '.tag.guess', '#tables td', 'tr.violated td:last-child', '#private', '.card .label', 'select']
+      return ['body', '.quiet', '#headline', 'a[href="#trials"]', '.badge.right', '.tag.source',
+              '.tag.guess', '#tables td', 'tr.violated td.verdict', '#private', '.card .label', 'select']
         .map((selector) => [selector, style(selector).color, within(selector)]);
     }""")
     for selector, ink, paper in colours:

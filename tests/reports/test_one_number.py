@@ -40,10 +40,10 @@ def printed(result, capsys, table):
     return capsys.readouterr().out
 
 
-def row_of(table):
-    """Return the cells of the only row of a table in Markdown, by heading."""
+def row_of(table, known="eps_emp"):
+    """Return the cells of the only row of the first table in Markdown with a known heading, by heading."""
     lines = [line for line in table.splitlines() if line.startswith("| ")]
-    at = next(i for i, line in enumerate(lines) if "eps_emp" in line)
+    at = next(i for i, line in enumerate(lines) if known in line)
     return dict(zip(*([cell.strip() for cell in lines[i].split("|")] for i in (at, at + 2)), strict=True))
 
 
@@ -80,15 +80,18 @@ SURFACES = {
     "the first screen": lambda r, c: re.search(r"one_in_ten +([\d.]+)", printed(r, c, "pivot"))[1],
     "the full table": lambda r, c: re.search(r"/ 1,000; │ +([\d.]+) │", printed(r, c, "full"))[1],
     "report.md": lambda r, _: row_of((r.folder / "report.md").read_text())["eps_emp"],
+    "all rows of report.md": lambda r, _: row_of((r.folder / "report.md").read_text(), "alone")["eps_emp"],
     "the largest of report.md": lambda r, _: re.search(
-        r"largest lower bound found is ([\d.]+),", (r.folder / "report.md").read_text()
+        r"is at least ([\d.]+) at error 0.005", (r.folder / "report.md").read_text()
     )[1],
     "the table of the page": lambda r, _: read_table(r)["eps_emp"],
     "the chart of the page": lambda r, _: read_page(r)["findings"][0]["lower"],
-    "the tile of the page": lambda r, _: read_page(r)["tiles"][1]["value"],
-    "the paragraph of the page": lambda r, _: re.search(
-        r"eps_emp = ([\d.]+),", " ".join(read_page(r)["paragraphs"])
+    "the first lines of the page": lambda r, _: re.search(
+        r"is at least ([\d.]+) at error 0.005", read_page(r)["lead"]["detail"]
     )[1],
+    "the first table of the page": lambda r, _: dict(
+        zip(read_page(r)["strongest"]["headings"], read_page(r)["strongest"]["rows"][0], strict=True)
+    )["eps_emp"],
     "summary.json": lambda r, _: read_summary(r)["findings"][0]["lower"],
     "the largest of summary.json": lambda r, _: read_summary(r)["eps_emp"],
     "estimates.parquet": lambda r, _: pl.read_parquet(r.folder / "estimates.parquet")["lower"][0],
@@ -128,7 +131,7 @@ def test_every_surface_shows_the_same_number(rare, capsys, surface):
 
 def test_what_a_row_named_beforehand_shows_is_a_column_of_its_own(rare):
     [finding] = rare.findings
-    row = row_of((rare.folder / "report.md").read_text())
+    row = row_of((rare.folder / "report.md").read_text(), "alone")
     assert float(row["eps_emp"]) < float(row["alone"]) == round(finding.alone, 2)
     assert finding.alone == rare.family.rows[0].bound(rare.alpha / 2).lower
     assert row["TeDA bound"] == "0.00" == f"{reduced_form(finding.bound.correct, 1000).lower:.2f}"

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from pages import NASTY, TEXTS, Elements, embedded, page
+from pages import NASTY, TEXTS, Elements, embedded, list_trials, page
 from tedaudit.api import run
 from tedaudit.corpora.files import Given
 from tedaudit.nominal import Nominal
@@ -30,9 +30,10 @@ def test_a_run_ends_with_a_page_that_holds_every_finding(made):
     assert [tuple(one["headings"]) for one in data["tables"]] == [one.table.headings for one in told]
     assert len(data["findings"]) == sum(len(one["rows"]) for one in data["tables"][1:]) == len(made)
     assert data["tables"][0]["marked"] == [n for n, one in enumerate(made.claims) if one.verdict.is_violation]
-    assert "1 of 5 privacy claims is violated." in data["headlines"][0]["text"]
-    tones = {line["text"].split(":")[0]: line["tone"] for line in data["headlines"][1:]}
-    assert (tones["identity"], tones["constant"]) == ("mostly", "guessing")
+    assert data["strongest"]["headings"][:3] == ["mechanism", "verdict", "epsilon"]
+    assert len(data["strongest"]["rows"]) == len({(one.label, one.epsilon) for one in made})
+    opened, largest = made.findings[data["opened"]], made.largest
+    assert (opened.eps_emp, data["lead"]["tone"]) == (largest.eps_emp, "mostly")
 
 
 def test_a_chart_names_every_epsilon_that_has_room_and_fewer_on_a_narrow_page(made):
@@ -78,12 +79,12 @@ def test_the_scripts_never_turn_a_string_into_markup():
 
 
 def test_the_summary_says_what_was_audited_and_what_the_largest_bound_means(made):
-    told = " ".join(embedded(made.folder)["paragraphs"])
+    data = embedded(made.folder)
+    told = " ".join(data["audited"])
     assert told.startswith("Four mechanisms (")
     assert "rewrote texts of the corpus given (31 texts). One attack (lexical) saw each rewrite" in told
-    assert f"The largest bound is eps_emp = {made.eps_emp:.2f}" in told
-    assert "times likelier from one text than from the other" in told
-    assert f"Chosen among {len(made.findings)} rows, this is wrong with probability at most 0.005" in told
+    least = f"is at least {made.eps_emp:.2f} at error 0.005 (eps_emp, the largest of {len(made)} rows)."
+    assert least in data["lead"]["detail"]
     assert "Five claims: 1 violated, " in told
     assert (
         "guesses were right; under the claim of 0.5 a guess is right with probability 0.6225 at most" in told
@@ -95,7 +96,7 @@ def test_a_trial_of_the_page_is_the_trial_of_the_tables(made):
     run_directory = RunDirectory(made.folder)
     texts, plans = run_directory.corpus().texts, run_directory.manifest()["plans"]
     assert data["sample"]["of"] == sum(finding.bound.guesses for finding in made)
-    for trial in data["sample"]["trials"][::17]:
+    for trial in list_trials(data)[::17]:
         finding = made.findings[trial["finding"]]
         plan = run_directory.plan(finding.plan, plans[finding.plan]["key"])
         at = [candidate["at"] for candidate in trial["candidates"]]
@@ -143,7 +144,7 @@ def test_scores_that_are_not_finite_do_not_break_the_page(tmp_path):
         "trials": 20, "plans": [{"k": 2, "lambda": 0}], "out": str(out),
     }))  # fmt: skip
     data = embedded(out)
-    for trial in data["sample"]["trials"]:
+    for trial in list_trials(data):
         assert trial["margin"] is None
         assert [candidate["score"] for candidate in trial["candidates"]] == [0.0, None]
     assert "not available" in data["cards"]["attacks"][0]["missing"]
@@ -153,9 +154,8 @@ def test_a_run_without_an_attack_has_a_page_that_says_so(tmp_path):
     spec = {"corpus": {"name": "given", "live": Given(TEXTS)}, "mechanisms": ["identity"], "attacks": []}
     run(parse_spec({**spec, "trials": 10, "out": str(tmp_path / "run")}))
     data = embedded(tmp_path / "run")
-    [line] = data["headlines"]
-    assert line["text"].startswith("No attack has finished a block yet")
-    assert data["findings"] == data["sample"]["trials"] == []
+    assert data["lead"]["headline"].startswith("No attack has finished a block yet")
+    assert data["findings"] == list_trials(data) == data["strongest"]["rows"] == []
 
 
 def test_without_plotly_and_matplotlib_everything_else_is_written(made, tmp_path):

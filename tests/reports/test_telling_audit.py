@@ -126,7 +126,7 @@ def test_infinite_and_missing_values_are_shown_in_words():
     ],
 )
 def test_a_claim_is_never_shown_without_unit_total_and_delta(claim, told):
-    assert cells(finding(claim=claim))[2] == told
+    assert cells(finding(claim=claim))[3] == told
 
 
 def test_the_reading_states_the_error_that_the_bounds_really_have():

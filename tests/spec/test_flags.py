@@ -110,9 +110,6 @@ def test_the_column_of_a_corpus_has_a_flag():
     assert found == {"corpus": {"name": "files", "path": "texts.csv", "column": "body"}}
     found = merge_flags({"corpus": "texts"}, {"column": "body"}, [])
     assert found["corpus"] == {"name": "texts", "column": "body"}
-        "name": "texts",
-        "column": "body",
-    }
 
 
 def test_a_dot_in_a_name_belongs_to_the_name():

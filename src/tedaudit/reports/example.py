@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tedaudit.reports.lead import count_words
 from tedaudit.reports.redaction import safe_json
 from tedaudit.reports.summary import sees_draw
 from tedaudit.results.findings import AuditResult, Finding
@@ -113,8 +114,8 @@ def _tell_story(finding: Finding, right: Sequence[str], wrong: Sequence[str]) ->
     missed = f"; {_join(wrong)} did not" if wrong else ""
     attacks = "attack" if len(right) == 1 else "attacks"
     return (
-        f"{finding.label}{at} rewrote a text. Shown the rewrite and {finding.bound.candidates:,} candidates, "
-        f"the {_join(right)} {attacks} named the source{missed}."
+        f"{finding.label}{at} rewrote a text. Shown the rewrite and {count_words(finding.bound.candidates)} "
+        f"candidates, the {_join(right)} {attacks} named the source{missed}."
     )
 
 
@@ -188,11 +189,18 @@ Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """Trials for the page; a trial names its texts by their index in `texts`."""
+class Sample(PlainData):
+    """Trials for the page, a table of columns for each finding.
+
+    Each text and each set of candidates is there once. A trial names its rewrite by its place in `texts`, and
+    its candidates by their place in `sets`: which of them is the source, then their positions in the corpus.
+    `corpus` has the places of those texts. The first `worst` trials of a table are its worst leaks.
+    """
 
     texts: list[str]
-    trials: list[dict[str, Any]]
+    corpus: dict[int, int]
+    sets: list[tuple[int, ...]]
+    tables: list[dict[str, Any]]
     of: int  # guesses in the run
     per_table: int
     cut: bool  # whether a text was cut to its beginning
@@ -214,7 +222,31 @@ def take_sample(result: AuditResult, *, redacted: bool = False) -> Sample:
         if not keeper.keep(trial):
             break
     of = sum(finding.bound.guesses for finding in findings)
-    return Sample(list(keeper.places), keeper.trials, of, per_table, keeper.cut)
+    columns = [
+        _make_columns([trial for trial in keeper.trials if trial["finding"] == number])
+        for number in range(len(findings))
+    ]
+    return Sample(list(keeper.places), keeper.corpus, list(keeper.sets), columns, of, per_table, keeper.cut)
+
+
+def _make_columns(trials: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the trials of a table as columns, the worst leaks first; what few of them have, by place."""
+    trials = sorted(trials, key=lambda trial: trial.get("worst", len(trials)))
+    sets = [trial["candidates"] for trial in trials]
+    return {
+        "worst": sum("worst" in trial for trial in trials),
+        **{name: [trial[name] for trial in trials] for name in ("row", "output", "margin", "set")},
+        "scores": [[one["score"] for one in candidates] for candidates in sets],
+        "guess": [_find_place(candidates, "guess") for candidates in sets],
+        "rank": {n: trial["rank"] for n, trial in enumerate(trials) if trial["left_out"]},
+        "error": {n: trial["error"] for n, trial in enumerate(trials) if trial["error"]},
+        "unusable": [n for n, trial in enumerate(trials) if not trial["usable"]],
+    }  # fmt: skip
+
+
+def _find_place(candidates: Sequence[dict[str, Any]], mark: str) -> int:
+    """Return which candidate has a mark, or -1."""
+    return next((place for place, one in enumerate(candidates) if one[mark]), -1)
 
 
 def rank_right(right: npt.NDArray[np.bool_], margin: npt.NDArray[Any], size: int) -> Rows:
@@ -227,9 +259,9 @@ def rank_right(right: npt.NDArray[np.bool_], margin: npt.NDArray[Any], size: int
 def choose(right: npt.NDArray[np.bool_], worst: Rows, size: int, key: int) -> tuple[Rows, Rows]:
     """Return the rows of the worst leaks, and a uniform draw of the others in random order."""
     worst = worst[: size // 2]
+    coins = uniforms([key], max(1, len(right)))[0]  # of rows: the same ones for every attack on a setting
     others = np.setdiff1d(np.arange(len(right)), worst, assume_unique=True)
-    coins = uniforms([key], max(1, len(others)))[0][: len(others)]
-    return worst, others[np.argsort(coins, kind="stable")[: size - len(worst)]]
+    return worst, others[np.argsort(coins[others], kind="stable")[: size - len(worst)]]
 
 
 def _sample_table(
@@ -240,7 +272,7 @@ def _sample_table(
     guesses = trials.result.guesses(finding)
     choice = guesses.read(["choice"])["choice"]
     right = choice == plan.secret[: len(choice)]
-    key = derive(0, "report", finding.plan, *setting, finding.attack)
+    key = derive(0, "report", finding.plan, *setting)
     ranked = trials.rank(finding, plan)
     worst, chance = choose(right, ranked, size, key)
     rows = np.sort(np.concatenate([worst, chance]))
@@ -308,10 +340,10 @@ def describe_trial(
     return {
         "finding": number,
         "row": row,
-        "right": choice == secret,
         "usable": bool(guess["usable"]),
         "margin": to_json_number(guess["margin"]),
         "rank": int(guess["rank"]),
+        "left_out": plan.candidates is None or plan.candidates.shape[1] > len(shown),
         "output": output[0],
         "error": output[1],
         "candidates": [
@@ -327,8 +359,8 @@ def describe_trial(
 
 
 def to_json_number(value: float | None) -> float | None:
-    """Return a number that JSON can represent, rounded to the precision of scores; None if it cannot."""
-    return round(float(value), 5) if value is not None and np.isfinite(value) else None
+    """Return a number that JSON can represent, with the digits that a page shows; None if it cannot."""
+    return round(float(value), 4) if value is not None and np.isfinite(value) else None
 
 
 def shorten_text(text: str) -> str:
@@ -342,21 +374,26 @@ class _Keeper:
     def __init__(self, texts: Sequence[str], *, redacted: bool) -> None:
         self._texts, self._redacted = texts, redacted
         self.places: dict[str, int] = {}
+        self.corpus: dict[int, int] = {}
+        self.sets: dict[tuple[int, ...], int] = {}
         self.trials: list[dict[str, Any]] = []
         self.cut = False
         self._bytes = 0
 
     def keep(self, trial: dict[str, Any]) -> bool:
         """Keep a trial and return True, or return False if there is no room."""
-        self._bytes += 140 + 60 * len(trial["candidates"])
+        self._bytes += 24 + 16 * len(trial["candidates"])
         if self._redacted:
             trial["output"] = None
         else:
             trial["output"] = self._place(trial["output"])
             for candidate in trial["candidates"]:
-                candidate["text"] = self._place(self._texts[candidate["at"]])
+                self.corpus[candidate["at"]] = self._place(self._texts[candidate["at"]])
         if self._bytes > BYTES:
             return False
+        candidates = trial["candidates"]
+        members = (_find_place(candidates, "source"), *(one["at"] for one in candidates))
+        trial["set"] = self.sets.setdefault(members, len(self.sets))
         self.trials.append(trial)
         return True
 

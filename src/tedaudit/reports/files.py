@@ -1,14 +1,16 @@
 """The files written at the end of every run: summary.json, report.md, estimates.parquet, report.html."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tedaudit.reports.export.frames import frame_rows
+from tedaudit.reports.lead import tell_lead
 from tedaudit.reports.page import make_page
-from tedaudit.reports.redaction import redact_result
+from tedaudit.reports.redaction import redact_result, rename_plans
 from tedaudit.reports.section import Section, read_sections, strip_sections
-from tedaudit.reports.summary import describe_claims, describe_error, headlines
-from tedaudit.reports.telling_audit import explain_table, tell_audit
+from tedaudit.reports.summary import describe_claims
+from tedaudit.reports.telling_audit import explain_columns, tell_audit, tell_strongest
 from tedaudit.reports.telling_losses import read_parts, rename_losses, tell_losses, tell_parts
 from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_section
@@ -39,7 +41,7 @@ def write_reports(result: AuditResult, *, utility: Utility | None = None, page: 
         sections = [section.redact() if redact else section for section in told] + sections
     contents = {
         run.summary: json.dumps(summary, indent=2, ensure_ascii=False).encode(),
-        run.report: markdown(shown, sections).encode(),
+        run.report: markdown(shown, rename_plans(result, shown, run.manifest()), sections).encode(),
     }
     if shown.findings:
         contents[run.estimates] = make_parquet(run.estimates.name, frame_rows(shown), "estimates")
@@ -50,14 +52,14 @@ def write_reports(result: AuditResult, *, utility: Utility | None = None, page: 
     return shown
 
 
-def markdown(result: AuditResult, sections: Sequence[Section] = ()) -> str:
-    """Return the report as Markdown; it holds no text of the corpus."""
-    found = "".join(write_section(section.leave_texts_out()) for section in (*tell_audit(result), *sections))
-    body = (
-        f"{markdown_list([headline.text for headline in headlines(result)])}\n\n"
-        f"{markdown_text(' '.join([*describe_claims(result), describe_error(result)]))}\n\n"
-        f"{explain_table(result)}"
-    )
-    if not result.findings:
-        body = "No attack has finished a block yet: there is nothing to estimate from."
-    return f"# Audit {result.name}\n\n{body}\n\n{found}## Notes\n\n{markdown_list(result.notes)}\n"
+def markdown(result: AuditResult, manifest: Mapping[str, Any], sections: Sequence[Section] = ()) -> str:
+    """Return the report as Markdown, which holds no text; `manifest` names plans as the result does."""
+    lead = tell_lead(result, manifest)
+    parts = [f"# Audit {result.name}", f"**{markdown_text(lead.headline)}**"]
+    if result.findings:
+        parts += [markdown_text(text) for text in (lead.detail, *describe_claims(result)) if text]
+        parts += [write_section(tell_strongest(result)).rstrip(), f"## All rows\n\n{explain_columns(result)}"]
+    parts += [
+        write_section(section.leave_texts_out()).rstrip() for section in (*tell_audit(result), *sections)
+    ]
+    return "\n\n".join([*parts, f"## Notes\n\n{markdown_list(result.notes)}\n"])

@@ -14,7 +14,7 @@ _READING = (
 )
 _ONE_WAY = (
     "Read the table from left to right only. It does not say how often an attack of a run was right: eps_emp "
-    "is a lower bound on the true loss, and the surest guesses of an attack alone may prove it."
+    "is a lower bound on the true loss, and an attack's surest guesses alone may prove it."
 )
 _LIMIT = (
     "To choose a limit for a gate, decide how often somebody with two candidates may be right at most, and "

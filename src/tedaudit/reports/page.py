@@ -9,8 +9,8 @@ import hashlib
 import importlib.util
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 from typing import Any
 
@@ -20,14 +20,24 @@ from tedaudit.estimators.loss import DELTAS
 from tedaudit.reports.cards import describe_plugins
 from tedaudit.reports.example import Sample, choose_example, take_sample
 from tedaudit.reports.figures import axis_top, epsilon_grid, success_marks
+from tedaudit.reports.lead import find_strongest, tell_lead
+from tedaudit.reports.meaning import tell_meaning
 from tedaudit.reports.redaction import redact_spec, rename_plans, safe_json
 from tedaudit.reports.section import Section
-from tedaudit.reports.summary import headlines, paragraphs, sees_draw, tiles
-from tedaudit.reports.telling_audit import explain_table, plan_words, plans, tell_claims, tell_plans
+from tedaudit.reports.summary import describe_audit, describe_claims
+from tedaudit.reports.telling_audit import (
+    explain_columns,
+    plan_words,
+    plans,
+    tell_claims,
+    tell_plans,
+    tell_strongest,
+)
 from tedaudit.reports.utility import Utility, redact_utility
 from tedaudit.reports.writers.figures import labels_with_room
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.losses import LossRow
+from tedaudit.text.plain_data import pick
 from tedaudit.version import __version__
 
 SCRIPTS = ("elements.js", "charts.js", "loss.js", "explorer.js", "page.js")
@@ -83,16 +93,13 @@ def page_data(
     return {
         "name": result.name, "written": manifest.get("written", ""), "version": __version__,
         "folder": "RUN" if redact else str(result.folder), "redacted": redact,
-        "headlines": [asdict(headline) for headline in headlines(result)], "tiles": tiles(result),
-        "paragraphs": paragraphs(result, manifest), "notes": list(result.notes),
-        "reading": explain_table(result) if result.findings else "",
+        "lead": tell_lead(result, manifest).to_dict(), "notes": list(result.notes),
+        "audited": [describe_audit(result, manifest), *describe_claims(result)] if result.findings else [],
+        "strongest": show_section(tell_strongest(result)), "meaning": show_section(tell_meaning()),
+        "reading": explain_columns(result) if result.findings else "",
         "plans": chart_plans(result, manifest),
         "tables": [*map(show_section, (*tell_claims(result), *_tell_plans(result, manifest)))],
-        "findings": [chart_finding(finding) for finding in result],
-        "sample": {
-            "texts": sample.texts, "trials": sample.trials, "of": sample.of,
-            "per_table": sample.per_table, "cut": sample.cut,
-        },
+        **chart_findings(result), "sample": sample.to_dict(),
         "cards": describe_plugins(spec), "manifest": _describe_manifest(manifest, spec, result),
         "missing": charts_missing(),
     }  # fmt: skip
@@ -207,12 +214,24 @@ def chart_plans(result: AuditResult, manifest: Mapping[str, Any]) -> list[dict[s
     return charts
 
 
-def chart_finding(finding: Finding) -> dict[str, Any]:
-    """Return a finding as the chart of a page shows it."""
+def chart_findings(findings: Iterable[Finding]) -> dict[str, Any]:
+    """Return findings as the charts of a page show them, and which of them they open on."""
+    shown = list(findings)
+    strongest = find_strongest(shown)
+    opened = shown.index(strongest) if strongest is not None else 0
+    return {"findings": [_chart_finding(finding) for finding in shown], "opened": opened}
+
+
+_CHARTED = (
+    "plan, label as mechanism, epsilon, attack, bound.trials, bound.guesses, bound.correct, bound.success, "
+    "bound.candidates, surest, bound.lower, bound.point, bound.upper, bound.ceiling, complete, "
+    "verdict.name as verdict, verdict.is_violation"
+)
+
+
+def _chart_finding(finding: Finding) -> dict[str, Any]:
     claim = "none" if finding.claim is None else str(finding.claim)
-    return {**finding.to_dict(), "claim": claim, "complete": finding.complete,
-            "is_violation": finding.verdict.is_violation, "total": get_total(finding),
-            "sees_draw": sees_draw(finding)}  # fmt: skip
+    return {**pick(finding, _CHARTED), "claim": claim, "total": get_total(finding)}
 
 
 def get_total(finding: Finding) -> float | None:

@@ -2,57 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from tedaudit.nominal import Nominal
-from tedaudit.reports.meaning import format_factor
 from tedaudit.results.findings import AuditResult, Finding, JudgedClaim
 from tedaudit.results.verdict import Verdict, count_decisions, explain_decision
-from tedaudit.text.characters import format_share
-
-_NONE = 0.005  # a bound that is printed as 0.00
 
 
-def paragraphs(result: AuditResult, manifest: Mapping[str, Any]) -> list[str]:
-    """Return what was audited, the largest bound, what it means, and the verdicts on claims."""
-    if not result.findings:
-        return []
-    return [_describe_audit(result, manifest), *_describe_largest(result), *describe_claims(result)]
-
-
-def tiles(result: AuditResult) -> list[dict[str, str]]:
-    """Return the few numbers shown large at the top."""
-    worst = result.largest
-    if worst is None:
-        return []
-    claims = [claim.verdict for claim in result.claims]
-    broken = sum(verdict.is_violation for verdict in claims)
-    most = max(result, key=lambda finding: finding.bound.success)
-    return [
-        {
-            "value": format_share(most.bound.success),
-            "name": "sources named",
-            "remark": f"at most, by {_describe_setting(most)}; guessing: {1 / most.bound.candidates:.2g}",
-        },
-        {
-            "value": f"{worst.eps_emp:.2f}",
-            "name": "largest eps_emp",
-            "remark": f"of {worst.bound.ceiling:.2f} at most; error {result.alpha / 2:g} for all rows",
-        },
-        {
-            "value": f"{broken} of {len(claims)}",
-            "name": "claims violated",
-            "remark": _join_decisions(claims) or "nothing is claimed",
-        },
-        {
-            "value": f"{sum(finding.bound.trials for finding in result):,}",
-            "name": "trials",
-            "remark": "over all mechanisms, epsilons, attacks and plans",
-        },
-    ]
-
-
-def _describe_audit(result: AuditResult, manifest: Mapping[str, Any]) -> str:
+def describe_audit(result: AuditResult, manifest: Mapping[str, Any]) -> str:
+    """Return what was audited, and how."""
     mechanisms = list(dict.fromkeys(finding.label for finding in result))
     attacks = list(dict.fromkeys(finding.attack for finding in result))
     sizes = sorted({finding.bound.candidates for finding in result})
@@ -65,35 +23,6 @@ def _describe_audit(result: AuditResult, manifest: Mapping[str, Any]) -> str:
         f"{_count(len(attacks), 'attack')} ({_join_names(attacks)}) saw each rewrite next to "
         f"{_join_sizes(sizes)} candidate texts and named the one that it came from, in {amount} trials at "
         "each setting."
-    )
-
-
-def _describe_largest(result: AuditResult) -> list[str]:
-    """Return what the largest bound says, at the error of all rows; nothing if this look is not counted."""
-    worst = result.largest
-    if worst is None or not result.family.look.noted:
-        return []
-    bound = worst.bound
-    if bound.lower < _NONE:
-        return ["No attack did provably better than chance. This does not prove privacy."]
-    text = (
-        f"The largest bound is eps_emp = {bound.lower:.2f}, for {_describe_setting(worst)}: so for some pair "
-        f"of texts, some outputs are at least {format_factor(bound.lower)} times likelier from one text "
-        f"than from the other. Chosen among {len(result.findings):,} rows, this is wrong with probability at "
-        f"most {result.alpha / 2:g} for all rows and looks together, as is every eps_emp of the table."
-    )
-    if bound.is_at_ceiling:
-        text += " This is the ceiling: more trials or more candidates could show a larger loss."
-    return [text]
-
-
-def describe_error(result: AuditResult) -> str:
-    """Return the largest bound with the error of all rows; nothing if this look is not counted."""
-    if not result.family.look.noted:
-        return ""
-    return (
-        f"The largest lower bound found is {result.eps_emp:.2f}, with an error of at most "
-        f"{result.alpha / 2:g} for all rows and looks together."
     )
 
 
@@ -167,19 +96,16 @@ def _join_names(names: Sequence[str], most: int = 8) -> str:
 # about other attacks. Attacks on the text come first. What only an adversary finds that sees more than is
 # published, the drawn tokens or the noisy latent, is told as that.
 
-Tone = Literal["untold", "guessing", "sometimes", "mostly"]
 _CAUTION = "That no attack here did better than guessing does not show that none can."
 _DRAWN = ("log-likelihood", "latent similarity")  # scores of what was drawn, which the text may not show
 _WHOEVER = "whoever sees what was drawn, tokens or latent"
-_MOSTLY = 0.5  # share of the way from blind guessing to certainty
 
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """A sentence on what was measured, and how often sources were named, which gives it its colour."""
+    """A sentence on what was measured."""
 
     text: str
-    tone: Tone = "untold"
 
 
 def headlines(result: AuditResult) -> list[Headline]:
@@ -195,29 +121,16 @@ def headlines(result: AuditResult) -> list[Headline]:
     best = [find_best(result, label, lambda _: True) for label in labels]
     if any(finding is not None and not finding.leaks for found in best for finding in found.values()):
         named.append(Headline(_CAUTION))
-    broken = sum(claim.verdict.is_violation for claim in result.claims)
-    if not broken:
-        return named
-    many = f"{broken} of {len(result.claims)} privacy claims are violated."
-    one = f"1 of {len(result.claims)} privacy claims is violated."
-    return [Headline(one if broken == 1 else many, "mostly"), *named]
+    broken = describe_violations(result)
+    return [Headline(broken), *named] if broken else named
 
 
-def _choose_tone(findings: Sequence[Finding | None]) -> Tone:
-    told = [finding for finding in findings if finding is not None]
-    if not told:
-        return "untold"
-    if max(map(_measure_advantage, told)) >= _MOSTLY:
-        return "mostly"
-    return "sometimes" if any(finding.leaks for finding in told) else "guessing"
-
-
-def _measure_advantage(finding: Finding) -> float:
-    """Return how far success is, at the error that all rows share, from blind guessing to certainty."""
-    if not finding.leaks:
-        return 0.0
-    blind = 1 / finding.bound.candidates
-    return (finding.bound.success_low - blind) / (1 - blind)
+def describe_violations(result: AuditResult) -> str:
+    """Return how many claims are violated, in a sentence; empty if none is."""
+    claims = result.claims
+    broken = sum(claim.verdict.is_violation for claim in claims)
+    verb = "is" if broken == 1 else "are"
+    return f"{broken} of {len(claims)} privacy claims {verb} violated." if broken else ""
 
 
 def sees_draw(finding: Finding) -> bool:
@@ -234,14 +147,14 @@ def find_best(
         if finding.label != label or not is_meant(finding):
             continue
         known = best.setdefault(finding.epsilon, None)
-        if not _counts(finding):
+        if not counts(finding):
             continue
         if known is None or finding.order > known.order:
             best[finding.epsilon] = finding
     return dict(sorted(best.items()))
 
 
-def _counts(finding: Finding) -> bool:
+def counts(finding: Finding) -> bool:
     """Return whether a finding says anything: not if most rewrites failed and the rest told nothing."""
     return not finding.unfit and (finding.leaks or 2 * finding.counts.failed <= finding.bound.guesses)
 
@@ -272,10 +185,7 @@ def _describe_mechanism(
     untold = sorted({*of_text, *of_draw} - seen)
     if untold:
         parts.append(f"nothing can be said{_join_epsilons(untold)}, since most rewrites failed")
-    tone = _choose_tone(list((of_text or of_draw).values()))
-    if further and tone in ("untold", "guessing"):
-        tone = "sometimes"
-    return Headline(f"{label}: {'; '.join(parts)}.", tone)
+    return Headline(f"{label}: {'; '.join(parts)}.")
 
 
 def _describe_strongest(named: Sequence[Finding]) -> str:

@@ -7,18 +7,18 @@ from tedaudit.estimators import Bound, find_estimator
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.nominal import Nominal
 from tedaudit.reports.section import Cell, Column, Mark, Marked, Section, Table, format_number
-from tedaudit.reports.summary import explain_error
+from tedaudit.reports.summary import explain_error, find_best, sees_draw
 from tedaudit.results.findings import AuditResult, Finding, post_processing
 
 _COLUMNS = (
-    Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("claim", rank=2),
-    Column("attack", "label", 0), Column("right / trials", "figures", 1), Column("attainable", "figures", 3),
-    Column("eps_emp", "bound", 0), Column("interval", rank=3), Column("ceiling", "bound", 2),
+    Column("mechanism", "label", 0), Column("verdict", rank=0), Column("epsilon", "figures", 0),
+    Column("claim", rank=2), Column("attack", "label", 0), Column("right / trials", "figures", 1),
+    Column("attainable", "figures", 3), Column("eps_emp", "bound", 0), Column("interval", rank=3),
+    Column("ceiling", "bound", 2),
     Column("alone", "bound", 4), Column("TeDA bound", "bound", 4), Column("if Gaussian", "bound", 3),
     Column("cosine", "share", 5), Column("copied", "share", 5), Column("empty", "share", 5),
     Column("names first", "share", 5), Column("own rewrites", "count", 5),
     Column("unusable", "count", 5), Column("failed", "count", 5), Column("adjusted p", "p", 3),
-    Column("verdict", rank=0),
 )  # fmt: skip
 HEADINGS = tuple(column.name for column in _COLUMNS)
 
@@ -35,6 +35,7 @@ def _list_cells(finding: Finding, *, ceilings: bool) -> tuple[Cell, ...]:
     bound, measures = finding.bound, finding.measures
     return (
         finding.label,
+        finding.verdict.name,
         finding.epsilon.label,
         "none" if finding.claim is None else str(finding.claim),
         finding.attack,
@@ -54,7 +55,6 @@ def _list_cells(finding: Finding, *, ceilings: bool) -> tuple[Cell, ...]:
         finding.counts.unusable,
         finding.counts.failed,
         finding.verdict.adjusted_p,
-        finding.verdict.name,
     )
 
 
@@ -102,7 +102,11 @@ def plans(result: AuditResult) -> list[str]:
 
 def plan_words(name: str, manifest: Mapping[str, Any]) -> str:
     """Return a plan as a reader would say it: candidates, how they were drawn, estimator."""
-    info = manifest["plans"][name]
+    return describe_plan(manifest["plans"][name])
+
+
+def describe_plan(info: Mapping[str, Any]) -> str:
+    """Return the same from what a manifest says of the plan."""
     if info["strategy"] is None:
         how = "every text a candidate"
     elif info["lambda"] is not None:
@@ -116,12 +120,24 @@ def plan_words(name: str, manifest: Mapping[str, Any]) -> str:
 
 def explain_table(result: AuditResult, columns: Collection[str] = HEADINGS) -> str:
     """Return how to read the numbers and these columns, with the actual error of the bounds."""
-    remarks = "".join(f"{text} " for name, text in _explain_columns(result) if name in columns)
+    return f"{_explain_number(result)} {explain_columns(result, columns)}"
+
+
+def _explain_number(result: AuditResult) -> str:
+    """Return what eps_emp and its ceiling are, and the error of all bounds together."""
     return (
         "eps_emp is a lower bound on the true epsilon between two texts: the larger of what all guesses and "
         f"what the most certain ones prove. {explain_error(result)} The ceiling is what eps_emp would be had "
-        f"every guess been right; no attack proves privacy. {remarks}A claim is violated if an adjusted p, "
-        "which counts all tests and looks of the run, is at most the run's error."
+        "every guess been right; no attack proves privacy."
+    )
+
+
+def explain_columns(result: AuditResult, columns: Collection[str] = HEADINGS) -> str:
+    """Return what further columns of the tables mean, and when a claim is violated."""
+    remarks = "".join(f"{text} " for name, text in _explain_columns(result) if name in columns)
+    return (
+        f"{remarks}A claim is violated if an adjusted p, which counts all tests and looks of the run, is at "
+        "most the run's error."
     )
 
 
@@ -170,6 +186,74 @@ def _explain_columns(result: AuditResult) -> Iterator[tuple[str, str]]:
         )
 
 
+# --- The table that a reader sees first: a row for each mechanism and epsilon.
+
+_STRONGEST = (
+    Column("mechanism", "label", 0), Column("verdict", rank=0), Column("epsilon", "figures", 0),
+    Column("eps_emp", "bound", 0), Column("ceiling", "bound", 2), Column("strongest attack", "label"),
+    Column("right / guesses", "figures", 1), Column("plan", "label", 3),
+    Column("eps_emp, draw seen", "bound", 1), Column("by", "label", 2), Column("claim", rank=2),
+)  # fmt: skip
+
+
+def tell_strongest(result: AuditResult) -> Section:
+    """Return the strongest attack on the text for each mechanism and epsilon, and the verdict on its claim.
+
+    Attacks that see what was drawn have a column of their own: whoever has only the text cannot do what
+    they do.
+    """
+    several = len({finding.plan_base for finding in result}) > 1
+    verdicts = {(finding.label, finding.epsilon): finding.verdict for finding in result}
+    verdicts |= {(claim.witness.label, claim.witness.epsilon): claim.verdict for claim in result.claims}
+    claims = {(finding.label, finding.epsilon): finding.claim for finding in result}
+    rows: dict[tuple[str, Nominal], tuple[Cell, ...]] = {}
+    for label in dict.fromkeys(finding.label for finding in result):
+        of_text = find_best(result, label, lambda finding: not sees_draw(finding))
+        of_draw = find_best(result, label, sees_draw)
+        for epsilon in sorted({*of_text, *of_draw}):
+            claim = claims[label, epsilon]
+            rows[label, epsilon] = (
+                label, verdicts[label, epsilon].name, epsilon.label,
+                *_list_strongest(of_text.get(epsilon), several=several, tried=epsilon in of_text),
+                *_list_drawn(of_draw.get(epsilon)), "" if claim is None else str(claim),
+            )  # fmt: skip
+    marked = frozenset(number for number, key in enumerate(rows) if verdicts[key].is_violation)
+    table = Table(_STRONGEST, tuple(rows.values()), marked).leave_empty_out()
+    reading = _explain_strongest(result, table.headings)
+    return Section("Strongest attack and verdict", table, reading)
+
+
+def _list_strongest(best: Finding | None, *, several: bool, tried: bool) -> tuple[Cell, ...]:
+    """Return eps_emp, ceiling, attack, counts and plan; nothing but a word if no guess counts."""
+    if best is None:
+        return None, None, "", "nothing to conclude" if tried else "", ""
+    bound = best.bound
+    counted = f"{bound.correct:,} / {bound.guesses:,}{_format_surest(best)}"
+    return bound.lower, bound.ceiling, best.attack, counted, best.plan if several else ""
+
+
+def _list_drawn(best: Finding | None) -> tuple[Cell, ...]:
+    return (None, "") if best is None else (best.bound.lower, best.attack)
+
+
+def _explain_strongest(result: AuditResult, shown: Collection[str]) -> str:
+    """Return what a row is, and what its columns mean."""
+    over = ", over all plans" if "plan" in shown else ""
+    told = [
+        f"A row has the attack on the text with the largest eps_emp at that epsilon{over}.",
+        "The verdict is on the claim, by all attacks and plans together.",
+        _explain_number(result),
+    ]
+    if any(finding.surest for finding in result):
+        told.append("Surest: eps_emp comes from the attack's most certain guesses, so many right of so many.")
+    if "by" in shown:
+        told.append(
+            "Draw seen: what an attack shows that has more than the text, the tokens or the latent that the "
+            "mechanism drew."
+        )
+    return " ".join(told)
+
+
 def tell_post_processing(result: AuditResult) -> tuple[Section, ...]:
     """Return how much of a latent its decoder hides; nothing if no latent was attacked."""
     figures = ("internal", "external", "effect")
@@ -188,14 +272,13 @@ def tell_post_processing(result: AuditResult) -> tuple[Section, ...]:
 def tell_claims(result: AuditResult) -> tuple[Section, ...]:
     """Return what was decided on each claim by all its tests together, and why; nothing without a claim."""
     columns = (
-        Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("claim"),
-        Column("tests", "figures", 2), Column("why", rank=3), Column("verdict", rank=0),
+        Column("mechanism", "label", 0), Column("verdict", rank=0), Column("epsilon", "figures", 0),
+        Column("claim"), Column("tests", "figures", 2), Column("why", rank=3),
     )  # fmt: skip
     rows = tuple(
         (
-            claim.witness.label, claim.witness.epsilon.label, str(claim.witness.claim),
+            claim.witness.label, claim.verdict.name, claim.witness.epsilon.label, str(claim.witness.claim),
             f"{claim.tests}{f' + {claim.pairs} pairs' if claim.pairs else ''}", claim.verdict.reason,
-            claim.verdict.name,
         )
         for claim in result.claims
     )  # fmt: skip

@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tedaudit.reports.page import chart_finding, chart_plans, charts_missing, html, show_section
+from tedaudit.reports.page import chart_findings, chart_plans, charts_missing, html, show_section
 from tedaudit.reports.redaction import redact_result, rename_labels, rename_plans
 from tedaudit.reports.section import Column, Section, Table, format_number
 from tedaudit.results.comparison import Agreement, Compared, Comparison, Span
+from tedaudit.results.findings import Finding
 from tedaudit.results.lineups import Axis, Side
 from tedaudit.store.exported import write_exported
 from tedaudit.store.files import make_folders
@@ -279,20 +280,22 @@ def _collect_charts(compared: Compared) -> dict[str, Any]:
     """Return the findings of all runs with their plans; each plan of each run is a separate choice."""
     labels, attacks = _rename_labels(compared)
     runs = rename_labels("run", [run.name for run in compared.opened])
-    charts: dict[str, list[dict[str, Any]]] = {"plans": [], "findings": []}
+    shown_plans: list[dict[str, Any]] = []
+    findings: list[Finding] = []
     for run in compared.opened:
         clean = redact_result(run.result, run.manifest)
         manifest = rename_plans(run.result, clean, run.manifest)
         name = runs[run.name]
         title = name if name == run.corpus["name"] else f"{name}, {run.corpus['name']}"
-        charts["plans"] += [
+        shown_plans += [
             {**plan, "name": f"{run.number} {plan['name']}", "words": f"{title}: {plan['words']}"}
             for plan in chart_plans(clean, manifest)
         ]
         for original, shown in zip(run.result, clean, strict=True):
-            finding = replace(shown, label=labels[original.label], attack=attacks[original.attack])
-            charts["findings"].append({**chart_finding(finding), "plan": f"{run.number} {shown.plan}"})
-    return charts
+            plan = f"{run.number} {shown.plan}"
+            label, attack = labels[original.label], attacks[original.attack]
+            findings.append(replace(shown, plan=plan, label=label, attack=attack))
+    return {"plans": shown_plans, **chart_findings(findings)}
 
 
 def _describe_comparison(comparison: Comparison, compared: Compared) -> dict[str, Any]:

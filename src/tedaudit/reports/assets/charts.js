@@ -14,13 +14,7 @@ const variable = (name) => getComputedStyle(document.documentElement).getPropert
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const narrow = matchMedia("(max-width: 600px)");
 
-// What a reader should look at first: a violated claim, then an attack on the text, then a mechanism that takes an epsilon,
-// then the largest bound.
-function worstFinding() {
-  const weight = (one) => [one.is_violation ? 1 : 0, one.sees_draw ? 0 : 1, one.epsilon === null ? 0 : 1, one.lower];
-  const worse = (a, b) => weight(a).map((value, at) => value - weight(b)[at]).find((difference) => difference !== 0) ?? 0;
-  return data.findings.reduce((best, one) => (best === null || worse(one, best) > 0 ? one : best), null);
-}
+const opened = data.findings[data.opened]; // what charts and trials open on: the strongest finding
 
 function layout({ printed = 340, ...more }) {
   const ink = variable("--ink");
@@ -225,9 +219,7 @@ function planChoice(state, redraw) {
 }
 
 function calibrationControls() {
-  const { attack } = worstFinding();
-  const first = data.plans.find((plan) => data.findings.some((finding) => finding.plan === plan.name && finding.attack === attack));
-  const state = { plan: first.name, attack, axis: "nominal", visible: mechanisms };
+  const state = { plan: opened.plan, attack: opened.attack, axis: "nominal", visible: mechanisms };
   const redraw = () => calibration(state);
   const controls = byId("calibration-controls");
   if (data.plans.length > 1) controls.append(planChoice(state, redraw));

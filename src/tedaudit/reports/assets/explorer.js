@@ -4,19 +4,24 @@
 const PAGE = 20;
 const OUTCOMES = { right: "right", wrong: "wrong", unusable: "no usable answer" };
 const textAt = (place) => (place === null || place === undefined ? null : data.sample.texts[place]);
+const trials = data.sample.tables.flatMap((table, finding) => table.row.map((row, n) => {
+  const [source, ...members] = data.sample.sets[table.set[n]];
+  const guess = table.guess[n];
+  return {
+    finding, row, worst: n < table.worst ? n : null, output: table.output[n], margin: table.margin[n], rank: table.rank[n], error: table.error[n] ?? "",
+    right: source === guess, usable: !table.unusable.includes(n),
+    candidates: members.map((at, place) => ({ at, text: data.sample.corpus[at], score: table.scores[n][place], source: place === source, guess: place === guess })),
+  };
+}));
 const outcome = (trial) => (trial.right ? "right" : trial.usable ? "wrong" : "unusable");
 
 function explorer() {
-  const { sample } = data;
-  const worst = worstFinding();
-  if (worst === null) {
-    byId("trials").hidden = true;
-    return;
-  }
-  const state = { plan: worst.plan, mechanism: worst.mechanism, epsilon: epsilonName(worst.epsilon), attack: worst.attack,
+  byId("trials").hidden = opened === undefined;
+  if (opened === undefined) return;
+  const state = { plan: opened.plan, mechanism: opened.mechanism, epsilon: epsilonName(opened.epsilon), attack: opened.attack,
     outcome: "", order: "leak", words: "", limit: PAGE };
-  byId("sampled").textContent = sampledWords(sample);
-  const findings = sample.trials.map((trial) => data.findings[trial.finding]);
+  byId("sampled").textContent = sampledWords(data.sample);
+  const findings = trials.map((trial) => data.findings[trial.finding]);
   const update = () => show(state, findings);
   const set = (key) => (value) => { state[key] = value; state.limit = PAGE; update(); };
   const all = (what) => [["", what]];
@@ -47,11 +52,11 @@ function explorer() {
 }
 
 function sampledWords(sample) {
-  const how = `${counted(sample.trials.length)} of ${counted(sample.of)} guesses, a sample: for every mechanism, epsilon, attack and plan `
-    + `at most ${counted(sample.per_table)}, half of them the right guesses with the most evidence (the worst leaks: the largest margins, or, where scores are cosines, what a rewrite shares with its source alone), the rest drawn at random from all others.`;
+  const how = `A sample of ${counted(trials.length)} of ${counted(sample.of)} guesses: at most ${counted(sample.per_table)} for each mechanism, epsilon, attack and plan. `
+    + "Half of them are the worst leaks: right guesses with the largest margins or, if scores are cosines, whose rewrite has most in common with its source alone, rare words above all. The rest were drawn at random from all others.";
   const whole = `All ${counted(sample.of)} guesses of this run.`;
-  const first = "The list starts with the finding to look at first; choose others below.";
-  const few = sample.trials.length === sample.of ? whole : how;
+  const first = "The list opens on the strongest finding; choose others below.";
+  const few = trials.length === sample.of ? whole : how;
   return `${few} ${first} A right guess alone proves nothing, since some are right by luck; the table says what they prove together.`
     + (sample.cut ? " Of long texts only the beginning is shown." : "")
     + (data.redacted ? " Texts are left out." : "");
@@ -75,7 +80,6 @@ function wanted(state, trial, finding) {
 }
 
 function show(state, findings) {
-  const { trials } = data.sample;
   const found = trials.map((trial, at) => at).filter((at) => wanted(state, trials[at], findings[at]));
   const leak = (trial) => trial.worst ?? (trial.right ? 1e6 : 1e7); // its place among the worst leaks of its table
   if (state.order === "leak") found.sort((a, b) => leak(trials[a]) - leak(trials[b]) || a - b);

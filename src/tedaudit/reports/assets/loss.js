@@ -9,17 +9,6 @@ function lossOf(mechanism, plan) {
     .sort((a, b) => (a.epsilon ?? 1) - (b.epsilon ?? 1));
 }
 
-// Where attacks on the text show least of what could be learnt: there is most to see.
-function widestGap(plan) {
-  const gap = (mechanism) => Math.max(...lossOf(mechanism, plan).map((row) => {
-    const bounds = data.findings.filter((finding) => finding.plan === plan && finding.mechanism === mechanism
-      && finding.epsilon === row.epsilon && !data.losses.attacks.includes(finding.attack)).map((finding) => finding.lower);
-    return Math.log(onAxis(row.point ?? row.lower ?? FLOOR) / onAxis(Math.max(FLOOR, ...bounds)));
-  }));
-  const known = distinct(data.losses.rows.filter((row) => row.plan === plan).map((row) => row.mechanism));
-  return known.reduce((best, one) => (gap(one) > gap(best) ? one : best));
-}
-
 function lossTraces(rows, findings) {
   const ink = variable("--ink");
   const xs = rows.map((row) => row.epsilon ?? 1);
@@ -73,17 +62,19 @@ function sandwich({ plan, mechanism }) {
   const ends = distinct([Math.min(...slacks), Math.max(...slacks)].map(upTo)).join(" to ");
   const refuted = rows.filter((row) => row.refuted).map((row) => epsilonName(row.epsilon));
   byId("loss-caption").textContent = "Between an attack and the loss lies what a stronger attack could still find. "
-    + "The loss is an average over these pairs of texts at one delta; a claim is for any two texts at its own, and a single pair may lose more: the dotted line is the most that any output can tell between two of these texts, where it is known. "
-    + (slacks.length ? `How loose the claim is, is told by the worst of these pairs at the claim's delta: the claim is at most ${ends} times as large (slack). ` : "")
-    + (refuted.length ? `Refuted at epsilon ${refuted.join(", ")}: guesses do not fit the likelihoods there, so that no loss is drawn. ` : "")
-    + "The band holds the loss with its error; what is infinite or unknown is not drawn.";
+    + "The loss is an average over these pairs of texts at one delta, and a single pair may lose more. A claim is for any two texts, at a delta of its own. "
+    + "The dotted line, where it is known, is the most that any output can tell between two of these texts. "
+    + (slacks.length ? `The claim is at most ${ends} times as large as what the worst of these pairs loses at the claim's delta (slack). ` : "")
+    + (refuted.length ? `Refuted at epsilon ${refuted.join(", ")}: the guesses there do not fit the likelihoods, so no loss is drawn. ` : "")
+    + "The band holds the loss with its error. What is infinite or unknown is not drawn.";
   byId("loss-chart").setAttribute("aria-label",
     `${mechanism}: claim, loss and lower bounds of attacks against nominal epsilon. The table of losses has the same numbers.`);
 }
 
 function lossControls() {
   const plans = distinct(data.losses.rows.map((row) => row.plan));
-  const state = { plan: plans[0], mechanism: widestGap(plans[0]) };
+  const first = data.losses.rows.find((row) => row.plan === opened.plan && row.mechanism === opened.mechanism) ?? data.losses.rows[0];
+  const state = { plan: first.plan, mechanism: first.mechanism };
   const redraw = () => sandwich(state);
   const controls = byId("loss-controls");
   if (plans.length > 1) {

@@ -1,8 +1,12 @@
 "use strict";
 // Fills the page and wires its controls.
 
-const SECTIONS = [["example", "One trial"], ["summary", "Summary"], ["loss", "Loss"], ["calibration", "Chart"], ["utility", "Utility"], ["findings", "Findings"],
-  ["worst", "Losses, worst cases, leaks"], ["trials", "Trials"], ["cards", "Cards"], ["how", "How to read"], ["manifest", "Settings"]];
+const SECTIONS = [["lead", "Summary"], ["example", "One trial"], ["results", "Results"], ["loss", "Loss"], ["calibration", "Chart"],
+  ["utility", "Utility"], ["how", "What a number means"], ["findings", "All rows"], ["worst", "Losses, worst cases, leaks"], ["trials", "Trials"],
+  ["cards", "Cards"], ["manifest", "Settings"]];
+
+const paragraphs = (texts, kind = null) => texts.map((text) => make("p", { class: kind }, text));
+const folded = (title, ...content) => make("details", {}, make("summary", {}, title), ...content);
 
 function opening() {
   document.title = `Audit ${data.name}`;
@@ -10,28 +14,30 @@ function opening() {
   byId("made").textContent = `Run last written ${data.written.replace("T", " ").replace("Z", " UTC")}, tedaudit ${data.version}`;
   const notice = byId("private");
   notice.hidden = false;
-  notice.textContent = data.redacted
-    ? "Texts, file names and labels of several words are left out of this page."
-    : "This page contains texts of the audited corpus. Before you share it, run: tedaudit report RUN --redact";
-  byId("headlines").replaceChildren(...data.headlines.map((line) => make("p", { class: `headline ${line.tone}` }, line.text)));
-  byId("tiles").append(...data.tiles.map((tile) => make("div", {},
-    make("dt", {}, tile.name), make("dd", { class: "value" }, tile.value), make("dd", { class: "quiet" }, tile.remark))));
-  byId("paragraphs").append(...data.paragraphs.map((text) => make("p", {}, text)));
+  if (data.redacted) notice.textContent = "Texts, file names and labels of several words are left out of this page.";
+  else notice.append("This page contains texts of the audited corpus. Before you share it, run: ", make("code", {}, "tedaudit report RUN --redact"));
+  byId("headline").classList.add(data.lead.tone);
+  byId("headline").append(...written(data.lead.headline));
+  byId("detail").append(...written(data.lead.detail));
+  byId("detail").hidden = !data.lead.detail;
   byId("reading").textContent = data.reading;
   byId("notes").append(...data.notes.map((text) => make("li", {}, text)));
   const present = SECTIONS.filter(([id]) => !byId(id).hidden);
   byId("sections").append(...present.map(([id, words]) => make("li", {}, make("a", { href: `#${id}` }, words))));
 }
 
-function tables() {
-  byId("tables").append(...data.tables.map((section) => sectionTable(section)));
+function results() {
+  byId("results").hidden = !data.strongest.rows.length;
+  byId("strongest").append(sectionTable(data.strongest));
+  byId("explained").append(...paragraphs(data.audited), ...paragraphs(data.strongest.remarks, "quiet"));
+  byId("meaning").append(sectionTable(data.meaning, false), ...paragraphs(data.meaning.remarks));
+  byId("tables").append(...data.tables.map((section) => folded(section.title, sectionTable(section, false))));
 }
 
 function worstCases() {
   for (const section of data.sections) {
     byId("worst").hidden = false;
-    byId("worst-tables").append(sectionTable(section, true),
-      ...section.remarks.map((remark) => make("p", { class: "prose quiet" }, remark)));
+    byId("worst-tables").append(sectionTable(section), ...paragraphs(section.remarks, "quiet"));
   }
 }
 
@@ -49,7 +55,7 @@ function charts() {
   if (data.utility.rows.length) {
     byId("utility").hidden = false;
     if (redraws.length) redraws.push(utilityControls());
-    byId("utility-table").append(make("details", {}, make("summary", {}, "All scores"), table("Scores by task", ["mechanism", "epsilon", "task", "score", "spread"],
+    byId("utility-table").append(folded("All scores", table("Scores by task", ["mechanism", "epsilon", "task", "score", "spread"],
       data.utility.rows.map((row) => [row.mechanism, epsilonName(row.epsilon), row.task, scored(row.score), scored(row.spread ?? 0)]), { right: ["epsilon", "score", "spread"] })));
   }
   followPage(redraws);
@@ -57,7 +63,7 @@ function charts() {
 
 function utilityControls() {
   const tasks = distinct(data.utility.rows.map((row) => row.task));
-  const state = { plan: data.plans[0].name, task: tasks[0] };
+  const state = { plan: opened.plan, task: tasks[0] };
   const redraw = () => tradeoff(state);
   const controls = byId("utility-controls");
   if (data.plans.length > 1) controls.append(planChoice(state, redraw));
@@ -86,20 +92,19 @@ function card(kind, one) {
 
 function manifest() {
   const { spec, versions, machine, corpus, alpha, models } = data.manifest;
-  const part = (title, content) => make("details", {}, make("summary", {}, title), content);
   byId("manifest-parts").append(
-    part("Corpus and statistics", pairs({ ...corpus, alpha })),
-    part("Models", models.length ? table("Models behind the results", ["used by", "model", "checksum", "of"],
+    folded("Corpus and statistics", pairs({ ...corpus, alpha })),
+    folded("Models", models.length ? table("Models behind the results", ["used by", "model", "checksum", "of"],
       models.map((model) => [model.used_by, model.model, model.checksum, model.part]), {}) : make("p", {}, "No model, or none recorded.")),
-    part("Versions and machine", pairs({ ...versions, ...machine })),
-    part("Spec", make("pre", { tabindex: "0" }, spec)));
+    folded("Versions and machine", pairs({ ...versions, ...machine })),
+    folded("Spec", make("pre", { tabindex: "0" }, spec)));
 }
 
 charts();
 worstCases();
 example();
-opening();
-tables();
+results();
 explorer();
+opening();
 byId("card-list").append(...data.cards.mechanisms.map((one) => card("Mechanism", one)), ...data.cards.attacks.map((one) => card("Attack", one)));
 manifest();
