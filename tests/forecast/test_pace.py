@@ -126,6 +126,7 @@ def test_minutes_are_rows_times_the_seconds_of_one(tmp_path):
 
 def test_no_rows_take_no_time():
     assert Pace(1, 5.0, 9.0).predict(0) == 0.0
+    assert Pace(2, 5.0).predict(4) == 10.0  # nothing is spent before them
 
 
 def test_guesses_on_what_is_stored_are_timed_without_a_rewrite(tmp_path):

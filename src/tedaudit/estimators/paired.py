@@ -189,10 +189,10 @@ def _least_difference(
 
     For every rate of the first side the least rate of the second counts. While `second_at_least` sets
     that rate, more of the first lowers the difference. So the least is at the rate from which on the
-    gap sets it, or beyond: at the end, where an epsilon leaves 0, or where both grow equally fast.
+    gap sets it, or beyond: at the end, where the second epsilon leaves 0, or where both grow equally fast.
     """
     begin = min(max(second_at_least - gap_at_least, 0.0), first_at_most)
-    places = [begin, first_at_most, scales[0].blind, scales[1].blind - gap_at_least]
+    places = [begin, first_at_most, scales[1].blind - gap_at_least]
     places += _equal_slopes(scales[0].delta, scales[1].delta, gap_at_least)
     return min(
         scales[1].epsilon(min(max(second_at_least, rate + gap_at_least), 1.0)) - scales[0].epsilon(rate)
