@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+os.environ.pop("COLUMNS", None)  # which xdist sets: tables are as wide as where nobody has set it
 MEMORY = Path("/dev/shm")
 ROOM = 2 * 2**30  # bytes, several times of what lies there at any moment
 

@@ -44,8 +44,8 @@ def test_wrong_use_is_explained(command, here):
     for arguments, reason in (
         (("calibrate", "--target", "2"), "Name what to calibrate"),
         ((*CALIBRATE,), "Name a target"),
-        ((*CALIBRATE, "--target", "2", "--by", "luck"), "tell it by eps_emp, success or loss@DELTA"),
-        (("calibrate", "good.yaml", "--target", "2"), "finds epsilons"),
+        ((*CALIBRATE, "--target", "2", "--by", "luck"), "it is measured by eps_emp, success or loss@DELTA"),
+        (("calibrate", "good.yaml", "--target", "2"), "finds the epsilons itself"),
         (("frontier", "-m", "word-rr", "-c", "texts.txt", "--target", "2"), "Name what to learn"),
     ):
         code, _, err = command(*arguments)

@@ -21,7 +21,7 @@ def test_it_tells_what_will_be_read_and_shows_no_text(tmp_path, capsys):
     told = capsys.readouterr().out
     assert "encoding: utf-8, read as utf-8" in told
     assert "column 'text': text, because its name is a usual one for texts" in told
-    assert "Arabic above 99 %" in told
+    assert "Arabic above 99%" in told
     assert "characters that turn the order of writing around: 5 rows (181, 182, 183, 184, 185)" in told
     assert "would be cut" in told
     assert not any(text in told for text in texts)

@@ -125,7 +125,7 @@ def test_junit_tells_gates_and_ends_with_their_code(made, command, here):
     [
         ((), "Name a --format: csv, latex, parquet, json"),
         (("-o", "a.xyz"), "Name a --format"),
-        (("-f", "parquet"), "Parquet is no text: name a file with --out"),
+        (("-f", "parquet"), "Parquet is binary: name a file with --out"),
         (("-f", "csv", "--what", "trials", "--texts"), "texts are private: name a file with --out"),
         (("-f", "csv", "--texts", "-o", "a"), "--texts belongs to --what trials"),
         (

@@ -98,7 +98,7 @@ def test_a_file_of_the_same_name_makes_no_study(name, command, here):
     kind = "link" if name == "link.json" else "utility"
     code, _, err = command(*fill(NEVER[kind], "place"))
     assert code == 2
-    assert f"'place/{name}' is not of a " in err
+    assert f"'place/{name}' does not belong to a " in err
     assert (place / name).read_text() == '{"mine": 1}'
 
 

@@ -24,8 +24,8 @@ def test_english_texts_are_not_spoken_of():
 
 def test_the_share_is_that_of_the_letters():
     [first, second] = describe_texts(["ab 漢字漢字漢字 12"], {})
-    assert first == "75 % of the letters are not Latin (Han 75 %, Latin 25 %)"
-    assert second.startswith("75 % of the letters belong to scripts that put no spaces")
+    assert first == "75% of the letters are not Latin (Han 75%, Latin 25%)"
+    assert second.startswith("75% of the letters belong to scripts that put no spaces")
     assert len(describe_texts(write_texts("russian"), {})) == 1
 
 
@@ -51,7 +51,7 @@ def test_a_run_says_so_before_it_starts_and_in_its_report(tmp_path):
     result = audit("word-rr", write_texts("thai"), announce=said.append, **settings)
     [note] = [note for note in result.notes if "not Latin" in note]
     assert said[0] == f"note: {note}."
-    assert "Thai 100 %" in note
+    assert "Thai 100%" in note
     assert "word-rr (the default list of public words)" in note
     assert note in load_run(tmp_path / "run").notes
     assert note in (tmp_path / "run" / "report.md").read_text("utf-8")

@@ -55,7 +55,7 @@ def test_marks_are_no_letters_and_those_of_emoji_no_marks():
 
 def test_a_share_is_all_or_nothing_only_if_it_is():
     assert [format_share(x) for x in (0.0, 0.001, 0.5, 0.999, 1.0)] == [
-        "0 %", "below 1 %", "50 %", "above 99 %", "100 %",
+        "0%", "below 1%", "50%", "above 99%", "100%",
     ]  # fmt: skip
 
 

@@ -232,7 +232,7 @@ def _describe_change(line: Sequence[Finding], outcomes: Sequence[Outcomes]) -> s
     scales = tuple(Scale(f.bound.candidates, f.bound.delta) for f in (line[0], line[-1]))
     interval = confidence_sequence if _is_any_time(line) else clopper_pearson
     low, high = paired_epsilon_interval(counts, (scales[0], scales[1]), _ERROR, interval)
-    return f"; the attack's epsilon changed by {low:.2f} to {high:.2f} (99 %, paired)"
+    return f"; the attack's epsilon changed by {low:.2f} to {high:.2f} (99%, paired)"
 
 
 def _is_any_time(line: Sequence[Finding]) -> bool:

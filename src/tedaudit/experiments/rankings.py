@@ -17,7 +17,7 @@ from tedaudit.seeding import derive
 _ALPHA = 0.01  # of all intervals of one comparison together
 _COLUMNS = (
     Column("settings", rank=0), Column("epsilon", "number", 0), Column("tau", "number", 0),
-    Column("redrawn: mean", "number", 2), Column("95 % range", rank=2),
+    Column("redrawn: mean", "number", 2), Column("95% range", rank=2),
     Column("pairs in the same order", "number"), Column("in the other", "number"),
     Column("not told apart", "number"),
 )  # fmt: skip
@@ -83,7 +83,7 @@ def describe_rankings(rankings: Sequence[Ranking], name: str) -> list[str]:
     if redrawn:
         notes.append(
             f"{name}: with every count drawn again from its binomial, mean tau "
-            f"{np.mean([r.mean for r in redrawn]):.2f}, and the lowest 95 % range begins at "
+            f"{np.mean([r.mean for r in redrawn]):.2f}, and the lowest 95% range begins at "
             f"{min(r.low for r in redrawn):.2f} (approximate, and rather too low: settings are taken to be "
             "independent, and noise is added to noise)"
         )

@@ -163,7 +163,7 @@ class ScriptShares:
         return 1 - self.letters.get(LATIN, 0) / whole if whole else 0.0
 
     def describe(self, most: int = 3) -> str:
-        """Return the scripts with their shares, as in "Han 80 %, Latin 20 %"."""
+        """Return the scripts with their shares, as in "Han 80%, Latin 20%"."""
         return ", ".join(
             f"{script} {format_share(count / self.total)}"
             for script, count in list(self.letters.items())[:most]
@@ -173,9 +173,9 @@ class ScriptShares:
 def format_share(share: float) -> str:
     """Return a share as a percentage that is neither 0 nor 100 unless it is exactly that."""
     if share in (0.0, 1.0):
-        return f"{share:.0%}".replace("%", " %")
+        return f"{share:.0%}"
     percent = 100 * share
-    return "below 1 %" if percent < 1 else "above 99 %" if percent > 99 else f"{percent:.0f} %"
+    return "below 1%" if percent < 1 else "above 99%" if percent > 99 else f"{percent:.0f}%"
 
 
 def count_characters(texts: Iterable[str]) -> Counter[str]:

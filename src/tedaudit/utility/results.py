@@ -47,7 +47,7 @@ class Scores(PlainData):
 
 @dataclass(frozen=True)
 class Change:
-    """By how much a score differs from another one, with a 95 % interval (approximate: normal)."""
+    """By how much a score differs from another one, with a 95% interval (approximate: normal)."""
 
     value: float
     error: float
