@@ -99,4 +99,4 @@ def test_an_example_works(line, folder, capfd):
 def test_a_command_that_is_gone_says_how_it_is_spelled_now(words, now, capfd):
     assert call(*shlex.split(words)) == 2
     name = words.split()[0]
-    assert capfd.readouterr().err == f"error: `tedaudit {name}` is spelled otherwise now: {now}\n"
+    assert capfd.readouterr().err == f"error: `tedaudit {name}` is gone. Use: {now}\n"

@@ -123,7 +123,7 @@ _GONE = {"plan": _plan, "schema": _schema, "card": _card, "disagree": _disagree,
 def _refuse_gone(context: typer.Context) -> None:
     name = str(context.info_name)
     spelled = shlex.join(["tedaudit", *_GONE[name](context.args)])
-    raise SpecError(f"`tedaudit {name}` is spelled otherwise now: {spelled}")
+    raise SpecError(f"`tedaudit {name}` is gone. Use: {spelled}")
 
 
 for _name in _GONE:
