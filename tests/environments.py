@@ -25,8 +25,8 @@ def read_commands(heading):
     return line[1].split()
 
 
-def find_environment(name, folder, *, shared=False):
-    """Return the interpreter of an environment with the packages that the documentation names.
+def find_environment(name, folder, packages=(), *, shared=False):
+    """Return the interpreter of an environment with these packages, or those that the documentation names.
 
     If it is shared, libraries that are installed here are used and not installed again.
     """
@@ -35,7 +35,7 @@ def find_environment(name, folder, *, shared=False):
     python = place / "bin" / "python"
     if not python.exists():
         _run("venv", sys.executable, "-m", "venv", "--without-pip", place)  # ours can install there
-        packages = read_commands(name)
+        packages = packages or read_commands(name)
         if shared:
             own = next(place.glob("lib/python*/site-packages"))
             (own / "shared.pth").write_text(sysconfig.get_path("purelib") + "\n")

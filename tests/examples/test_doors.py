@@ -1,6 +1,8 @@
 """The examples, one for each way in: short, and run as their first lines say."""
 
 import csv
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import tedaudit
+from environments import find_environment
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DOORS = ("inspect_scorer", "judge_release", "money_flag", "test_gate")
@@ -50,27 +53,39 @@ def test_a_gate_in_pytest_passes_and_refuses(tmp_path):
     assert "2 passed" in done.stdout
 
 
-def test_a_scorer_for_inspect_tells_copies_from_a_fixed_answer(monkeypatch, tmp_path):
-    inspect_ai = pytest.importorskip("inspect_ai")
-    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+SCORED = """
+import json, sys
+import inspect_ai
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_scorer import paraphrase
 
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    from inspect_scorer import paraphrase
+def answer(make):
+    def generate(messages, *rest):
+        output = ModelOutput.from_content("mockllm/model", make(messages[-1].text.partition(": ")[2]))
+        output.usage = ModelUsage()  # or inspect_ai counts tokens, with a list from the network
+        return output
+    return get_model("mockllm/model", custom_outputs=generate, memoize=False)
 
-    def answer(make):
-        def generate(messages, *rest):
-            output = ModelOutput.from_content("mockllm/model", make(messages[-1].text.partition(": ")[2]))
-            output.usage = ModelUsage()  # or inspect_ai counts tokens, with a list from the network
-            return output
+found = {}
+for name, make in {"copies": str.upper, "fixed": lambda text: "Thank you."}.items():
+    [log] = inspect_ai.eval(paraphrase(), model=answer(make), display="none", log_dir="logs")
+    assert log.status == "success"
+    found[name] = {key: metric.value for key, metric in log.results.scores[0].metrics.items()}
+print(json.dumps(found))
+"""
 
-        return get_model("mockllm/model", custom_outputs=generate, memoize=False)
 
-    found = {}
-    for name, make in {"copies": str.upper, "fixed": lambda text: "Thank you."}.items():
-        [log] = inspect_ai.eval(paraphrase(), model=answer(make), display="none", log_dir=str(tmp_path))
-        assert log.status == "success"
-        found[name] = {key: metric.value for key, metric in log.results.scores[0].metrics.items()}
+def test_a_scorer_for_inspect_tells_copies_from_a_fixed_answer(tmp_path, is_thorough):
+    if not is_thorough:
+        pytest.skip("inspect_ai is some 80 packages: tried with --all")
+    python = find_environment("inspect", tmp_path, ["inspect_ai"], shared=True)
+    paths = os.pathsep.join(map(str, (EXAMPLES, EXAMPLES.parent / "src")))
+    done = subprocess.run(
+        [python, "-c", SCORED], cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths}, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
     assert found["copies"]["mean"] == 1
     assert found["copies"]["eps_emp"] > 5
     assert found["fixed"]["eps_emp"] == 0
