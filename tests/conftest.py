@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-os.environ.pop("COLUMNS", None)  # which xdist sets: tables are as wide as where nobody has set it
+os.environ.pop("COLUMNS", None)
+os.unsetenv("COLUMNS")  # pytest imports readline, which sets it for children: tables are as wide as without
 MEMORY = Path("/dev/shm")
 ROOM = 2 * 2**30  # bytes, several times of what lies there at any moment
 

@@ -173,7 +173,7 @@ COMMANDS = {
         ("utility", "-c", "demo", "--task", "topic", "-m", "word-rr", "-e", "5", "--limit", "60",
          "--classifier", "some-encoder"), "models",
     ),
-    "triples": (("triples", "build", "texts.txt", "table", "--extractor", "spacy:en",
+    "triples": (("corpus", "triples", "texts.txt", "table", "--extractor", "spacy:en",
                  "--encoder", "some-encoder"), "models,triples"),
     "experiment": (("reproduce", "tab-tokenization", "--scale", "smoke"), "models"),
 }  # fmt: skip

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import sparse
 
 from tedaudit.errors import EncoderError, ModelError
 from tedaudit.inference.lexical import LexicalEncoder
@@ -151,6 +150,8 @@ class StaticEncoder(ModelEncoder):
         return {"encoder weights": digest.hexdigest()[:16]}
 
     def _encode_some(self, texts: list[str]) -> Any:
+        from scipy import sparse
+
         rows = [read.ids for read in self._tokenizer.encode_batch_fast(texts, add_special_tokens=False)]
         lengths = np.array([len(row) for row in rows])
         ids = np.fromiter((token for row in rows for token in row), np.int64, int(lengths.sum()))
