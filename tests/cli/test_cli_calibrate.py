@@ -61,6 +61,9 @@ def test_it_says_what_it_takes_before_it_starts_and_a_dry_run_says_no_more(comma
     assert (code, contents(here)) == (0, before)
     row = [cell.strip() for cell in out.splitlines()[4].strip("│ ").split("│")]
     assert row[:4] == ["word-rr", "13", "2,600", "400"]  # half decades from 0.01 to 10,000; two ends
+    high = ("-m", "word-rr", "-c", "texts.txt", "--target", "9", "-a", "lexical", "-t", "200", "--dry-run")
+    assert "Nothing: no target is in reach of so many trials." in command("calibrate", *high)[1]
+    assert " 400 │" in command("calibrate", *flags, "--target", "9", "--dry-run")[1]  # of the other alone
     _, _, err = command("calibrate", *flags, "-o", "made")
     assert "What this calibration takes" in err
     _, _, err = command("calibrate", *flags, "-o", "made")  # which goes on

@@ -74,6 +74,18 @@ def test_the_same_command_reads_and_makes_nothing(whole):
     assert snapshot(folder, "[grs]*es/**/*.parquet") == before
 
 
+def test_what_a_killed_process_left_in_finished_runs_is_cleared(whole, tmp_path):
+    shutil.copytree(whole[1], tmp_path / "run")
+    [fresh] = (tmp_path / "run" / "studies").iterdir()
+    left = [folder / ".writing-1-manifest.json" for folder in (tmp_path / "run", fresh)]
+    for path in left:
+        path.write_text("{")
+    engine = Counting()
+    calibrate(tmp_path / "run", engine=engine)
+    assert [path.exists() for path in left] == [False, False]
+    assert engine.results == 0
+
+
 @pytest.mark.parametrize("last", [1, 9, 20, 33])
 def test_one_that_was_stopped_goes_on_and_ends_alike_with_nothing_made_twice(whole, tmp_path, last):
     found, _, engine = whole

@@ -115,6 +115,9 @@ def run_calibration(
     announce = given.get("announce", tell)
     settings = SearchSettings(targets, Grid.between(*searched), spec.trials, spec.alpha, attacks)
     search = seed_search(spec)
+    if RunDirectory(spec.folder).exists():
+        with RunDirectory(spec.folder).locked():  # which clears what a killed process left, fresh trials too
+            pass
     with open_engine(spec, given.get("engine"), announce) as engine:
         workshop = Workshop(engine, given.get("progress", lambda *_: None), announce)
         source = RunSource(search, attacks, (float(searched[0]), float(searched[1])), workshop)

@@ -9,7 +9,9 @@ from tedaudit.spec.model import AuditSpec
 from tedaudit.studies.calibrate.calibrator import check_spec, match_attacks, parse_targets
 from tedaudit.studies.calibrate.rounds import SearchSettings
 from tedaudit.studies.calibrate.search import Grid, epsilon_at
+from tedaudit.studies.calibrate.target import find_reach
 
+_TITLE = "What this calibration takes"
 _ENDS = 2  # of every target
 
 
@@ -24,9 +26,12 @@ def foresee_calibration(
     check_spec(spec)
     targets = parse_targets(spec, *asked)
     attacks = match_attacks(spec, targets[0])
+    reached = [target for target in targets if find_reach(target, spec.trials, spec.alpha).is_given]
+    if not reached:
+        return Section(_TITLE, sentences=("Nothing: no target is in reach of so many trials.",))
     settings = SearchSettings(targets, Grid.between(*searched), spec.trials, spec.alpha, attacks)
     sweep, trials = [epsilon_at(place) for place in settings.grid.sweep()], settings.count_search(0)
-    swept, fresh = len(sweep) * trials, _ENDS * len(targets) * spec.trials
+    swept, fresh = len(sweep) * trials, _ENDS * len(reached) * spec.trials
     update = {"epsilons": sweep, "trials": trials, "out": f"{spec.folder}-forecast"}
     forecast = plan_audit(spec.model_copy(update=update))
     rows: list[tuple[Cell, ...]] = []
@@ -40,10 +45,10 @@ def foresee_calibration(
     )  # fmt: skip
     least = (
         f"At least: a sweep of all epsilons with {trials:,} trials each, then {spec.trials:,} fresh trials "
-        "at both ends of every target. Looking closer around a target, and an end that fresh trials do not "
-        "confirm, add to it."
+        "at both ends of every target in reach. Looking closer around a target, and an end that fresh trials "
+        "do not confirm, add to it."
     )
     timed = "Minutes are those of a few rewrites and guesses that were timed just now, on this machine."
     untimed = f"Not timed: {', '.join(forecast.untimed)}." if forecast.untimed else ""
     sentences = tuple(filter(None, (least, timed, untimed)))
-    return Section("What this calibration takes", Table(columns, tuple(rows)), sentences=sentences)
+    return Section(_TITLE, Table(columns, tuple(rows)), sentences=sentences)

@@ -81,9 +81,6 @@ class RunSource:
             with executed(self._narrow(spec, lacking, trials), shop.engine, shop.progress, shop.announce):
                 pass
             store = RunDirectory(spec.folder)
-        else:
-            with store.locked():  # which clears what a killed process left
-                pass
         secret = store.read_plan(self._plan).secret[:trials]
         return {
             label: {
