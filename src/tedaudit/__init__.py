@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tedaudit.api import audit, compare, estimate, load_corpus, load_run, report, rewrite, run
-    from tedaudit.batches import Draws, Guesses, Observations, Rewrites
+    from tedaudit.batches import Draws, Guesses, Observations, Rewrites, TextLikelihoods
     from tedaudit.errors import (
         ContractError,
         CorpusError,
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "tedaudit.api": ("audit", "compare", "estimate", "load_corpus", "load_run", "report", "rewrite", "run"),
-    "tedaudit.batches": ("Draws", "Guesses", "Observations", "Rewrites"),
+    "tedaudit.batches": ("Draws", "Guesses", "Observations", "Rewrites", "TextLikelihoods"),
     "tedaudit.errors": (
         "ContractError", "CorpusError", "EncoderError", "InfrastructureError", "ModelError", "PluginError",
         "RunDirectoryError", "SpecError", "TedauditError",
@@ -96,9 +96,10 @@ __all__ = [
     "Engine", "EpsilonForTarget", "Finding", "Forecast", "Frontier", "Guess", "Guesses",
     "InfrastructureError", "Leak", "LinkResult", "LossRow", "Mechanism", "ModelError", "Nominal",
     "NotPrivateError", "NotTestedError", "Observation", "Observations", "PluginError", "PrivacyError",
-    "Result", "Rewrite", "Rewrites", "RunDirectoryError", "SpecError", "Split", "TedauditError", "Verdict",
-    "assert_private", "audit", "calibrate", "compare", "estimate", "find_leaks", "frontier", "link", "lint",
-    "load_corpus", "load_run", "normals", "plan_audit", "read_losses", "report", "rewrite", "run", "uniforms",
+    "Result", "Rewrite", "Rewrites", "RunDirectoryError", "SpecError", "Split", "TedauditError",
+    "TextLikelihoods", "Verdict", "assert_private", "audit", "calibrate", "compare", "estimate", "find_leaks",
+    "frontier", "link", "lint", "load_corpus", "load_run", "normals", "plan_audit", "read_losses", "report",
+    "rewrite", "run", "uniforms",
 ]  # fmt: skip
 
 

@@ -12,6 +12,47 @@ from tedaudit.batches.sequences import Batch
 from tedaudit.types import UNKNOWN, Array, Floats, Guess, PairLoss
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class TextLikelihoods:
+    """How probable each of some texts is, given each of its candidates, in logarithms.
+
+    `exact` is for probabilities that are known, `between` for those known to lie between two ends; a privacy
+    loss follows from both. `scores` is for whatever else ranks candidates, such as a sum over some of the
+    draws that give the text: an attack may guess by it, and no loss is read from it.
+    """
+
+    points: list[Floats]
+    lower: list[Floats] | None = None
+    upper: list[Floats] | None = None
+
+    @classmethod
+    def exact(cls, values: Sequence[Array]) -> Self:
+        """Return probabilities that are known; -inf for a candidate that cannot have given the text."""
+        known = [np.asarray(row, dtype=np.float64) for row in values]
+        return cls(known, known, known)
+
+    @classmethod
+    def between(cls, lower: Sequence[Array], upper: Sequence[Array]) -> Self:
+        """Return probabilities between two ends; the lower one may be -inf. The middle is what ranks."""
+        low, high = ([np.asarray(row, dtype=np.float64) for row in rows] for rows in (lower, upper))
+        if any((a > b).any() for a, b in zip(low, high, strict=True)):
+            raise ValueError("a lower end is above its upper end")
+        return cls([np.logaddexp(a, b) - np.log(2) for a, b in zip(low, high, strict=True)], low, high)
+
+    @classmethod
+    def scores(cls, values: Sequence[Array]) -> Self:
+        """Return what ranks candidates and is no probability."""
+        return cls([np.asarray(row, dtype=np.float64) for row in values])
+
+    @property
+    def is_score(self) -> bool:
+        """Whether no probability is known."""
+        return self.lower is None
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PairLosses(Batch[PairLoss]):
     """What is known of the loss between two candidates; NaN for unknown, no terms for unknown ones."""

@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches.guesses import PairLosses
+from tedaudit.batches.guesses import PairLosses, TextLikelihoods
 from tedaudit.batches.own import OwnRewrites
 from tedaudit.types import Array, Callee, Floats, InputLimit, ModelUse, Note
 
@@ -127,6 +127,21 @@ class HasLikelihood(Protocol):
 
     def log_likelihood(self, tokens: Sequence[int], candidates: Sequence[str], epsilon: float) -> Floats:
         """Return the log-probability that each candidate releases these tokens; -inf if it cannot."""
+        ...
+
+
+@runtime_checkable
+class HasTextLikelihood(Protocol):
+    """A mechanism that knows how probable the text is that it publishes, whatever was drawn for it.
+
+    Several draws may be written as one text: their probabilities add up. Who reads the text alone and knows
+    the mechanism cannot do better. A mechanism that cannot add them all up has ends, or a score.
+    """
+
+    def text_log_likelihood(
+        self, texts: Sequence[str], candidates: Sequence[Sequence[str]], epsilon: float
+    ) -> TextLikelihoods:
+        """Return how probable each text is for each of its own candidates."""
         ...
 
 
