@@ -17,7 +17,7 @@ from tedaudit.execution.engines.opening import Wanted, open_engine
 from tedaudit.execution.runner import Announce, Progress, Started, executed
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.preparing.own_folder import own_folder
-from tedaudit.preparing.preparation import explain_misfit
+from tedaudit.preparing.preparation import choose_attacks
 from tedaudit.releasing.release import Order, choose_epsilon, release
 from tedaudit.reports.figures import write_figures
 from tedaudit.reports.files import write_reports
@@ -34,7 +34,7 @@ from tedaudit.types import Corpus, Mechanism, Rewrite
 
 AnyMechanism = str | Mechanism | Callable[..., Any] | Mapping[str, Any]
 _PLAN_SETTINGS = ("k", "lambda_", "strategy", "top", "estimator")
-DEFAULT_ATTACKS = ("lexical", "resample", "trained")
+DEFAULT_ATTACKS = ("lexical", "resample", "trained", "text-likelihood")
 _SINGULAR = {"mechanisms": "mechanism", "epsilons": "epsilon", "attacks": "attack"}
 
 
@@ -51,8 +51,8 @@ def audit(
 
     `mechanism` is a name, a plug-in, or a plain function from text to text (or list to list);
     `corpus` a name or a list of texts; without it, those that the mechanism brings, or the demo. Without
-    `attack` it is `lexical`, `resample` and `trained`, as far as they fit the mechanism. Any
-    other setting of `AuditSpec` may be given, `k`, `lambda_`, `strategy`, `top` or `estimator` for the
+    `attack` it is `lexical`, `resample`, `trained` and `text-likelihood`, as far as they fit the mechanism.
+    Any other setting of `AuditSpec` may be given, `k`, `lambda_`, `strategy`, `top` or `estimator` for the
     plan, and `engine`, `progress` and `announce` as for `run`. Without `out` the run directory is a
     temporary one that lives as long as the result; `result.save(path)` keeps it.
 
@@ -69,15 +69,15 @@ def audit(
     texts: Any = corpus
     if corpus is not None and not isinstance(corpus, str | Mapping):
         texts = {"name": "given", "live": Given(corpus)}
-    attacks = choose_attacks(mechanism) if attack is None else attack
-    settings |= {"mechanisms": [mechanism], "corpus": texts, "attacks": attacks, "trials": trials}
-    settings["epsilons"] = epsilon
+    settings |= {"mechanisms": [mechanism], "corpus": texts, "trials": trials, "epsilons": epsilon}
+    settings |= {} if attack is None else {"attacks": attack}
     if settings.get("out"):
-        return run(settings, engine, progress, announce=announce)
+        spec = choose_attacks(parse_spec(settings), DEFAULT_ATTACKS)
+        return run(spec, engine, progress, announce=announce)
     folder = TemporaryFolder()
     try:
-        settings["out"] = str(folder.path / "run")
-        result = run(settings, engine, progress, page=False, announce=announce)
+        spec = choose_attacks(parse_spec(settings | {"out": str(folder.path / "run")}), DEFAULT_ATTACKS)
+        result = run(spec, engine, progress, page=False, announce=announce)
     except BaseException:  # whoever keeps the error would keep the folder too
         folder.remove()
         raise
@@ -92,14 +92,6 @@ def merge_plan(settings: dict[str, Any]) -> None:
     if "plans" in settings:
         raise SpecError(f"Both `plans` and {join_names(plan)} were given: put them into one of the plans.")
     settings["plans"] = [plan]
-
-
-def choose_attacks(mechanism: AnyMechanism) -> list[str]:
-    """Return the attacks of an audit that names none: those of the default ones that fit the mechanism."""
-    [named] = parse_spec({"mechanisms": [mechanism]}).mechanisms
-    plugin = build(named.reference("mechanism"))
-    attacks = {name: build(Reference("attack", name)) for name in DEFAULT_ATTACKS}
-    return [name for name, attack in attacks.items() if not explain_misfit(attack, plugin)]
 
 
 class TemporaryFolder:

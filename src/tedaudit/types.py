@@ -30,12 +30,15 @@ class PairLoss:
     output of one text is impossible for the other. If the loss is that of Gaussian noise, `mu` is the
     distance of the two means in standard deviations: no output has a largest loss then, and epsilon follows
     from mu at every delta. `terms` are the parts of the output's loss, one for each slot, token or triple:
-    they add up to the log-likelihood of the first text minus that of the second.
+    they add up to the log-likelihood of the first text minus that of the second. `low` and `high` are ends of
+    that difference, equal if it is known, for an output that is a text and not what was drawn for it.
     """
 
     largest: float = math.nan
     mu: float = math.nan
     terms: npt.NDArray[np.float64] | None = None
+    low: float = math.nan
+    high: float = math.nan
 
 
 UNKNOWN = PairLoss()
@@ -45,7 +48,11 @@ Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 Unit = Literal["token", "word", "triple", "sentence", "document"]
 Seen = Literal["text", "tokens", "latent", "error"]
-Score = Literal["", "cosine", "word cosine", "latent similarity", "log-likelihood", "ordered answers"]
+Score = Literal[
+    "", "cosine", "word cosine", "latent similarity", "log-likelihood", "text log-likelihood",
+    "ordered answers",
+]  # fmt: skip
+Knows = Literal["nothing", "can call it", "its model and settings"]
 Level = Literal["error", "warning", "info"]
 UNBOUNDED = "so an output is possible for one text and impossible for another, and no finite epsilon holds"
 
@@ -212,8 +219,12 @@ class Card:
 
     - "cosine", "word cosine": of the output with each candidate, by sentence embeddings or by words;
     - "latent similarity": of the released latent with each candidate's own;
-    - "log-likelihood": of the release under the mechanism itself, so that a posterior follows from it;
+    - "log-likelihood": of what was drawn under the mechanism itself, so that a posterior follows from it;
+    - "text log-likelihood": of the published text under the mechanism itself, or what stands in its place;
     - "ordered answers": the candidates were read in an order, and `Guess.shown` says in which.
+
+    An attack's `knows` says what it must know of the mechanism beside the output and the candidates: nothing,
+    enough to call it on texts of its own, or its model and settings. Privacy is promised against the last.
 
     `needs` names the extras (`plugins/extras.py`) without which it cannot be used with default settings.
     `english` says what was made for English: "what", or "field: what" of a field's default value alone.
@@ -233,6 +244,7 @@ class Card:
     sees: tuple[Seen, ...] = ("text",)
     version: int = 1
     score: Score = ""
+    knows: Knows = "nothing"
     needs: tuple[str, ...] = ()
     english: tuple[str, ...] = ()
     leaks: tuple[Leak, ...] = ()

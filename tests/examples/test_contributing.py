@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import tedaudit
-from tedaudit.trust.assertion import default_attacks
 
 PROJECT = Path(__file__).parents[2]
 PACKAGE = Path(tedaudit.__file__).parent
@@ -52,7 +51,7 @@ def test_the_example_made_to_lie_is_found_out_without_a_likelihood(monkeypatch):
         def _one(self, draw, coin):
             return tedaudit.Rewrite(money_flag.SENTENCES[bool(re.search(self.pattern, draw.text))])
 
-    lie = tedaudit.audit(Truthful(), "demo", epsilon=1.0, trials=2000, attack=default_attacks())
+    lie = tedaudit.audit(Truthful(), "demo", epsilon=1.0, trials=2000)
     assert lie.violated
     assert {finding.attack for finding in lie} == {"lexical", "resample", "trained"}
 

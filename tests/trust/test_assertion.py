@@ -15,7 +15,6 @@ from tedaudit.trust.assertion import (
     NotTestedError,
     PrivacyError,
     assert_private,
-    default_attacks,
 )
 from tedaudit.trust.listeners import listening
 from tedaudit.trust.planted.flaws import find_flaw
@@ -155,10 +154,6 @@ def test_every_audit_is_told_in_one_line_whether_it_passes_or_not():
     assert "say_thanks" in lines[0]
     assert "no violation found, 300 trials" in lines[0]
     assert "violated, 300 trials" in lines[1]
-
-
-def test_the_default_attacks_are_those_that_are_there():
-    assert {"lexical", "trained"} <= set(default_attacks())
 
 
 @pytest.mark.parametrize("name", ["stop-words-kept", "word-count-kept", "raw-without-triple"])

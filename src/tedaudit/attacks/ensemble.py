@@ -38,6 +38,7 @@ class Ensemble:
             "of texts of other splits, or if there are too few, of the candidates, with keys of its own",
         ),
         sees=("text", "tokens", "latent", "error"),
+        knows="can call it",
         version=2,
     )
     _built: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
@@ -51,6 +52,11 @@ class Ensemble:
             raise SpecError(f"rewrites is {self.rewrites}; an ensemble needs 20 or more.")
         self._built = [_build_member(member) for member in self.members]
         self._practice = Practice(self._score, self.rewrites)
+
+    @property
+    def parts(self) -> Sequence[Any]:
+        """Its members: it knows and sees what they do."""
+        return self._built
 
     @property
     def own_rewrites(self) -> int:

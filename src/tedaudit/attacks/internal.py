@@ -35,6 +35,7 @@ class Internal:
         departures=("distance l2 is ours: likelihood-ratio optimal for Gaussian noise",),
         sees=("latent",),
         score="latent similarity",
+        knows="its model and settings",
     )
     _mechanism: Any = field(default=None, init=False, repr=False, compare=False)
     _known: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)

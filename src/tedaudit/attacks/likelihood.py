@@ -30,6 +30,7 @@ class Likelihood:
         departures=("not in the paper: the adversary knows the mechanism and computes its probabilities",),
         sees=("tokens", "latent"),
         score="log-likelihood",
+        knows="its model and settings",
     )
     _mechanism: Any = field(default=None, init=False, repr=False, compare=False)
     _epsilon: float = field(default=0.0, init=False, repr=False, compare=False)

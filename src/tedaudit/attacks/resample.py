@@ -43,6 +43,7 @@ class Resample:
             "if there is not one for each candidate, some chosen by coin have none, and score 0",
         ),
         sees=("text", "error"),
+        knows="can call it",
     )
     _numbers: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
     _evidence: Evidence | None = field(default=None, init=False, repr=False, compare=False)

@@ -42,6 +42,7 @@ class Trained:
             "on texts of other splits, or if there are too few, on the candidates, with keys of its own",
         ),
         sees=("text", "error"),
+        knows="can call it",
         version=2,
     )
     _similarities: tuple[Similarity, ...] = field(default=(), init=False, repr=False, compare=False)

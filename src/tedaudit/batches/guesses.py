@@ -1,7 +1,7 @@
 """Guesses by the batch, and what they say of pairs of likelihoods."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -55,21 +55,30 @@ class TextLikelihoods:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PairLosses(Batch[PairLoss]):
-    """What is known of the loss between two candidates; NaN for unknown, no terms for unknown ones."""
+    """What is known of the loss between two candidates; NaN for unknown, no terms for unknown ones.
+
+    Ends, which a likelihood of texts has, are two columns; None if no row has any.
+    """
 
     largest: Floats
     mu: Floats
     terms: Ragged
+    ends: Floats | None = None
     _kind = PairLoss
 
     def __post_init__(self) -> None:
         largest, mu = (columns.cast(name, getattr(self, name), np.float64) for name in ("largest", "mu"))
-        self._hold(largest=largest, mu=mu, terms=as_ragged(self.terms))
+        self._hold(largest=largest, mu=mu, terms=as_ragged(self.terms), ends=self.ends)
 
     @classmethod
     def unknown(cls, rows: int) -> Self:
         """Return rows of which nothing is known."""
         return cls(np.full(rows, np.nan), np.full(rows, np.nan), Ragged.absent(rows, np.float64))
+
+    @classmethod
+    def between(cls, ends: Floats) -> Self:
+        """Return rows of which the ends of the loss are known, and no more."""
+        return replace(cls.unknown(len(ends)), ends=ends)
 
     def __len__(self) -> int:
         return len(self.largest)
@@ -80,6 +89,7 @@ class PairLosses(Batch[PairLoss]):
             np.array([row.largest for row in rows], dtype=np.float64),
             np.array([row.mu for row in rows], dtype=np.float64),
             Ragged.of([row.terms for row in rows], np.float64),
+            _find_ends(np.array([(row.low, row.high) for row in rows], dtype=np.float64).reshape(-1, 2)),
         )
 
     @classmethod
@@ -88,17 +98,29 @@ class PairLosses(Batch[PairLoss]):
             np.concatenate([part.largest for part in parts]),
             np.concatenate([part.mu for part in parts]),
             Ragged.join([part.terms for part in parts]),
+            _find_ends(np.concatenate([part.list_ends() for part in parts])),
         )
 
     def _row(self, i: int) -> PairLoss:
-        return PairLoss(float(self.largest[i]), float(self.mu[i]), self.terms.row(i))
+        low, high = self.list_ends()[i].tolist()
+        return PairLoss(float(self.largest[i]), float(self.mu[i]), self.terms.row(i), low, high)
 
     def _equals(self, other: Self) -> bool:
         return (
             np.array_equal(self.largest, other.largest, equal_nan=True)
             and np.array_equal(self.mu, other.mu, equal_nan=True)
             and self.terms.equals(other.terms)
+            and np.array_equal(self.list_ends(), other.list_ends(), equal_nan=True)
         )
+
+    def list_ends(self) -> Floats:
+        """Return the ends of every row, NaN for unknown."""
+        return np.full((len(self), 2), np.nan) if self.ends is None else self.ends
+
+
+def _find_ends(ends: Floats) -> Floats | None:
+    """Return ends if any is known."""
+    return None if np.isnan(ends).all() else ends
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

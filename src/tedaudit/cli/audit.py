@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tedaudit.results.findings import AuditResult
     from tedaudit.spec.model import AuditSpec
 
+_ATTACKS = ("lexical", "text-likelihood")  # of a run that names none, as far as they fit
+
 
 def run(
     spec: Annotated[
@@ -160,12 +162,13 @@ def _make_spec(
     path: Path | None, flags: Mapping[str, Any], assign: Sequence[str] | None, *, loss: bool
 ) -> "AuditSpec":
     """Return the audit of a file, or the embedded one, with what flags say."""
+    from tedaudit.preparing.preparation import choose_attacks
     from tedaudit.spec.flags import embedded_audit, merge_flags, parse_k
     from tedaudit.spec.model import parse_spec, read_spec
 
     base = read_spec(path) if path else {} if flags["mechanism"] else embedded_audit()
     given = {**flags, "k": None if flags["k"] is None else parse_k(flags["k"])}
-    settings = parse_spec(merge_flags(base, given, assign or []))
+    settings = choose_attacks(parse_spec(merge_flags(base, given, assign or [])), _ATTACKS)
     return add_likelihood(settings) if loss else settings
 
 

@@ -37,7 +37,7 @@ Attacks = Annotated[
     list[str] | None,
     option(
         ADVERSARY, "--attack", "-a", metavar="NAME", autocompletion=complete_attack,
-        help="Repeat for several; else lexical, resample and trained if they fit.",
+        help="Repeat for several; else lexical, resample, trained and text-likelihood as they fit.",
     ),
 ]  # fmt: skip
 Trials = Annotated[int | None, option(STATISTICS, "--trials", "-t", help="Fresh ones at each end; 2,000.")]
@@ -106,9 +106,11 @@ def calibrate(
 
 def make_spec(file: Path | None, flags: dict[str, Any], assign: Sequence[str] | None, by: str) -> "AuditSpec":
     """Return the audit behind a calibration: no epsilons, and the attacks that fit if none is named."""
+    from tedaudit.api import DEFAULT_ATTACKS
+    from tedaudit.preparing.preparation import choose_attacks
     from tedaudit.spec.flags import merge_flags, parse_k
     from tedaudit.spec.model import parse_spec, read_spec
-    from tedaudit.studies.calibrate.calibrator import NAME, TRIALS, fill_attacks
+    from tedaudit.studies.calibrate.calibrator import NAME, TRIALS
 
     base = read_spec(file) if file is not None else {}
     if file is None and not flags["mechanism"]:
@@ -118,12 +120,10 @@ def make_spec(file: Path | None, flags: dict[str, Any], assign: Sequence[str] | 
     merged = merge_flags({"name": NAME, "trials": TRIALS, **base}, flags, [])
     if by.startswith("loss") and "attacks" not in merged:
         merged["attacks"] = ["likelihood"]
-    is_given = "attacks" in merged
-    if is_given:
-        return parse_spec(merge_flags(merged, {}, assign or []))
-    filled = fill_attacks(parse_spec(merged), is_given=False)
-    attacks = [{"name": attack.name} for attack in filled.attacks]
-    return parse_spec(merge_flags({**merged, "attacks": attacks}, {}, assign or []))
+    if "attacks" not in merged:
+        filled = choose_attacks(parse_spec(merged), DEFAULT_ATTACKS)
+        merged["attacks"] = [{"name": attack.name} for attack in filled.attacks]
+    return parse_spec(merge_flags(merged, {}, assign or []))
 
 
 def run_calibration(

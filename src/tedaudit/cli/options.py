@@ -106,7 +106,8 @@ Assignments = Annotated[
 Attacks = Annotated[
     list[str] | None,
     option(
-        ADVERSARY, "--attack", "-a", metavar="NAME", help="Repeat for several.",
+        ADVERSARY, "--attack", "-a", metavar="NAME",
+        help="Repeat for several; else lexical, and text-likelihood if it fits.",
         autocompletion=complete_attack,
     ),
 ]  # fmt: skip

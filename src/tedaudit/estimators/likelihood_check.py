@@ -21,7 +21,8 @@ from tedaudit.text.plain_data import Count, PlainData
 
 Floats = npt.NDArray[np.float64]
 
-LIKELIHOOD = "log-likelihood"  # what an attack's card calls a score that can be checked
+LIKELIHOOD = "log-likelihood"  # what an attack's card calls a score that can be checked,
+TEXT_LIKELIHOOD = "text log-likelihood"  # and one that can be where its ends meet
 SCORED = ("scores", "usable", "choice")  # the columns of guesses that it is checked by
 ERROR = 0.001  # the probability with which a right likelihood is refused
 REDRAWS = 9_999
@@ -29,6 +30,8 @@ _MOST_LOSS = 30.0  # a larger loss weighs no more: it cannot be told from this o
 _CELLS = 1 << 22  # coins in memory at a time
 _FIRST = 64  # redraws that are made first: of right likelihoods they are mostly enough
 _IMPOSSIBLE = 1e29  # a score this far below the best one is that of a candidate that cannot be the source
+RESOLVED = 0.1  # nats between the ends of a loss that counts as known,
+_NEAR = 0.05  # and of one that guesses are held against
 _KEY = 0x7EDA  # of the redraws, so that whoever checks the same guesses gets the same answer
 
 
@@ -138,6 +141,20 @@ def check_guesses(
     right = columns["choice"] == secret[: len(usable)]
     evidence = weigh_evidence(scores[usable])
     return check_calibration(evidence, right[usable], _KEY, candidates=candidates, until=ERROR)
+
+
+def check_text_guesses(
+    columns: Mapping[str, npt.NDArray[Any]], ends: Floats | None, secret: npt.NDArray[Any]
+) -> Calibration | None:
+    """Do the same for likelihoods of texts, of two candidates, where the ends of the loss are close.
+
+    How close they are follows from the text and its candidates, so that leaving others out favours nobody.
+    """
+    if ends is None:
+        return None
+    with np.errstate(invalid="ignore"):  # infinity from infinity
+        near = (ends[:, 0] == ends[:, 1]) | (ends[:, 1] - ends[:, 0] <= _NEAR)
+    return check_guesses({**columns, "usable": columns["usable"] & near}, secret, 2)
 
 
 def calibration_p(losses: npt.ArrayLike, right: npt.ArrayLike, key: int) -> float:

@@ -5,7 +5,7 @@ of what the mechanism draws (`estimators.likelihood_check`). Right ones fail in 
 twice, with new secrets and new noise, in one of a million. The candidate sets are those of the plan.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -13,7 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.estimators import find_estimator
-from tedaudit.estimators.likelihood_check import LIKELIHOOD, SCORED, Calibration, check_guesses
+from tedaudit.estimators.likelihood_check import (
+    LIKELIHOOD,
+    SCORED,
+    TEXT_LIKELIHOOD,
+    Calibration,
+    check_guesses,
+    check_text_guesses,
+)
 from tedaudit.execution.likelihood_game import LikelihoodGame, Perform, list_candidates
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import KEPT_SCORES, judge, tie_keys
@@ -21,7 +28,7 @@ from tedaudit.preparing.jobs import Job, PreparedAttack
 from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.seeding import derive, uniforms
 from tedaudit.store.guesses import GuessTable
-from tedaudit.types import Plan
+from tedaudit.types import Floats, Plan
 
 LEAST = 2_000  # trials of a repeat: as many as the run has, if these are more
 _MOST = 10_000
@@ -39,11 +46,13 @@ def repeat_checks(job: Job, audit: PreparedAudit, perform: Perform) -> Iterator[
         for name, attack in job.attacks.items():
             setting: dict[str, Any] = {"plan": job.plan_name, "mechanism": job.label}
             setting |= {"epsilon": epsilon.json, "attack": name}
-            if attack.card.score != LIKELIHOOD or _name(setting) in known:
+            of_text = attack.card.score == TEXT_LIKELIHOOD
+            if not (of_text or attack.card.score == LIKELIHOOD) or _name(setting) in known:
                 continue
             definition = job.guesses_at(epsilon, name)
-            columns = GuessTable(definition.folder, definition.check()).read(SCORED)
-            own = check_guesses(columns, job.plan.secret, job.candidates)
+            table = GuessTable(definition.folder, definition.check())
+            columns, ends = table.read(SCORED), table.read_ends() if of_text else None
+            own = _check(columns, ends, job.plan.secret, job.candidates, of_text=of_text)
             if own is None or not own.fails or own.impossible:  # one impossible output is enough
                 continue
             again = _play_again(job, audit, perform, attack, epsilon)
@@ -63,7 +72,7 @@ def _play_again(
     game = LikelihoodGame(perform, job.reference, attack.reference, attack.card.sees, texts)
     plan = _draw_again(job, seed, len(texts))
     parts: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in SCORED}
-    secrets = []
+    secrets, ends = [], []
     for start in range(0, len(plan), _PIECE):
         piece, purpose = plan.rows(start, start + _PIECE), f"{_PURPOSE} {job.plan_name} {start}"
         guesses, rows = game.play(piece, epsilon, seed, purpose)
@@ -73,12 +82,29 @@ def _play_again(
         keys = tie_keys(seed, purpose, "ties", range(len(rows)))
         judged = judge(guesses, np.zeros(len(rows), dtype=np.bool_), fair, keys)
         secrets.append(fair.secret)
+        if judged.losses is not None and judged.losses.ends is not None:
+            ends.append(judged.losses.ends)
         for name in SCORED:
             parts[name].append(getattr(judged, name))
     if not secrets:
         return None
     columns = {name: np.concatenate(values) for name, values in parts.items()}
-    return check_guesses(columns, np.concatenate(secrets), job.candidates)
+    of_text, known = attack.card.score == TEXT_LIKELIHOOD, np.concatenate(ends) if ends else None
+    return _check(columns, known, np.concatenate(secrets), job.candidates, of_text=of_text)
+
+
+def _check(
+    columns: Mapping[str, npt.NDArray[Any]],
+    ends: Floats | None,
+    secret: npt.NDArray[Any],
+    candidates: int,
+    *,
+    of_text: bool,
+) -> Calibration | None:
+    """Hold guesses against their likelihoods, of texts where they are known or of what was drawn."""
+    if of_text:
+        return check_text_guesses(columns, ends, secret)
+    return check_guesses(columns, secret, candidates)
 
 
 def _draw_again(job: Job, seed: int, size: int) -> Plan:

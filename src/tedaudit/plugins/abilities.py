@@ -1,14 +1,16 @@
 """Optional abilities of plug-ins, each a protocol: whatever has the methods has the ability."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, get_args, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches.guesses import PairLosses, TextLikelihoods
 from tedaudit.batches.own import OwnRewrites
-from tedaudit.types import Array, Callee, Floats, InputLimit, ModelUse, Note
+from tedaudit.types import Array, Callee, Floats, InputLimit, Knows, ModelUse, Note
+
+_PUBLISHED = frozenset({"text", "error"})  # the parts of a rewrite that everybody sees
 
 
 @runtime_checkable
@@ -146,6 +148,15 @@ class HasTextLikelihood(Protocol):
 
 
 @runtime_checkable
+class LacksTextLikelihood(Protocol):
+    """A mechanism that, with some settings, has no likelihood of its texts although others have."""
+
+    def lacks_text_likelihood(self) -> str:
+        """Return why there is none, as a sentence; an empty string if there is one."""
+        ...
+
+
+@runtime_checkable
 class ComparesPairs(Protocol):
     """A mechanism with likelihoods or a latent that says more of the loss between two texts.
 
@@ -189,6 +200,28 @@ class TossesCoins(Protocol):
 def tosses_coins(attack: Any) -> bool:
     """Return whether an attack may read its keys: one that says nothing may."""
     return not isinstance(attack, TossesCoins) or attack.tosses_coins
+
+
+@runtime_checkable
+class Combines(Protocol):
+    """An attack that is made of others: it knows and sees what they do."""
+
+    @property
+    def parts(self) -> Sequence[Any]:
+        """The attacks that it is made of."""
+        ...
+
+
+def find_knowledge(attack: Any) -> tuple[Knows, bool]:
+    """Return what an attack knows of the mechanism, and whether it sees what was drawn, not texts alone."""
+    levels = get_args(Knows)
+    known = [levels.index(attack.card.knows)]
+    if isinstance(attack, Practises) and attack.own_rewrites:
+        known.append(levels.index("can call it"))
+    if not isinstance(attack, Combines):
+        return levels[max(known)], not _PUBLISHED.issuperset(attack.card.sees)
+    found = [find_knowledge(part) for part in attack.parts]
+    return levels[max(known + [levels.index(knows) for knows, _ in found])], any(draw for _, draw in found)
 
 
 def can_compare(mechanism: Any) -> bool:

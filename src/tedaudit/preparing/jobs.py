@@ -19,7 +19,7 @@ from tedaudit.seeding import derive, uniforms
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.store.table_folder import TableDefinition
-from tedaudit.types import Card, Claim, Corpus, Plan, Split
+from tedaudit.types import Card, Claim, Corpus, Knows, Plan, Split
 
 # --- The texts on which attacks try a mechanism themselves, and what is said of them.
 
@@ -143,6 +143,8 @@ class PreparedAttack:
     knows_mechanism: bool
     own_rewrites: int = 0
     standard: bool = True  # built in, with default settings: it cannot have been made from what was seen
+    knows: Knows = "nothing"  # of the mechanism
+    sees_draw: bool = False  # and not what is published alone
 
 
 @dataclass(frozen=True)
@@ -243,6 +245,7 @@ class Job:
             "plan": self.plan_key, "rewrites": rewrites.determinants, "attack": prepared.determinants,
         }  # fmt: skip
         about = {**rewrites.about, "plan": self.plan_name, "attack": attack, "score": prepared.card.score}
+        about |= {"knows": prepared.knows, "sees_draw": prepared.sees_draw}
         if prepared.own_rewrites:
             determinants["practice"] = self.practice.hash
             about |= {"own_rewrites": prepared.own_rewrites, "practice": self.practice.description}

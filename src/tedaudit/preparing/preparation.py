@@ -26,6 +26,7 @@ from tedaudit.plugins.abilities import (
     NamesNoise,
     Practises,
     Resamples,
+    find_knowledge,
 )
 from tedaudit.plugins.registry import (
     Reference,
@@ -214,7 +215,7 @@ def _prepare_attack(reference: Reference, attack: Any) -> PreparedAttack:
     own_rewrites = attack.own_rewrites if isinstance(attack, Practises) else 0
     return PreparedAttack(
         reference, attack.card, determinants(attack), isinstance(attack, KnowsMechanism), own_rewrites,
-        is_standard(attack),
+        is_standard(attack), *find_knowledge(attack),
     )  # fmt: skip
 
 
@@ -229,6 +230,20 @@ def _encoder_model(spec: AuditSpec, planner: Planner) -> list[dict[str, str]]:
 def explain_misfit(attack: Any, mechanism: Any) -> str:
     """Return why an attack cannot be used on a mechanism, or ""."""
     return attack.unfit(mechanism) if isinstance(attack, KnowsMechanism | Resamples) else ""
+
+
+def choose_attacks(spec: AuditSpec, defaults: Sequence[str]) -> AuditSpec:
+    """Return an audit with those of the default attacks that fit any of its mechanisms, if it names none."""
+    if "attacks" in spec.model_fields_set:
+        return spec
+    mechanisms = [build(named.reference("mechanism")) for named in spec.mechanisms]
+    attacks = {name: build(Reference("attack", name)) for name in defaults}
+    fitting = [
+        name
+        for name, attack in attacks.items()
+        if not all(explain_misfit(attack, mechanism) for mechanism in mechanisms)
+    ]
+    return spec.model_copy(update={"attacks": [PluginSpec(name=name) for name in fitting]})
 
 
 def _match(mechanisms: Mapping[str, Mechanism], attackers: Mapping[str, Any]) -> dict[str, list[str]]:

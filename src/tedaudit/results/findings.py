@@ -22,7 +22,7 @@ from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.text.plain_data import Count, PlainData
-from tedaudit.types import Claim
+from tedaudit.types import Claim, Knows
 
 # --- One bound of an audit with everything that belongs to it.
 
@@ -69,8 +69,13 @@ class Finding(PlainData):
     """The most certain guesses, if eps_emp is what they prove and not what all guesses do."""
     likelihood: LikelihoodCheck | None = None
     """Whether the trials fit the likelihoods of what was attacked; None if there are none."""
+    knows: Knows = "nothing"
+    """What the attack knows of the mechanism beside the output and the candidates."""
+    sees_draw: bool = False
+    """Whether it sees what was drawn, tokens or latent, and not what is published alone."""
     in_json: ClassVar[str] = (
-        "plan, label as mechanism, epsilon, claim, attack, planned as planned_trials, counts.unusable, "
+        "plan, label as mechanism, epsilon, claim, attack, knows, sees_draw, planned as planned_trials, "
+        "counts.unusable, "
         "counts.failed, *bound, *measures, strength, saturated, surest, gaussian, alone, "
         "teda_bound, *verdict"
     )

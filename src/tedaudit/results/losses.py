@@ -6,7 +6,7 @@ a success rate of 1 says only that there were too few trials.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
@@ -15,16 +15,18 @@ import numpy.typing as npt
 
 from tedaudit.batches import Ragged
 from tedaudit.estimators import reduced_form
-from tedaudit.estimators.likelihood_check import LIKELIHOOD
+from tedaudit.estimators.likelihood_check import LIKELIHOOD, RESOLVED, TEXT_LIKELIHOOD
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample, Supremum, find_supremum
 from tedaudit.estimators.multiplicity import look_error
 from tedaudit.estimators.slack import Slack, find_slack
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.text.plain_data import NULL, PlainData, Unbounded, pick
+from tedaudit.text.plain_data import NULL, Count, PlainData, Unbounded, pick
 from tedaudit.text.words import CLASSES, classify_piece
 from tedaudit.types import Floats
 
 MARGINS = ("choice", "margin", "usable")  # the columns of guesses that losses are read from
+_ROUNDING = 1e-3  # of stored scores, and of two ways to compute one
+_LOGIT = 1e-4  # by epsilon: ten times what an error of 1e-5 in the logits of twenty draws can make of it
 _IMPOSSIBLE = 1e29  # a margin from which on the other text cannot have had the output
 _QUANTILES = (0.5, 0.9, 0.99)
 _FIGURES = (
@@ -42,6 +44,72 @@ class EpsilonOf(EpsilonAt):
 
 
 @dataclass(frozen=True)
+class TextLoss(PlainData):
+    """The losses of published texts: what whoever knows the mechanism and reads the text alone learns.
+
+    Of a text that can be drawn in more ways than were added up, the loss lies between two ends.
+    """
+
+    finding: Finding
+    """Of the attack that reads the text."""
+    low: LossSample
+    """The lower ends of the losses."""
+    high: LossSample
+    """The upper ends, the same where losses are known."""
+    draw: LossSample | None = None
+    """The losses of what was drawn, if they are believed: on average a text loses no more."""
+    outside: Count = 0
+    """Trials in which a text is less probable than the draw that was written as it, which cannot be."""
+    in_json: ClassVar[str] = (
+        "finding.attack, refuted, exact, width, resolved, high.trials, high.unknown, outside, epsilon_at"
+    )
+
+    @property
+    def refuted(self) -> str:
+        """What stands in the place of the figures if the probabilities of texts are wrong; or nothing."""
+        if self.outside:
+            return f"refuted ({self.outside:,} texts less probable than a draw that is written as them)"
+        return self.finding.refuted
+
+    @property
+    def exact(self) -> bool:
+        """Whether every loss is known."""
+        return bool((self._widths == 0).all())
+
+    @property
+    def width(self) -> Unbounded:
+        """Median distance between the ends of a loss; null if infinite."""
+        return float(np.median(self._widths))
+
+    @property
+    def resolved(self) -> float:
+        """Share of trials whose loss is known to a tenth of a nat."""
+        return float((self._widths <= RESOLVED).mean())
+
+    @cached_property
+    def _widths(self) -> Floats:
+        low, high = self.low.losses, self.high.losses
+        with np.errstate(invalid="ignore"):  # infinity from infinity
+            return np.where(low == high, 0.0, high - low)
+
+    @cached_property
+    def epsilon_at(self) -> list[EpsilonAt]:
+        """Epsilon at the usual deltas: a loss that is not known counts as its upper end, in the point too."""
+        return list(map(self._find_epsilon, DELTAS))
+
+    def upper(self, delta: float, error: float) -> float:
+        """Return the upper end of epsilon at a delta: the smaller one of texts and of what was drawn."""
+        samples = [self.high] if self.draw is None else [self.high, self.draw]
+        shared = [LossSample(one.losses, error / len(samples), one.unknown) for one in samples]
+        return min(sample.epsilon_upper(delta) for sample in shared)
+
+    def _find_epsilon(self, delta: float) -> EpsilonAt:
+        upper = self.upper(delta, self.high.error)
+        point = min(self.high.epsilon_at(delta).point, upper)
+        return EpsilonAt(delta, point, min(self.low.epsilon_lower(delta), point), upper)
+
+
+@dataclass(frozen=True)
 class LossRow(PlainData):
     """The losses of one plan, mechanism and epsilon."""
 
@@ -55,10 +123,12 @@ class LossRow(PlainData):
     """The most that any output can lose; None if it is not known."""
     confirmed: float | None = None
     """What an output loses for sure, by two computations; None if none was made."""
+    text: TextLoss | None = None
+    """What the text alone loses; None if no attack knows its probability."""
     in_json: ClassVar[str] = (
         "finding.plan, finding.label as mechanism, finding.epsilon, finding.claim, sample.trials, "
         "sample.unknown, sample.error, finding.likelihood, impossible, sample.mean, quantiles, largest, "
-        "worst as worst_row, slack, supremum, epsilon_at"
+        "worst as worst_row, slack, supremum, epsilon_at, text"
     )
 
     @property
@@ -71,6 +141,11 @@ class LossRow(PlainData):
         """What is said beside the figures if the trials failed the likelihoods once; or nothing."""
         check = self.finding.likelihood
         return str(check) if check is not None and check.is_doubtful else ""
+
+    @property
+    def believed_text(self) -> TextLoss | None:
+        """What the text alone loses, if its probabilities are known and nothing speaks against them."""
+        return None if self.text is None or self.text.refuted else self.text
 
     @property
     def impossible(self) -> Annotated[int, NULL]:
@@ -142,30 +217,80 @@ def read_losses(result: AuditResult) -> tuple[LossRow, ...]:
         sample = LossSample(losses, error, finding.bound.trials - len(losses))
         told = result.guesses(finding).read_largest()
         supremum = None if told is None else find_supremum(told[0][numbers], told[1][numbers])
-        rows.append(LossRow(finding, sample, numbers, supremum, confirmed.get(finding.setting)))
+        row = LossRow(finding, sample, numbers, supremum, confirmed.get(finding.setting))
+        rows.append(replace(row, text=_read_text(result, row)))
     return tuple(rows)
+
+
+def _read_text(result: AuditResult, row: LossRow) -> TextLoss | None:
+    """Return the losses of the texts of a setting; None if their probabilities are not known."""
+    for finding in result:
+        if finding.score != TEXT_LIKELIHOOD or finding.setting != row.finding.setting:
+            continue
+        ends = result.guesses(finding).read_ends()
+        if ends is None or not finding.complete:
+            continue
+        secret = result.run.read_plan(finding.plan).secret[: len(ends)]
+        signed = np.where((secret == 0)[:, None], ends, -ends[:, ::-1]) + 0.0  # no negative zero
+        known = ~np.isnan(signed).any(axis=1)
+        unknown = finding.bound.trials - int(known.sum())
+        low, high = (LossSample(signed[known, end], row.sample.error, unknown) for end in (0, 1))
+        outside = 0 if row.refuted else _count_outside(result, finding, row.finding, ends)
+        return TextLoss(finding, low, high, None if row.refuted else row.sample, outside)
+    return None
+
+
+def _count_outside(result: AuditResult, of_text: Finding, of_draw: Finding, ends: Floats) -> int:
+    """Return the trials in which a text is less probable than its draw, for any candidate.
+
+    An error in a logit is magnified by epsilon; a text between two ends may be twice as probable as its score
+    says.
+    """
+    texts, draws = (result.guesses(finding).read(("scores", "usable")) for finding in (of_text, of_draw))
+    both = texts["usable"] & draws["usable"]
+    most = texts["scores"] + np.where(ends[:, 0] == ends[:, 1], 0.0, np.log(2))[:, None]
+    slack = _ROUNDING + _LOGIT * (float(of_text.epsilon) if of_text.epsilon.is_given else 1.0)
+    return int((both & (most < draws["scores"] - slack).any(axis=1)).sum())
 
 
 def find_contradictions(result: AuditResult, rows: Sequence[LossRow]) -> tuple[str, ...]:
     """Return what cannot be, but for chance, if the likelihoods are right: all of it shares the run's error.
 
-    An attack whose bound at a delta is above the upper end. Rows that are refuted say so themselves.
+    At a delta an attack shows no more than the loss of what it sees, the text or what was drawn, and a text
+    loses no more than what was drawn. Rows that are refuted say so themselves.
     """
     found = []
     believed = [row for row in rows if not row.refuted]
-    pairs = [(row, f) for row in believed for f in result if f.setting == row.finding.setting]
-    share = result.alpha / max(1, len(pairs) * len(DELTAS))  # half for an attack's bound, half for the end
+    pairs = [
+        (row, f)
+        for row in believed
+        for f in result
+        if f.setting == row.finding.setting
+        and not f.unfit and f.one_guess_per_trial and not f.bound.any_time
+    ]  # fmt: skip
+    texts = [(row, text) for row in believed if (text := row.believed_text) is not None]
+    share = result.alpha / max(1, (len(pairs) + len(texts)) * len(DELTAS))  # half for each side
     for row, finding in pairs:
-        if finding.unfit or not finding.one_guess_per_trial or finding.bound.any_time:
-            continue
         sample = LossSample(row.sample.losses, share / 2, row.sample.unknown)
+        by_text = None if finding.sees_draw else row.believed_text
         for delta in DELTAS:
             bound = reduced_form(finding.bound.correct, finding.bound.trials, 2, share, delta)
-            upper = sample.epsilon_upper(delta)
+            upper = sample.epsilon_upper(delta) if by_text is None else by_text.upper(delta, share / 2)
             if bound.lower > upper:
                 found.append(
                     f"{_name(finding)}, delta {delta:g}: {finding.attack} shows "
-                    f"{bound.lower:.2f}, above the {upper:.2f} that the likelihoods allow; they are wrong"
+                    f"{bound.lower:.2f}, above the {upper:.2f} that the likelihoods "
+                    f"{'' if by_text is None else 'of texts '}allow; they are wrong"
+                )
+    for row, text in texts:
+        low = LossSample(text.low.losses, share / 2, text.low.unknown)
+        sample = LossSample(row.sample.losses, share / 2, row.sample.unknown)
+        for delta in DELTAS:
+            lower, upper = low.epsilon_lower(delta), sample.epsilon_upper(delta)
+            if lower > upper:
+                found.append(
+                    f"{_name(row.finding)}, delta {delta:g}: texts lose {lower:.2f} or more, above the "
+                    f"{upper:.2f} that what was drawn allows; likelihoods are wrong"
                 )
     return tuple(found)
 

@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from tedaudit.estimators.likelihood_check import LIKELIHOOD, SCORED, check_guesses
+from tedaudit.estimators.likelihood_check import (
+    LIKELIHOOD,
+    SCORED,
+    TEXT_LIKELIHOOD,
+    check_guesses,
+    check_text_guesses,
+)
 from tedaudit.nominal import Nominal
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.guesses import GuessTable
@@ -103,6 +109,8 @@ def attack_measures(table: GuessTable, score: str, plan: Plan, k: int) -> dict[s
         columns = table.read(SCORED)
         attainable = mean_posterior(columns["scores"], k, columns["usable"])
         return {"attainable": attainable, "calibration": check_guesses(columns, plan.secret, k)}
+    if score == TEXT_LIKELIHOOD:
+        return {"calibration": check_text_guesses(table.read(SCORED), table.read_ends(), plan.secret)}
     if score in _COSINES:
         return {score: mean_cosine(table, plan, k)}
     return {"first": first_place(table)} if score == "ordered answers" else {}

@@ -7,7 +7,7 @@ from typing import Any
 
 from tedaudit.estimators import Choices, find_estimator
 from tedaudit.estimators.bound import check_alpha
-from tedaudit.estimators.likelihood_check import Calibration, LikelihoodCheck
+from tedaudit.estimators.likelihood_check import TEXT_LIKELIHOOD, Calibration, LikelihoodCheck
 from tedaudit.nominal import Nominal
 from tedaudit.results.certain_losses import CertainLoss, read_certain
 from tedaudit.results.family import Family
@@ -26,7 +26,7 @@ from tedaudit.results.run_notes import (
 from tedaudit.results.verdict import Verdict
 from tedaudit.results.worst_pairs import read_pairs
 from tedaudit.store.directory import RunDirectory
-from tedaudit.store.formats import score_of
+from tedaudit.store.formats import knowledge_of, score_of
 from tedaudit.store.guesses import GuessTable
 from tedaudit.store.looks import find_look
 from tedaudit.types import Claim, Plan
@@ -79,7 +79,7 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
         _describe(table, family, verdict, _measure(table, shared[table.setting], shares))
         for table, verdict in zip(tables, family.judge(), strict=True)
     )
-    findings = tuple(_hold_against(finding, checks.get(finding.setting)) for finding in findings)
+    findings = tuple(_hold_against(finding, checks) for finding in findings)
     notes = [*manifest["corpus"]["notes"], *_plan_notes(manifest), *manifest.get("format_notes", [])]
     notes += chain(manifest.get("script_notes", []), *manifest.get("cautions", {}).values())
     notes += [*note_repeats(manifest), *note_elsewhere(manifest), *note_latents(manifest)]
@@ -158,7 +158,7 @@ def _describe(table: _CountedTable, family: Family, verdict: Verdict, measures: 
     return Finding(
         *table.setting, row.claim, table.about["attack"], row.counts, table.planned, bound,
         row.bound(family.alpha / 2).lower, row.bound_at(family.alpha), verdict, table.score, table.plan_base,
-        measures, row.unfit, row, surest,
+        measures, row.unfit, row, surest, None, *knowledge_of(table.about, table.score),
     )  # fmt: skip
 
 
@@ -177,40 +177,45 @@ def _measure(
     )
 
 
-def _check_likelihoods(
-    manifest: Mapping[str, Any], tables: Sequence[_CountedTable]
-) -> dict[tuple[str, str, Nominal], LikelihoodCheck]:
-    """Return what the trials say of likelihoods, by setting, with what fresh trials said if they were made.
+_Checks = dict[tuple[tuple[str, str, Nominal], bool], LikelihoodCheck]
 
-    Only of tables with all their trials, each of them independent of the others.
+
+def _check_likelihoods(manifest: Mapping[str, Any], tables: Sequence[_CountedTable]) -> _Checks:
+    """Return what the trials say of likelihoods, with what fresh trials said if they were made.
+
+    By setting, and whether they are likelihoods of texts and not of what was drawn. Only of tables with all
+    their trials, each of them independent of the others.
     """
     again = {
         (told["plan"], told["mechanism"], Nominal.of(told["epsilon"]), told["attack"]): told["calibration"]
         for told in manifest.get("likelihoods", [])
     }
-    checks: dict[tuple[str, str, Nominal], LikelihoodCheck] = {}
+    checks: _Checks = {}
     for table in tables:
         first, row = table.measured.get("calibration"), table.row
         if first is None or row.estimator.rows_per_trial > 1 or row.counts.trials < table.planned:
             continue
         repeated = again.get((*table.setting, table.about["attack"])) if first.fails else None
         check = LikelihoodCheck(first, None if repeated is None else Calibration(**repeated))
-        if table.setting not in checks or check.is_refuted:  # of several likelihood attacks
-            checks[table.setting] = check
+        key = table.setting, table.score == TEXT_LIKELIHOOD
+        if key not in checks or check.is_refuted:  # of several likelihood attacks
+            checks[key] = check
     return checks
 
 
-def _hold_against(finding: Finding, check: LikelihoodCheck | None) -> Finding:
+def _hold_against(finding: Finding, checks: _Checks) -> Finding:
     """Return a finding with what the trials say of its likelihoods; refuted ones make nothing attainable."""
-    if check is None:
-        return finding
-    measures = replace(finding.measures, attainable=None) if check.is_refuted else finding.measures
-    return replace(finding, likelihood=check, measures=measures)
+    of_draw = checks.get((finding.setting, False))
+    own = checks.get((finding.setting, True)) if finding.score == TEXT_LIKELIHOOD else of_draw
+    refuted = of_draw is not None and of_draw.is_refuted
+    measures = replace(finding.measures, attainable=None) if refuted else finding.measures
+    return replace(finding, likelihood=own, measures=measures)
 
 
 def _keep_believed(certain: Sequence[CertainLoss], findings: Sequence[Finding]) -> tuple[CertainLoss, ...]:
     """Return the losses of mechanisms whose likelihoods no plan refutes, or has failed without a repeat."""
-    checks = [((f.label, f.epsilon), f.likelihood) for f in findings if f.likelihood is not None]
+    of_draw = [f for f in findings if f.score != TEXT_LIKELIHOOD]
+    checks = [((f.label, f.epsilon), f.likelihood) for f in of_draw if f.likelihood is not None]
     doubted = {key for key, check in checks if check.is_refuted or check.is_doubtful}
     return tuple(loss for loss in certain if (loss.label, loss.epsilon) not in doubted)
 

@@ -19,7 +19,7 @@ SMALL: dict[str, Any] = {
     "corpus": {"name": "demo"},
     "mechanisms": [{"name": "identity"}, {"name": "constant"}, {"name": "word-rr"}],
     "epsilons": [1, 4, 8, 12],
-    "attacks": [{"name": "lexical"}],
+    "attacks": [{"name": "lexical"}, {"name": "text-likelihood"}],
     "trials": 10_000,
 }
 """The embedded audit without the zoo: it needs no model."""
@@ -39,7 +39,7 @@ SIX: dict[str, Any] = {
         {"name": "dp-mlm"},
         {"name": "dp-st"},
     ],
-    "attacks": [{"name": "embedding"}, {"name": "lexical"}],
+    "attacks": [{"name": "embedding"}, {"name": "lexical"}, {"name": "text-likelihood"}],
     "trials": 150,  # the fewest, in tens, that give the loss at delta .05 an upper end
 }
 """The embedded audit with the zoo: the six mechanisms of the paper, on models that need no download.

@@ -16,6 +16,7 @@ from tedaudit.store.checksums import FIELD, ChecksumError, check_json, parse_jso
 from tedaudit.store.files import write_atomically
 from tedaudit.store.shapes import misfit_of_manifest
 from tedaudit.text.characters import replace_surrogates
+from tedaudit.types import Knows
 
 FORMAT = 4
 READABLE = (1, 2, 3, 4)
@@ -56,6 +57,15 @@ def _upgrade_first(manifest: Mapping[str, Any]) -> dict[str, Any]:
 def score_of(about: Mapping[str, Any], attack: Mapping[str, Any]) -> str:
     """Return what the scores of a table of guesses are, as its attack's card said."""
     return str(about["score"]) if "score" in about else _SCORES.get(str(attack.get("name", "")), "")
+
+
+def knowledge_of(about: Mapping[str, Any], score: str) -> tuple[Knows, bool]:
+    """Return what an attack knows, and whether it sees what was drawn; older tables tell by their score."""
+    if "knows" in about:
+        return about["knows"], bool(about["sees_draw"])
+    if score in ("log-likelihood", "latent similarity"):
+        return "its model and settings", True
+    return "can call it" if about.get("own_rewrites") else "nothing", False
 
 
 def _upgrade_plan(name: str, plan: Mapping[str, Any]) -> dict[str, Any]:

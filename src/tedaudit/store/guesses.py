@@ -19,6 +19,7 @@ from tedaudit.store.table_folder import TableFolder, from_lists, to_lists
 from tedaudit.types import Floats
 
 _LOSSES = ("largest", "mu", "terms")  # of pairs of candidates that have likelihoods
+_ENDS = ("low", "high")  # of the loss of a text
 
 
 class GuessTable:
@@ -112,6 +113,15 @@ class GuessTable:
         frame = self._read_losses(["largest", "mu"])
         return frame["largest"].to_numpy(), frame["mu"].to_numpy()
 
+    def read_ends(self) -> Floats | None:
+        """Return the ends of the loss of every row, first candidate against second; None if there are none.
+
+        A likelihood of texts has them; a score in its place, or a table from before them, has not.
+        """
+        if not any(self._has_columns(path, _ENDS) for path, _ in self._parts):
+            return None
+        return self._read_losses(_ENDS).to_numpy()
+
     def read_terms(self) -> Ragged | None:
         """Return the parts of every loss; None if the table does not tell."""
         if not self._parts or not self.tells_losses:
@@ -123,7 +133,7 @@ class GuessTable:
         limit, frames = self.complete(), []
         for path, (start, stop) in self._parts:
             if start < limit:
-                if self._has_losses(path):
+                if self._has_columns(path, columns):
                     frame = read_frame(path, self.key, columns, sealed=self._sealed)
                 else:
                     frame = pl.DataFrame({name: _nothing(name, stop - start) for name in columns})
@@ -137,15 +147,15 @@ class GuessTable:
         A part in which no guess is usable has none either, whatever the table.
         """
         for path, _ in self._parts:
-            if self._has_losses(path):
+            if self._has_columns(path, _LOSSES):
                 return True
             if read_frame(path, self.key, ["usable"], sealed=self._sealed)["usable"].any():
                 return False
         return True
 
-    def _has_losses(self, path: Path) -> bool:
+    def _has_columns(self, path: Path, columns: Sequence[str]) -> bool:
         with path.open("rb") as part:  # a path is a pattern; labels may have [brackets]
-            return not set(_LOSSES) - set(pl.read_parquet_schema(part))
+            return not set(columns) - set(pl.read_parquet_schema(part))
 
     def fetch(self, rows: npt.NDArray[Any]) -> list[dict[str, Any]]:
         """Return everything of a few rows, in order of row, one part in memory at a time."""
@@ -194,4 +204,5 @@ def _get_start(part: tuple[Path, tuple[int, ...]]) -> int:
 
 def _pack_losses(losses: PairLosses) -> dict[str, Any]:
     """Return what is known of pairs as columns; terms are kept to seven digits."""
-    return {"largest": losses.largest, "mu": losses.mu, "terms": to_lists(losses.terms, pl.Float32)}
+    told = {"largest": losses.largest, "mu": losses.mu, "terms": to_lists(losses.terms, pl.Float32)}
+    return told if losses.ends is None else told | dict(zip(_ENDS, losses.ends.T, strict=True))

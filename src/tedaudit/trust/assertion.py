@@ -12,7 +12,7 @@ import numpy as np
 from tedaudit.api import AnyMechanism, audit
 from tedaudit.errors import SpecError, escape_control, shorten
 from tedaudit.estimators.multiplicity import least_trials
-from tedaudit.plugins.registry import Reference, build, names
+from tedaudit.plugins.registry import Reference, build
 from tedaudit.reports.example import rank_right
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.verdict import GATES, Verdict, any_named, strongest
@@ -26,7 +26,6 @@ from tedaudit.trust.lint.source import SEEDS
 from tedaudit.trust.listeners import tell
 from tedaudit.types import Claim, Corpus, Level, Note
 
-ATTACKS = ("lexical", "resample", "trained")
 TRIALS = 2_000
 _SHARE, _LEAST, _MOST, _MODEL = 10, 50, 200, 60  # the battery's trials: a tenth of the audit's, within limits
 _LINTED = 6  # texts that lint may look at
@@ -74,11 +73,6 @@ class NotTestedError(PrivacyError):
     """Nothing was shown: out of reach at these trials, or too many rewrites failed."""
 
 
-def default_attacks() -> list[str]:
-    """Return the attacks that are run unless others are named."""
-    return [name for name in ATTACKS if name in names("attack")]
-
-
 def assert_private(
     rewriter: AnyMechanism,
     texts: str | Corpus | Sequence[str] | None = None,
@@ -119,7 +113,6 @@ def assert_private(
     redact = bool(settings.pop("redact", False))
     lints = bool(settings.pop("lint", True))
     mechanism, epsilon = _state_claim(rewriter, claim, settings.pop("epsilon", None))
-    settings.setdefault("attack", default_attacks())
     settings.setdefault("announce", lambda _: None)
     alpha = settings.pop("alpha", AuditSpec.model_fields["alpha"].default)
     settings["alpha"] = alpha / 2 if battery else alpha

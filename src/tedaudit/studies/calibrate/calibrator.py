@@ -12,12 +12,12 @@ from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.execution.engines.opening import open_engine
 from tedaudit.plugins.abilities import HasOwnEpsilons, WritesOnce
 from tedaudit.plugins.registry import build
-from tedaudit.preparing.preparation import explain_misfit, load_texts
+from tedaudit.preparing.preparation import choose_attacks, explain_misfit, load_texts
 from tedaudit.reports.redaction import rename_labels
 from tedaudit.reports.section import store_section
 from tedaudit.results.reading import read_result
 from tedaudit.seeding import derive
-from tedaudit.spec.model import AuditSpec, PluginSpec, parse_spec
+from tedaudit.spec.model import AuditSpec, parse_spec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.studies.calibrate.result import Calibrated
 from tedaudit.studies.calibrate.rounds import SearchSettings, find_epsilons
@@ -91,7 +91,7 @@ def prepare_question(
     folder = None if whole.get("out") else TemporaryFolder()
     if folder is not None:
         whole["out"] = str(folder.path / "run")
-    spec = fill_attacks(parse_spec(whole), is_given="attacks" in whole)
+    spec = choose_attacks(parse_spec(whole), DEFAULT_ATTACKS)
     return Question(spec, searched, helpers, page and folder is None, folder)
 
 
@@ -170,20 +170,6 @@ def parse_targets(spec: AuditSpec, by: str, values: Sequence[float]) -> tuple[Ta
     if not values:
         raise SpecError("Name a target with --target, such as 2.0.")
     return tuple(parse_target(by, value, candidates) for value in dict.fromkeys(values))
-
-
-def fill_attacks(spec: AuditSpec, *, is_given: bool) -> AuditSpec:
-    """Return a spec with the default attacks that fit any of its mechanisms, if none is given."""
-    if is_given:
-        return spec
-    mechanisms = [build(m.reference("mechanism")) for m in spec.mechanisms]
-    attacks = [PluginSpec(name=name) for name in DEFAULT_ATTACKS]
-    fitting = [
-        attack
-        for attack in attacks
-        if not all(explain_misfit(build(attack.reference("attack")), mechanism) for mechanism in mechanisms)
-    ]
-    return spec.model_copy(update={"attacks": fitting})
 
 
 def check_spec(spec: AuditSpec) -> None:

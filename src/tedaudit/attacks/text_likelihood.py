@@ -1,0 +1,67 @@
+"""Guess the candidate from which the mechanism was most likely to publish this very text.
+
+Not in the paper, whose attacks on the text do not use the mechanism. Local differential privacy is promised
+against an adversary that knows the mechanism and sees what is published: this one has the text, the
+candidates and the public model, and never what was drawn. Where the mechanism knows the probability of a
+text, nobody who reads the text alone is right more often; where it has a score instead, somebody may be.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from tedaudit.batches import Guesses, Observations, PairLosses, Ragged, TextLikelihoods
+from tedaudit.plugins.abilities import HasTextLikelihood, LacksTextLikelihood
+from tedaudit.types import Card, Floats, Observation
+
+_PAIR = 2  # candidates between which there is one loss
+_IMPOSSIBLE = -1e30  # instead of minus infinity: a score must be finite
+
+
+@dataclass
+class TextLikelihood:
+    """The log-likelihood of the published text, summed over all draws that are written as it."""
+
+    card: ClassVar[Card] = Card(
+        name="text-likelihood",
+        summary="The likeliest source of the published text, for whoever knows the model and its settings.",
+        departures=("not in the paper: the adversary knows the mechanism, and reads the text alone",),
+        sees=("text",),
+        score="text log-likelihood",
+        knows="its model and settings",
+    )
+    tosses_coins: ClassVar[bool] = False
+    _mechanism: Any = field(default=None, init=False, repr=False, compare=False)
+    _epsilon: float = field(default=0.0, init=False, repr=False, compare=False)
+
+    def unfit(self, mechanism: Any) -> str:
+        """Return why a mechanism cannot be attacked, or ""."""
+        if not isinstance(mechanism, HasTextLikelihood):
+            return "it needs a mechanism with `text_log_likelihood`, such as dp-mlm."
+        return mechanism.lacks_text_likelihood() if isinstance(mechanism, LacksTextLikelihood) else ""
+
+    def meet(self, mechanism: Any, epsilon: float) -> None:
+        """Set the mechanism and its epsilon."""
+        self._mechanism, self._epsilon = mechanism, epsilon
+
+    def guess(self, seen: Sequence[Observation]) -> Guesses:
+        """Score candidates by how likely the text is; for pairs, tell between which ends the loss lies."""
+        batch = Observations.of(seen)
+        candidates = [observation.candidates for observation in batch]
+        found: TextLikelihoods = self._mechanism.text_log_likelihood(
+            batch.outputs.texts, candidates, self._epsilon
+        )
+        scores = Ragged.of([np.maximum(row, _IMPOSSIBLE) for row in found.points], np.float64)
+        usable = np.ones(len(batch), dtype=np.bool_)
+        if found.is_score or not (batch.counts == _PAIR).all():
+            return Guesses(scores, usable)
+        return Guesses(scores, usable, losses=PairLosses.between(find_ends(found)))
+
+
+def find_ends(found: TextLikelihoods) -> Floats:
+    """Return the ends of each text's loss, first candidate against second; NaN if both are impossible."""
+    lower, upper = (np.reshape(rows, (-1, _PAIR)) for rows in (found.lower or [], found.upper or []))
+    with np.errstate(invalid="ignore"):
+        return np.stack([lower[:, 0] - upper[:, 1], upper[:, 0] - lower[:, 1]], axis=1)
