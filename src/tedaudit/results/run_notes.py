@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tedaudit.errors import join_names
-from tedaudit.estimators.likelihood_check import LIKELIHOOD, success_tails
+from tedaudit.estimators.likelihood_check import LIKELIHOOD, TEXT_LIKELIHOOD, success_tails
 from tedaudit.results.family import Family
 from tedaudit.results.findings import Finding
 
@@ -163,17 +163,18 @@ def note_contradictions(findings: Sequence[Finding]) -> Iterator[str]:
 def _note_checks(findings: Sequence[Finding]) -> Iterator[str]:
     """Yield which likelihoods the trials of their own attack refute, or failed without a repeat."""
     for finding in findings:
-        if finding.score != LIKELIHOOD or finding.likelihood is None:
+        if finding.score not in (LIKELIHOOD, TEXT_LIKELIHOOD) or finding.likelihood is None:
             continue
+        of_texts = "of texts " if finding.score == TEXT_LIKELIHOOD else ""
         if finding.likelihood.is_refuted:
             yield (
-                f"the likelihoods of {_name(finding)} are not those of what it releases: "
+                f"the likelihoods {of_texts}of {_name(finding)} are not those of what it releases: "
                 f"{finding.likelihood}. Nothing that follows from them is told of {finding.plan}, and no "
                 "violation is certain by them; what attacks found stands"
             )
         elif finding.likelihood.is_doubtful:
             yield (
-                f"the likelihoods of {_name(finding)} do not fit the trials of {finding.plan}: "
+                f"the likelihoods {of_texts}of {_name(finding)} do not fit the trials of {finding.plan}: "
                 f"{finding.likelihood}. Right ones fail once in 1,000; no violation is certain by them. The "
                 "same `tedaudit run` again repeats the check on fresh trials"
             )
