@@ -301,7 +301,7 @@ def _show_rows(result: AuditResult) -> None:
     out = console()
     columns = {name for section in tell_plans(result) for name in show_section(section)}
     for headline in headlines(result):
-        out.print(escape_text(headline.text), soft_wrap=True)
+        out.print(escape_text(headline), soft_wrap=True)
     for paragraph in describe_claims(result):
         out.print(escape_text(paragraph), soft_wrap=True)
     out.print(explain_table(result, columns), style="dim")
