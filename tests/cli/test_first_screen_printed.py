@@ -81,3 +81,15 @@ def test_the_whole_table_and_no_table_are_there_on_request(capsys, result):
     assert "eps_emp by nominal epsilon" not in words
     assert "Attacks on the text found most for" in words
     assert str(result.folder) in words
+
+
+@pytest.mark.parametrize("table", ["pivot", "full"])
+def test_names_that_a_terminal_cannot_print_are_spelled_out(tmp_path, monkeypatch, table):
+    named = {"name": "identity", "label": "identité"}
+    found = run(make_spec(tmp_path / "r", epsilons=(), attacks=["lexical"], mechanisms=[named]))
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", stream)
+    show_result(found, table)
+    stream.flush()
+    told = stream.buffer.getvalue().decode("ascii")
+    assert r"identit\xe9" in told

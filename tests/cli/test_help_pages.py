@@ -52,6 +52,12 @@ def test_a_help_page_says_in_plain_words_what_options_take_and_ends_with_two_exa
     assert page.split("Examples")[1].split() == " ".join(EXAMPLES[words]).split()
 
 
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_an_option_has_one_long_name(words):
+    for option in COMMANDS[words].params:
+        assert sum(name.startswith("--") for name in option.opts) <= 1, option.opts
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """What examples take for granted: texts, pairs, a spec and finished runs."""

@@ -106,8 +106,17 @@ def test_concentration_counts_distractors_and_not_those_drawn_first():
     even = concentration(np.column_stack([np.zeros(40, np.int32), np.arange(40, dtype=np.int32)]), 40)
     assert (even.distinct, even.top_ten_share, even.effective) == (40, 0.25, pytest.approx(40))
     assert str(even) == (
-        "40 distinct distractors, the ten commonest in 25% of places (as even as 40 equally common ones)"
+        "beside the first of each candidate set stand 40 different texts, as varied as 40 used equally often; "
+        "the ten most frequent fill 25% of these places"
     )
+
+
+def test_no_ten_texts_are_told_of_where_there_are_fewer():
+    assert str(concentration(np.array([[0, 1], [0, 1], [0, 2], [5, 3]], dtype=np.int32), 9)) == (
+        "beside the first of each candidate set stand 3 different texts, as varied as 3 used equally often"
+    )
+    same = concentration(np.array([[0, 1], [2, 1]], dtype=np.int32), 9)
+    assert str(same) == "beside the first of each candidate set stands always the same text"
 
 
 class CountingPool(Pool):

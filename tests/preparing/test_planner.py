@@ -196,7 +196,7 @@ def test_a_k_larger_than_the_corpus_is_refused_before_anything_is_embedded(tmp_p
 
 def test_the_manifest_tells_how_concentrated_the_distractors_are(tmp_path):
     infos = prepare(make_spec(tmp_path, plans=ALL_PLANS)).plans
-    assert "distinct distractors" in infos["k3-lambda-10000"]["notes"][0]
+    assert "different texts, as varied as " in infos["k3-lambda-10000"]["notes"][0]
     assert infos["k2-lambda-10000-baseline"]["notes"] == []
     assert infos["k-all"]["notes"] == []
     assert {name: info["k"] for name, info in infos.items()} == {

@@ -111,7 +111,7 @@ def test_the_report_begins_with_the_verdict_and_how_to_read_it(made, report):
 def test_the_notes_tell_of_duplicates_and_of_how_even_the_distractors_are(report):
     notes = report.split("## Notes")[1]
     assert "- train: 30 distinct texts of 36 rows (5 duplicates and 1 blank rows left out)\n" in notes
-    assert "- plan k2-lambda0: 30 distinct distractors, the ten commonest in " in notes
+    assert "- plan k2-lambda0: beside the first of each candidate set stand 30 different texts, as " in notes
 
 
 def test_no_file_that_is_meant_to_be_read_holds_a_text(made, report):

@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from tedaudit.estimators import Counts, reduced_form
+from tedaudit.estimators.abstaining import Part
 from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.reports.section import format_number
 from tedaudit.reports.telling_audit import (
@@ -19,6 +20,7 @@ from tedaudit.reports.telling_audit import (
     explain_table,
     plans,
     tell_plans,
+    tell_strongest,
 )
 from tedaudit.reports.writers.markdown import write_section
 from tedaudit.reports.writers.terminal import fit_section, tell_left_out, to_rich
@@ -146,6 +148,16 @@ def test_a_column_is_explained_only_if_it_is_shown():
     assert "posterior" not in explain_table(result(finding(), known), ("eps_emp", "verdict"))
     assert "posterior" not in explain_table(result(finding()))
     assert "Alone" not in explain_table(result(finding()), ("TeDA bound",))
+
+
+def test_the_surest_guesses_are_explained_where_a_row_has_them():
+    sure = result(finding(surest=Part(125, 118)))
+    explained = "Surest (right / guesses): the attack's most certain guesses"
+    assert "; surest 118 / 125" in str(tell_plans(sure)[0].table.cells)
+    for told in (explain_table(sure), tell_strongest(sure).reading):
+        assert explained in told
+    for told in (explain_table(result(finding())), tell_strongest(result(finding())).reading):
+        assert explained not in told
 
 
 def test_every_plan_has_a_table_of_its_own_in_the_order_found():

@@ -150,6 +150,6 @@ def test_a_mechanism_all_of_whose_rewrites_failed_is_named(tmp_path):
 def test_notes_tell_of_the_corpus_and_of_every_plan(tmp_path):
     result = run(make_spec(tmp_path, plans=[{"k": 2, "lambda": 0}, {"k": 3, "lambda": 0}]))
     assert any(note.startswith("train: 40 distinct texts of 40 rows") for note in result.notes)
-    assert [note.split(":")[0] for note in result.notes if "distractors" in note] == [
+    assert [note.split(":")[0] for note in result.notes if "candidate set" in note] == [
         "plan k2-lambda0", "plan k3-lambda0",
     ]  # fmt: skip

@@ -38,7 +38,10 @@ class Likelihood:
     def unfit(self, mechanism: Any) -> str:
         """Return why a mechanism cannot be attacked, or ""."""
         if not isinstance(mechanism, HasLikelihood | HasLatent):
-            return "it needs a mechanism with `log_likelihood`, such as dp-mlm, or with a latent."
+            return (
+                "it needs the mechanism's own `log_likelihood`, or a latent with `log_density`. "
+                "docs/tutorial-mechanism-author.md has a worked example."
+            )
         missing = mechanism.beyond_likelihood() if isinstance(mechanism, ReleasesMore) else ""
         return f"its likelihood is not of the whole release: {missing}." if missing else ""
 

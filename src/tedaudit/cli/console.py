@@ -15,7 +15,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tedaudit.cli.options import TableKind
-from tedaudit.errors import escape_control, join_names
+from tedaudit.errors import join_names
 from tedaudit.estimators import Bound
 from tedaudit.execution.runner import Progress
 from tedaudit.plugins.extras import install, missing_extras
@@ -29,7 +29,7 @@ from tedaudit.reports.summary import describe_claims, headlines
 from tedaudit.reports.telling_audit import explain_table, tell_plans
 from tedaudit.reports.telling_comparison import explain_comparison, tell_comparison
 from tedaudit.reports.writers.figures import figures_missing
-from tedaudit.reports.writers.terminal import fit_section, tell_left_out, to_rich
+from tedaudit.reports.writers.terminal import fit_section, make_printable, tell_left_out, to_rich
 from tedaudit.results.comparison import Compared
 from tedaudit.results.disagreement import Disagreement
 from tedaudit.results.findings import AuditResult
@@ -55,9 +55,8 @@ def console(*, error: bool = False) -> Console:
 
 
 def escape_text(text: str) -> str:
-    """Return a text that is safe to print: control and unencodable characters are escaped."""
-    encoding = sys.stdout.encoding or "utf-8"
-    return escape_control(text).encode(encoding, "backslashreplace").decode(encoding)
+    """Return a text that is safe to print on standard output."""
+    return make_printable(text, sys.stdout.encoding or "utf-8")
 
 
 @contextmanager
@@ -301,7 +300,7 @@ def _show_rows(result: AuditResult) -> None:
     out = console()
     columns = {name for section in tell_plans(result) for name in show_section(section)}
     for headline in headlines(result):
-        out.print(escape_text(headline.text), soft_wrap=True)
+        out.print(escape_text(headline), soft_wrap=True)
     for paragraph in describe_claims(result):
         out.print(escape_text(paragraph), soft_wrap=True)
     out.print(explain_table(result, columns), style="dim")

@@ -19,13 +19,13 @@ NOTES = ("error", "warning")  # of lint
 _WORDS = (*CLAIMS, FINDING, *NOTES)
 
 
-def fail_on(*outcomes: str) -> Any:
+def outcome_option(*outcomes: str) -> Any:
     """Return the option that names on which outcomes a command exits with 1."""
     listed = ", ".join(outcomes)
     return option(OUTPUT, "--fail-on", metavar="OUTCOME", help=f"Exit with 1 on: {listed}. Repeat.")
 
 
-FailOn = Annotated[list[str] | None, fail_on(*CLAIMS)]
+FailOn = Annotated[list[str] | None, outcome_option(*CLAIMS)]
 FailAbove = Annotated[
     float | None,
     option(OUTPUT, "--fail-above", help="Exit with 1 if an eps_emp is above this; needs no claim."),

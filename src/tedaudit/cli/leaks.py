@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tedaudit.cli.gates import FINDING, NOTES, check_outcomes, fail_on
+from tedaudit.cli.gates import FINDING, NOTES, check_outcomes, outcome_option
 from tedaudit.cli.options import (
     AUDITED,
     OUTPUT,
@@ -61,7 +61,7 @@ def leaks(
     seed: Annotated[
         int | None, option(STATISTICS, "--seed", help="Chooses other pairs, twins and noise.")
     ] = None,
-    stop_on: Annotated[list[str] | None, fail_on(FINDING, *NOTES)] = None,
+    fail_on: Annotated[list[str] | None, outcome_option(FINDING, *NOTES)] = None,
     redact: Redact = False,
     yes: Yes = False,
     json: Json = False,
@@ -78,7 +78,7 @@ def leaks(
     from tedaudit.trust.leaks.telling import tell as tell_leaks
     from tedaudit.trust.lint.linter import lint as look
 
-    check_outcomes("leaks", stop_on, (FINDING, *NOTES))
+    check_outcomes("leaks", fail_on, (FINDING, *NOTES))
 
     def tell(step: str) -> None:
         if not quiet:
@@ -104,7 +104,7 @@ def leaks(
             show_notes(noted)
             for line in [*write_lines(tell_leaks(report, redact=redact), escape_text), ""]:
                 console().print(line, soft_wrap=True)
-    if (has_findings and FINDING in (stop_on or ())) or any(_reaches(note, stop_on) for note in notes):
+    if (has_findings and FINDING in (fail_on or ())) or any(_reaches(note, fail_on) for note in notes):
         raise typer.Exit(1)
 
 
@@ -179,14 +179,14 @@ def lint(
         option(AUDITED, "--epsilon", "-e", metavar="NUMBER", help="Repeat; else those of the paper."),
     ] = None,
     assign: Assignments = None,
-    stop_on: Annotated[list[str] | None, fail_on(*NOTES)] = None,
+    fail_on: Annotated[list[str] | None, outcome_option(*NOTES)] = None,
     json: Json = False,
 ) -> None:
     """Say what is wrong with a mechanism's settings, claim, arithmetic or source, without a sample."""
     from tedaudit.trust.lint.linter import lint as look
     from tedaudit.trust.lint.linter import lint_model
 
-    check_outcomes("lint", stop_on, NOTES)
+    check_outcomes("lint", fail_on, NOTES)
     if mechanism and model:
         raise SpecError("Give --mechanism or --model: a mechanism is looked at with its own model.")
     if model:
@@ -194,7 +194,7 @@ def lint(
     else:
         report = look(name_mechanism("lint", mechanism, assign), epsilons=epsilon or ())
     print_json(report.to_dict()) if json else show_notes(report)
-    if _reaches(report, stop_on):
+    if _reaches(report, fail_on):
         raise typer.Exit(1)
 
 

@@ -34,7 +34,7 @@ def estimate(
     ] = None,
     trials: Annotated[int | None, option(STATISTICS, "--trials", "-t", help="All trials.")] = None,
     candidates: Annotated[
-        int | None, option(STATISTICS, "--candidates", "--k", help="Candidates per trial; 2 by default.")
+        int | None, option(STATISTICS, "--candidates", help="Candidates per trial; 2 by default.")
     ] = None,
     true_positives: Annotated[
         int | None, option(STATISTICS, "--true-positives", help="Baseline: named v1 on M(v1).")

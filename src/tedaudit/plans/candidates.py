@@ -206,6 +206,9 @@ def _pick(weight: Floats, uniform: Floats) -> Ints:
     return np.asarray(np.minimum(pick, last), dtype=np.int32)
 
 
+_TOP = 10  # commonest companions, of which notes tell the share
+
+
 @dataclass(frozen=True, slots=True)
 class Concentration:
     """How unevenly texts serve as companions: few distractors, used often, weaken a prior-free reading."""
@@ -215,17 +218,20 @@ class Concentration:
     effective: float
 
     def __str__(self) -> str:
-        return (
-            f"{self.distinct:,} distinct distractors, the ten commonest in {self.top_ten_share:.0%} of "
-            f"places (as even as {self.effective:,.0f} equally common ones)"
-        )
+        where = "beside the first of each candidate set"
+        if self.distinct == 1:
+            return f"{where} stands always the same text"
+        even = f"as varied as {self.effective:,.0f} used equally often"
+        told = f"{where} stand {self.distinct:,} different texts, {even}"
+        most = f"; the ten most frequent fill {self.top_ten_share:.0%} of these places"
+        return told + (most if self.distinct > _TOP else "")
 
 
 def concentration(candidates: Ints, size: int) -> Concentration:
     """Return how concentrated the distractors (all columns but the first) are."""
     counts = np.bincount(candidates[:, 1:].ravel(), minlength=size).astype(np.float64)
     share = counts / counts.sum()
-    top = float(np.sort(share)[-10:].sum())
+    top = float(np.sort(share)[-_TOP:].sum())
     return Concentration(int((counts > 0).sum()), top, float(1 / (share**2).sum()))
 
 

@@ -102,7 +102,7 @@ def _build_card(
         "claims": _describe_claims(findings),
         "results": [_describe_finding(finding) for finding in findings],
         "violated": own.violated,
-        "headline": " ".join(headline.text for headline in headlines(own)),
+        "headline": " ".join(headlines(own)),
         "judged_claims": [claim.to_dict() for claim in own.claims],
         "models": _select_models(result, name),
         "settings": {

@@ -6,7 +6,7 @@ luck, and none on a redacted page.
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -222,10 +222,7 @@ def take_sample(result: AuditResult, *, redacted: bool = False) -> Sample:
         if not keeper.keep(trial):
             break
     of = sum(finding.bound.guesses for finding in findings)
-    columns = [
-        _make_columns([trial for trial in keeper.trials if trial["finding"] == number])
-        for number in range(len(findings))
-    ]
+    columns = [_make_columns(keeper.tables[number]) for number in range(len(findings))]
     return Sample(list(keeper.places), keeper.corpus, list(keeper.sets), columns, of, per_table, keeper.cut)
 
 
@@ -376,7 +373,7 @@ class _Keeper:
         self.places: dict[str, int] = {}
         self.corpus: dict[int, int] = {}
         self.sets: dict[tuple[int, ...], int] = {}
-        self.trials: list[dict[str, Any]] = []
+        self.tables: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)  # by finding
         self.cut = False
         self._bytes = 0
 
@@ -394,7 +391,7 @@ class _Keeper:
         candidates = trial["candidates"]
         members = (_find_place(candidates, "source"), *(one["at"] for one in candidates))
         trial["set"] = self.sets.setdefault(members, len(self.sets))
-        self.trials.append(trial)
+        self.tables[trial["finding"]].append(trial)
         return True
 
     def _place(self, text: str) -> int:

@@ -10,11 +10,13 @@ import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tedaudit.errors import escape_control
 from tedaudit.nominal import Nominal
 from tedaudit.reports.summary import describe_claims, explain_error, find_best, sees_draw
+from tedaudit.reports.writers.terminal import Clean, make_printable
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.losses import LossRow
 
@@ -95,13 +97,14 @@ def make_loss_pivot(rows: Sequence[LossRow]) -> Pivot:
     return Pivot(title, cells, _find_units([row.finding for row in rows]))
 
 
-def lay_out(pivot: Pivot, width: int) -> list["Table"]:
+def lay_out(pivot: Pivot, width: int, clean: Clean = escape_control) -> list["Table"]:
     """Return the tables that show a pivot in so many columns, as few as possible.
 
     Mechanisms are rows if all epsilons fit, otherwise columns if they fit. Attacks are named where there is
-    room; if neither way fits in one table, the numbers alone are spread over several.
+    room; if neither way fits in one table, the numbers alone are spread over several. `clean` makes names safe
+    to print.
     """
-    shapes = [_Shape(pivot, turned, named) for named in (True, False) for turned in (False, True)]
+    shapes = [_Shape(pivot, clean, turned, named) for named in (True, False) for turned in (False, True)]
     if len(pivot.attacks) < 2:
         shapes = [shape for shape in shapes if not shape.named]  # the title has said it
     whole = next((shape for shape in shapes if shape.fits(shape.columns, width)), None)
@@ -152,6 +155,7 @@ class _Shape:
     """One way to show a pivot: which way round, and whether attacks are named."""
 
     pivot: Pivot
+    clean: Clean
     turned: bool
     named: bool
 
@@ -205,14 +209,14 @@ class _Shape:
         if isinstance(key, Nominal):
             return key.label
         unit = self.pivot.units.get(key, "")
-        return escape_control(key) + (f"\n{unit}" if unit else "")
+        return self.clean(key) + (f"\n{unit}" if unit else "")
 
     def _show(self, row: str | Nominal, column: str | Nominal) -> str:
         key = (column, row) if self.turned else (row, column)
         cell = self.pivot.cells.get(key)  # type: ignore[arg-type]
         if cell is None:
             return ""
-        return f"{cell.value}\n{escape_control(cell.attack)}" if self.named else cell.value
+        return f"{cell.value}\n{self.clean(cell.attack)}" if self.named else cell.value
 
 
 _NONE_CAN = "which does not show that none can"
@@ -323,13 +327,14 @@ def print_screen(
 ) -> None:
     """Print the strongest attacks, losses before them, and what they show."""
 
+    clean = partial(make_printable, encoding=out.encoding)
+
     def say(sentence: str, style: str = "") -> None:
-        encoded = escape_control(sentence).encode(out.encoding, "backslashreplace").decode(out.encoding)
-        out.print(encoded, style=style, width=width)
+        out.print(clean(sentence), style=style, width=width)
 
     def show(pivot: Pivot) -> None:
         say(pivot.title, "bold")
-        for table in lay_out(pivot, width):
+        for table in lay_out(pivot, width, clean):
             out.print(table, width=width)
         out.print()
 

@@ -84,7 +84,7 @@ class Result(AuditResult):
 
         if not self.findings:
             return "<p>No attack has finished a block yet: there is nothing to estimate from.</p>"
-        told = "".join(f"<li>{escape(headline.text)}</li>" for headline in headlines(self))
+        told = "".join(f"<li>{escape(headline)}</li>" for headline in headlines(self))
         sections = tell_plans(self, ceilings=True)
         named = (replace(section, title=f"{self.name}: {section.title}") for section in sections)
         tables = "".join(map(write_section, named))

@@ -1,7 +1,6 @@
 """The findings in plain words, for a reader who will not read the table."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tedaudit.nominal import Nominal
@@ -101,17 +100,10 @@ _DRAWN = ("log-likelihood", "latent similarity")  # scores of what was drawn, wh
 _WHOEVER = "whoever sees what was drawn, tokens or latent"
 
 
-@dataclass(frozen=True, slots=True)
-class Headline:
-    """A sentence on what was measured."""
-
-    text: str
-
-
-def headlines(result: AuditResult) -> list[Headline]:
+def headlines(result: AuditResult) -> list[str]:
     """Return a sentence for each mechanism; first one on violated claims, last a caution, if they apply."""
     if not result.findings:
-        return [Headline("No attack has finished a block yet: there is nothing to estimate from.")]
+        return ["No attack has finished a block yet: there is nothing to estimate from."]
     labels = dict.fromkeys(finding.label for finding in result)
     named = []
     for label in labels:
@@ -120,9 +112,9 @@ def headlines(result: AuditResult) -> list[Headline]:
         named.append(_describe_mechanism(label, of_text, of_draw))
     best = [find_best(result, label, lambda _: True) for label in labels]
     if any(finding is not None and not finding.leaks for found in best for finding in found.values()):
-        named.append(Headline(_CAUTION))
+        named.append(_CAUTION)
     broken = describe_violations(result)
-    return [Headline(broken), *named] if broken else named
+    return [broken, *named] if broken else named
 
 
 def describe_violations(result: AuditResult) -> str:
@@ -161,7 +153,7 @@ def counts(finding: Finding) -> bool:
 
 def _describe_mechanism(
     label: str, of_text: Mapping[Nominal, Finding | None], of_draw: Mapping[Nominal, Finding | None]
-) -> Headline:
+) -> str:
     """Return a sentence on the attacks on the text, and on what those on the draw find beyond them."""
     named = [finding for finding in of_text.values() if finding is not None and finding.leaks]
     told = {finding.epsilon for finding in named}
@@ -185,7 +177,7 @@ def _describe_mechanism(
     untold = sorted({*of_text, *of_draw} - seen)
     if untold:
         parts.append(f"nothing can be said{_join_epsilons(untold)}, since most rewrites failed")
-    return Headline(f"{label}: {'; '.join(parts)}.")
+    return f"{label}: {'; '.join(parts)}."
 
 
 def _describe_strongest(named: Sequence[Finding]) -> str:

@@ -20,6 +20,7 @@ _COLUMNS = (
     Column("names first", "share", 5), Column("own rewrites", "count", 5),
     Column("unusable", "count", 5), Column("failed", "count", 5), Column("adjusted p", "p", 3),
 )  # fmt: skip
+_SUREST = "Surest (right / guesses): the attack's most certain guesses, from which eps_emp of that row comes."
 HEADINGS = tuple(column.name for column in _COLUMNS)
 
 
@@ -161,10 +162,7 @@ def _explain_columns(result: AuditResult) -> Iterator[tuple[str, str]]:
         ),
     )
     if any(map(_format_surest, findings)):
-        yield (
-            "right / trials",
-            "Surest: eps_emp of that row comes from its most certain guesses, so many right of so many.",
-        )
+        yield "right / trials", _SUREST
     if any(map(_format_attainable, findings)):
         yield (
             "attainable",
@@ -245,7 +243,7 @@ def _explain_strongest(result: AuditResult, shown: Collection[str]) -> str:
         _explain_number(result),
     ]
     if any(finding.surest for finding in result):
-        told.append("Surest: eps_emp comes from the attack's most certain guesses, so many right of so many.")
+        told.append(_SUREST)
     if "by" in shown:
         told.append(
             "Draw seen: what an attack shows that has more than the text, the tokens or the latent that the "

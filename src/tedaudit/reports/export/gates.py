@@ -68,7 +68,7 @@ def make_step_summary(result: AuditResult, gates: Gates) -> str:
     if not result.findings:
         parts.append("No attack has finished a block yet: there is nothing to estimate from.")
         return "\n\n".join(parts) + "\n"
-    parts.append(markdown_list([headline.text for headline in headlines(result)]))
+    parts.append(markdown_list(headlines(result)))
     for section in tell_bounds(result):
         parts += [f"### {markdown_text(section.title)}", write_table(section.table)]
     folded = {

@@ -20,6 +20,11 @@ _LONGEST_WORD = 20  # a longer one, such as a path, is folded anywhere
 _BORDER = 3  # columns of the terminal that each column of a table takes for itself
 
 
+def make_printable(text: str, encoding: str) -> str:
+    """Return a text that is safe to print: control and unencodable characters are escaped."""
+    return escape_control(text).encode(encoding, "backslashreplace").decode(encoding)
+
+
 def to_rich(section: Section, width: int = 200, clean: Clean = escape_control) -> "RichTable":
     """Return the table of a section in this width; `clean` makes every word of it safe to print."""
     from rich.table import Table as RichTable

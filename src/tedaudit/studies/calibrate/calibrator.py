@@ -207,9 +207,10 @@ def match_attacks(spec: AuditSpec, target: Target) -> dict[str, tuple[str, ...]]
         reasons = {title: explain_misfit(plugin, mechanism) for title, plugin in attacks.items()}
         fitting[named.title] = tuple(title for title, reason in reasons.items() if not reason)
         if not fitting[named.title]:
+            other = "Measure the target by eps_emp" if target.is_loss else "Name another with --attack"
             raise SpecError(
                 f"No attack of this calibration fits '{named.title}': {next(iter(reasons.values()), '')} "
-                "Name another with --attack, or leave the mechanism out."
+                f"{other}, or leave the mechanism out."
             )
     return fitting
 
