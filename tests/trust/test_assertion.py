@@ -88,6 +88,20 @@ def test_a_claim_out_of_reach_does_not_pass_and_the_trials_that_it_needs_do_reac
     raised(NotTestedError, say_thanks, TEXTS, claim=4.5, trials=needed - 1)
 
 
+def test_of_several_attacks_above_a_limit_the_message_names_the_one_that_proves_most():
+    def keep_some(text, seed):
+        rng = random.Random(seed)
+        kept = [word for word in text.split() if rng.random() < 0.4]
+        return " ".join([*kept, str(sum(map(ord, text)))])
+
+    attacks = ["lexical", "resample"]
+    error = raised(NotPrivateError, keep_some, TEXTS, fail_above=0.1, attack=attacks, battery=False)
+    first, most = error.result.findings[0], error.result.largest
+    assert 0.1 < first.eps_emp < most.eps_emp
+    assert f"{most.attack}: " in str(error)
+    assert f"eps_emp {most.eps_emp:.2f}" in str(error)
+
+
 def test_a_limit_out_of_reach_does_not_pass_and_the_trials_that_it_needs_do_reach_it():
     message = str(raised(NotTestedError, say_thanks, TEXTS, fail_above=4.5))
     needed = int(message.rpartition("trials=")[2].rstrip("."))

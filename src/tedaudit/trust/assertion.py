@@ -215,8 +215,8 @@ def _state_claim(
     stated = Claim(claim, "document") if isinstance(claim, int | float) else claim
     if stated is not None and epsilon is not None and epsilon != stated.epsilon:
         raise SpecError(
-            f"epsilon is {epsilon:g} and the claim is {stated}: a claim says at which epsilon to run, so "
-            "leave `epsilon` out."
+            f"epsilon is {epsilon:g} and the claim is {stated}: the claim already says at which epsilon "
+            "to run, so leave `epsilon` out."
         )
     if stated is None:
         return rewriter, () if epsilon is None else epsilon
@@ -264,8 +264,9 @@ def _judge_limit(result: AuditResult, limit: float | None) -> list[_Judged]:
     if limit is None:
         return []
     verdicts = result.judge_limit(limit)
-    decided = strongest(verdicts)
-    finding = next(f for f, verdict in zip(result, verdicts, strict=True) if verdict is decided)
+    name = strongest(verdicts).name
+    alike = [pair for pair in zip(result, verdicts, strict=True) if pair[1].name == name]
+    finding, decided = max(alike, key=lambda pair: pair[0].eps_emp)
     if decided.trials_needed is None:
         decided = replace(decided, trials_needed=_find_trials(result, finding, limit))
     return [(f"the limit of {limit:g}", finding, decided)]
