@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from tedaudit.reports.lead import count_words
 from tedaudit.reports.redaction import safe_json
-from tedaudit.reports.summary import sees_draw
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.seeding import derive, uniforms
 from tedaudit.text.characters import cut_text
@@ -49,7 +48,7 @@ def choose_example(result: AuditResult) -> Example | None:
     Findings of attacks on the text that did better than guessing are gone through by their bound; mechanisms
     that take an epsilon come first, because they promise something.
     """
-    found = [finding for finding in result if finding.leaks and not sees_draw(finding)]
+    found = [finding for finding in result if finding.leaks and not finding.sees_draw]
     found.sort(key=lambda finding: (finding.epsilon.is_given, *finding.order), reverse=True)
     trials = _Trials(result)
     copied: tuple[Finding, Plan, int] | None = None
@@ -100,7 +99,7 @@ def _ask_attacks(result: AuditResult, chosen: Finding, plan: Plan, row: int) -> 
     right: list[str] = [chosen.attack]
     wrong: list[str] = []
     for finding in result:
-        if finding.setting != chosen.setting or finding.attack == chosen.attack or sees_draw(finding):
+        if finding.setting != chosen.setting or finding.attack == chosen.attack or finding.sees_draw:
             continue
         choice = result.guesses(finding).read(["choice"])["choice"]
         if row < len(choice):

@@ -1,9 +1,9 @@
 """The first screen: what the strongest attack showed, mechanism by epsilon, as wide as a terminal is.
 
 A cell is the largest bound of several attacks and plans, so it has the error that all rows of the run share:
-picking the largest of them costs nothing more. Attacks that see what was drawn, and not the text alone, have
-a table of their own, because whoever has only the text cannot do what they do. Sentences below the tables are
-printed only where they are true: for a run without a zero nothing is said of zeros.
+picking the largest of them costs nothing more. Attacks that know more of the mechanism, or see what was drawn
+and not the text alone, have tables of their own, because whoever knows less cannot do what they do. Sentences
+below the tables are printed only where they are true: for a run without a zero nothing is said of zeros.
 """
 
 import io
@@ -14,8 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tedaudit.errors import escape_control
+from tedaudit.estimators.loss import EpsilonAt
 from tedaudit.nominal import Nominal
-from tedaudit.reports.summary import describe_claims, explain_error, find_best, sees_draw
+from tedaudit.reports.summary import ADVERSARIES, describe_claims, explain_error, find_adversary, find_best
 from tedaudit.reports.writers.terminal import Clean, make_printable
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.results.losses import LossRow
@@ -65,36 +66,42 @@ class Pivot:
 
 
 def make_pivots(result: AuditResult) -> list[Pivot]:
-    """Return the strongest attacks on the text and, if there are any, those that see what was drawn."""
-    kinds: tuple[tuple[str, Callable[[Finding], bool]], ...] = (
-        ("the text", lambda finding: not sees_draw(finding)),
-        ("what was drawn, tokens or latent", sees_draw),
-    )
+    """Return the strongest attacks of everybody who knows as much, by how much they know."""
     pivots = []
-    for what, is_meant in kinds:
-        found = [finding for finding in result if is_meant(finding)]
+    for adversary in ADVERSARIES:
+        found = [finding for finding in result if adversary.has(finding)]
         if found:
             attacks = list(dict.fromkeys(finding.attack for finding in found))
             who = f"the {attacks[0]} attack" if len(attacks) == 1 else f"strongest of {len(attacks)} attacks"
-            title = f"eps_emp by nominal epsilon, {who} on {what}"
-            pivots.append(Pivot(title, _collect_cells(result, is_meant), _find_units(found)))
+            title = f"eps_emp by nominal epsilon, {who}: {adversary.knows}"
+            pivots.append(Pivot(title, _collect_cells(result, adversary.has), _find_units(found)))
     return pivots
 
 
-def make_loss_pivot(rows: Sequence[LossRow]) -> Pivot:
-    """Return the losses of a run at the largest usual delta, the largest over its plans."""
+def make_loss_pivots(rows: Sequence[LossRow]) -> list[Pivot]:
+    """Return the losses of texts, if they are known, and of what was drawn, at the largest usual delta.
+
+    Each is the largest over the plans of a run.
+    """
+    texts = [(row.finding, row.text.epsilon_at[0], row.text.refuted) for row in rows if row.text is not None]
+    draws = [(row.finding, row.epsilons[0], row.refuted) for row in rows]
+    kinds = [("loss of the text", texts), ("loss of what was drawn", draws)]
+    return [_make_loss_pivot(what, told) for what, told in kinds if told]
+
+
+def _make_loss_pivot(what: str, told: Sequence[tuple[Finding, EpsilonAt, str]]) -> Pivot:
     cells: dict[tuple[str, Nominal], Cell] = {}
     largest: dict[tuple[str, Nominal], float] = {}
-    for row in rows:
-        key, point = (row.finding.label, row.finding.epsilon), row.epsilons[0].point
-        if row.refuted or cells.get(key) == Cell(REFUTED):  # in any plan
+    for finding, at, refuted in told:
+        key = finding.label, finding.epsilon
+        if refuted or cells.get(key) == Cell(REFUTED):  # in any plan
             cells[key] = Cell(REFUTED)
-        elif point >= largest.get(key, -math.inf):
-            largest[key], cells[key] = point, Cell(_format_loss(point))
-    plans = len({row.finding.plan_base for row in rows})
-    title = f"loss by nominal epsilon, at delta {rows[0].epsilons[0].delta:g}"
+        elif at.point >= largest.get(key, -math.inf):
+            largest[key], cells[key] = at.point, Cell(_format_loss(at.point))
+    plans = len({finding.plan_base for finding, _, _ in told})
+    title = f"{what} by nominal epsilon, at delta {told[0][1].delta:g}"
     title += f", the largest of {plans} plans" if plans > 1 else ""
-    return Pivot(title, cells, _find_units([row.finding for row in rows]))
+    return Pivot(title, cells, _find_units([finding for finding, _, _ in told]))
 
 
 def lay_out(pivot: Pivot, width: int, clean: Clean = escape_control) -> list["Table"]:
@@ -232,35 +239,35 @@ def describe_screen(result: AuditResult, pivots: Sequence[Pivot]) -> list[str]:
     return [*told, *_explain_marks(cells, found)]
 
 
-def explain_losses(pivot: Pivot) -> str:
+def explain_losses(pivots: Sequence[Pivot]) -> str:
     """Return how to read losses: an average over pairs, and no bound."""
-    epsilons = " (inf: some output shows its source for sure)" if _has(pivot, "inf") else ""
+    epsilons = " (inf: some output shows its source for sure)" if _have(pivots, "inf") else ""
     refuted = ""
-    if _has(pivot, REFUTED):
+    if _have(pivots, REFUTED):
         refuted = " Refuted: guesses do not fit the mechanism's own probabilities; the notes tell more."
     return (
-        "The loss is what an adversary that knows the mechanism learns from what was drawn: an estimate of "
-        f"epsilon on average over these pairs of texts{epsilons}. It has no ceiling; single pairs may lose "
-        f"more, and an adversary that has only the text may learn less.{refuted}"
+        "The loss is what an adversary that knows the mechanism learns from the text, or from what was drawn "
+        f"for it: an estimate of epsilon on average over these pairs of texts{epsilons}. It has no ceiling; "
+        f"single pairs may lose more.{refuted}"
     )
 
 
-def _has(pivot: Pivot, value: str) -> bool:
-    return any(cell.value == value for cell in pivot.cells.values())
+def _have(pivots: Sequence[Pivot], value: str) -> bool:
+    return any(cell.value == value for pivot in pivots for cell in pivot.cells.values())
 
 
 def _describe_most(found: Sequence[Finding]) -> str:
-    """Return where most was found: on the text, or, if nothing was, on what was drawn."""
-    of_text = [finding for finding in found if not sees_draw(finding)]
-    of_draw = [finding for finding in found if sees_draw(finding)]
+    """Return where most was found by reading the text, or, if nothing was, by seeing what was drawn."""
     if not any(finding.leaks for finding in found):
         return f"No attack did provably better than guessing, {_NONE_CAN}."
-    leaking = [finding for finding in of_text if finding.leaks]
-    if leaking:
-        return f"Attacks on the text found most for {_describe_strongest(leaking)}."
-    without = f"No attack on the text did provably better than guessing, {_NONE_CAN}. " if of_text else ""
-    most = _describe_strongest([finding for finding in of_draw if finding.leaks])
-    return f"{without}Whoever sees what was drawn, tokens or latent, finds most for {most}."
+    of_text = [finding for finding in found if not finding.sees_draw]
+    leaking = [finding for finding in of_text if finding.leaks] or [f for f in found if f.leaks]
+    without = ""
+    if of_text and leaking[0].sees_draw:
+        without = f"No attack on the text alone did provably better than guessing, {_NONE_CAN}. "
+    most = max(leaking, key=lambda finding: finding.order)
+    who = find_adversary(most).who
+    return f"{without}{who[0].upper()}{who[1:]} finds most for {_describe_strongest(leaking)}."
 
 
 def _describe_strongest(leaking: Sequence[Finding]) -> str:
@@ -340,8 +347,9 @@ def print_screen(
 
     pivots = make_pivots(result)
     if losses:
-        lost = make_loss_pivot(losses)
-        show(lost)
+        lost = make_loss_pivots(losses)
+        for pivot in lost:
+            show(pivot)
         say(explain_losses(lost), "dim")
     if tables:
         for pivot in pivots:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tedaudit.reports.summary import counts, describe_violations, explain_error, sees_draw
+from tedaudit.reports.summary import ADVERSARIES, counts, describe_violations, explain_error, find_adversary
 from tedaudit.reports.telling_audit import describe_plan
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.text.plain_data import PlainData
@@ -32,15 +32,15 @@ class Lead(PlainData):
 def find_strongest(findings: Iterable[Finding]) -> Finding | None:
     """Return the finding with the largest eps_emp from which something can be concluded, if there is one.
 
-    Of equals the one that was right most often; then an attack on the text comes first, one that has not run
-    the mechanism itself, and a mechanism that takes an epsilon, because it promises something.
+    Of equals the one that was right most often; then whoever knows least comes first, and a mechanism that
+    takes an epsilon, because it promises something.
     """
     return max(filter(counts, findings), key=_rank, default=None)
 
 
-def _rank(finding: Finding) -> tuple[float, float, bool, bool, bool]:
-    alone = finding.measures.own_rewrites == 0
-    return finding.eps_emp, finding.bound.success, not sees_draw(finding), alone, finding.epsilon.is_given
+def _rank(finding: Finding) -> tuple[float, float, int, bool]:
+    knows = ADVERSARIES.index(find_adversary(finding))
+    return finding.eps_emp, finding.bound.success, -knows, finding.epsilon.is_given
 
 
 def tell_lead(result: AuditResult, manifest: Mapping[str, Any]) -> Lead:
@@ -91,9 +91,9 @@ def _describe_knowledge(finding: Finding) -> str:
     """Return what an attack knows beside the rewrite and the candidates; empty if nothing."""
     if finding.score == "latent similarity":
         return "sees the latent that the mechanism drew"
-    if sees_draw(finding):
+    if finding.sees_draw:
         return "knows the mechanism and sees what it drew"
-    return "ran the mechanism itself" if finding.measures.own_rewrites else ""
+    return "" if finding.knows == "nothing" else find_adversary(finding).knows
 
 
 def _expect(guesses: int, candidates: int) -> str:

@@ -186,7 +186,14 @@ def _draw_loss(axes: Any, rows: Sequence[LossRow]) -> None:
     axes.fill_between(places, [at.lower for at in found], ends, color="#000000", alpha=0.15, linewidth=0)
     _remark(axes, rows)
     points = [at.point if math.isfinite(at.point) else math.nan for at in found]
-    axes.plot(places, points, color="#000000", marker=".", label=f"loss, at delta {_DELTA:g}")
+    axes.plot(places, points, color="#000000", marker=".", label=f"loss of the draw, at delta {_DELTA:g}")
+    texts = [(place_epsilon(row.finding), text) for row in rows if (text := row.believed_text) is not None]
+    if texts:
+        shown = [text.epsilon_at[0].point for _, text in texts]
+        axes.plot(
+            [place for place, _ in texts], [value if math.isfinite(value) else math.nan for value in shown],
+            color="#000000", linestyle="-.", marker=".", label=f"loss of the text, at delta {_DELTA:g}",
+        )  # fmt: skip
 
 
 def _remark(axes: Any, rows: Sequence[LossRow]) -> None:

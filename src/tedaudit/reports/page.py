@@ -177,12 +177,13 @@ def chart_losses(rows: Sequence[LossRow]) -> dict[str, Any]:
 
 
 def _describe(row: LossRow) -> dict[str, Any]:
-    claim, at, supremum = row.finding.claim, row.epsilons[0], row.supremum
+    claim, at, supremum, text = row.finding.claim, row.epsilons[0], row.supremum, row.believed_text
     return {
         "plan": row.finding.plan, "mechanism": row.finding.label, "epsilon": row.finding.epsilon.json,
         "claim": None if claim is None else _finite(claim.total), "refuted": row.refuted,
         "slack": None if row.slack is None else row.slack.at_most,
         "supremum": None if supremum is None or row.refuted else _finite(supremum.epsilon(DELTA)),
+        "text": None if text is None else _finite(text.epsilon_at[0].point),
         **{name: None if row.refuted else _finite(getattr(at, name)) for name in ("point", "lower", "upper")},
     }  # fmt: skip
 

@@ -1,11 +1,13 @@
 """The findings in plain words, for a reader who will not read the table."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, get_args
 
 from tedaudit.nominal import Nominal
 from tedaudit.results.findings import AuditResult, Finding, JudgedClaim
 from tedaudit.results.verdict import Verdict, count_decisions, explain_decision
+from tedaudit.types import Knows
 
 
 def describe_audit(result: AuditResult, manifest: Mapping[str, Any]) -> str:
@@ -92,12 +94,38 @@ def _join_names(names: Sequence[str], most: int = 8) -> str:
 # mechanism.
 #
 # It speaks of what was measured and never of safety: that no attack did better than guessing shows nothing
-# about other attacks. Attacks on the text come first. What only an adversary finds that sees more than is
-# published, the drawn tokens or the noisy latent, is told as that.
+# about other attacks. Who knows least comes first; of those who know more, it is told what they find beyond.
 
 _CAUTION = "That no attack here did better than guessing does not show that none can."
-_DRAWN = ("log-likelihood", "latent similarity")  # scores of what was drawn, which the text may not show
-_WHOEVER = "whoever sees what was drawn, tokens or latent"
+
+
+@dataclass(frozen=True, slots=True)
+class Adversary:
+    """Who attacks: a name for a column, what they know as a sentence goes on, and who they are."""
+
+    name: str
+    knows: str
+    who: str
+
+    def has(self, finding: Finding) -> bool:
+        """Return whether a finding is theirs."""
+        return find_adversary(finding) is self
+
+
+ADVERSARIES = (
+    Adversary("knows nothing", "knows nothing of the mechanism", "whoever reads the text"),
+    Adversary("can call it", "can call the mechanism", "whoever can call the mechanism"),
+    Adversary("knows model", "knows its model and settings", "whoever knows its model and settings"),
+    Adversary(
+        "sees draw", "sees what was drawn, tokens or latent", "whoever sees what was drawn, tokens or latent"
+    ),
+)
+"""All of them see what is published; the last one sees more."""
+
+
+def find_adversary(finding: Finding) -> Adversary:
+    """Return who a finding is by."""
+    return ADVERSARIES[-1 if finding.sees_draw else get_args(Knows).index(finding.knows)]
 
 
 def headlines(result: AuditResult) -> list[str]:
@@ -105,11 +133,7 @@ def headlines(result: AuditResult) -> list[str]:
     if not result.findings:
         return ["No attack has finished a block yet: there is nothing to estimate from."]
     labels = dict.fromkeys(finding.label for finding in result)
-    named = []
-    for label in labels:
-        of_text = find_best(result, label, lambda finding: not sees_draw(finding))
-        of_draw = find_best(result, label, sees_draw)
-        named.append(_describe_mechanism(label, of_text, of_draw))
+    named = [_describe_mechanism(result, label) for label in labels]
     best = [find_best(result, label, lambda _: True) for label in labels]
     if any(finding is not None and not finding.leaks for found in best for finding in found.values()):
         named.append(_CAUTION)
@@ -123,11 +147,6 @@ def describe_violations(result: AuditResult) -> str:
     broken = sum(claim.verdict.is_violation for claim in claims)
     verb = "is" if broken == 1 else "are"
     return f"{broken} of {len(claims)} privacy claims {verb} violated." if broken else ""
-
-
-def sees_draw(finding: Finding) -> bool:
-    """Return whether an attack used what was drawn, tokens or latent, and not what was published alone."""
-    return finding.score in _DRAWN
 
 
 def find_best(
@@ -151,30 +170,25 @@ def counts(finding: Finding) -> bool:
     return not finding.unfit and (finding.leaks or 2 * finding.counts.failed <= finding.bound.guesses)
 
 
-def _describe_mechanism(
-    label: str, of_text: Mapping[Nominal, Finding | None], of_draw: Mapping[Nominal, Finding | None]
-) -> str:
-    """Return a sentence on the attacks on the text, and on what those on the draw find beyond them."""
-    named = [finding for finding in of_text.values() if finding is not None and finding.leaks]
-    told = {finding.epsilon for finding in named}
-    further = [f for f in of_draw.values() if f is not None and f.leaks and f.epsilon not in told]
-    told |= {finding.epsilon for finding in further}
-    seen = {
-        epsilon for found in (of_text, of_draw) for epsilon, finding in found.items() if finding is not None
-    }
-    parts = []
-    if named:
-        where = _join_epsilons([finding.epsilon for finding in named])
-        parts.append(f"sources can be named{where} ({_describe_strongest(named)})")
-    if further:
-        where, how = _join_epsilons([finding.epsilon for finding in further]), _describe_strongest(further)
-        also = "also " if named else ""
-        parts.append(f"{_WHOEVER}, can {also}name {'them' if named else 'sources'}{where} ({how})")
+def _describe_mechanism(result: AuditResult, label: str) -> str:
+    """Return a sentence on who can name sources, and what those who know more find beyond the others."""
+    parts, told, seen = list[str](), set[Nominal](), set[Nominal]()
+    tried: set[Nominal] = set()
+    for adversary in ADVERSARIES:
+        best = find_best(result, label, adversary.has)
+        tried |= best.keys()
+        seen |= {epsilon for epsilon, finding in best.items() if finding is not None}
+        named = [f for f in best.values() if f is not None and f.leaks and f.epsilon not in told]
+        if named:
+            where = _join_epsilons([finding.epsilon for finding in named])
+            what = "also name them" if told else "name sources"
+            parts.append(f"{adversary.who} can {what}{where} ({_describe_strongest(named)})")
+            told |= {finding.epsilon for finding in named}
     blind = sorted(seen - told)
     if blind:
         nobody = "no attack" if not told else "none"
         parts.append(f"{nobody} did provably better than guessing{_join_epsilons(blind)}")
-    untold = sorted({*of_text, *of_draw} - seen)
+    untold = sorted(tried - seen)
     if untold:
         parts.append(f"nothing can be said{_join_epsilons(untold)}, since most rewrites failed")
     return f"{label}: {'; '.join(parts)}."

@@ -7,12 +7,13 @@ from tedaudit.estimators import Bound, find_estimator
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.nominal import Nominal
 from tedaudit.reports.section import Cell, Column, Mark, Marked, Section, Table, format_number
-from tedaudit.reports.summary import explain_error, find_best, sees_draw
+from tedaudit.reports.summary import ADVERSARIES, explain_error, find_adversary, find_best
 from tedaudit.results.findings import AuditResult, Finding, post_processing
 
 _COLUMNS = (
     Column("mechanism", "label", 0), Column("verdict", rank=0), Column("epsilon", "figures", 0),
-    Column("claim", rank=2), Column("attack", "label", 0), Column("right / trials", "figures", 1),
+    Column("claim", rank=2), Column("attack", "label", 0), Column("knows", rank=4),
+    Column("right / trials", "figures", 1),
     Column("attainable", "figures", 3), Column("eps_emp", "bound", 0), Column("interval", rank=3),
     Column("ceiling", "bound", 2),
     Column("alone", "bound", 4), Column("TeDA bound", "bound", 4), Column("if Gaussian", "bound", 3),
@@ -40,6 +41,7 @@ def _list_cells(finding: Finding, *, ceilings: bool) -> tuple[Cell, ...]:
         finding.epsilon.label,
         "none" if finding.claim is None else str(finding.claim),
         finding.attack,
+        find_adversary(finding).name,
         f"{bound.correct:,} / {bound.guesses:,}{_format_surest(finding)}",
         _format_attainable(finding),
         _mark_bound(bound) if ceilings else bound.lower,
@@ -190,30 +192,32 @@ _STRONGEST = (
     Column("mechanism", "label", 0), Column("verdict", rank=0), Column("epsilon", "figures", 0),
     Column("eps_emp", "bound", 0), Column("ceiling", "bound", 2), Column("strongest attack", "label"),
     Column("right / guesses", "figures", 1), Column("plan", "label", 3),
-    Column("eps_emp, draw seen", "bound", 1), Column("by", "label", 2), Column("claim", rank=2),
+    *(Column(adversary.name, "bound", 1) for adversary in ADVERSARIES), Column("claim", rank=2),
 )  # fmt: skip
 
 
 def tell_strongest(result: AuditResult) -> Section:
     """Return the strongest attack on the text for each mechanism and epsilon, and the verdict on its claim.
 
-    Attacks that see what was drawn have a column of their own: whoever has only the text cannot do what
-    they do.
+    Everybody who knows as much has a column, unless nobody knows more or less: whoever knows less, or has
+    only the text, cannot do what they do.
     """
     several = len({finding.plan_base for finding in result}) > 1
     verdicts = {(finding.label, finding.epsilon): finding.verdict for finding in result}
     verdicts |= {(claim.witness.label, claim.witness.epsilon): claim.verdict for claim in result.claims}
     claims = {(finding.label, finding.epsilon): finding.claim for finding in result}
     rows: dict[tuple[str, Nominal], tuple[Cell, ...]] = {}
+    alike = len({find_adversary(finding) for finding in result}) == 1
     for label in dict.fromkeys(finding.label for finding in result):
-        of_text = find_best(result, label, lambda finding: not sees_draw(finding))
-        of_draw = find_best(result, label, sees_draw)
-        for epsilon in sorted({*of_text, *of_draw}):
+        of_text = find_best(result, label, lambda finding: not finding.sees_draw)
+        by_level = [{} if alike else find_best(result, label, one.has) for one in ADVERSARIES]
+        for epsilon in sorted({*of_text, *(epsilon for best in by_level for epsilon in best)}):
             claim = claims[label, epsilon]
+            bounds = [None if (found := best.get(epsilon)) is None else found.eps_emp for best in by_level]
             rows[label, epsilon] = (
                 label, verdicts[label, epsilon].name, epsilon.label,
                 *_list_strongest(of_text.get(epsilon), several=several, tried=epsilon in of_text),
-                *_list_drawn(of_draw.get(epsilon)), "" if claim is None else str(claim),
+                *bounds, "" if claim is None else str(claim),
             )  # fmt: skip
     marked = frozenset(number for number, key in enumerate(rows) if verdicts[key].is_violation)
     table = Table(_STRONGEST, tuple(rows.values()), marked).leave_empty_out()
@@ -230,25 +234,20 @@ def _list_strongest(best: Finding | None, *, several: bool, tried: bool) -> tupl
     return bound.lower, bound.ceiling, best.attack, counted, best.plan if several else ""
 
 
-def _list_drawn(best: Finding | None) -> tuple[Cell, ...]:
-    return (None, "") if best is None else (best.bound.lower, best.attack)
-
-
 def _explain_strongest(result: AuditResult, shown: Collection[str]) -> str:
     """Return what a row is, and what its columns mean."""
     over = ", over all plans" if "plan" in shown else ""
     told = [
-        f"A row has the attack on the text with the largest eps_emp at that epsilon{over}.",
+        f"A row has the attack with the largest eps_emp at that epsilon that sees the text alone{over}.",
         "The verdict is on the claim, by all attacks and plans together.",
         _explain_number(result),
     ]
     if any(finding.surest for finding in result):
         told.append(_SUREST)
-    if "by" in shown:
-        told.append(
-            "Draw seen: what an attack shows that has more than the text, the tokens or the latent that the "
-            "mechanism drew."
-        )
+    named = [adversary for adversary in ADVERSARIES if adversary.name in shown]
+    if named:
+        meanings = "; ".join(f"{adversary.name}, {adversary.knows}" for adversary in named)
+        told.append(f"The largest eps_emp of everybody who knows as much: {meanings}.")
     return " ".join(told)
 
 

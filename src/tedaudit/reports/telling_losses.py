@@ -6,17 +6,27 @@ from dataclasses import replace
 from typing import Any
 
 from tedaudit.errors import TedauditError, shorten
+from tedaudit.estimators.likelihood_check import RESOLVED
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample, Supremum
 from tedaudit.plugins.abilities import PricesPieces
 from tedaudit.plugins.registry import build
 from tedaudit.reports.section import Cell, Column, Section, Table, format_loss
 from tedaudit.results.findings import AuditResult
-from tedaudit.results.losses import Cut, LossPart, LossParts, LossRow, find_contradictions, find_parts
+from tedaudit.results.losses import (
+    Cut,
+    LossPart,
+    LossParts,
+    LossRow,
+    TextLoss,
+    find_contradictions,
+    find_parts,
+)
 from tedaudit.spec.model import MechanismSpec
 
 _COLUMNS = (
     Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("claim"),
     Column("slack", "figures"), Column("likelihoods"),
+    Column(f"text: eps at delta {DELTAS[0]:g}", "figures", 0), Column("losses of texts"),
     *(Column(f"eps at delta {delta:g}", "figures", min(2 * place, 2)) for place, delta in enumerate(DELTAS)),
     Column("median loss", "loss", 2), Column("largest loss", "loss"), Column("most possible", "loss", 0),
     Column("impossible", "figures", 2), Column("unknown", "figures", 2), Column("its text", "text", 3),
@@ -39,7 +49,10 @@ def tell_losses(result: AuditResult, rows: Sequence[LossRow]) -> Section:
 def rename_losses(rows: Sequence[LossRow], result: AuditResult, shown: AuditResult) -> list[LossRow]:
     """Return the losses of a result with names as they may be shown: the same findings in the same order."""
     names = {id(old): new for old, new in zip(result, shown, strict=True)}
-    return [replace(row, finding=names[id(row.finding)]) for row in rows]
+    texts = [row.text and replace(row.text, finding=names[id(row.text.finding)]) for row in rows]
+    return [
+        replace(row, finding=names[id(row.finding)], text=text) for row, text in zip(rows, texts, strict=True)
+    ]
 
 
 def _format(row: LossRow, text: str) -> tuple[Cell, ...]:
@@ -48,13 +61,23 @@ def _format(row: LossRow, text: str) -> tuple[Cell, ...]:
     unknown = _count(sample.unknown, sample)
     if row.refuted:  # nothing that follows from the likelihoods is told
         figures = ("refuted",) * (len(DELTAS) + 3)  # epsilons, median, largest, most possible
-        return *named, "refuted", row.refuted, *figures, "", unknown, ""
+        return *named, "refuted", row.refuted, *_format_text(row.text), *figures, "", unknown, ""
     return (
-        *named, "" if row.slack is None else str(row.slack), row.doubt,
+        *named, "" if row.slack is None else str(row.slack), row.doubt, *_format_text(row.text),
         *(format_epsilon(at, sample) for at in row.epsilons),
         sample.quantile(0.5), sample.quantile(1.0), _format_supremum(row.supremum),
         _count(row.impossible, sample), unknown, text,
     )  # fmt: skip
+
+
+def _format_text(text: TextLoss | None) -> tuple[str, str]:
+    """Return what the text alone loses, and how well that is known."""
+    if text is None:
+        return "", ""
+    if text.refuted:
+        return "refuted", text.refuted
+    known = "exact" if text.exact else f"{text.resolved:.0%} to {RESOLVED:g}, median {text.width:.2g}"
+    return format_epsilon(text.epsilon_at[0], text.high), known
 
 
 def _format_supremum(supremum: Supremum | None) -> str:
@@ -98,8 +121,25 @@ def _explain(rows: Sequence[LossRow]) -> str:
         f"{ends} per row; of single pairs it says nothing. {_explain_slack(rows)}Most possible: the largest "
         "loss of any output, drawn or not, over the pairs of texts of these trials. Impossible: outputs that "
         "the other text cannot have had. Unknown: trials without a likelihood, such as failed rewrites, "
-        f"taken for infinite.{_explain_checks(rows)}"
+        f"taken for infinite.{_explain_texts(rows)}{_explain_checks(rows)}"
     )
+
+
+def _explain_texts(rows: Sequence[LossRow]) -> str:
+    """Return what the loss of a text is, if there is one."""
+    texts = [row.text for row in rows if row.text is not None and not row.text.refuted]
+    if not texts:
+        return ""
+    told = (
+        " Text: the same for whoever knows the mechanism and reads the text alone, whatever was drawn for it; "
+        "on average it loses no more."
+    )
+    if not all(text.exact for text in texts):
+        told += (
+            " Where not all draws that give a text are added up, its loss lies between two ends: told are the "
+            "share of trials in which they are close, and the median gap; the upper one counts."
+        )
+    return told
 
 
 def _explain_slack(rows: Sequence[LossRow]) -> str:

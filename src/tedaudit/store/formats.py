@@ -8,7 +8,7 @@ weights of the encoder that candidate sets were drawn with, and no models. Forma
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from tedaudit.errors import RunDirectoryError, join_names
 from tedaudit.paths import describe_os_error
@@ -61,8 +61,8 @@ def score_of(about: Mapping[str, Any], attack: Mapping[str, Any]) -> str:
 
 def knowledge_of(about: Mapping[str, Any], score: str) -> tuple[Knows, bool]:
     """Return what an attack knows, and whether it sees what was drawn; older tables tell by their score."""
-    if "knows" in about:
-        return about["knows"], bool(about["sees_draw"])
+    if about.get("knows") in get_args(Knows):
+        return about["knows"], bool(about.get("sees_draw"))
     if score in ("log-likelihood", "latent similarity"):
         return "its model and settings", True
     return "can call it" if about.get("own_rewrites") else "nothing", False

@@ -27,7 +27,8 @@ function lossTraces(rows, findings) {
     line: { width: 0 }, fillcolor: "rgba(128,128,128,.25)" };
   const traces = [band, curve("claim", "claim", { line: { color: variable("--quiet"), dash: "dash", width: 2 }, marker: { symbol: "line-ew-open", size: 11 } }),
     curve("most that a pair can lose", "supremum", { line: { color: ink, dash: "dot", width: 2 }, marker: { symbol: "line-ew-open", size: 11 } }),
-    curve(`loss, at delta ${data.losses.delta}`, "point", { line: { color: ink, width: 2.5 }, marker: { size: 7, color: ink } })];
+    curve(`loss of what was drawn, at delta ${data.losses.delta}`, "point", { line: { color: ink, width: 2.5 }, marker: { size: 7, color: ink } }),
+    curve(`loss of the text, at delta ${data.losses.delta}`, "text", { line: { color: ink, dash: "dashdot", width: 2 }, marker: { size: 7, color: ink } })];
   distinct(findings.map((finding) => finding.attack)).forEach((attack, number) => {
     const mine = findings.filter((finding) => finding.attack === attack).sort((a, b) => (a.epsilon ?? 1) - (b.epsilon ?? 1));
     const colour = variable(`--series-${number % SYMBOLS.length}`);
@@ -63,6 +64,7 @@ function sandwich({ plan, mechanism }) {
   const refuted = rows.filter((row) => row.refuted).map((row) => epsilonName(row.epsilon));
   byId("loss-caption").textContent = "Between an attack and the loss lies what a stronger attack could still find. "
     + "The loss is an average over these pairs of texts at one delta, and a single pair may lose more. A claim is for any two texts, at a delta of its own. "
+    + (rows.some((row) => row.text !== null) ? "The loss of the text is what whoever knows the mechanism learns by reading alone. " : "")
     + "The dotted line, where it is known, is the most that any output can tell between two of these texts. "
     + (slacks.length ? `The claim is at most ${ends} times as large as what the worst of these pairs loses at the claim's delta (slack). ` : "")
     + (refuted.length ? `Refuted at epsilon ${refuted.join(", ")}: the guesses there do not fit the likelihoods, so no loss is drawn. ` : "")
