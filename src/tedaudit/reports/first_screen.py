@@ -43,11 +43,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Pivot:
-    """Numbers by mechanism and nominal epsilon; `units` are those of the mechanisms' claims."""
+    """Numbers by mechanism, or by adversary, and nominal epsilon; `units` are those of mechanisms' claims."""
 
     title: str
     cells: Mapping[tuple[str, Nominal], Cell]
     units: Mapping[str, str]
+    heading: str = "mechanism"
 
     @property
     def mechanisms(self) -> list[str]:
@@ -66,7 +67,20 @@ class Pivot:
 
 
 def make_pivots(result: AuditResult) -> list[Pivot]:
-    """Return the strongest attacks of everybody who knows as much, by how much they know."""
+    """Return the strongest attacks of everybody who knows as much, by how much they know.
+
+    Of one mechanism they stand in one table.
+    """
+    labels = list(dict.fromkeys(finding.label for finding in result))
+    if len(labels) == 1 and len({find_adversary(finding) for finding in result}) > 1:
+        unit = _find_units(result.findings)[labels[0]]
+        cells = {
+            (adversary.name, epsilon): _describe(best)
+            for adversary in ADVERSARIES
+            for epsilon, best in find_best(result, labels[0], adversary.has).items()
+        }
+        of = f"{labels[0]}{f' ({unit})' if unit else ''}"
+        return [Pivot(f"eps_emp of {of} by nominal epsilon, strongest attacks", cells, {}, "adversary")]
     pivots = []
     for adversary in ADVERSARIES:
         found = [finding for finding in result if adversary.has(finding)]
@@ -196,7 +210,7 @@ class _Shape:
             header_style="bold", box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0)
         )
         most = max(9, width // _LABEL_SHARE)
-        heading = "epsilon" if self.turned else "mechanism"
+        heading = "epsilon" if self.turned else self.pivot.heading
         rows: Sequence[str | Nominal] = self.pivot.epsilons if self.turned else self.pivot.mechanisms
         table.add_column(heading, overflow="fold", max_width=most, justify="right" if self.turned else "left")
         for column in columns:
