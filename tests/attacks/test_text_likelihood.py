@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import tedaudit
-from tedaudit import Card, Claim, Rewrite, SpecError, TextLikelihoods
+from tedaudit import Card, Claim, ContractError, Rewrite, SpecError, TextLikelihoods
 from tedaudit.attacks.text_likelihood import TextLikelihood, find_ends
 from tedaudit.mechanisms.identity import Identity
 from tedaudit.results.losses import find_contradictions
 from tedaudit.seeding import uniforms
-from tedaudit.testing import check_attack
+from tedaudit.testing import check_attack, check_mechanism
 from tedaudit.types import Observation
 
 ITEMS = ("", "a", "b", "ab", "ba")
@@ -53,6 +53,8 @@ class Syllables:
         values = [self._add_up(text, given, epsilon) for text, given in zip(texts, candidates, strict=True)]
         if self.grade == "lossy":
             return TextLikelihoods.exact([row - 0.5 for row in values])
+        if self.grade == "generous":
+            return TextLikelihoods.exact([row + 0.5 for row in values])
         if self.grade == "overstated":
             return TextLikelihoods.exact([row * 3 + 20 for row in values])
         if self.grade == "between":
@@ -106,6 +108,17 @@ def exact_success(result, *, by_text):
 
 def test_the_contract_is_kept():
     assert check_attack(TextLikelihood(), mechanism=Syllables()).unusable == 0
+
+
+@pytest.mark.parametrize("grade", ["exact", "between", "scores"])
+def test_a_mechanism_with_right_probabilities_of_texts_keeps_the_contract(grade):
+    check_mechanism(Syllables(grade), TEXTS)
+
+
+@pytest.mark.parametrize(("grade", "reason"), [("lossy", "written as it"), ("generous", "made again")])
+def test_a_mechanism_with_wrong_probabilities_of_texts_is_refused(grade, reason):
+    with pytest.raises(ContractError, match=reason):
+        check_mechanism(Syllables(grade), TEXTS)
 
 
 def test_a_mechanism_without_the_ability_is_refused():

@@ -21,7 +21,12 @@ from tedaudit.errors import ContractError, SpecError, join_names
 from tedaudit.plugins.abilities import HasLikelihood, HasOwnEpsilons, KnowsMechanism
 from tedaudit.plugins.registry import Reference
 from tedaudit.seeding import derive
-from tedaudit.testing.likelihood_check import PAIRS, check_comparison, check_likelihood
+from tedaudit.testing.likelihood_check import (
+    PAIRS,
+    check_comparison,
+    check_likelihood,
+    check_text_likelihood,
+)
 from tedaudit.testing.observations import make_observations
 from tedaudit.testing.subject import (
     ODD,
@@ -69,7 +74,8 @@ def check_mechanism(
 
     If it has `log_likelihood` or `log_density`, these are held against so many draws of its own
     (`likelihood_pairs`; fewer find less, and 0 leaves it out). Above a loss of about 10 no sample can check
-    their scale.
+    their scale. Probabilities of texts (`text_log_likelihood`) are held against texts that are rewritten
+    twice.
     """
     plugin, name = _build_checked(mechanism, "rewrite")
     grid = plugin.epsilons((epsilon,)) if isinstance(plugin, HasOwnEpsilons) else (epsilon, 2 * epsilon)
@@ -97,6 +103,8 @@ def check_mechanism(
     own = texts if texts and len(set(texts)) > 1 else ORDINARY
     check_comparison(plugin, name, own, epsilon)
     p = check_likelihood(plugin, name, own, epsilon, likelihood_pairs) if likelihood_pairs else None
+    if likelihood_pairs:
+        check_text_likelihood(plugin, name, own, epsilon, likelihood_pairs)
     return Checked(name, len(draws), failed, noisy, p)
 
 

@@ -19,15 +19,22 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.attacks.likelihood import Likelihood
+from tedaudit.attacks.text_likelihood import TextLikelihood
 from tedaudit.batches import Rewrites
 from tedaudit.errors import ContractError
-from tedaudit.estimators.likelihood_check import ERROR, calibration_p, posteriors
+from tedaudit.estimators.likelihood_check import ERROR, calibration_p, posteriors, success_tails
 from tedaudit.execution.likelihood_game import LikelihoodGame
 from tedaudit.execution.work import Bench
 from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import Sampling
 from tedaudit.plans.plans import make_plan
-from tedaudit.plugins.abilities import HasLatent, HasLikelihood, HasOwnEpsilons, can_compare
+from tedaudit.plugins.abilities import (
+    HasLatent,
+    HasLikelihood,
+    HasOwnEpsilons,
+    HasTextLikelihood,
+    can_compare,
+)
 from tedaudit.plugins.registry import Reference
 from tedaudit.seeding import derive
 from tedaudit.types import Draw, Floats
@@ -175,3 +182,91 @@ def _hold(name: str, compared: Any, own: Any, loss: Any) -> None:
             f"'{name}': an output has a loss of {abs(gap):.6g}, above the {loss.largest:.6g} that `compare` "
             "calls the largest of any."
         )
+
+
+# --- Refuses a mechanism whose probabilities of texts are wrong; part of the contract suite.
+#
+# A text is at least as probable as the draw that was written as it. And if a text is rewritten twice, the
+# second rewrite equals the first with the probability of that text: a likelihood that leaves out draws, or
+# half of what texts tell, promises other equals than there are.
+
+_TWICE = (0.1, 0.9)  # of the mean probability of a text: elsewhere equals say little
+_FACTORS = (1.0, 4.0, 16.0, 64.0, 256.0, 1 / 4, 1 / 16)  # of the epsilon, tried in this order
+_FEW = 40  # texts that are rewritten to find an epsilon
+
+
+def check_text_likelihood(
+    mechanism: Any, name: str, texts: Sequence[str], epsilon: float, draws: int
+) -> None:
+    """Refuse probabilities of texts below those of draws, or that equal rewrites do not fit."""
+    if not isinstance(mechanism, HasTextLikelihood) or TextLikelihood().unfit(mechanism):
+        return
+    own = mechanism.epsilons((epsilon,)) if isinstance(mechanism, HasOwnEpsilons) else ()
+    for value in own or [factor * epsilon for factor in _FACTORS]:
+        twice = _Twice.play(mechanism, texts, value, _FEW)
+        if twice is None:
+            return
+        twice.hold_draws(mechanism, name)
+        if _TWICE[0] <= float(np.exp(twice.upper).mean()) <= _TWICE[1]:
+            whole = _Twice.play(mechanism, texts, value, draws)
+            if whole is not None:
+                whole.hold_equals(name)
+            return
+
+
+@dataclass(frozen=True)
+class _Twice:
+    """Texts that were rewritten twice, and both ends of how probable the first rewrites are for them."""
+
+    epsilon: float
+    texts: Sequence[str]
+    first: Rewrites
+    second: Rewrites
+    lower: Floats
+    upper: Floats
+
+    @classmethod
+    def play(cls, mechanism: Any, texts: Sequence[str], epsilon: float, draws: int) -> "_Twice | None":
+        """Rewrite; None if that fails, or if the mechanism has a score in place of a probability."""
+        chosen = [texts[i % len(texts)] for i in range(draws)]
+        asked = [Draw(text, epsilon, derive(0, "twice", i)) for i, text in enumerate(chosen * 2)]
+        done = Rewrites.of(mechanism.rewrite(asked))
+        given = [i for i in range(draws) if not done.errors[i] and not done.errors[draws + i]]
+        if not given:
+            return None
+        first, second = done[given], done[[draws + i for i in given]]
+        sources = [chosen[i] for i in given]
+        found = mechanism.text_log_likelihood(first.texts, [[text] for text in sources], epsilon)
+        if found.lower is None or found.upper is None:
+            return None
+        return cls(epsilon, sources, first, second, np.concatenate(found.lower), np.concatenate(found.upper))
+
+    def hold_draws(self, mechanism: Any, name: str) -> None:
+        """Refuse a text that is less probable than the draw that was written as it."""
+        if not isinstance(mechanism, HasLikelihood):
+            return
+        for i, text in enumerate(self.texts):
+            tokens = self.first[i].tokens
+            if tokens is None:
+                continue
+            drawn = float(mechanism.log_likelihood(tokens, [text], self.epsilon)[0])
+            if self.upper[i] < drawn - _ROUNDING * (1 + abs(drawn)):
+                raise ContractError(
+                    f"'{name}': `text_log_likelihood` gives a text {self.upper[i]:.6g}, and `log_likelihood` "
+                    f"gives the draw that was written as it {drawn:.6g}. A text is at least as probable as "
+                    "each of its draws: look for draws that are left out."
+                )
+
+    def hold_equals(self, name: str) -> None:
+        """Refuse probabilities by which rewrites would be equal more often, or more seldom."""
+        equal = sum(a == b for a, b in zip(self.first.texts, self.second.texts, strict=True))
+        promised = [float(np.exp(end).mean()) for end in (self.lower, self.upper)]
+        below = success_tails(promised[0], len(self.texts), equal)[0]
+        above = success_tails(min(1.0, promised[1]), len(self.texts), equal)[1]
+        if min(below, above) <= ERROR / 2:
+            raise ContractError(
+                f"'{name}': `text_log_likelihood` is not that of what it writes. At epsilon "
+                f"{self.epsilon:.4g} it promises that {promised[0] * len(self.texts):,.0f} of "
+                f"{len(self.texts):,} rewrites are the same when made again, and {equal:,} were: "
+                f"p = {2 * min(below, above):.4f} (right ones are refused with probability {ERROR})."
+            )
