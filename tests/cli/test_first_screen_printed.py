@@ -53,7 +53,7 @@ def test_without_a_terminal_it_is_80_columns_wide(capsys, result):
     show_result(result)
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= 80 for line in lines if str(result.folder) not in line)
-    assert lines[0] == "eps_emp by nominal epsilon, strongest of 2 attacks on the text"
+    assert lines[0].startswith("eps_emp by nominal epsilon; adversary knows nothing of the mechanism")
     assert "│" not in "\n".join(lines)
     assert "[bold]many:smile:words" in "".join("".join(lines).split())  # as it is, on several lines
 
@@ -61,7 +61,11 @@ def test_without_a_terminal_it_is_80_columns_wide(capsys, result):
 def test_losses_come_first_so_that_the_attacks_are_what_it_ends_with(capsys, result):
     show_result(result, losses=True)
     out = capsys.readouterr().out
-    assert 0 <= out.index("loss by nominal epsilon, at delta 0.05") < out.index("eps_emp by nominal epsilon")
+    assert (
+        0
+        <= out.index("loss of what was drawn by nominal epsilon, at delta 0.05")
+        < out.index("eps_emp by nominal epsilon")
+    )
 
 
 @pytest.mark.parametrize(("table", "expected"), [("full", True), ("pivot", False), ("none", False)])
@@ -79,7 +83,7 @@ def test_the_whole_table_and_no_table_are_there_on_request(capsys, result):
     show_result(result, "none")
     words = capsys.readouterr().out
     assert "eps_emp by nominal epsilon" not in words
-    assert "Attacks on the text found most for" in words
+    assert "Whoever reads the text finds most for" in words
     assert str(result.folder) in words
 
 

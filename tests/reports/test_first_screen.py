@@ -11,7 +11,7 @@ from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.reports.first_screen import (
     describe_screen,
     explain_losses,
-    make_loss_pivot,
+    make_loss_pivots,
     make_pivots,
     mention_no_epsilon,
 )
@@ -31,7 +31,7 @@ def audit(mechanism, **changes):
 
 def test_what_leaks_is_told_with_counts_error_and_ceiling():
     told = tell(audit("identity"))
-    assert "found most for identity (lexical: 250 of 250 guesses right; blind guessing: 1 in 2)" in told
+    assert "finds most for identity (lexical: 250 of 250 guesses right; blind guessing: 1 in 2)" in told
     assert "too large has probability 0.005 at most, its one row and all looks counted" in told
     assert "* is the ceiling (" in told
     assert "true value may be far larger" in told
@@ -51,7 +51,7 @@ def test_zeros_beside_numbers_are_explained():
     assert (
         "0.00: no attack here did provably better than guessing, which does not show that none can." in told
     )
-    assert "found most for word-rr at epsilon 12" in told
+    assert "finds most for word-rr at epsilon 12" in told
 
 
 def test_a_mechanism_that_fails_is_said_to_have_shown_nothing():
@@ -74,8 +74,8 @@ class HidesText(WordRR):
 
 def test_what_the_draw_alone_tells_is_said_of_nobody_else():
     told = tell(audit(HidesText(slots=8), epsilon=8.0, attack=["lexical", "likelihood"], trials=300))
-    assert "No attack on the text did provably better than guessing" in told
-    assert "Whoever sees what was drawn, tokens or latent, finds most for" in told
+    assert "No attack on the text alone did provably better than guessing" in told
+    assert "Whoever sees what was drawn (tokens, latent) finds most for" in told
 
 
 def test_delta_and_plans_are_told_if_there_are_any(tmp_path):
@@ -97,10 +97,10 @@ def test_a_state_that_was_never_judged_promises_no_error(tmp_path):
 
 def test_losses_are_called_an_estimate_over_pairs(tmp_path):
     run(make_spec(tmp_path, epsilons=[1, 4], attacks=["likelihood"]))
-    pivot = make_loss_pivot(read_losses(load_run(tmp_path)))
-    assert pivot.title == "loss by nominal epsilon, at delta 0.05"
+    [pivot] = make_loss_pivots(read_losses(load_run(tmp_path)))
+    assert pivot.title == "loss of what was drawn by nominal epsilon, at delta 0.05"
     assert len(pivot.cells) == 2
-    told = explain_losses(pivot)
+    told = explain_losses([pivot])
     assert "an estimate" in told
     assert "single pairs may lose more" in told
 

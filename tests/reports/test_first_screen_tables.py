@@ -70,7 +70,7 @@ def test_many_epsilons_become_rows_and_stay_one_table():
 
 def test_one_attack_alone_is_in_the_title_and_not_in_every_cell(tmp_path):
     [pivot] = make_pivots(run(make_spec(tmp_path, mechanisms=["identity"], attacks=["lexical"])))
-    assert pivot.title == "eps_emp by nominal epsilon, the lexical attack on the text"
+    assert pivot.title == "eps_emp by nominal epsilon; adversary knows nothing of the mechanism (lexical)"
     assert "lexical" not in "\n".join(draw(pivot, 80))
 
 
@@ -109,7 +109,7 @@ def test_what_only_the_draw_tells_has_a_table_of_its_own(audited):
     of_text, of_draw = make_pivots(audited)
     assert "likelihood" not in of_text.attacks
     assert of_draw.title == (
-        "eps_emp by nominal epsilon, the likelihood attack on what was drawn, tokens or latent"
+        "eps_emp by nominal epsilon; adversary sees what was drawn, tokens or latent (likelihood)"
     )
     assert of_draw.attacks == ["likelihood"]
 

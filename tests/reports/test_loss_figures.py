@@ -23,10 +23,16 @@ def test_claim_loss_and_attacks_stand_on_one_axis(tmp_path):
     drawn = draw_sandwich(rows, result.findings)
     [panel] = drawn.axes
     lines = {line.get_label(): line for line in panel.get_lines()}
-    assert {"claim", "loss, at delta 0.05", "lexical", "likelihood", "ceiling of the trials"} <= set(lines)
+    assert {
+        "claim",
+        "loss of the draw, at delta 0.05",
+        "lexical",
+        "likelihood",
+        "ceiling of the trials",
+    } <= set(lines)
     assert list(lines["claim"].get_ydata()) == [3.0, 12.0, 90.0]
     points = [row.sample.epsilon_at(0.05).point for row in rows]
-    assert list(lines["loss, at delta 0.05"].get_ydata()) == points
+    assert list(lines["loss of the draw, at delta 0.05"].get_ydata()) == points
     assert panel.get_ylim()[1] > 90
 
 

@@ -17,7 +17,7 @@ TEXTS = sentences(40)
 def test_a_release_that_names_its_source_is_not_green_because_nothing_was_claimed():
     [line] = headlines(tedaudit.audit("identity", TEXTS, trials=250, attack="lexical"))
     assert line == (
-        "identity: sources can be named (lexical: 250 of 250 guesses right; blind guessing: 1 in 2)."
+        "identity: whoever reads the text can name sources (lexical: 250 of 250 guesses right; blind guessing: 1 in 2)."
     )
 
 
@@ -25,7 +25,10 @@ def test_a_claim_out_of_reach_does_not_soften_the_sentence(tmp_path):
     [line] = headlines(
         run(make_spec(tmp_path, mechanisms=[Promising()], epsilons=[3200], attacks=[SharedWords()]))
     )
-    assert "sources can be named at epsilon 3200 (shared-words: 100 of 100 guesses right" in line
+    assert (
+        "whoever reads the text can name sources at epsilon 3200 (shared-words: 100 of 100 guesses right"
+        in line
+    )
 
 
 def test_nothing_found_is_said_to_show_nothing_about_other_attacks():
@@ -40,7 +43,7 @@ def test_epsilons_are_told_apart_by_what_was_found_there():
     )
     line, caution = headlines(result)
     assert caution.endswith("does not show that none can.")
-    assert line.startswith("word-rr: sources can be named at epsilon 12 and 14 (lexical: ")
+    assert line.startswith("word-rr: whoever reads the text can name sources at epsilon 12 and 14 (lexical: ")
     assert line.endswith("; none did provably better than guessing at epsilon 0.01.")
 
 
@@ -88,7 +91,7 @@ def test_what_only_the_drawn_tokens_tell_is_not_said_of_the_text():
     attacks = ["likelihood", "lexical"]
     found = tedaudit.audit(HidesText(slots=8), "demo", epsilon=[0.01, 8.0], attack=attacks, trials=300)
     line = headlines(found)[0]
-    assert "whoever sees what was drawn, tokens or latent, can name sources at epsilon 8 (like" in line
+    assert "whoever sees what was drawn (tokens, latent) can name sources at epsilon 8 (like" in line
     assert "none did provably better than guessing at epsilon 0.01" in line
 
 
@@ -96,5 +99,5 @@ def test_attacks_on_the_text_come_first_and_the_draw_adds_what_they_miss():
     attacks = ["likelihood", "lexical"]
     found = tedaudit.audit(HidesText(slots=8), "demo", epsilon=[8.0, 50.0], attack=attacks, trials=300)
     line = headlines(found)[0]
-    assert "sources can be named at epsilon 50 (lexical" in line
+    assert "whoever reads the text can name sources at epsilon 50 (lexical" in line
     assert "can also name them at epsilon 8 (likelihood" in line

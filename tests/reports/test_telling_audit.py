@@ -86,6 +86,7 @@ def test_a_finding_is_a_row_with_everything_that_belongs_to_the_number():
         "epsilon": "2",
         "claim": "2 per word x 3 = 6",
         "attack": "lexical",
+        "knows": "nothing",
         "right / trials": "900 / 1,000",
         "attainable": "",
         "eps_emp": f"{bound.lower:.2f}",

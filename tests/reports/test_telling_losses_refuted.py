@@ -13,7 +13,7 @@ from pages import embedded
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.reports.export.frames import frame_losses
 from tedaudit.reports.export.schemas import read_schema
-from tedaudit.reports.first_screen import REFUTED, explain_losses, make_loss_pivot
+from tedaudit.reports.first_screen import REFUTED, explain_losses, make_loss_pivots
 from tedaudit.reports.loss_figures import draw_sandwich, write_loss_figures
 from tedaudit.reports.telling_audit import tell_claims, tell_plans
 from tedaudit.reports.telling_losses import read_parts, tell_losses, tell_parts
@@ -88,15 +88,15 @@ def test_nothing_of_it_is_in_json_either(result, rows):
 
 
 def test_the_first_screen_says_so(rows):
-    pivot = make_loss_pivot(list(rows.values()))
+    [pivot] = make_loss_pivots(list(rows.values()))
     cells = {label: cell.value for (label, _), cell in pivot.cells.items()}
     assert cells["wrong"] == REFUTED
     assert float(cells["right"]) > 0
-    assert "Refuted: guesses do not fit" in explain_losses(pivot)
-    assert "Refuted" not in explain_losses(make_loss_pivot([rows["right"]]))
+    assert "Refuted: guesses do not fit" in explain_losses([pivot])
+    assert "Refuted" not in explain_losses(make_loss_pivots([rows["right"]]))
     elsewhere = replace(rows["right"], finding=replace(rows["right"].finding, label="wrong"))
     for plans in ([rows["wrong"], elsewhere], [elsewhere, rows["wrong"]]):  # refuted in one plan is enough
-        assert {cell.value for cell in make_loss_pivot(plans).cells.values()} == {REFUTED}
+        assert {cell.value for cell in make_loss_pivots(plans)[0].cells.values()} == {REFUTED}
 
 
 def test_figures_and_the_page_draw_no_such_loss(result, rows):
@@ -111,7 +111,7 @@ def test_figures_and_the_page_draw_no_such_loss(result, rows):
     words = {title: [text.get_text() for text in panel.texts] for title, panel in panels.items()}
     assert words == {"wrong": ["loss: refuted"], "right": []}
     lines = {line.get_label(): line for line in panels["wrong"].get_lines()}
-    assert not len(lines["loss, at delta 0.05"].get_ydata())
+    assert not len(lines["loss of the draw, at delta 0.05"].get_ydata())
     assert {"claim", "likelihood", "lexical"} <= set(lines)
     assert write_loss_figures(result)
 

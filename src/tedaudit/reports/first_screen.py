@@ -86,8 +86,8 @@ def make_pivots(result: AuditResult) -> list[Pivot]:
         found = [finding for finding in result if adversary.has(finding)]
         if found:
             attacks = list(dict.fromkeys(finding.attack for finding in found))
-            who = f"the {attacks[0]} attack" if len(attacks) == 1 else f"strongest of {len(attacks)} attacks"
-            title = f"eps_emp by nominal epsilon, {who}: {adversary.knows}"
+            best = attacks[0] if len(attacks) == 1 else f"best of {len(attacks)} attacks"
+            title = f"eps_emp by nominal epsilon; adversary {adversary.knows} ({best})"
             pivots.append(Pivot(title, _collect_cells(result, adversary.has), _find_units(found)))
     return pivots
 

@@ -117,7 +117,7 @@ ADVERSARIES = (
     Adversary("can call it", "can call the mechanism", "whoever can call the mechanism"),
     Adversary("knows model", "knows its model and settings", "whoever knows its model and settings"),
     Adversary(
-        "sees draw", "sees what was drawn, tokens or latent", "whoever sees what was drawn, tokens or latent"
+        "sees draw", "sees what was drawn, tokens or latent", "whoever sees what was drawn (tokens, latent)"
     ),
 )
 """All of them see what is published; the last one sees more."""

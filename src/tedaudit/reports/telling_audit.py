@@ -41,7 +41,7 @@ def _list_cells(finding: Finding, *, ceilings: bool) -> tuple[Cell, ...]:
         finding.epsilon.label,
         "none" if finding.claim is None else str(finding.claim),
         finding.attack,
-        find_adversary(finding).name,
+        f"{finding.knows} and the draw" if finding.sees_draw else finding.knows,
         f"{bound.correct:,} / {bound.guesses:,}{_format_surest(finding)}",
         _format_attainable(finding),
         _mark_bound(bound) if ceilings else bound.lower,
