@@ -95,6 +95,25 @@ def test_quiet_says_nothing_on_standard_error(command):
     assert command(*IDENTITY, "-t", "20")[2] == ""
 
 
+def test_that_the_page_will_have_no_charts_is_said_before_any_work(command, here, monkeypatch):
+    (here / "loud.py").write_text(
+        "import sys\ndef loud(text):\n    sys.stderr.write('at work ')\n    return text\n"
+    )
+    flags = ("run", "-m", "py:loud:loud", "-c", "texts.txt", "-t", "20", "--lambda", "0", "-o", "loud")
+    assert "No charts" not in "".join(command(*flags, "--dry-run", "--no-timing")[1:])
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "plotly" else find(name, *rest)
+    )
+    told = "No charts on the page: Plotly is not installed. pip install 'tedaudit[reports]'\n"
+    assert command(*flags, "--dry-run", "--no-timing")[2].endswith(told)
+    code, out, err = command(*flags)
+    assert (code, err.count(told)) == (0, 1)
+    assert err.index(told) < err.index("at work")
+    assert "No charts" not in out  # told once
+    assert "No charts" not in "".join(command("estimate", "loud")[1:])  # which writes no page
+
+
 def test_a_violated_claim_exits_with_1_only_if_asked_for(command, here):
     broken = ("run", "-m", "py:my_plugins:shout", "-e", "0.5", "-t", "40", *SMALL)
     assert command(*broken)[0] == 0

@@ -130,11 +130,11 @@ def test_wrong_use_is_reported_with_a_way_out_and_writes_nothing(case, runs, com
     assert sorted(runs.rglob("*")) == before
 
 
-def test_what_is_typed_wrong_is_refused_with_usage(runs, command):
+def test_what_is_typed_wrong_is_refused_and_the_help_page_named(runs, command):
     for arguments in (("compare",), ("compare", runs / "first", "--by", "epsilon")):
         code, _, err = command(*arguments)
         assert code == 2
-        assert "Usage" in err
+        assert "compare --help" in err
 
 
 def test_cards_are_written_into_the_run_or_a_given_folder(runs, command, tmp_path):

@@ -1,3 +1,4 @@
+import importlib.util
 import json
 import shutil
 
@@ -5,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tedaudit.cli import app
-from tedaudit.errors import PathError, SpecError
+from tedaudit.errors import ModelError, PathError, SpecError
 from tedaudit.experiments.definition import GRID, Outcome, Workspace, load, names
 from tedaudit.experiments.rankings import list_rankings
 from tedaudit.experiments.reproduction import markdown, name_models, reproduce, variant_of
@@ -59,6 +60,20 @@ def test_an_experiment_runs_at_the_smallest_scale(name, place):
     assert told["experiment"] == name
     text = (place.root / "results" / f"{name}.md").read_text()
     assert f"tedaudit reproduce {name} --scale smoke" in text
+
+
+@pytest.mark.parametrize("scale", ["full", "zoo", "smoke"])
+def test_without_models_the_zoo_is_named_where_its_models_are_used(scale, tmp_path, monkeypatch):
+    find, gone = importlib.util.find_spec, {"torch", "tedaudit_zoo"}
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name in gone else find(name, *rest)
+    )
+    with pytest.raises(ModelError, match=r"pip install 'tedaudit\[models\]'") as refused:
+        reproduce(load("fig-snr", scale), Workspace(tmp_path))
+    assert ("pip install tedaudit-zoo" in str(refused.value)) == (scale != "full")
+    gone.remove("tedaudit_zoo")
+    with pytest.raises(ModelError, match=r"pip install 'tedaudit\[models\]'\.$"):
+        reproduce(load("fig-snr", scale), Workspace(tmp_path))
 
 
 def test_one_more_attack_rewrites_nothing_again(place):

@@ -106,8 +106,8 @@ def test_concentration_counts_distractors_and_not_those_drawn_first():
     even = concentration(np.column_stack([np.zeros(40, np.int32), np.arange(40, dtype=np.int32)]), 40)
     assert (even.distinct, even.top_ten_share, even.effective) == (40, 0.25, pytest.approx(40))
     assert str(even) == (
-        "beside the first of each candidate set stand 40 different texts, as varied as 40 used equally often; "
-        "the ten most frequent fill 25% of these places"
+        "beside the first of each candidate set stand 40 different texts, as varied as 40 used equally often"
+        "; the ten most frequent fill 25% of these places"
     )
 
 

@@ -106,7 +106,7 @@ def run(
     trust.
     """
     from tedaudit import api
-    from tedaudit.cli.console import progress_bar, say_redacted, show_defaults, show_result
+    from tedaudit.cli.console import mention_charts, progress_bar, say_redacted, show_defaults, show_result
     from tedaudit.preparing.own_folder import own_folder
     from tedaudit.spec.zoo_defaults import list_defaults
 
@@ -134,6 +134,7 @@ def run(
                 show_folder(placed.folder, remark, quiet=quiet, as_json=as_json)
             if not quiet:
                 show_defaults(list_defaults(placed))
+                mention_charts()
 
         if work is not None:
             _check_work(placed, work)
@@ -246,7 +247,7 @@ class Wishes:
 
 def show_plan(spec: "AuditSpec", wishes: Wishes, *, as_json: bool) -> None:
     """Make the plan of an audit and print it; nothing is written."""
-    from tedaudit.cli.console import show_section
+    from tedaudit.cli.console import mention_charts, show_section
     from tedaudit.forecast.forecast import plan_audit
     from tedaudit.forecast.telling import describe_forecast
     from tedaudit.forecast.timing import Beyond
@@ -261,3 +262,4 @@ def show_plan(spec: "AuditSpec", wishes: Wishes, *, as_json: bool) -> None:
         return
     for section in describe_forecast(forecast):
         show_section(section, _WIDTH)
+    mention_charts()

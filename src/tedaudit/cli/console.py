@@ -107,11 +107,14 @@ def show_section(section: Section, width: int | None = None, *, error: bool = Fa
 
 
 def show_page(page: Path) -> None:
-    """Print where the page is, and whether its charts are missing."""
-    out = console()
-    out.print(f"To read in a browser: {page}", soft_wrap=True)
+    """Print where the page is."""
+    console().print(f"To read in a browser: {page}", soft_wrap=True)
+
+
+def mention_charts() -> None:
+    """Say on standard error, before a page is written, if it will have no charts, and how to get them."""
     if charts_missing():
-        out.print(charts_missing(), soft_wrap=True)
+        console(error=True).print(charts_missing(), soft_wrap=True)
 
 
 def say_redacted(run: RunDirectory) -> None:

@@ -178,7 +178,7 @@ def report(
     --redact is noted in the run: no command writes a text into these files from then on, until --full.
     """
     from tedaudit import api
-    from tedaudit.cli.console import say_redacted, show_figures, show_result
+    from tedaudit.cli.console import mention_charts, say_redacted, show_figures, show_result
     from tedaudit.reports.figures import write_figures
     from tedaudit.reports.loss_figures import write_loss_figures
 
@@ -186,6 +186,7 @@ def report(
     if check:
         _check_files(run_directory, given=redact or full, as_json=as_json)
         return
+    mention_charts()
     result = api.report(run_directory, redact=redact, full=full)
     drawn = [*write_figures(result), *write_loss_figures(result)] if figures else []
     print_json(result.to_dict()) if as_json else show_result(result, table)
@@ -284,7 +285,7 @@ def compare(
 ) -> None:  # fmt: skip
     """Compare runs, attacks or mechanisms trial by trial; loads no model."""
     from tedaudit import api
-    from tedaudit.cli.console import show_comparison, show_examples
+    from tedaudit.cli.console import mention_charts, show_comparison, show_examples
     from tedaudit.results.disagreement import disagreements
     from tedaudit.store.exported import check_target
 
@@ -292,6 +293,7 @@ def compare(
         raise SpecError(f"--out is '{out}'; it must be an HTML file, such as comparison.html.")
     if out is not None:
         check_target(out, runs, force=force)
+        mention_charts()
     chosen = {"plan": plan, "mechanism": mechanism, "epsilon": epsilon}
     only = {key: value for key, value in chosen.items() if value is not None}
     _check_examples(runs, by, {"--examples": examples, "--attack": attack, **only})

@@ -2,18 +2,21 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tedaudit.errors import ModelError
 from tedaudit.experiments.audits import ablate, calibrate, compare_attacks
 from tedaudit.experiments.convention import convert_units
-from tedaudit.experiments.definition import Experiment, Outcome, Workspace, corpus_name
+from tedaudit.experiments.definition import Experiment, Outcome, Scale, Workspace, corpus_name
 from tedaudit.experiments.probe_first_token import first_token
 from tedaudit.experiments.probe_noise import noise
 from tedaudit.experiments.probe_rewrites import examples, tokenization, variance
+from tedaudit.inference.zoo import list_folders
 from tedaudit.plugins.abilities import UsesModels
 from tedaudit.plugins.registry import Kind, build, variants
 from tedaudit.reports.section import Cell, Section
@@ -26,6 +29,8 @@ from tedaudit.utility.results import caption
 from tedaudit.utility.settings import parse_utility
 from tedaudit.utility.study import run_study
 from tedaudit.utility.telling import describe_changes, figure, tell
+
+_ZOO = "pip install tedaudit-zoo"
 
 
 def train_on_rewrites(experiment: Experiment, workspace: Workspace) -> Outcome:
@@ -73,9 +78,21 @@ def reproduce(
     """
     folder = workspace.root / "results"
     check_files(experiment, folder, force=force)
-    outcome = name_models(MAKERS[experiment.kind](experiment, workspace), experiment)
+    with _name_zoo(experiment.scale):
+        outcome = name_models(MAKERS[experiment.kind](experiment, workspace), experiment)
     written = write_outcome(outcome, experiment, folder, redact=redact, force=force)
     return outcome.redact() if redact else outcome, written
+
+
+@contextmanager
+def _name_zoo(scale: Scale) -> Iterator[None]:
+    """Say how to get the zoo if a model cannot be loaded and the scale is one that uses the zoo's."""
+    try:
+        yield
+    except ModelError as error:
+        if scale == "full" or list_folders() or _ZOO in str(error):
+            raise
+        raise type(error)(f"{error} The models of scale '{scale}' come with the zoo: {_ZOO}.") from error
 
 
 # --- What is written: Markdown, JSON, PDF and PNG.

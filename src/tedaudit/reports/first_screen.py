@@ -122,8 +122,8 @@ def lay_out(pivot: Pivot, width: int, clean: Clean = escape_control) -> list["Ta
     """Return the tables that show a pivot in so many columns, as few as possible.
 
     Mechanisms are rows if all epsilons fit, otherwise columns if they fit. Attacks are named where there is
-    room; if neither way fits in one table, the numbers alone are spread over several. `clean` makes names safe
-    to print.
+    room; if neither way fits in one table, the numbers alone are spread over several. `clean` makes names
+    safe to print.
     """
     shapes = [_Shape(pivot, clean, turned, named) for named in (True, False) for turned in (False, True)]
     if len(pivot.attacks) < 2:
@@ -347,7 +347,6 @@ def print_screen(
     tables: bool = True,
 ) -> None:
     """Print the strongest attacks, losses before them, and what they show."""
-
     clean = partial(make_printable, encoding=out.encoding)
 
     def say(sentence: str, style: str = "") -> None:

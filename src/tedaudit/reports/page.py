@@ -82,7 +82,7 @@ def charts_missing() -> str:
     """Return how to get charts if they cannot be drawn, otherwise an empty string."""
     if importlib.util.find_spec("plotly") is not None:
         return ""
-    return "report.html has no charts: Plotly is not installed. pip install 'tedaudit[reports]'"
+    return "No charts on the page: Plotly is not installed. pip install 'tedaudit[reports]'"
 
 
 def page_data(
