@@ -77,7 +77,7 @@ def test_a_table_of_rewrites_cannot_be_practised_on(tmp_path):
     table = tmp_path / "table.csv"
     table.write_text("original,rewrite\n" + "".join(f"text {n},other {n}\n" for n in range(30)))
     recorded = {"name": "recorded", "path": str(table)}
-    with pytest.raises(SpecError, match="makes new rewrites"):
+    with pytest.raises(SpecError, match="can make new rewrites"):
         run(spec(tmp_path / "a", [{"name": "trained", "rewrites": 50}], recorded, trials=10))
 
 

@@ -87,7 +87,7 @@ def test_a_folder_with_nothing_known_lists_what_was_looked_for(tmp_path):
 
 def test_without_path_and_root_the_origin_is_named(monkeypatch):
     monkeypatch.delenv("TEDAUDIT_DATA", raising=False)
-    with pytest.raises(CorpusError, match=r"TEDAUDIT_DATA.*sonos/nlu-benchmark"):
+    with pytest.raises(CorpusError, match=r"TEDAUDIT_DATA.*sonos/nlu-benchmark.* 'demo' comes with tedaudit"):
         Snips().load()
 
 

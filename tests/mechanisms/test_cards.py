@@ -105,7 +105,7 @@ def test_lint_tells_what_the_card_of_any_mechanism_says():
     assert told["loudness"].level == "error"
     assert told["loudness"].text.startswith("capitals are the text's (True), so an output is possible")
     assert told["loudness"].fix == "loud=false"
-    assert told["public data"].text.startswith("the list of words was given")
+    assert told["public data"].text.startswith("the list of words is not the default")
     assert told["wages"].text == "at epsilon 3"
 
 

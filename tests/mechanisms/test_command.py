@@ -176,7 +176,7 @@ def test_a_program_that_never_answers_stops_the_run_and_its_last_words_are_shown
     )
     with pytest.raises(PluginError) as caught:
         rewrite(command, "a", "b", "c")
-    for part in ("ended with exit status 9", "no model", "answered nothing yet, at 4 attempts"):
+    for part in ("ended with exit status 9", "no model", "not answered once in 4 attempts"):
         assert part in str(caught.value)
 
 
@@ -256,7 +256,7 @@ def test_the_claim_is_what_the_caller_says():
         ({"program": "cat", "timeout": 0}, "timeout is 0"),
         ({"program": "cat", "start_timeout": math.inf}, "start_timeout is inf"),
         ({"program": "cat", "restarts": -1}, "restarts is -1"),
-        ({"program": "cat", "ignore": "("}, "no regular expression"),
+        ({"program": "cat", "ignore": "("}, "not a regular expression"),
         ({"program": "cat", "lines": "plain", "seeded": True}, "plain lines carry no seed"),
     ],
 )
@@ -307,7 +307,7 @@ def test_a_program_that_does_not_answer_is_told_of_until_it_does(tmp_path, monke
     assert len(heard.lines) >= 2
     for line in heard.lines:
         assert "program.py' has not answered text number 2 for " in line
-        assert "It has 60 in all (`timeout`, `start_timeout`)" in line
+        assert "After 60 seconds (`timeout`, `start_timeout`)" in line
 
 
 def test_a_batch_that_is_not_answered_is_told_of_by_its_numbers(tmp_path, monkeypatch):
@@ -319,7 +319,7 @@ def test_a_batch_that_is_not_answered_is_told_of_by_its_numbers(tmp_path, monkey
     command = Command(save_script(tmp_path, script), lines="plain", timeout=10, start_timeout=30)
     assert rewrite(command, "a", "b", "c") == ["A", "B", "C"]
     assert "has not answered texts number 1 to 3 for " in heard.lines[0]
-    assert "It has 60 in all" in heard.lines[0]
+    assert "After 60 seconds" in heard.lines[0]
 
 
 def test_people_are_told_of_a_silent_program_every_minute():

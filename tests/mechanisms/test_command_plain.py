@@ -76,7 +76,7 @@ def test_each_epsilon_has_a_program_of_its_own(tmp_path):
 
 
 def test_a_program_that_fails_on_everything_stops_the_run():
-    with pytest.raises(PluginError, match=r"'false' ended with exit status 1.*answered nothing yet"):
+    with pytest.raises(PluginError, match=r"'false' ended with exit status 1.*not answered once"):
         rewrite(Command("false", lines="plain"), *(str(number) for number in range(50)))
 
 

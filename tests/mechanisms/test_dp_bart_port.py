@@ -89,7 +89,7 @@ def test_the_contract_is_kept(port):
 
 def test_a_mask_that_shows_the_length_leaves_no_likelihood_of_the_whole_release(port):
     masked = DPBart(model=port.model, mask="text", device="cpu")
-    assert "not of the whole release: the decoder sees the text's length" in Likelihood().unfit(masked)
+    assert "not cover the whole release: the decoder sees the length" in Likelihood().unfit(masked)
     assert Likelihood().unfit(port) == Likelihood().unfit(DPBart(model=port.model)) == ""
 
 

@@ -99,7 +99,7 @@ def test_a_mechanism_that_cannot_be_built_stops_the_run_and_is_no_output(mldp, t
     )  # fmt: skip
     if (Path(mldp["python"]).parents[1] / "nltk_data").exists():
         pytest.skip("WordNet is installed in the environment")
-    with pytest.raises(PluginError, match=r"wordnet.*answered nothing yet"):
+    with pytest.raises(PluginError, match=r"wordnet.*not answered once"):
         rewrite(mechanism, "send the invoice", "please")
 
 
@@ -180,7 +180,7 @@ def test_an_environment_that_is_missing_is_explained(kind, package, tmp_path):
     script = tmp_path / "no-python"
     script.write_text("#!/bin/sh\necho nothing\n")
     script.chmod(0o700)
-    with pytest.raises(PluginError, match="no Python interpreter"):
+    with pytest.raises(PluginError, match="not a Python interpreter"):
         kind(python=str(script), **fields).fingerprint()
 
 
@@ -198,7 +198,7 @@ def test_settings_that_cannot_be_are_refused(tmp_path):
         MLDP(embeddings="nothing")
     with pytest.raises(SpecError, match="'mldp': timeout is 0"):
         MLDP(timeout=0)
-    with pytest.raises(ModelError, match="'some/model' is no folder"):
+    with pytest.raises(ModelError, match="'some/model' is not a folder"):
         DPMLMRelease(python=sys.executable, model="some/model").fingerprint()
 
 

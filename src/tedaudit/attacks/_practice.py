@@ -174,7 +174,7 @@ def _describe_look(text: str) -> tuple[float, ...]:
 def explain_unfit(mechanism: Any) -> str:
     """Return why this mechanism cannot be practised on, or ""."""
     if isinstance(mechanism, WritesOnce):
-        return "it needs a mechanism that makes new rewrites: those of a table are the audited ones."
+        return "it needs a mechanism that can make new rewrites; a table has only the ones under audit."
     return ""
 
 

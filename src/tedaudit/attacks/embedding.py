@@ -26,7 +26,7 @@ class Embedding:
         name="embedding",
         english=("encoder: the default model",),
         needs=("models",),
-        summary="Nearest candidate by cosine of sentence embeddings (external embedding attack).",
+        summary="Picks the candidate with the nearest sentence embedding (external embedding attack).",
         paper="TeDA: Beyond Theoretical Bounds (Li et al.), section 3.1",
         score="cosine",
     )

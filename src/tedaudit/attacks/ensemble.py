@@ -25,14 +25,14 @@ class Ensemble:
     """A calibrated sum of other attacks, given as in a spec: by name, or as a mapping with fields."""
 
     members: tuple[Any, ...] = ("embedding", "lexical")
-    """Two attacks or more: each a name, or a mapping with a name and settings."""
+    """At least two attacks: each a name, or a mapping with a name and settings."""
     rewrites: int = 400
-    """How many rewrites it makes to weigh its members, 20 or more, for each epsilon."""
+    """How many rewrites it makes at each epsilon to weigh its members; at least 20."""
     card: ClassVar[Card] = Card(
         name="ensemble",
         english=("members: the default encoder",),
         needs=("models",),
-        summary="The scores of several attacks, weighted by the worth of each on this mechanism.",
+        summary="Adds up the scores of several attacks, each weighted by how well it does on this mechanism.",
         departures=(
             "not in the paper: weights are fitted on the adversary's own rewrites",
             "of texts of other splits, or if there are too few, of the candidates, with keys of its own",
@@ -47,7 +47,7 @@ class Ensemble:
 
     def __post_init__(self) -> None:
         if len(self.members) < 2:
-            raise SpecError("An ensemble needs two members or more, such as [embedding, lexical].")
+            raise SpecError("An ensemble needs at least two members, such as [embedding, lexical].")
         if self.rewrites < 20:
             raise SpecError(f"rewrites is {self.rewrites}; an ensemble needs 20 or more.")
         self._built = [_build_member(member) for member in self.members]

@@ -27,10 +27,10 @@ class Internal:
     """Cosine, or squared distance, of latents; the latents of a pool are computed once."""
 
     distance: Literal["cosine", "l2"] = "cosine"
-    """How latents are compared: cosine, as in the paper; l2, which is best for Gaussian noise."""
+    """How latents are compared. cosine: as in the paper. l2: best for Gaussian noise."""
     card: ClassVar[Card] = Card(
         name="internal",
-        summary="Nearest candidate by the mechanism's own latent: what leaks before decoding.",
+        summary="Picks the candidate nearest to the mechanism's noisy latent: what leaks before decoding.",
         paper="TeDA: Beyond Theoretical Bounds (Li et al.), section 3.1",
         departures=("distance l2 is ours: likelihood-ratio optimal for Gaussian noise",),
         sees=("latent",),

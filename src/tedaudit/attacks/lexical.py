@@ -21,7 +21,7 @@ class Lexical:
     tosses_coins: ClassVar[bool] = False  # it never reads the tie keys, which are not derived for it then
     card: ClassVar[Card] = Card(
         name="lexical",
-        summary="Shared words, word pairs and character n-grams, weighted by rarity; no model.",
+        summary="Compares words, word pairs and character n-grams, weighted by rarity. No model.",
         departures=("not in the paper: a baseline that runs everywhere",),
         score="word cosine",
     )

@@ -26,7 +26,7 @@ class Likelihood:
 
     card: ClassVar[Card] = Card(
         name="likelihood",
-        summary="The likeliest source under the mechanism itself: no attack that sees the same is stronger.",
+        summary="Picks the likeliest source by the mechanism itself. No attack that sees as much is better.",
         departures=("not in the paper: the adversary knows the mechanism and computes its probabilities",),
         sees=("tokens", "latent"),
         score="log-likelihood",
@@ -43,7 +43,7 @@ class Likelihood:
                 "docs/tutorial-mechanism-author.md has a worked example."
             )
         missing = mechanism.beyond_likelihood() if isinstance(mechanism, ReleasesMore) else ""
-        return f"its likelihood is not of the whole release: {missing}." if missing else ""
+        return f"its likelihood does not cover the whole release: {missing}." if missing else ""
 
     def meet(self, mechanism: Any, epsilon: float) -> None:
         """Set the mechanism and its epsilon."""

@@ -127,31 +127,31 @@ class LLM:
     judge: str = "hf:Qwen/Qwen3-8B"
     """The language model: hf:ID_OR_FOLDER in this process, or openai:MODEL@URL on a server."""
     reading: Literal["choice", "generate", "likelihood"] = "choice"
-    """choice compares the probabilities of answers, generate reads an answer, likelihood the rewrite's."""
+    """choice: compare the probabilities of answers. generate: read an answer. likelihood: of the rewrite."""
     both_orders: bool = False
-    """Ask every question with the candidates in both orders, and add the answers up."""
+    """Ask every question with the candidates in both orders, and add up the answers."""
     shots: int = 0
-    """How many rewrites, made for that, the judge is shown as examples."""
+    """How many example rewrites, made for this purpose, the judge sees."""
     normalise: bool = False
-    """For the reading likelihood: the mean over the rewrite's tokens in place of the sum."""
+    """For the reading likelihood: the mean over the rewrite's tokens instead of the sum."""
     longest: int = 2000
-    """Most characters of a text that the judge is shown."""
+    """How many characters of a text the judge sees at most."""
     template: str = ""
-    """For likelihood: what the judge is to continue, with {text} for a candidate; empty: a request."""
+    """For likelihood: the prompt to continue, with {text} for a candidate. Empty: a request to rewrite."""
     max_tokens: int = 32
-    """Most tokens of an answer, for the reading generate."""
+    """Maximum number of tokens in an answer, for the reading generate."""
     allow_remote: bool = False
-    """Allow a server on another machine, which is sent candidates and rewrites."""
+    """Allow a server on another machine. Candidates and rewrites are sent to it."""
     dtype: str = "auto"
-    """Number format of a judge in this process: auto (bfloat16 on CUDA, else float32), or torch's."""
+    """Number format of a judge in this process: auto (bfloat16 on CUDA, else float32) or a torch dtype."""
     device: str = field(default="auto", metadata=_INCIDENTAL)
-    """Where a judge in this process runs: auto (CUDA, then MPS, then CPU), or a name that torch takes."""
+    """Where a judge in this process runs: auto (CUDA, then MPS, then CPU) or a torch device."""
     concurrency: int = field(default=8, metadata=_INCIDENTAL)
-    """Questions that a server is asked at a time."""
+    """How many questions are sent to a server at the same time."""
     timeout: float = field(default=60.0, metadata=_INCIDENTAL)
-    """Seconds to wait for an answer of a server."""
+    """Seconds to wait for an answer from a server."""
     attempts: int = field(default=6, metadata=_INCIDENTAL)
-    """How often a question is put to a server that gives no usable answer."""
+    """How many times a question is sent if the server gives no usable answer."""
     card: ClassVar[Card] = Card(
         name="llm",
         english=("template: the default question",),

@@ -31,16 +31,16 @@ class Resample:
     """
 
     rewrites: int = 8
-    """How many rewrites of each candidate are made."""
+    """How many rewrites it makes of each candidate."""
     limit: bool = True
-    """Make no more own rewrites in all than there are audited ones: then fewer of each, or of some none."""
+    """Never make more own rewrites than there are audited ones. Candidates may then get fewer, or none."""
     card: ClassVar[Card] = Card(
         name="resample",
-        summary="Own rewrites of the candidates: the one whose rewrites explain the output best; no model.",
+        summary="Rewrites the candidates itself; picks the one whose rewrites fit the output best. No model.",
         departures=(
             "not in the paper: the adversary tries the mechanism on the candidates, with keys of its own",
-            "own rewrites are at most as many as audited ones, unless `limit` is off: fewer of each",
-            "if there is not one for each candidate, some chosen by coin have none, and score 0",
+            "own rewrites are at most as many as audited ones, unless `limit` is off",
+            "if there is not one for each candidate, some, chosen at random, have none and score 0",
         ),
         sees=("text", "error"),
         knows="can call it",

@@ -30,13 +30,13 @@ class Trained:
     """A pair scorer over embedding, lexical and length features; one per mechanism and epsilon."""
 
     encoder: str = zoo_or("encoder", "lexical")
-    """The sentence encoder: a folder, a hub id or zoo:NAME; lexical: words alone, no model."""
+    """The sentence encoder: a folder, a hub id or zoo:NAME. lexical: words alone, no model."""
     rewrites: int = 500
-    """How many rewrites it makes to learn from, 20 or more, for each epsilon."""
+    """How many rewrites it makes at each epsilon to learn from; at least 20."""
     card: ClassVar[Card] = Card(
         name="trained",
         english=("encoder: the default model",),
-        summary="A pair scorer fitted on the adversary's own rewrites.",
+        summary="Learns to score pairs on the adversary's own rewrites, then picks the best candidate.",
         departures=(
             "not in the paper: the adversary practises on the mechanism before it guesses",
             "on texts of other splits, or if there are too few, on the candidates, with keys of its own",

@@ -41,7 +41,8 @@ def locate_corpus(name: str, path: str, origin: str) -> Path:
     else:
         raise CorpusError(
             f"The location of the corpus '{name}' is not set. Set its 'path' to the folder or file, or set "
-            f"the environment variable {ROOT_VARIABLE} to a folder with a subfolder '{name}'. {origin}"
+            f"the environment variable {ROOT_VARIABLE} to a folder with a subfolder '{name}'. {origin} "
+            "The corpus 'demo' comes with tedaudit."
         )
     if not place.exists():
         raise CorpusError(

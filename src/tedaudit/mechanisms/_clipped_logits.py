@@ -53,14 +53,14 @@ def describe_arithmetic(
     given = mechanism.low is not None or mechanism.high is not None
     if given:
         text = "the clip range was given by hand; it must not have been measured on private texts"
-        yield Note("info", "public data", text, "low, high: leave out for the range stored with the model")
+        yield Note("info", "public data", text, "leave out low and high for the range stored with the model")
     yield _check_clip(clip, mechanism.cautions(), "given by hand" if given else "measured on this model")
     if mechanism.length == "input":
         text = (
             f"the release computes probabilities in float32, whose softmax has exact zeros from epsilon "
             f"{zeros_from('float32'):.0f} on: pure epsilon is false there. Here they are computed in float64"
         )
-        yield Note("warning", "float32 softmax", text, "a release of your own needs float64 or more")
+        yield Note("warning", "float32 softmax", text, "compute probabilities in float64 or better yourself")
     yield _check_least(clip, max(epsilons))
     if texts:
         yield from _observe_logits(mechanism.first_token(texts, _SPAN_ONE))
@@ -80,14 +80,17 @@ def _check_clip(clip: Clip, cautions: Sequence[str], source: str) -> Note:
 def _check_least(clip: Clip, epsilon: float) -> Note:
     """Return whether the least likely item can be drawn at an epsilon."""
     if clip.top_k:
-        text = "items are drawn by inverting 53-bit uniforms: masses below 2^-53 become impossible"
+        text = (
+            "items are drawn with 53-bit random numbers: those of probability below 2^-53 become impossible"
+        )
         return Note("warning", "smallest probability", text, "top_k=0")
     least = math.exp(-epsilon / 2) if epsilon < 1400 else 0.0
-    coin = "which a coin exact to 2^-106 keeps" if least > _LEAST_COIN else "raised to 2^-106 in all"
+    coin = "which a draw exact to 2^-106 keeps" if least > _LEAST_COIN else "raised to 2^-106 in total"
     text = (
-        f"at epsilon {epsilon:g} the least likely item has e^-{epsilon / 2:g} of the likeliest's mass, {coin}"
+        f"at epsilon {epsilon:g} the least likely item has e^-{epsilon / 2:g} times the probability of the "
+        f"likeliest, {coin}"
     )
-    return Note("info", "smallest probability", f"{text}: none becomes impossible")
+    return Note("info", "smallest probability", f"{text}: every item can be drawn")
 
 
 def _observe_logits(table: Floats) -> Iterator[Note]:
@@ -98,9 +101,9 @@ def _observe_logits(table: Floats) -> Iterator[Note]:
     finite = np.where(np.isfinite(rows), rows, np.nan)
     spans = np.nanmax(finite, axis=1) - np.nanmin(finite, axis=1)
     used = f"{spans.min():.0%} to {spans.max():.0%}"
-    text = f"over {len(rows)} texts clipped logits of what is drawn first span {used}"
+    text = f"in {len(rows)} texts, the clipped logits of the first draw span {used}"
     flat = bool(spans.min() < 1e-6)
-    more = ": all logits of some text lie outside, and every token is as likely" if flat else ""
+    more = ": for some text all logits lie outside, so every token is equally likely" if flat else ""
     yield Note(
         "warning" if flat else "info",
         "observed logits",

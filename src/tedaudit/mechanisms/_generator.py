@@ -21,7 +21,7 @@ from tedaudit.seeding import key_numbers
 from tedaudit.types import Claim, Draw, Floats, InputLimit, Leak, ModelUse, Note
 
 OVERLONG = Leak(
-    "overlong", "error", "cut", "a prompt beyond the context fails, others do not", shows=("failure",),
+    "overlong", "error", "cut", "a prompt longer than the context fails, others do not", shows=("failure",),
     rule="failures",
 )  # fmt: skip
 
@@ -212,7 +212,7 @@ LEAKS = (
     OVERLONG,
     Leak(
         "top_k", None, 0,
-        "only the {value} likeliest tokens, with ties, can be drawn, and the text decides which",
+        "only the {value} likeliest tokens (and ties) can be drawn, and the text decides which",
         shows=("everything",),
     ),
     Leak(
@@ -233,25 +233,25 @@ class Autoregressive(Generator):
     model: str = ""
     """The language model: a folder, a hub id or zoo:NAME."""
     revision: str = ""
-    """Branch, tag or commit of a model on the hub; empty: the newest."""
+    """Branch, tag or commit of a model on the hub. Empty: the newest."""
     low: float | None = None
-    """Lower end to which logits are clipped; null: as stored with the model, or else as released."""
+    """Lower end of the clip range for logits. Null: as stored with the model, or else as released."""
     high: float | None = None
-    """Upper end to which logits are clipped; null: as stored with the model, or else as released."""
+    """Upper end of the clip range for logits. Null: as stored with the model, or else as released."""
     top_k: int = 0
-    """Draw among so many of the likeliest tokens; 0: the whole vocabulary, which the claim needs."""
+    """Draw from only this many of the likeliest tokens. 0: the whole vocabulary, as the claim needs."""
     length: Literal["fixed", "input"] = "fixed"
-    """fixed: max_tokens for every text; input: as many as the prompt has, which reveals its length."""
+    """fixed: up to max_tokens for every text. input: up to the length of the prompt, which reveals it."""
     max_tokens: int = 32
-    """Most new tokens of a rewrite, if length is fixed."""
+    """Maximum number of new tokens in a rewrite, if length is fixed."""
     overlong: Literal["cut", "truncate", "error"] = "cut"
-    """A prompt that is too long: cut shortens the text, truncate the end of the prompt, error fails."""
+    """If a prompt is too long. cut: shorten the text. truncate: drop the prompt's end. error: fail."""
     context: int = 512
-    """Longest prompt in tokens; less if the model's own limit is lower."""
+    """Longest prompt, in tokens. The model's own limit applies if it is lower."""
     dtype: str = "auto"
-    """Number format of the model: auto (bfloat16 on CUDA, else float32), or one that torch has."""
+    """Number format of the model: auto (bfloat16 on CUDA, otherwise float32) or a torch dtype."""
     device: str = field(default="auto", metadata={"incidental": True})
-    """Where the model runs: auto (CUDA, then MPS, then CPU), or a name that torch takes."""
+    """Where the model runs: auto (CUDA, then MPS, then CPU) or a torch device."""
     released_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     measured_on: ClassVar[str] = ""
     forbids_by_rule: ClassVar[bool] = True

@@ -59,8 +59,8 @@ class JsonLines:
         if not isinstance(answer, dict):
             raise ProgramError(
                 "not-json",
-                f"wrote {quote(written)}, which is not a JSON object. Messages belong on standard error; "
-                "or name such lines with `ignore`",
+                f"wrote {quote(written)}, which is not a JSON object. Write messages to standard error, "
+                "or match such lines with `ignore`",
             )
         if answer.get("id") != number or isinstance(answer.get("id"), bool):
             raise ProgramError(

@@ -42,23 +42,23 @@ class Latent(ABC):
     model: str = ""
     """The model that encodes and decodes: a folder, a hub id or zoo:NAME."""
     clip: float = 1.0
-    """Bound on every component of the vector (clipping value), or on its L2 norm (norm)."""
+    """Clip bound: on every component of the vector (clipping value) or on its L2 norm (norm)."""
     clipping: Literal["value", "norm"] = "norm"
-    """What `clip` bounds: value, every component by itself; norm, the length of the vector."""
+    """What `clip` bounds. value: every component by itself. norm: the length of the vector."""
     noise: Noise = "analytic_gaussian"
     """analytic_gaussian and laplace are exact; gaussian (the classical formula) only below epsilon 1."""
     delta: float = 1e-5
-    """Delta of the claim; Laplace noise has none."""
+    """Delta of the claim. Laplace noise has none."""
     window: int = 20
     """Tokens of a text that the encoder reads, start and end included; the rest is cut."""
     max_tokens: int = 20
-    """Most tokens of a rewrite."""
+    """Maximum number of tokens in a rewrite."""
     dtype: str = "float32"
-    """Number format of the model: auto (bfloat16 on CUDA, else float32), or one that torch has."""
+    """Number format of the model: auto (bfloat16 on CUDA, otherwise float32) or a torch dtype."""
     device: str = field(default="auto", metadata={"incidental": True})
-    """Where the model runs: auto (CUDA, then MPS, then CPU), or a name that torch takes."""
+    """Where the model runs: auto (CUDA, then MPS, then CPU) or a torch device."""
     noise_on: Literal["auto", "cpu"] = field(default="auto", metadata={"incidental": True})
-    """Where normals are made: auto, on the model's GPU if it has one; cpu, by numpy."""
+    """Where the noise is drawn. auto: on the model's GPU if it has one. cpu: by numpy."""
     _right_scale: ClassVar[str] = ""  # the setting that scales noise for the true sensitivity
 
     def __post_init__(self) -> None:
@@ -68,8 +68,8 @@ class Latent(ABC):
             raise SpecError(f"delta is {self.delta}; it must be above 0 and below 1.")
         if self.window < 3 or self.max_tokens < 2:
             raise SpecError(
-                f"window is {self.window} and max_tokens is {self.max_tokens}; a window needs 3 tokens or "
-                "more (two of them mark start and end), a rewrite 2 or more."
+                f"window is {self.window} and max_tokens is {self.max_tokens}; a window needs at least 3 "
+                "tokens (two of them mark start and end), a rewrite at least 2."
             )
 
     @abstractmethod
@@ -319,15 +319,15 @@ class Latent(ABC):
         """Yield what noise from uniforms leaves out, and what rounding it tells."""
         size = self._count_components()
         missing = size * 2.0**-53
-        text = f"noise from uniforms of 53 bits: {size:,} components leave out tails of mass"
+        text = f"noise comes from 53-bit random numbers: over {size:,} components, tails of probability"
         beyond = self.noise != "laplace" and missing > self.delta
         level: Level = "warning" if beyond else "info"
         fix = "delta" if beyond else ""
-        yield Note(level, "smallest probability", f"{text} {missing:.2g} in all", fix)
+        yield Note(level, "smallest probability", f"{text} {missing:.2g} in total are never drawn", fix)
         if self.noise == "laplace":
             text = (
-                "pure epsilon by Laplace noise, rounded to float32: which numbers can occur depends on the "
-                "text. It matters if the latent itself is released; the decoded text is what is released here"
+                "Laplace noise is rounded to float32, so which numbers can occur depends on the text. That "
+                "breaks pure epsilon if the latent itself is released; here only the decoded text is"
             )
             yield Note("warning", "rounding", text, "noise=analytic_gaussian, with a delta")
 

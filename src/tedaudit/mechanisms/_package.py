@@ -97,7 +97,7 @@ def _read_versions(python: str, names: tuple[str, ...]) -> Mapping[str, str]:
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         said = getattr(error, "stderr", "") or ""
         raise PluginError(
-            f"'{python}' is no Python interpreter that can be asked for its packages: {error} "
+            f"'{python}' is not a Python interpreter that can list its packages: {error} "
             f"{shorten(str(said), 500)}"
         ) from error
     return found

@@ -177,7 +177,7 @@ class Program:
         try:
             return self._process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
-            raise ProgramError("closed-output", "closed its output and went on running") from None
+            raise ProgramError("closed-output", "closed its output but kept running") from None
 
 
 def start(
@@ -196,7 +196,7 @@ def start(
         place = folder or str(Path.cwd())
         raise PluginError(
             f"The program '{arguments[0]}' cannot be started in '{place}': {error}. Name a program on the "
-            "search path or by its path; a script needs its interpreter before it."
+            "search path, or give its path. Put the interpreter before a script."
         ) from error
 
 

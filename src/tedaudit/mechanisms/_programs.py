@@ -125,8 +125,8 @@ class Programs:
         if isinstance(second, ProgramDiedError) and second.status == -signal.SIGKILL:
             raise InfrastructureError(
                 f"{_name(arguments)} was killed twice at the same text, as happens if there is too little "
-                "memory. That is no output, so no attack is shown it. Finished blocks are kept: remove the "
-                "cause and run the same command again."
+                "memory. That does not count as an output, so no attack sees it. Finished work is kept: "
+                "remove the cause and run the same command again."
             )
         return second
 
@@ -163,18 +163,18 @@ class Programs:
         start = f"{_name(arguments)} {error}.{said}"
         if not self._has_answered and self._in_a_row >= _MOST_AT_FIRST:
             raise PluginError(
-                f"{start} It has answered nothing yet, at {self._in_a_row} attempts: try it by hand; "
+                f"{start} It has not answered once in {self._in_a_row} attempts. Try it by hand; "
                 "docs/adapters.md says what it is given and what it must answer."
             )
         if self._in_a_row >= _MOST_IN_A_ROW:
             raise InfrastructureError(
-                f"{start} That is failure number {self._in_a_row} in a row, so texts are hardly the cause. "
-                "Finished blocks are kept: remove the cause and run the same command again."
+                f"{start} That is failure number {self._in_a_row} in a row, so the texts are hardly to "
+                "blame. Finished work is kept: remove the cause and run the same command again."
             )
         if self._failures > self.patience.restarts:
             raise InfrastructureError(
-                f"{start} It has failed {self._failures:,} times. If texts cause that, each failure is an "
-                "output: allow more of them with `restarts`. Finished blocks are kept."
+                f"{start} It has failed {self._failures:,} times. If the texts cause this, each failure is "
+                "an output: allow more of them with `restarts`. Finished work is kept."
             )
 
     def _limit(self, texts: int, *, is_new: bool) -> float:
@@ -207,11 +207,11 @@ class RunsPrograms:
     """What mechanisms share that have programs rewrite: limits, and processes of its own for an adversary."""
 
     timeout: float = field(default=60.0, metadata={"incidental": True})
-    """Seconds that one text may take before the program is started again."""
+    """Seconds that one text may take before the program is restarted."""
     start_timeout: float = field(default=600.0, metadata={"incidental": True})
     """Seconds that the program may take to start, before its first answer."""
     restarts: int = field(default=1000, metadata={"incidental": True})
-    """How often the program may fail in all before the run stops."""
+    """How many times in total the program may fail before the run stops."""
     card: ClassVar[Card]
     _programs: Programs = field(init=False, repr=False, compare=False)
     _is_adversary: bool = field(default=False, init=False, repr=False, compare=False)
@@ -244,6 +244,6 @@ def _name(arguments: Sequence[str]) -> str:
 def _tell_waiting(arguments: Sequence[str], which: str, waited: float, limit: float) -> None:
     """Tell on standard error that a program has not answered yet: people know what they wait for."""
     sys.stderr.write(
-        f"{_name(arguments)} has not answered {which} for {waited:,.0f} seconds. It has {limit:,.0f} in all "
-        "(`timeout`, `start_timeout`); then it is started again.\n"
+        f"{_name(arguments)} has not answered {which} for {waited:,.0f} seconds. After {limit:,.0f} seconds "
+        "(`timeout`, `start_timeout`) it is restarted.\n"
     )

@@ -37,13 +37,13 @@ class Adept(Latent):
     clip: float = 5.0
     """Bound on the L2 norm of the sentence vector, or on every component (clipping value)."""
     laplace_sensitivity: Literal["l1", "l2"] = "l1"
-    """For Laplace noise: l1 is right; l2 is the error of 2021, too little noise."""
+    """For Laplace noise. l1 is right. l2 is the error in the 2021 paper: too little noise."""
     after_end: Literal["cut", "keep"] = "cut"
-    """Words decoded after the end token: cut drops them, keep releases them."""
+    """Words decoded after the end token. cut: dropped. keep: released."""
     empty_text: str = ""
-    """What is released in place of an empty rewrite."""
+    """What is released instead of an empty rewrite."""
     padded: bool | None = None
-    """Whether the encoder reads the padding of a short text; null: as the model was trained."""
+    """Whether the encoder reads the padding of a short text. Null: as the model was trained."""
     _right_scale: ClassVar[str] = "laplace_sensitivity=l1"
     card: ClassVar[Card] = Card(
         name="adept",
@@ -54,14 +54,14 @@ class Adept(Latent):
         claim="epsilon and delta for the whole text",
         departures=(
             "sound: noise by the analytic Gaussian calibration, so that the claim holds at every epsilon",
-            "published: the classical Gaussian formula; the claim's actual epsilon says what it really gives",
+            "published: the classical Gaussian formula; the claim's actual epsilon says what the noise gives",
             "published: always 19 tokens, words after the end token kept, UNK for an empty text",
             "published: padding is not read; the noise of every draw has its own key, not a public seed",
             "weights, sizes and tokenizer are ours or yours: none are published",
         ),
         version=2,
         not_leaks=(
-            ("noise", "too little of it, and not none: `arithmetic` says which epsilon it really gives"),
+            ("noise", "too little noise rather than none: `arithmetic` gives the actual epsilon"),
             ("max_tokens", "one public number or another"),
             ("after_end", "comes after the noise"),
             ("empty_text", "comes after the noise"),

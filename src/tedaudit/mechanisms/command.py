@@ -48,30 +48,30 @@ class Command(RunsPrograms):
     """
 
     program: str | tuple[str, ...]
-    """The command line, as a shell would split it, or a list of arguments; {epsilon} stands for epsilon."""
+    """The command line, as for a shell, or a list of arguments. {epsilon} stands for the epsilon."""
     lines: Literal["json", "plain"] = "json"
-    """json: an object per line, from a program that stays; plain: a text per line, from one per batch."""
+    """json: an object per line; the program keeps running. plain: a text per line; one start per batch."""
     seeded: bool = False
-    """Whether the program is given `seed` and `draw_key` to make its noise from."""
+    """Whether the program gets `seed` and `draw_key`, from which it must make its noise."""
     program_version: str = ""
-    """Any words that change if the program does, for what no file shows."""
+    """Any words that you change when the program changes in a way that no file shows."""
     files: tuple[str, ...] = ()
-    """Further files that its output depends on; their checksums are in a table's key."""
+    """Other files that the output depends on. If one changes, no stored rewrite is reused."""
     folder: str = ""
-    """The folder that the program runs in; by default this one."""
+    """The folder to run the program in. By default the current one."""
     ignore: str = ""
-    """A regular expression for whole lines of output that are no answers."""
+    """A regular expression for whole lines of output to skip."""
     promised: bool = True
-    """Whether the epsilons are a claim to be tested."""
+    """Whether the epsilons are a claim to test."""
     unit: Unit = "document"
-    """What an epsilon is claimed for."""
+    """The unit that an epsilon is claimed for."""
     max_units: int = 1
-    """How many units a text has at most."""
+    """The most units a text can have."""
     delta: float = 0.0
     """The delta of the claim."""
     card: ClassVar[Card] = Card(
         name="command",
-        summary="Any program from text to text, by JSON lines or plain lines.",
+        summary="Any program that rewrites text, by JSON lines or plain lines.",
         claim="as stated by the caller; none with promised: false",
         departures=(
             "results repeat only if the program takes its randomness from `seed` or `draw_key`",
@@ -148,7 +148,7 @@ class Command(RunsPrograms):
         try:
             re.compile(self.ignore)
         except re.error as error:
-            return f"`ignore` is no regular expression: {error}."
+            return f"`ignore` is not a regular expression: {error}."
         return ""
 
     def _check_program(self) -> None:

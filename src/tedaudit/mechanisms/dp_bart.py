@@ -38,28 +38,28 @@ class DPBart(Latent):
 
     model: str = zoo_or("bart-pruned", "facebook/bart-base")
     revision: str = ""
-    """Branch, tag or commit of a model on the hub; empty: the newest."""
+    """Branch, tag or commit of a model on the hub. Empty: the newest."""
     weights: str = ""
-    """A torch file with the weights of a release, put into the model; empty: its own."""
+    """A torch file of released weights to load into the model. Empty: the model's own weights."""
     pruned: str = ""
-    """File of dimensions to leave out; none: keep all; empty: the model's own list, unless `weights`."""
+    """File of dimensions to prune. none: keep all. Empty: the model's own list, unless `weights` is set."""
     clip: float = 0.1
-    """Bound on every component of the encoder output, or on its L2 norm (clipping norm)."""
+    """Clip bound: on every component of the encoder output, or on its L2 norm (clipping norm)."""
     clip_low: float | None = None
-    """Lower end to which components are clipped; null: -clip."""
+    """Lower end of the clip range for components. Null: -clip."""
     clipping: Literal["value", "norm"] = "value"
     noised_for_clip: float = 0.0
-    """A planted flaw: scale noise as if values were clipped to this; 0: as they are clipped."""
+    """A planted flaw: scale the noise as if values were clipped to this. 0: as they are clipped."""
     positions: Literal["window", "text"] = "window"
-    """window: a fixed number; text: one for each token, same noise for all: length and more are revealed."""
+    """window: a fixed number. text: one per token, all with the same noise, which reveals length and more."""
     context: int = 512
-    """Most tokens of a text that are read, if positions is text."""
+    """How many tokens of a text are read at most, if positions is text."""
     mask: Literal["full", "text"] = "full"
-    """What the decoder attends to: full, the whole window; text, the text alone, which reveals its length."""
+    """What the decoder attends to. full: the whole window. text: the text alone, which reveals its length."""
     beams: int | None = 3
-    """Beams of the search that decodes; 1 is greedy; null: as the model's own settings say."""
+    """Beams in the search that decodes. 1: greedy. Null: the model's own setting."""
     decoder_dtype: str = field(default="", metadata={"incidental": True})  # in the fingerprint, if given
-    """Number format of the decoder; empty: the encoder's. It comes after the noise."""
+    """Number format of the decoder, which comes after the noise. Empty: the encoder's."""
     _right_scale: ClassVar[str] = "noised_for_clip=0"
     card: ClassVar[Card] = Card(
         name="dp-bart",
@@ -70,11 +70,11 @@ class DPBart(Latent):
         claim="epsilon and delta for the whole text",
         departures=(
             "sound: noise by the analytic Gaussian calibration, so that the claim holds at every epsilon",
-            "published: the classical Gaussian formula; the claim's actual epsilon says what it really gives",
+            "published: the classical Gaussian formula; the claim's actual epsilon says what the noise gives",
             "published: the noise of every draw has its own key; the release seeds it with a public constant",
             "port: the DP-BART beside DP-MLM (sjmeis/DPMLM 3ce9390, LLMDP.py), not the release of the paper",
             "port: values clipped to [-0.2, 0.1] with noise for +-0.1, one noise vector for all positions",
-            "port: no window, as many new tokens as the text has; no epsilon bounds what that reveals",
+            "port: no window, as many new tokens as the text has; no epsilon covers what that reveals",
             "port: the model's own search (bart-base: 4 beams; the zoo's: greedy), never a random one",
             "port: dimensions that the model's folder prunes stay pruned",
         ),
@@ -96,7 +96,7 @@ class DPBart(Latent):
             ),
         ),
         not_leaks=(
-            ("noise", "too little of it, and not none: `arithmetic` says which epsilon it really gives"),
+            ("noise", "too little noise rather than none: `arithmetic` gives the actual epsilon"),
         ),
         slope=(100, 400, 1600),
     )  # fmt: skip
@@ -144,7 +144,7 @@ class DPBart(Latent):
     def beyond_likelihood(self) -> str:
         """Return what a release tells beside its latent: with mask "text" the length of the text."""
         shows = self.mask == "text" and self.positions == "window"
-        return "the decoder sees the text's length, and the latent does not tell it" if shows else ""
+        return "the decoder sees the length of the text, which the latent does not contain" if shows else ""
 
     def sensitivity(self) -> float:
         """Return the largest distance between two latents, of one position each if positions are "text"."""

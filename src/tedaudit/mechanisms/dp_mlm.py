@@ -53,23 +53,23 @@ class DPMLM:
     model: str = zoo_or("mlm", "FacebookAI/roberta-base")
     """The masked language model: a folder, a hub id or zoo:NAME."""
     revision: str = ""
-    """Branch, tag or commit of a model on the hub; empty: the newest."""
+    """Branch, tag or commit of a model on the hub. Empty: the newest."""
     low: float | None = None
-    """Lower end to which logits are clipped; null: as stored with the model, or else as released."""
+    """Lower end of the clip range for logits. Null: as stored with the model, or else as released."""
     high: float | None = None
-    """Upper end to which logits are clipped; null: as stored with the model, or else as released."""
+    """Upper end of the clip range for logits. Null: as stored with the model, or else as released."""
     length: Literal["fixed", "input"] = "fixed"
-    """fixed: `slots` draws for every text; input: as many as it has words, which reveals that."""
+    """fixed: `slots` draws for every text. input: one per word, which reveals how many words it has."""
     slots: int = 32
-    """How many words are drawn of every text if length is fixed; longer texts are cut."""
+    """How many words are drawn for every text, if length is fixed. Longer texts are cut."""
     words: Literal["treebank", "nltk"] = "treebank"
-    """How words are found: treebank needs no data; nltk looks for sentences first, as the release."""
+    """How words are found. treebank: needs no data. nltk: splits sentences first, as the release does."""
     nltk_data: str = ""
-    """Folder with nltk's data; empty: wherever nltk finds it, or else a substitute."""
+    """Folder with nltk's data. Empty: wherever nltk finds it, or else a substitute."""
     pairs: Literal["plain", "released"] = "plain"
-    """What the model reads: plain, the text and a masked copy; released, built as in the release."""
+    """What the model reads. plain: the text and a masked copy. released: built as in the release."""
     special_tokens: Literal["skip", "write"] = "skip"
-    """A drawn special token: skip writes nothing, write its name."""
+    """What a drawn special token becomes. skip: nothing. write: its name."""
     keep_stop_words: bool = False
     """Release stop words as they are, without noise."""
     keep_punctuation: bool = False
@@ -77,13 +77,13 @@ class DPMLM:
     copy_case: bool = False
     """Give a drawn word the capital letter of the original, without noise."""
     stop_words: str = ""
-    """File of stop words, one a line, if they are kept; empty: nltk's, or else scikit-learn's."""
+    """File of stop words to keep, one per line. Empty: nltk's list, or else scikit-learn's."""
     context: int = 512
-    """Most tokens that the model reads at once; less if its own limit is lower."""
+    """How many tokens the model reads at once, at most. Its own limit applies if it is lower."""
     dtype: str = "auto"
-    """Number format of the model: auto (bfloat16 on CUDA, else float32), or one that torch has."""
+    """Number format of the model: auto (bfloat16 on CUDA, otherwise float32) or a torch dtype."""
     device: str = field(default="auto", metadata={"incidental": True})
-    """Where the model runs: auto (CUDA, then MPS, then CPU), or a name that torch takes."""
+    """Where the model runs: auto (CUDA, then MPS, then CPU) or a torch device."""
     _last_logits: Memory = field(init=False, repr=False, compare=False, default_factory=dict)
     forbids_by_rule: ClassVar[bool] = True
     released_range: ClassVar[tuple[float, float]] = (-3.2093127, 16.304797887802124)
@@ -94,7 +94,10 @@ class DPMLM:
         needs=("models",),
         summary="Word by word from a masked language model, every word by the exponential mechanism.",
         paper="Meisenbacher et al. 2024 (Findings of ACL); release sjmeis/DPMLM 3ce9390",
-        claim="epsilon per word, each draw in the whole text: n words cost n epsilon; published: no maximum",
+        claim=(
+            "epsilon per word, each drawn given the whole text: n words cost n epsilon; "
+            "published: no maximum"
+        ),
         departures=(
             "sound: a public number of slots with an empty item, stop words and punctuation drawn too",
             "published: stop words and punctuation released, case copied, as many words out as in",
@@ -130,7 +133,7 @@ class DPMLM:
             ),
         ),
         not_leaks=(
-            ("words", "how words are cut; what is released of them is another field's"),
+            ("words", "it splits words; other settings decide what is released of them"),
             ("special_tokens", "comes after the draw"),
         ),
         slope=(10, 25, 100),

@@ -30,9 +30,9 @@ class DPParaphrase(Autoregressive):
     model: str = zoo_or("paraphraser", "gpt2")
     """A causal model tuned to paraphrase: a folder, a hub id or zoo:NAME."""
     separator: str = " >>>>> "
-    """What stands between the text and its paraphrase, as in the model's training."""
+    """The separator between a text and its paraphrase, as in the model's training."""
     clean_up: Literal["strip", "released"] = "strip"
-    """strip takes white space off the ends; released also the prompt, every > and no-break spaces."""
+    """strip: remove white space at both ends. released: also the prompt, every > and no-break spaces."""
     _task: ClassVar[Task] = "causal"
     released_range: ClassVar[tuple[float, float]] = (-96.85249956065758, -8.747697966442914)
     measured_on: ClassVar[str] = "a GPT-2 tuned on SNLI, which was not published"
@@ -42,7 +42,7 @@ class DPParaphrase(Autoregressive):
         needs=("models",),
         summary="Paraphrase by a GPT-2 tuned on entailment pairs, every token by the exponential mechanism.",
         paper="Mattern, Weggenmann and Kerschbaum 2022 (NAACL Findings); as in sjmeis/DPMLM 3ce9390",
-        claim="epsilon per token, each draw in the whole text: n tokens cost n epsilon",
+        claim="epsilon per token, each drawn given the whole text: n tokens cost n epsilon",
         departures=(
             "sound: the whole vocabulary, a public cap on new tokens, long texts are cut",
             "published: the 50 likeliest tokens, with ties, at most as many new tokens as the prompt has",

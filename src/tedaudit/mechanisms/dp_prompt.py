@@ -25,7 +25,7 @@ class DPPrompt(Autoregressive):
     model: str = zoo_or("seq2seq", "google/flan-t5-base")
     """The encoder-decoder that paraphrases: a folder, a hub id or zoo:NAME."""
     prompt: str = "Document : {text}\nParaphrase of the document :"
-    """What the model is asked; {text} stands for the text."""
+    """The prompt. {text} stands for the text."""
     _task: ClassVar[Task] = "seq2seq"
     released_range: ClassVar[tuple[float, float]] = (-19.22705113016047, 7.48324937989716)
     measured_on: ClassVar[str] = "flan-t5-base"
@@ -35,7 +35,7 @@ class DPPrompt(Autoregressive):
         needs=("models",),
         summary="Prompted paraphrase by FLAN-T5, every token by the exponential mechanism.",
         paper="Utpala, Hooker and Chen 2023 (Findings of EMNLP); as released in sjmeis/DPMLM 3ce9390",
-        claim="epsilon per token, each draw in the whole text: n tokens cost n epsilon",
+        claim="epsilon per token, each drawn given the whole text: n tokens cost n epsilon",
         departures=(
             "sound: a public cap on new tokens, the end token is a charged draw, long texts are cut",
             "published: at most as many new tokens as the prompt has, which reveals the text's length",

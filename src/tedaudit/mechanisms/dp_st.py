@@ -166,47 +166,47 @@ class DPST:
     """Triples found by `extractor`, replaced from `table` and turned into text by `model`."""
 
     model: str = zoo_or("seq2seq", "meta-llama/Llama-3.2-1B-Instruct")
-    """The language model that writes triples out: a folder, a hub id or zoo:NAME."""
+    """The language model that turns triples into text: a folder, a hub id or zoo:NAME."""
     revision: str = ""
-    """Branch, tag or commit of a model on the hub; empty: the newest."""
+    """Branch, tag or commit of a model on the hub. Empty: the newest."""
     extractor: str = zoo_or("parser", "zoo:parser")
     """What finds triples: zoo:parser, spacy:NAME_OR_FOLDER or openie:URL."""
     allow_remote: bool = False
-    """Allow an OpenIE server on another machine, which is sent the texts."""
+    """Allow an OpenIE server on another machine. The texts are sent to it."""
     table: str = zoo_or("triples", "zoo:triples")
     """The public triples: a folder of a recipe, or zoo:triples."""
     encoder: str = ""
-    """The sentence encoder that the table was made with; empty: the one that the table names."""
+    """The sentence encoder that the table was made with. Empty: the one named in the table."""
     dimensions: int = 32
     """Dimensions of the table's vectors."""
     duplicate_similarity: float = 0.4
-    """Triples that share this part of their 3-grams are near-duplicates, one group."""
+    """Triples that share at least this fraction of their 3-grams are near-duplicates and form a group."""
     representative: Representative = "longest"
-    """Which triple of a group is replaced: the longest, or the first."""
+    """Which triple of a group is replaced: the longest or the first."""
     single_triples: Literal["keep", "drop"] = "keep"
-    """A triple without near-duplicates: keep it, or drop it as the release does."""
+    """A triple without near-duplicates. keep: use it. drop: leave it out, as the release does."""
     triple_count: Literal["fixed", "input"] = "fixed"
-    """fixed: `triples` for every text; input: as many as it has, which reveals their number."""
+    """fixed: `triples` for every text. input: as many as the text has, which reveals their number."""
     triples: int = 4
-    """How many triples are drawn of every text if triple_count is fixed; the rest is cut."""
+    """How many triples are drawn for every text, if triple_count is fixed. The rest is cut."""
     no_triples: Literal["null", "copy"] = "null"
-    """A text without triples: null fills its slots by random draws, copy returns the text."""
+    """A text without triples. null: fill its slots by random draws. copy: return the text."""
     cluster_choice: ClusterChoice = "private"
-    """How a cluster is found: private, by a draw; whole, no clusters; nearest, without noise."""
+    """How a cluster is chosen. private: by a draw. whole: no clusters. nearest: without noise."""
     overflow: Literal["stable", "error"] = "stable"
-    """Weights that overflow at large epsilons: stable computes them, error fails as the release."""
+    """Weights that overflow at large epsilons. stable: computed anyway. error: fails, as the release does."""
     template: str = _TEMPLATE
-    """What the model is asked; {triples} stands for the drawn triples."""
+    """The prompt. {triples} stands for the drawn triples."""
     length: Literal["fixed", "input"] = "fixed"
-    """fixed: at most max_tokens; input: at most as many as the text has, which reveals its length."""
+    """fixed: at most max_tokens. input: at most as many tokens as the text has, which reveals its length."""
     max_tokens: int = 64
-    """Most new tokens of a rewrite, if length is fixed."""
+    """Maximum number of new tokens in a rewrite, if length is fixed."""
     context: int = 2048
-    """Longest prompt in tokens; less if the model's own limit is lower."""
+    """Longest prompt, in tokens. The model's own limit applies if it is lower."""
     dtype: str = "auto"
-    """Number format of the model: auto (bfloat16 on CUDA, else float32), or one that torch has."""
+    """Number format of the model: auto (bfloat16 on CUDA, otherwise float32) or a torch dtype."""
     device: str = field(default="auto", metadata={"incidental": True})
-    """Where the model runs: auto (CUDA, then MPS, then CPU), or a name that torch takes."""
+    """Where the model runs: auto (CUDA, then MPS, then CPU) or a torch device."""
     # Caches: a likelihood attack asks for the same candidates over and over.
     _known_texts: dict[str, list[Triple]] = field(init=False, repr=False, compare=False, default_factory=dict)
     _known_triples: dict[str, Floats] = field(init=False, repr=False, compare=False, default_factory=dict)
@@ -253,7 +253,7 @@ class DPST:
                 shows=("length",), rule="length rule",
             ),
         ),
-        not_leaks=(("single_triples", "which triples are drawn for; their number shows by triple_count"),),
+        not_leaks=(("single_triples", "it picks the triples; triple_count decides if their number shows"),),
         slope=(100, 400, 1600),
     )  # fmt: skip
     variants: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -286,9 +286,9 @@ class DPST:
     def arithmetic(self, epsilons: Sequence[float], texts: Sequence[str]) -> Iterator[Note]:  # noqa: ARG002
         """Yield whether the budget of a triple depends on the text."""
         if self.triple_count == "input":
-            text = "the epsilon of a triple is epsilon / n(x), n(x) the number of triples of the private text"
+            text = "each triple gets epsilon / n(x), where n(x) is the number of triples in the private text"
             fix = "triple_count=fixed"
-            yield Note("error", "budget of the text", f"{text}: the budget itself tells n(x)", fix)
+            yield Note("error", "budget of the text", f"{text}: the budget itself reveals n(x)", fix)
 
     def models(self) -> Sequence[ModelUse]:
         """Name the writer, the encoder, the table and the extractor."""

@@ -53,11 +53,11 @@ class DPMLMRelease(RunsPrograms):
     model: str = zoo_or("mlm", "FacebookAI/roberta-base")
     """A masked language model: a folder, or one of the zoo."""
     low: float | None = None
-    """The lower end that logits are clipped to; by default that of the model, or of the package."""
+    """Lower end of the clip range for logits. By default that of the model, or else of the package."""
     high: float | None = None
-    """The upper end that logits are clipped to; by default that of the model, or of the package."""
+    """Upper end of the clip range for logits. By default that of the model, or else of the package."""
     batch: bool = False
-    """Whether to call the package's batch mode."""
+    """Whether to use the package's batch mode."""
     rewrite_stop_words: bool = False
     """Whether stop words are rewritten too; by default they are released as they are."""
     nltk_data: str = ""
@@ -69,13 +69,13 @@ class DPMLMRelease(RunsPrograms):
         english=("model: the default model",),
         summary="DP-MLM as released: the package dpmlm, run on its own with any masked language model.",
         paper="Meisenbacher et al. 2024 (Findings of ACL); package dpmlm 1.3.0",
-        claim="epsilon per word, each draw in the whole text: n words cost n epsilon; no maximum",
+        claim="epsilon per word, each drawn given the whole text: n words cost n epsilon; no maximum",
         departures=(
             "flaw: stop words and punctuation are released as they are",
             "flaw: the case of a word's first letter is copied",
             "flaw: as many words out as in",
-            "flaw: a word whose mask gets lost on the way to the model comes back as it is",
-            "flaw: float32 probabilities: some words cannot be drawn at large epsilon",
+            "flaw: a word that is not masked by the time the model reads it comes back as it is",
+            "flaw: probabilities are in float32, so some words cannot be drawn at large epsilon",
             "flaw: its calibration takes the percentile 0.99 for 99.99, and clips nearly all logits",
             "ours: the calibrated range comes with the model, not from the package's calibration",
             "ours: the zoo's model is unpacked to float32 in a temporary folder",
@@ -134,7 +134,7 @@ def _find_folder(model: str) -> Path:
     folder = Path(resolve(model))
     if not folder.is_dir():
         raise ModelError(
-            f"'dpmlm-release': '{model}' is no folder. Name one that has the weights, the configuration and "
+            f"'dpmlm-release': '{model}' is not a folder. Name one with the weights, the configuration and "
             "the tokenizer of a masked language model, or a model of the zoo, such as zoo:mlm."
         )
     return folder
@@ -167,7 +167,7 @@ def _unpack(model: str) -> str:
     if not isinstance(length, int) or not 0 < length < _ENDLESS:
         raise ModelError(
             f"'dpmlm-release': '{file}' has no `model_max_length` such as 512, without which the package "
-            "fails on every text: write down how many tokens the model reads."
+            "fails on every text. Add the number of tokens that the model reads."
         )
     load_checkpoint("masked", model, "", "cpu", "float32")  # one that lacks weights is refused
     return str(folder.absolute())

@@ -52,17 +52,17 @@ class Function:
     function: str | Callable[..., Any]
     """The function, or py:package.module:name."""
     batch: bool | None = None
-    """Whether it takes a list of texts; null: by its first parameter's name or type."""
+    """Whether it takes a list of texts. Null: told by the name or type of its first parameter."""
     unit: Unit = "document"
-    """What the stated epsilon is for."""
+    """The unit that the stated epsilon covers."""
     max_units: int = 1
-    """How many units a text has at most: the claim for a text is this many epsilons."""
+    """The most units a text can have: the claim for a whole text is this many times epsilon."""
     delta: float = 0.0
     """Delta of the stated claim, for each unit."""
     card: ClassVar[Card] = Card(
         name="function",
         code=("function",),
-        summary="Any Python function from text to text, or from list to list.",
+        summary="Any Python function that rewrites a text, or a list of texts.",
         claim="as stated by the caller",
         departures=("results repeat only if the function takes its randomness from `seed` or `draw_key`",),
         version=2,

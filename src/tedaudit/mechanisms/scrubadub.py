@@ -34,15 +34,15 @@ class Scrubadub(WithoutEpsilon):
     """
 
     detectors: tuple[str, ...] = ()
-    """The detectors by their names in scrubadub; () means those that it loads itself."""
+    """Detectors, by their names in scrubadub. (): those that it loads by default."""
     locale: str = "en_US"
-    """The locale that detectors are chosen for."""
+    """The locale whose detectors are used."""
     replacement: Literal["type", "hash", "remove"] = "type"
-    """What becomes of a finding: its type, its type and a salted hash, or nothing."""
+    """What replaces a finding: its type, its type and a salted hash, or nothing."""
     hash_length: int = 16
-    """hash: how many characters of the hash are shown."""
+    """For hash: how many characters of the hash are shown."""
     salt: str = ""
-    """hash: a salt for all texts, stored with the run; without it every text has its own."""
+    """For hash: one salt for all texts, stored with the run. Without it every text has its own."""
     card: ClassVar[Card] = Card(
         name="scrubadub",
         english=("locale: the detectors of the default locale",),

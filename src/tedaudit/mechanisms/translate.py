@@ -26,7 +26,7 @@ class Translate(WithoutEpsilon):
     """Goes from `language`, the one that the texts are in, to the other one and back."""
 
     language: Literal["en", "pt"] = "en"
-    """The language of the texts; the other one is where they go and come back from."""
+    """The language of the texts. They are translated to the other language and back."""
     card: ClassVar[Card] = Card(
         name="translate",
         english=("language: the models of the default direction",),

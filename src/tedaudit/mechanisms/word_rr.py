@@ -35,9 +35,9 @@ class WordRR:
     """
 
     slots: int = 16
-    """How many words are released of every text; longer texts are cut, shorter ones padded."""
+    """How many words are released for every text. Longer texts are cut, shorter ones padded."""
     vocabulary: str | tuple[str, ...] = ""
-    """A list of words, or a file with one a line; empty: common English words. It must be public."""
+    """A public list of words, or a file with one per line. Empty: common English words."""
     forbids_by_rule: ClassVar[bool] = True
     card: ClassVar[Card] = Card(
         name="word-rr",
@@ -119,7 +119,7 @@ class WordRR:
 
     def arithmetic(self, epsilons: Sequence[float], texts: Sequence[str]) -> list[Note]:  # noqa: ARG002
         """Say that every item can be drawn."""
-        text = "each slot is redrawn by a coin that is exact far below 2^-53; no item becomes impossible"
+        text = "each slot is redrawn with a probability exact far below 2^-53: every item can be drawn"
         return [Note("info", "smallest probability", text)]
 
     def _look_up_slots(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:

@@ -64,8 +64,8 @@ def retry(call: Callable[[], Returned], name: str) -> Returned:
             if attempts > len(PAUSES):
                 raise InfrastructureError(
                     f"'{name}' raised {type(error).__name__} {attempts} times in a row: {error}. That is an "
-                    "error of the machine or the network and no output, so no attack is shown it. Finished "
-                    "blocks are kept: remove the cause and run the same command again. If a text causes it, "
+                    "error of the machine or the network, not an output, so no attack sees it. Finished "
+                    "work is kept: remove the cause and run the same command again. If a text causes it, "
                     "raise another exception, such as ValueError: that is an output."
                 ) from error
         time.sleep(PAUSES[attempts - 1])

@@ -189,8 +189,9 @@ def describe_audit(result: PrivacyResult, verdicts: Sequence[Verdict]) -> str:
     if leaks is not None:
         found = ", ".join(cause.finding.name for cause in leaks.causes)
         battery = f"{f'leaks: {found}' if found else 'no leak'} in {len(leaks.outcomes)} tests"
-    levels: tuple[Level, ...] = ("error", "warning") if notes else ()
-    counts = ", ".join(f"{len(notes.at(level))} {level}" for level in levels if notes and notes.at(level))
+    levels: tuple[Level, ...] = ("error", "warning")
+    counted = [(len(notes.at(level)), level) for level in levels] if notes else []
+    counts = ", ".join(f"{count} {level}{'s' * (count > 1)}" for count, level in counted if count)
     return (
         f"{name_output(best)}: eps_emp {best.eps_emp:.2f} of at most {best.bound.ceiling:.2f} "
         f"({best.attack}), {decided}, {best.bound.trials:,} trials; {battery}"

@@ -123,7 +123,7 @@ def test_several_epsilons_are_rounds_and_those_in_which_nothing_could_be_found_m
                        reachable_only=True)  # fmt: skip
     assert [epsilon.json for epsilon in short.epsilons] == [1e-6, 0.01]
     [far] = [part for part in short.not_run if part.part == "epsilon 12"]
-    assert "allows any number of pairs" in far.reason
+    assert "allows every pair" in far.reason
     zero = [o.signs for o in report.outcomes if o.epsilon == 1e-6]
     assert zero == [o.signs for o in find_leaks("word-rr", TEXTS, trials=60).outcomes]
 

@@ -98,7 +98,7 @@ def sampled(monkeypatch, **fields):
 def test_a_sampler_that_only_samples_has_no_error_and_no_clip_range(monkeypatch):
     report = sampled(monkeypatch)
     assert not report.reaches("warning")
-    assert "no logits are clipped" in by_rule(report, "info")["clip range"].text
+    assert "logits are not clipped" in by_rule(report, "info")["clip range"].text
 
 
 @pytest.mark.parametrize(

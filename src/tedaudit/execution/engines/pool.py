@@ -336,7 +336,7 @@ class PoolEngine(ABC, Generic[W]):
         if self._lost[task.identity] >= MOST_LOST:
             raise InfrastructureError(
                 f"{task.name} has cost {MOST_LOST} workers, one after the other; the last one {reason}. That "
-                "is no output, so no attack is shown it. What is finished is kept: remove the cause (too "
+                "is not an output, so no attack sees it. Finished work is kept: remove the cause (too "
                 "little memory for so many workers?) and run the same command again; the engine `serial` "
                 "shows what the plug-in does."
             )

@@ -220,7 +220,7 @@ class RayEngine(PoolEngine[ActorHandle]):
         if gone > _PATIENCE:
             raise InfrastructureError(
                 f"No actor was there for {_PATIENCE / 60:.0f} minutes. Each takes {each}: does the cluster "
-                "have that? Finished blocks are kept: run the same command again."
+                "have that? Finished work is kept: run the same command again."
             )
 
     def _note(self, reference: Reference) -> None:

@@ -25,7 +25,7 @@ _MOST_UNITS = 10_000  # if nothing bounds the units of a claim: no text here has
 _SHORT = 40  # of the shorter half of the texts at least so many: twins of short texts are small examples
 _DUPLICATES = 3  # times as many: unlike other tests of state, a claim allows some of what it looks for
 _SINGLE = 20  # pairs for a fresh process, which takes long to start
-_ALLOWS = "allows any number of pairs to follow their source: nothing could be found"
+_ALLOWS = "allows every pair to follow its source, so nothing could be found"
 Progress = Callable[[str], None]
 
 
@@ -225,7 +225,7 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """What a leak may name in place of several tests."""
 _EVERYTHING = "everything"  # a cut of what can be drawn shows in everything but failures
-_OWN_NOISE = "let each text reach its output only through its own noise, over one public set of outputs"
+_OWN_NOISE = "let a text reach its output only through its own noise, with the same possible outputs for all"
 _ADVICE = {
     "case": "take the case of letters from what is drawn, not from the text",
     "length": "draw a public number of words or tokens, whatever the text's length",
@@ -233,7 +233,7 @@ _ADVICE = {
     "repeated length": "draw a public number of words or tokens, whatever the text's length",
     "failure": "return an ordinary draw for every text: an error that depends on the text is an output too",
     "same output": (
-        "draw enough noise, anew for every text and call; never seed it with a constant, the clock or the "
+        "draw enough noise, fresh for every text and call; never seed it with a constant, the clock or the "
         "text"
     ),
     "fresh process": "draw noise from the system's entropy; remove the seed that every process starts from",
@@ -249,7 +249,7 @@ _ADVICE = {
     "equal texts, in the same call": _OWN_NOISE,
 }
 _SOUND = " (the variant 'sound' sets them all)"
-_WORDS = "draw these words like all others: no word may pass through without noise"
+_WORDS = "draw these words like all others: no word may get through without noise"
 
 
 def find_fix(mechanism: Any, part: str, name: str, *, learnt: bool = False) -> str:

@@ -98,7 +98,7 @@ def _judge_aspect(aspect: Aspect, pairs: Sequence[Pair], epsilon: Nominal, allow
     if having:
         mean = np.mean([table for _, table in having], axis=0)
         figures = {"own": float(np.trace(mean) / 2), "other": float((mean[0, 1] + mean[1, 0]) / 2)}
-    counted = "a rewrite has more of its own text's than of the other's"
+    counted = "a rewrite has more of them from its own text than from the other"
     words = ("copy", aspect.name, aspect.culprit, counted)
     return judge_pairs(words, compared, epsilon, allowed, mark=aspect.mark, figures=figures)
 

@@ -51,7 +51,7 @@ def _look(plugin: Any, epsilons: Sequence[float], texts: Sequence[str]) -> Itera
         yield Note("info", "recorded", "a table of rewrites has no settings to look at")
         return
     if isinstance(plugin, CallsUserCode) and _is_own(plugin) and not hasattr(plugin, "function"):
-        yield Note("info", "source", "it runs a program, whose code is not read: try it with a sample")
+        yield Note("info", "source", "it runs a program whose code is not read: use `tedaudit leaks`")
     elif is_foreign(plugin):
         yield from lint_source(_find_code(plugin))
     own = [*lint_fields(plugin), *_ask_arithmetic(plugin, epsilons, texts)]
@@ -147,7 +147,7 @@ def lint_fields(plugin: Any) -> Iterator[Note]:
             yield Note("error", leak.rule or leak.field, leak.describe(plugin), leak.fix)
     for field, what in plugin.card.public:
         if getattr(plugin, field):
-            text = f"the {what} was given; it must be public and not taken from private texts"
+            text = f"the {what} is not the default: it must be public and not made from private texts"
             yield Note(
                 "info", "public data", text, f"leave {field} out to use the one that comes with tedaudit"
             )

@@ -48,14 +48,14 @@ def check_setting(key: str, value: Any) -> Note | None:
     neutral = _NEUTRAL[key]
     fix = f"{key}={neutral}" if neutral is not None else f"remove {key}"
     if key in _PUBLIC:
-        text = f"{key} is set: a public change of what can be drawn, which must be the same for every text"
+        text = f"{key} is set: it changes what can be drawn, so it must be public and the same for every text"
         return Note("info", key, text, fix)
     if key == "top_k":
         text = f"top_k is {value}: only that many tokens can be drawn, and the text decides which"
     else:
         text = (
-            f"{key} is {value}: beyond the clip, the text decides which tokens can be drawn, or how likely "
-            "they are"
+            f"{key} is {value}: even after clipping, the text decides which tokens can be drawn or how "
+            "likely they are"
         )
     return Note("error", key, text, fix)
 

@@ -61,9 +61,7 @@ def lint_source(function: Callable[..., Any]) -> Iterator[Note]:
     try:
         source = _read_source(function)
     except (OSError, TypeError, SyntaxError, ValueError):
-        yield Note(
-            "info", "source", "the source of the function cannot be read, so nothing is known about it"
-        )
+        yield Note("info", "source", "the source of the function cannot be read, so lint did not check it")
         return
     for tree, private in source.functions:
         tainted = _spread(tree, private)
@@ -168,7 +166,7 @@ def _check_node(node: ast.AST, tainted: set[str]) -> Iterator[Note]:
         left = {name.lower() for name in _names(node.left)}
         if any(name.startswith("eps") for name in left) and _names(node.right) & tainted:
             text = (
-                f"line {node.lineno}: epsilon is divided by something that is made from the private text: "
+                f"line {node.lineno}: epsilon is divided by something made from the private text: "
                 "unless that is the same for all texts, the noise gives it away"
             )
             yield Note("warning", "budget of the text", text, "divide by a public number")
