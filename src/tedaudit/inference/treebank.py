@@ -59,7 +59,7 @@ def join_around(words: Sequence[str], places: Sequence[int]) -> str:
         while at < len(places) and places[at] == end:
             end += 1
             at += 1
-        parts.append(_join_run(tuple(words[start:end]), start > 0, end < len(words)))
+        parts.append(join_run(tuple(words[start:end]), start > 0, end < len(words)))
     if end < len(words):
         parts.append(" ".join(words[end:]))
     return "".join(parts)
@@ -74,7 +74,7 @@ def is_inert(word: str) -> bool:
 
 
 @lru_cache(maxsize=_RUNS)
-def _join_run(words: tuple[str, ...], follows: bool, precedes: bool) -> str:
+def join_run(words: tuple[str, ...], follows: bool, precedes: bool) -> str:
     """Return how nltk joins words, with the spaces beside an inert word that they follow or precede."""
     joined = str(_load_detokenizer().detokenize(["x"] * follows + list(words) + ["x"] * precedes))
     return joined[int(follows) : len(joined) - int(precedes)]

@@ -43,7 +43,11 @@ class SlotNumbers:
 
     def number(self, word: str | None, item: int) -> int:
         """Return the number of an item that was drawn in place of a word."""
-        return item + self.size * (_is_capital(word) and self.copy_case and self._has_case(item))
+        return item + self.size * (self.shows_capital(word) and self._has_case(item))
+
+    def shows_capital(self, word: str | None) -> bool:
+        """Return whether what is drawn in place of a word gets a capital letter."""
+        return self.copy_case and _is_capital(word)
 
     def copy(self, word: str) -> str:
         """Return a word as it is released if its draw failed."""
@@ -57,10 +61,14 @@ class SlotNumbers:
             return slot
         if slot >= 2 * self.size:
             return self._words[slot - 2 * self.size]
-        spelling = self.spell(slot % self.size)
+        return self.write_item(slot % self.size, has_capital=slot >= self.size)
+
+    def write_item(self, item: int, has_capital: bool) -> str:
+        """Return how an item is written in place of a word with a capital letter, or without one."""
+        spelling = self.spell(item)
         if not self.copy_case:
             return spelling
-        return spelling.capitalize() if slot >= self.size else spelling.lower()
+        return spelling.capitalize() if has_capital else spelling.lower()
 
     def explain(self, slot: Slot, word: str | None) -> int | None:
         """Return the item that must be drawn in place of a word to release a slot; None if none can be."""

@@ -74,12 +74,12 @@ class SlotLikelihood:
         scores, largest = np.zeros((len(pairs), 2)), np.zeros(len(pairs))
         terms: list[Floats | None] = [None] * len(pairs)
         words = {text: self.split(text) for pair in pairs for text in pair}
-        for block in self._make_blocks(pairs, words):
+        for block in self.make_blocks(pairs, words):
             shown = {i: to_slots(released[i]) for i in block}
             texts = [
                 text for i in block for text in pairs[i] if self._matters(shown[i], text, pairs[i], words)
             ]
-            tables = self._read_block(texts, epsilon)
+            tables = self.read_block(texts, epsilon)
             for i in block:
                 scores[i], terms[i] = self._score_pair(tables, shown[i], pairs[i], words)
             largest[block] = self._bound_pairs(tables, [pairs[i] for i in block], words)
@@ -94,13 +94,11 @@ class SlotLikelihood:
         alike = self.numbers.draws_alike(first, second, frozenset(), frozenset())
         return alike or self.numbers.fits(shown, words[text])
 
-    def _make_blocks(
-        self, pairs: Sequence[tuple[str, str]], words: Mapping[str, Words]
-    ) -> Iterator[list[int]]:
-        """Yield the numbers of pairs whose texts' logits fit in memory together; at least one pair each."""
+    def make_blocks(self, pairs: Sequence[Sequence[str]], words: Mapping[str, Words]) -> Iterator[list[int]]:
+        """Yield the numbers of sets whose texts' logits fit in memory together; at least one set each."""
         room = _CELLS.get(self.device, _CELLS["cpu"]) // self.numbers.size
         block, used, seen = list[int](), 0, set[str]()
-        for i in sorted(range(len(pairs)), key=lambda i: min(pairs[i])):
+        for i in sorted(range(len(pairs)), key=lambda i: min(pairs[i], default="")):
             new = {text for text in pairs[i] if text not in seen}
             needed = sum(sum(word is not None for word in words[text]) for text in new)
             if block and used + needed > room:
@@ -112,7 +110,7 @@ class SlotLikelihood:
         if block:
             yield block
 
-    def _read_block(self, texts: Sequence[str], epsilon: float) -> "_Tables":
+    def read_block(self, texts: Sequence[str], epsilon: float) -> "Tables":
         """Run the model on these texts and keep the clipped logits of every slot that is drawn."""
         import torch
 
@@ -123,11 +121,15 @@ class SlotLikelihood:
             for start in range(0, len(clipped), step)
         ]
         totals = torch.cat(sums).cpu().numpy() if sums else np.zeros(0)
-        return _Tables(places, row_of, clipped, totals, epsilon / (2 * (self.clip.high - self.clip.low)))
+        scale = epsilon / (2 * (self.clip.high - self.clip.low))
+        return Tables(places, row_of, clipped, totals, scale, self.clip.low)
 
     def _recall_logits(self, texts: tuple[str, ...]) -> tuple[Places, Mapping[Place, int], Any]:
-        """Return what the model says of texts; what was used last is kept, as far as there is room."""
-        found = self.memory.pop(texts, None) or self._run_model(texts)
+        """Return what the model says of texts, and maybe of others; what was used last is kept if it fits."""
+        known = next(
+            (key for key, found in self.memory.items() if found[0].words.keys() >= set(texts)), texts
+        )
+        found = self.memory.pop(known, None) or self._run_model(texts)
         room = _REMEMBERED.get(self.device, 0) - found[2].numel()
         if room < 0:
             return found
@@ -135,7 +137,7 @@ class SlotLikelihood:
         while used > room:
             oldest = next(iter(self.memory))
             used -= self.memory.pop(oldest)[2].numel()
-        self.memory[texts] = found
+        self.memory[known] = found
         return found
 
     def _run_model(self, texts: Sequence[str]) -> tuple[Places, Mapping[Place, int], Any]:
@@ -152,7 +154,7 @@ class SlotLikelihood:
         return places, row_of, torch.cat(parts) if parts else torch.zeros((0, 1))
 
     def _score_pair(
-        self, tables: "_Tables", shown: Sequence[Slot], pair: tuple[str, str], words: Mapping[str, Words]
+        self, tables: "Tables", shown: Sequence[Slot], pair: tuple[str, str], words: Mapping[str, Words]
     ) -> tuple[Floats, Floats | None]:
         """Return the log-likelihoods of both texts, and the loss of every slot if both can release it."""
         scores, found = np.full(2, -math.inf), np.zeros((2, len(shown)))
@@ -164,12 +166,12 @@ class SlotLikelihood:
             drawn = [slot for slot in range(len(shown)) if (text, slot) in tables.row_of]
             rows = [tables.row_of[text, slot] for slot in drawn]
             items = [self.numbers.explain(shown[slot], words[text][slot]) for slot in drawn]
-            found[side, drawn] = tables.look_up(rows, items, self.clip.low)
+            found[side, drawn] = tables.look_up(rows, items)
             scores[side] = found[side].sum()
         return scores, found[0] - found[1] if np.isfinite(scores).all() else None
 
     def _bound_pairs(
-        self, tables: "_Tables", pairs: Sequence[tuple[str, str]], words: Mapping[str, Words]
+        self, tables: "Tables", pairs: Sequence[tuple[str, str]], words: Mapping[str, Words]
     ) -> Floats:
         """Return the largest loss of each pair, either way; infinite if a draw alone does not decide."""
         lost = tables.places.lost
@@ -196,7 +198,7 @@ class SlotLikelihood:
 
 
 @dataclass(frozen=True)
-class _Tables:
+class Tables:
     """Clipped logits by row, the logarithm of the sum of their weights, and the factor of the exponent."""
 
     places: Places
@@ -204,13 +206,21 @@ class _Tables:
     clipped: Any
     totals: Floats
     scale: float
+    low: float
 
-    def look_up(self, rows: Sequence[int], items: Sequence[int | None], low: float) -> Floats:
+    def look_up(self, rows: Sequence[int], items: Sequence[int | None]) -> Floats:
         """Return the log-probabilities of items in rows."""
         if not rows:
             return np.zeros(0)
         picked = self.clipped[list(rows), list(items)].double().cpu().numpy()
-        return np.asarray(self.scale * (picked - low) - self.totals[list(rows)], dtype=np.float64)
+        return np.asarray(self.scale * (picked - self.low) - self.totals[list(rows)], dtype=np.float64)
+
+    def look_up_all(self, rows: Positions, items: Positions) -> Floats:
+        """Return the log-probabilities of each item in each row."""
+        import torch
+
+        picked = self.clipped[torch.from_numpy(rows)][:, torch.from_numpy(items)].double().cpu().numpy()
+        return np.asarray(self.scale * (picked - self.low) - self.totals[rows, None], dtype=np.float64)
 
     def find_largest(self, pairs: Positions) -> Floats:
         """Return for each pair of rows the largest ln(p / p') over all items, and ln(p' / p)."""

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
+from tedaudit.batches.guesses import TextLikelihoods
 from tedaudit.batches.sequences import pause_collection
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.draw_pairs import DrawPairs
@@ -34,6 +35,7 @@ from tedaudit.mechanisms._masked_rows import (
 )
 from tedaudit.mechanisms._released_slots import Slot, SlotNumbers, to_tokens
 from tedaudit.mechanisms._slot_likelihood import Memory, SlotLikelihood
+from tedaudit.mechanisms._text_likelihood import TextLikelihood
 from tedaudit.types import Card, Claim, Draw, Floats, InputLimit, Leak, ModelUse, Note, Rewrite
 
 _NONE = -1  # instead of an item, for a word that is not drawn
@@ -222,6 +224,14 @@ class DPMLM:
         """Do the same for many releases, each with its own candidates; the model sees every text once."""
         return self._make_likelihood().score(released, candidates, epsilon)
 
+    def text_log_likelihood(
+        self, texts: Sequence[str], candidates: Sequence[Sequence[str]], epsilon: float
+    ) -> TextLikelihoods:
+        """Return the log-probability of each text, whatever was drawn: exact, unless the model is rounded."""
+        likelihood = TextLikelihood(self._make_likelihood(), self.length == "fixed", self.pairs == "released")
+        found = likelihood.score(texts, candidates, epsilon)
+        return TextLikelihoods.scores(found) if self._is_rounded() else TextLikelihoods.exact(found)
+
     def compare(
         self, released: Sequence[Sequence[int]], pairs: Sequence[tuple[str, str]], epsilon: float
     ) -> tuple[Floats, PairLosses]:
@@ -292,6 +302,10 @@ class DPMLM:
             numbers, self._split, lambda texts: self._lay_out(self._split_all(texts), numbers),
             self._compute_logits, self._choose_clip(), self._load_checkpoint().device.type, self._last_logits,
         )  # fmt: skip
+
+    def _is_rounded(self) -> bool:
+        """Return whether the model has so few digits that what it says is no exact probability."""
+        return str(self._load_checkpoint().model.dtype).removeprefix("torch.") in ("bfloat16", "float16")
 
     def _split(self, text: str) -> Words:
         """Return the words of a text; with length "fixed" cut or padded with None to the number of slots."""
