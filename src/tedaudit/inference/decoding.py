@@ -21,10 +21,17 @@ def decode_all(tokenizer: Any, sequences: Sequence[Sequence[int]]) -> list[str]:
 
 def _decode(tokenizer: Any, sequences: list[list[int]]) -> list[str]:
     """Return the text of every sequence; on all cores if the library would change nothing afterwards."""
+    if decodes_plainly(tokenizer):
+        decoded = tokenizer.backend_tokenizer.decode_batch(sequences, skip_special_tokens=True)
+    else:
+        decoded = tokenizer.batch_decode(sequences, skip_special_tokens=True)
+    return [str(text) for text in decoded]
+
+
+def decodes_plainly(tokenizer: Any) -> bool:
+    """Return whether the library's tokenizer writes the text, and nothing is changed afterwards."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is not None and not tokenizer.clean_up_tokenization_spaces and not _has_own_way(tokenizer):
-        return [str(text) for text in backend.decode_batch(sequences, skip_special_tokens=True)]
-    return [str(text) for text in tokenizer.batch_decode(sequences, skip_special_tokens=True)]
+    return backend is not None and not tokenizer.clean_up_tokenization_spaces and not _has_own_way(tokenizer)
 
 
 def _has_own_way(tokenizer: Any) -> bool:

@@ -12,12 +12,14 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tedaudit.inference.loading import PADDING, Checkpoint
 from tedaudit.inference.rows import Decoder, decoder_for
 from tedaudit.inference.sampling import Prefixes, TokenRule, log_probabilities, noise_on, sample
 from tedaudit.types import Floats
 
+Ints = npt.NDArray[np.int64]
 _MANY = 4096  # requests of one length have batches of their own on a GPU;
 _WIDER = 32  # fewer join those of other lengths up to the same multiple of this
 _CELLS = {"cpu": 1 << 24, "cuda": 1 << 28}  # logits of all steps in memory at a time
@@ -167,6 +169,21 @@ def log_likelihood_terms(
 
     After one that is impossible nothing is computed, and the rest is 0.
     """
+    asked = [np.array(tokens, dtype=np.int64)[:, None] for _, tokens in pairs]
+    return [terms[:, 0] for terms in log_probabilities_along(checkpoint, rule, pairs, asked, epsilon)]
+
+
+def log_probabilities_along(
+    checkpoint: Checkpoint,
+    rule: TokenRule,
+    pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
+    asked: Sequence[Ints],
+    epsilon: float,
+) -> list[Floats]:
+    """Return the log-probabilities of other tokens, too, in the place of every token of a second part.
+
+    `asked` has a table of tokens for each pair: a row for each of its tokens, with any number of columns.
+    """
     terms: list[Floats] = [np.zeros(0)] * len(pairs)
     decoder = decoder_for(checkpoint)
     requests = [Request(prompt, epsilon, 0, len(tokens)) for prompt, tokens in pairs]
@@ -179,9 +196,10 @@ def log_likelihood_terms(
             score, budget = _score_at_once, max(1, _CELLS.get(decoder.device.type, _CELLS["cpu"]) // cells)
         for start in range(0, len(members), budget):
             group = members[start : start + budget]
-            table = score(decoder, rule, [pairs[i] for i in group], width, epsilon)
+            options = _stack([asked[i] for i in group], decoder.device)
+            table = score(decoder, rule, [pairs[i] for i in group], options, width, epsilon)
             for i, row in zip(group, table, strict=True):
-                terms[i] = row[: len(pairs[i][1])].copy()
+                terms[i] = row[: asked[i].shape[0], : asked[i].shape[1]].copy()
     return terms
 
 
@@ -189,54 +207,58 @@ def _score_at_once(
     decoder: Decoder,
     rule: TokenRule,
     pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
+    asked: Any,
     width: int,
     epsilon: float,
 ) -> Floats:
-    """Score pairs of one padded length, one column per token, in one pass over all steps."""
+    """Score what is asked of pairs of one padded length, in one pass over all steps."""
     import torch
 
-    ids = _tabulate([tokens for _, tokens in pairs], decoder.device)
+    ids = _stack([np.array(tokens, dtype=np.int64) for _, tokens in pairs], decoder.device)
     logits = decoder.read([prompt for prompt, _ in pairs], width, ids)
     logits = logits if logits.dtype == torch.float64 else logits.float()
     found = log_probabilities(rule, logits.reshape(-1, logits.shape[-1]), epsilon)
-    picked = found.gather(1, ids.reshape(-1, 1)).reshape(ids.shape)
+    picked = found.gather(1, asked.reshape(-1, asked.shape[2])).reshape(asked.shape)
     return np.asarray(picked.cpu().numpy(), dtype=np.float64)
 
 
-def _tabulate(sequences: Sequence[tuple[int, ...]], device: Any) -> Any:
-    """Return sequences as rows of one table, padded at their ends."""
+def _stack(tables: Sequence[Ints], device: Any) -> Any:
+    """Return tables of the same number of dimensions as one, padded at their ends."""
     import torch
 
-    table = np.zeros((len(sequences), max(map(len, sequences))), dtype=np.int64)
-    for row, tokens in enumerate(sequences):
-        table[row, : len(tokens)] = tokens
-    return torch.from_numpy(table).to(device)
+    shape = np.max([table.shape for table in tables], axis=0)
+    stacked = np.zeros((len(tables), *shape), dtype=np.int64)
+    for row, table in enumerate(tables):
+        stacked[(row, *map(slice, table.shape))] = table
+    return torch.from_numpy(stacked).to(device)
 
 
 def _score_group(
     decoder: Decoder,
     rule: TokenRule,
     pairs: Sequence[tuple[tuple[int, ...], tuple[int, ...]]],
+    asked: Any,
     width: int,
     epsilon: float,
 ) -> Floats:
-    """Score pairs of one padded length, one column per token; prefixes that several pairs share run once."""
+    """Score what is asked of pairs of one padded length; prefixes that several pairs share run once."""
     import torch
 
     device = decoder.device
     row_of = {prompt: row for row, prompt in enumerate(dict.fromkeys(prompt for prompt, _ in pairs))}
     lengths = torch.tensor([len(tokens) for _, tokens in pairs], device=device)
-    table = _tabulate([tokens for _, tokens in pairs], device)
-    found = torch.zeros(table.shape, dtype=torch.float64, device=device)
+    table = _stack([np.array(tokens, dtype=np.int64) for _, tokens in pairs], device)
+    found = torch.zeros(asked.shape, dtype=torch.float64, device=device)
     rows = torch.tensor([row_of[prompt] for prompt, _ in pairs], device=device)
     live = torch.arange(len(pairs), device=device)
     prefixes = Prefixes.start(list(row_of), device)
     logits = rule.adjust(decoder.start(list(row_of), width), prefixes)
     for step in range(table.shape[1]):
         tokens = table[live, step]
-        scores = log_probabilities(rule, logits, epsilon)[rows, tokens]
-        found[live, step] = scores
-        unfinished = (lengths[live] > step + 1) & (scores > -torch.inf)  # impossible stays impossible
+        scores = log_probabilities(rule, logits, epsilon)
+        found[live, step] = scores[rows[:, None], asked[live, step]]
+        # impossible stays impossible
+        unfinished = (lengths[live] > step + 1) & (scores[rows, tokens] > -torch.inf)
         live, rows, tokens = live[unfinished], rows[unfinished], tokens[unfinished]
         if not len(live):
             break

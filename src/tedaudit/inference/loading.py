@@ -109,6 +109,11 @@ class Checkpoint:
         """How many tokens the model can read; None if unlimited."""
         return count_positions(self.model)
 
+    @property
+    def is_precise(self) -> bool:
+        """Whether the model computes with at least the digits of float32, so that sums may be believed."""
+        return int(self.model.dtype.itemsize) >= 4
+
     def checksum(self) -> str:
         """Return a hash of the weights."""
         return checksum(self.model)

@@ -4,17 +4,28 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
+from tedaudit.batches.guesses import TextLikelihoods
 from tedaudit.batches.sequences import pause_collection
 from tedaudit.errors import SpecError
 from tedaudit.inference.decoding import decode_all
-from tedaudit.inference.generation import Request, first_log_probabilities, generate, log_likelihood_terms
+from tedaudit.inference.generation import (
+    Request,
+    first_log_probabilities,
+    generate,
+    log_likelihood_terms,
+    log_probabilities_along,
+)
 from tedaudit.inference.loading import Checkpoint, Task, caution_range, load_checkpoint
 from tedaudit.inference.sampling import Clip, TokenRule, choose_clip
+from tedaudit.inference.text_draws import Spellings, TextDraws, learn_spellings
+from tedaudit.inference.text_search import Found, Sought, search
 from tedaudit.inference.zoo import load_tokenizer, read_positions
 from tedaudit.mechanisms._clipped_logits import describe_arithmetic
 from tedaudit.seeding import key_numbers
@@ -31,6 +42,8 @@ class Generator(ABC):
 
     model: str
     overlong: Literal["cut", "truncate", "error"]
+    text_readings: ClassVar[int] = 64
+    """How many draws the model may read for a text and a candidate, to tell how probable the text is."""
 
     @abstractmethod
     def fill_prompt(self, text: str) -> str: ...
@@ -50,6 +63,10 @@ class Generator(ABC):
     def _write(self, text: str, continuation: str) -> str:  # noqa: ARG002
         """Return what is released of the decoded tokens; in a published variant it may depend on the text."""
         return continuation.strip()
+
+    def _only_strips(self) -> bool:
+        """Return whether all that is taken off the decoded tokens is white space at both ends."""
+        return type(self)._write is Generator._write  # noqa: SLF001
 
     def models(self) -> Sequence[ModelUse]:
         """Name the checkpoint."""
@@ -120,6 +137,47 @@ class Generator(ABC):
         for release, place, pair in possible:
             terms[release][place] = by_pair[pair]
         return terms
+
+    def text_log_likelihood(
+        self, texts: Sequence[str], candidates: Sequence[Sequence[str]], epsilon: float
+    ) -> TextLikelihoods:
+        """Return the ends between which each text's probability lies, for each of its candidates.
+
+        A score if the draws of a text are not all known, or if the model computes with few digits.
+        """
+        checkpoint, prompts = self._load_checkpoint(), self._encode_prompts(list(chain(*candidates)))
+        graphs = {text: self._find_draws(text) for text in dict.fromkeys(texts)}
+        asked = [(text, one) for text, row in zip(texts, candidates, strict=True) for one in row]
+        pairs = list(dict.fromkeys(pair for pair in asked if prompts[pair[1]] is not None))
+        sought = [
+            Sought(graphs[text], prompt := prompts[one] or (), self._compute_limit(prompt))
+            for text, one in pairs
+        ]
+
+        def are_written(drawn: Sequence[tuple[int, tuple[int, ...]]]) -> list[bool]:
+            written = decode_all(checkpoint.tokenizer, [tokens for _, tokens in drawn])
+            rows = [(*pairs[number], words) for (number, _), words in zip(drawn, written, strict=True)]
+            return [self._write(one, words) == text for text, one, words in rows]
+
+        read = partial(log_probabilities_along, checkpoint, self._choose_rule(), epsilon=epsilon)
+        found = dict(zip(pairs, search(sought, read, are_written, self.text_readings), strict=True))
+        impossible = Found(-math.inf, -math.inf, -math.inf)
+        table = np.array([found.get(pair, impossible) for pair in asked]).reshape(-1, 3)
+        lower, upper, guess = (_cut(column, candidates) for column in table.T)
+        if self._find_spellings() is None or not self._only_strips() or not checkpoint.is_precise:
+            return TextLikelihoods.scores(guess)
+        return TextLikelihoods(guess, lower, upper)
+
+    def _find_draws(self, text: str) -> TextDraws:
+        """Return the draws that are written as a text; or those that an unknown tokenizer chooses."""
+        spellings = self._find_spellings()
+        if spellings is None:
+            return TextDraws.of_sequences(self.source_tokens(text), self._find_ends())
+        return TextDraws.find(text, spellings, self._find_ends())
+
+    def _find_spellings(self) -> Spellings | None:
+        checkpoint = self._load_checkpoint()
+        return learn_spellings(checkpoint.tokenizer, int(checkpoint.model.config.vocab_size))
 
     def first_token(self, texts: Sequence[str], epsilon: float) -> Floats:
         """Return the log-probability that each token is drawn first, one row per text.
@@ -204,6 +262,12 @@ class Generator(ABC):
 def _add_up(terms: Floats | None) -> float:
     """Return the log-probability of all tokens; -inf if they cannot be released."""
     return -math.inf if terms is None else float(terms.sum())
+
+
+def _cut(values: Floats, rows: Sequence[Sequence[str]]) -> list[Floats]:
+    """Return a column of values as one array for each row."""
+    ends = np.cumsum([len(row) for row in rows], dtype=np.int64)
+    return np.split(values, ends)[: len(rows)]
 
 
 # --- Shared by DP-Prompt and DP-Paraphrase: an exponential mechanism for every token the model generates.

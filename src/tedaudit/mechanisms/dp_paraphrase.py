@@ -78,3 +78,6 @@ class DPParaphrase(Autoregressive):
         for unwanted, instead in ((prompt, ""), (prompt.strip(), ""), ("\N{NO-BREAK SPACE}", " "), (">", "")):
             whole = whole.replace(unwanted, instead)
         return whole.strip()
+
+    def _only_strips(self) -> bool:
+        return self.clean_up == "strip"
