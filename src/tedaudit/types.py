@@ -30,15 +30,14 @@ class PairLoss:
     output of one text is impossible for the other. If the loss is that of Gaussian noise, `mu` is the
     distance of the two means in standard deviations: no output has a largest loss then, and epsilon follows
     from mu at every delta. `terms` are the parts of the output's loss, one for each slot, token or triple:
-    they add up to the log-likelihood of the first text minus that of the second. `low` and `high` are ends of
-    that difference, equal if it is known, for an output that is a text and not what was drawn for it.
+    they add up to the log-likelihood of the first text minus that of the second. `ends` are those of both
+    log-likelihoods, lower ones first, for an output that is a text and not what was drawn for it.
     """
 
     largest: float = math.nan
     mu: float = math.nan
     terms: npt.NDArray[np.float64] | None = None
-    low: float = math.nan
-    high: float = math.nan
+    ends: tuple[float, float, float, float] | None = None
 
 
 UNKNOWN = PairLoss()

@@ -8,7 +8,8 @@ import pytest
 
 import tedaudit
 from tedaudit import Card, Claim, ContractError, Rewrite, SpecError, TextLikelihoods
-from tedaudit.attacks.text_likelihood import TextLikelihood, find_ends
+from tedaudit.attacks.text_likelihood import TextLikelihood
+from tedaudit.estimators.likelihood_check import bound_losses
 from tedaudit.mechanisms.identity import Identity
 from tedaudit.results.losses import find_contradictions
 from tedaudit.seeding import uniforms
@@ -203,10 +204,10 @@ def test_a_likelihood_that_overstates_losses_is_refuted_on_fresh_trials():
 
 
 def test_ends_of_a_text_that_neither_can_have_are_unknown():
-    impossible = np.array([-math.inf, -math.inf])
-    ends = find_ends(TextLikelihoods.exact([impossible, np.array([0.0, -math.inf]), np.array([-1.0, -3.0])]))
-    assert np.isnan(ends[0]).all()
-    assert ends[1:].tolist() == [[math.inf, math.inf], [2.0, 2.0]]
+    none = -math.inf
+    low, high = bound_losses(np.array([[none, none, none, none], [0.0, none, 0.0, none], [-2, -3, -1, -2.5]]))
+    assert np.isnan([low[0], high[0]]).all()
+    assert (low[1:].tolist(), high[1:].tolist()) == ([math.inf, 0.5], [math.inf, 2.0])
 
 
 def test_more_candidates_have_scores_and_no_loss():

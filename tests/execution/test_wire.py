@@ -90,6 +90,10 @@ def test_results_come_back_as_they_were():
     back = unpack(pack(guesses))
     assert back == guesses
     assert back.losses == losses
+    ends = PairLosses.between(np.array([[-2.0, -np.inf, -1.0, -3.0], [0.0, 1.0, 0.0, 1.0]]))
+    told = Guesses(np.zeros((2, 2)), np.array([True, True]), None, ends)
+    assert unpack(pack(told)).losses == ends != losses
+    assert PairLosses.join([PairLosses.of([*ends]), losses])[:2] == ends
     ragged = Guesses.of([*Guesses.unusable([2, 5])])
     assert unpack(pack(ragged)) == ragged
 

@@ -115,6 +115,15 @@ def _with_losses(rows):
     return replace(_judged(rows), usable=np.ones(len(rows), dtype=np.bool_), losses=known)
 
 
+def test_ends_of_likelihoods_of_texts_are_kept_and_missing_ones_unknown(tmp_path):
+    table = _guess_table(tmp_path)
+    assert table.read_ends() is None
+    ends = np.arange(16.0).reshape(4, 4)
+    table.append(range(4), replace(_with_losses(range(4)), losses=PairLosses.between(ends)))
+    table.append(range(4, 7), replace(_judged(range(4, 7)), usable=np.zeros(3, dtype=np.bool_)))
+    np.testing.assert_array_equal(_guess_table(tmp_path).read_ends(), [*ends, *[[np.nan] * 4] * 3])
+
+
 @pytest.mark.parametrize("first", ["nothing usable", "losses"])
 def test_a_part_without_a_usable_guess_tells_no_losses_and_hides_none(tmp_path, first):
     nobody = replace(_judged(range(3)), usable=np.zeros(3, dtype=np.bool_))

@@ -14,7 +14,7 @@ import numpy as np
 
 from tedaudit.batches import Guesses, Observations, PairLosses, Ragged, TextLikelihoods
 from tedaudit.plugins.abilities import HasTextLikelihood, LacksTextLikelihood
-from tedaudit.types import Card, Floats, Observation
+from tedaudit.types import Card, Observation
 
 _PAIR = 2  # candidates between which there is one loss
 _IMPOSSIBLE = -1e30  # instead of minus infinity: a score must be finite
@@ -47,7 +47,7 @@ class TextLikelihood:
         self._mechanism, self._epsilon = mechanism, epsilon
 
     def guess(self, seen: Sequence[Observation]) -> Guesses:
-        """Score candidates by how likely the text is; for pairs, tell between which ends the loss lies."""
+        """Score candidates by how likely the text is; for pairs, tell between which ends that is."""
         batch = Observations.of(seen)
         candidates = [observation.candidates for observation in batch]
         found: TextLikelihoods = self._mechanism.text_log_likelihood(
@@ -57,11 +57,5 @@ class TextLikelihood:
         usable = np.ones(len(batch), dtype=np.bool_)
         if found.is_score or not (batch.counts == _PAIR).all():
             return Guesses(scores, usable)
-        return Guesses(scores, usable, losses=PairLosses.between(find_ends(found)))
-
-
-def find_ends(found: TextLikelihoods) -> Floats:
-    """Return the ends of each text's loss, first candidate against second; NaN if both are impossible."""
-    lower, upper = (np.reshape(rows, (-1, _PAIR)) for rows in (found.lower or [], found.upper or []))
-    with np.errstate(invalid="ignore"):
-        return np.stack([lower[:, 0] - upper[:, 1], upper[:, 0] - lower[:, 1]], axis=1)
+        ends = [np.reshape(rows, (-1, _PAIR)) for rows in (found.lower or [], found.upper or [])]
+        return Guesses(scores, usable, losses=PairLosses.between(np.concatenate(ends, axis=1)))

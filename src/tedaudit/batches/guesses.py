@@ -11,6 +11,8 @@ from tedaudit.batches.columns import Column, Mask, Ragged, as_ragged
 from tedaudit.batches.sequences import Batch
 from tedaudit.types import UNKNOWN, Array, Floats, Guess, PairLoss
 
+_NO_ENDS = (np.nan,) * 4
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextLikelihoods:
@@ -57,7 +59,7 @@ class TextLikelihoods:
 class PairLosses(Batch[PairLoss]):
     """What is known of the loss between two candidates; NaN for unknown, no terms for unknown ones.
 
-    Ends, which a likelihood of texts has, are two columns; None if no row has any.
+    Ends, which a likelihood of texts has, are four columns; None if no row has any.
     """
 
     largest: Floats
@@ -77,7 +79,7 @@ class PairLosses(Batch[PairLoss]):
 
     @classmethod
     def between(cls, ends: Floats) -> Self:
-        """Return rows of which the ends of the loss are known, and no more."""
+        """Return rows of which the ends of both likelihoods are known, and no more."""
         return replace(cls.unknown(len(ends)), ends=ends)
 
     def __len__(self) -> int:
@@ -89,7 +91,7 @@ class PairLosses(Batch[PairLoss]):
             np.array([row.largest for row in rows], dtype=np.float64),
             np.array([row.mu for row in rows], dtype=np.float64),
             Ragged.of([row.terms for row in rows], np.float64),
-            _find_ends(np.array([(row.low, row.high) for row in rows], dtype=np.float64).reshape(-1, 2)),
+            _find_ends(np.array([row.ends or _NO_ENDS for row in rows], dtype=np.float64).reshape(-1, 4)),
         )
 
     @classmethod
@@ -102,8 +104,8 @@ class PairLosses(Batch[PairLoss]):
         )
 
     def _row(self, i: int) -> PairLoss:
-        low, high = self.list_ends()[i].tolist()
-        return PairLoss(float(self.largest[i]), float(self.mu[i]), self.terms.row(i), low, high)
+        ends = None if self.ends is None or np.isnan(self.ends[i]).all() else tuple(self.ends[i].tolist())
+        return PairLoss(float(self.largest[i]), float(self.mu[i]), self.terms.row(i), ends)
 
     def _equals(self, other: Self) -> bool:
         return (
@@ -115,7 +117,7 @@ class PairLosses(Batch[PairLoss]):
 
     def list_ends(self) -> Floats:
         """Return the ends of every row, NaN for unknown."""
-        return np.full((len(self), 2), np.nan) if self.ends is None else self.ends
+        return np.tile(_NO_ENDS, (len(self), 1)) if self.ends is None else self.ends
 
 
 def _find_ends(ends: Floats) -> Floats | None:

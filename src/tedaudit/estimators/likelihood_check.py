@@ -152,9 +152,19 @@ def check_text_guesses(
     """
     if ends is None:
         return None
-    with np.errstate(invalid="ignore"):  # infinity from infinity
-        near = (ends[:, 0] == ends[:, 1]) | (ends[:, 1] - ends[:, 0] <= _NEAR)
+    low, high = bound_losses(ends)
+    near = (low == high) | (high - np.where(low == high, 0.0, low) <= _NEAR)
     return check_guesses({**columns, "usable": columns["usable"] & near}, secret, 2)
+
+
+def bound_losses(ends: Floats) -> tuple[Floats, Floats]:
+    """Return both ends of the loss of every row, first candidate against second, from those of likelihoods.
+
+    They are NaN for a text that neither candidate can have.
+    """
+    lower_first, lower_second, upper_first, upper_second = ends.T
+    with np.errstate(invalid="ignore"):  # infinity from infinity
+        return lower_first - upper_second, upper_first - lower_second
 
 
 def calibration_p(losses: npt.ArrayLike, right: npt.ArrayLike, key: int) -> float:

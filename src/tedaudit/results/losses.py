@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from tedaudit.batches import Ragged
 from tedaudit.estimators import reduced_form
-from tedaudit.estimators.likelihood_check import LIKELIHOOD, RESOLVED, TEXT_LIKELIHOOD
+from tedaudit.estimators.likelihood_check import LIKELIHOOD, RESOLVED, TEXT_LIKELIHOOD, bound_losses
 from tedaudit.estimators.loss import DELTAS, EpsilonAt, LossSample, Supremum, find_supremum
 from tedaudit.estimators.multiplicity import look_error
 from tedaudit.estimators.slack import Slack, find_slack
@@ -230,11 +230,12 @@ def _read_text(result: AuditResult, row: LossRow) -> TextLoss | None:
         ends = result.guesses(finding).read_ends()
         if ends is None or not finding.complete:
             continue
-        secret = result.run.read_plan(finding.plan).secret[: len(ends)]
-        signed = np.where((secret == 0)[:, None], ends, -ends[:, ::-1]) + 0.0  # no negative zero
-        known = ~np.isnan(signed).any(axis=1)
+        first = result.run.read_plan(finding.plan).secret[: len(ends)] == 0
+        least, most = bound_losses(ends)
+        known = ~np.isnan(least + most) | np.isinf(least)  # neither candidate can have the others
+        signed = np.where(first, least, -most) + 0.0, np.where(first, most, -least) + 0.0  # no negative zero
         unknown = finding.bound.trials - int(known.sum())
-        low, high = (LossSample(signed[known, end], row.sample.error, unknown) for end in (0, 1))
+        low, high = (LossSample(values[known], row.sample.error, unknown) for values in signed)
         outside = 0 if row.refuted else _count_outside(result, finding, row.finding, ends)
         return TextLoss(finding, low, high, None if row.refuted else row.sample, outside)
     return None
@@ -243,14 +244,13 @@ def _read_text(result: AuditResult, row: LossRow) -> TextLoss | None:
 def _count_outside(result: AuditResult, of_text: Finding, of_draw: Finding, ends: Floats) -> int:
     """Return the trials in which a text is less probable than its draw, for any candidate.
 
-    An error in a logit is magnified by epsilon; a text between two ends may be twice as probable as its score
-    says.
+    An error in a logit is magnified by epsilon.
     """
-    texts, draws = (result.guesses(finding).read(("scores", "usable")) for finding in (of_text, of_draw))
-    both = texts["usable"] & draws["usable"]
-    most = texts["scores"] + np.where(ends[:, 0] == ends[:, 1], 0.0, np.log(2))[:, None]
+    usable = result.guesses(of_text).read(("usable",))["usable"]
+    draws = result.guesses(of_draw).read(("scores", "usable"))
     slack = _ROUNDING + _LOGIT * (float(of_text.epsilon) if of_text.epsilon.is_given else 1.0)
-    return int((both & (most < draws["scores"] - slack).any(axis=1)).sum())
+    outside = (np.maximum(ends[:, 2:], -_IMPOSSIBLE) < draws["scores"] - slack).any(axis=1)
+    return int((usable & draws["usable"] & outside).sum())
 
 
 def find_contradictions(result: AuditResult, rows: Sequence[LossRow]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from tedaudit.store.table_folder import TableFolder, from_lists, to_lists
 from tedaudit.types import Floats
 
 _LOSSES = ("largest", "mu", "terms")  # of pairs of candidates that have likelihoods
-_ENDS = ("low", "high")  # of the loss of a text
+_ENDS = ("lower_first", "lower_second", "upper_first", "upper_second")  # of the likelihood of a text
 
 
 class GuessTable:
@@ -114,7 +114,7 @@ class GuessTable:
         return frame["largest"].to_numpy(), frame["mu"].to_numpy()
 
     def read_ends(self) -> Floats | None:
-        """Return the ends of the loss of every row, first candidate against second; None if there are none.
+        """Return the ends of both likelihoods of every row, lower ones first; None if there are none.
 
         A likelihood of texts has them; a score in its place, or a table from before them, has not.
         """
