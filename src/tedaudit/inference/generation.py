@@ -184,7 +184,7 @@ def log_probabilities_along(
 
     `asked` has a table of tokens for each pair: a row for each of its tokens, with any number of columns.
     """
-    terms: list[Floats] = [np.zeros(0)] * len(pairs)
+    terms: list[Floats] = [np.zeros(table.shape) for table in asked]
     decoder = decoder_for(checkpoint)
     requests = [Request(prompt, epsilon, 0, len(tokens)) for prompt, tokens in pairs]
     for width, members in _group_by_width(requests, checkpoint).items():
