@@ -229,7 +229,7 @@ def _stack(tables: Sequence[Ints], device: Any) -> Any:
     shape = np.max([table.shape for table in tables], axis=0)
     stacked = np.zeros((len(tables), *shape), dtype=np.int64)
     for row, table in enumerate(tables):
-        stacked[(row, *map(slice, table.shape))] = table
+        stacked[row][tuple(slice(size) for size in table.shape)] = table
     return torch.from_numpy(stacked).to(device)
 
 
