@@ -10,7 +10,8 @@ from tedaudit.inference.text_draws import Spellings, TextDraws, learn_spellings
 
 END = 0
 BYTES = (
-    b"", b"A", b" ", b"AA", b"A\xc2", b"\xc2", b"\xa0", b"\xe2", b"\x80", b"\x80\x81", b"\xef", b"\xbf", b"\xbd",
+    b"", b"A", b" ", b"AA", b"A\xc2", b"\xc2", b"\xa0", b"\xe2", b"\x80", b"\x80\x81", b"\xef", b"\xbf",
+    b"\xbd",
 )  # fmt: skip
 MORE = (b"", b"A", b"\xf0", b"\xf4", b"\x9f", b"\x8f", b"\xed", b"\xe0", b"\xee", b"\xa0", b"\xf1\x80")
 LONG = 4
@@ -21,7 +22,7 @@ def write(written, tokens):
 
 
 def count_all(written, ends):
-    """Return how many draws there are of every text: they end with an end token, or have as many as they can."""
+    """Return how many draws every text has: they end with an end token, or are as long as they may be."""
     counts = Counter()
     for length in range(1, LONG + 1):
         for tokens in itertools.product(range(len(written)), repeat=length):

@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter, defaultdict
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -91,12 +92,11 @@ SETTINGS = {
 @pytest.fixture
 def make(folders):
     def made(setting="dp-prompt", tokens="byte-level", readings=10_000, **more):
-        kind, fields = SETTINGS[setting]
+        kind, own = SETTINGS[setting]
         name = setting.split()[0]
-        fields = {"model": str(folders[kind, tokens]), "dtype": "float64", **fields, **more}
-        if name != "sampler":
-            fields = {"low": -2.0, "high": 2.0, **fields}
-        mechanism = build(Reference("mechanism", name, fields))
+        clip = {} if name == "sampler" else {"low": -2.0, "high": 2.0}
+        settings = {"model": str(folders[kind, tokens]), "dtype": "float64", **clip, **own, **more}
+        mechanism = build(Reference("mechanism", name, settings))
         object.__setattr__(mechanism, "text_readings", readings)
         return mechanism
 
@@ -173,3 +173,139 @@ def test_with_few_readings_the_probability_is_between_the_ends(make, setting, re
         assert (upper > lower + 0.1).any()
     if readings == 1000:
         assert (upper <= lower + 0.0101)[truth > -np.inf].all()
+
+
+def test_rewrites_have_the_probabilities_that_are_told(make, is_thorough):
+    from scipy.stats import chi2
+
+    mechanism, draws = make(), 100_000 if is_thorough else 10_000
+    made = mechanism.rewrite([Draw(CANDIDATES[0], 9.0, derive(3, i)) for i in range(draws)])
+    counts = Counter(rewrite.text for rewrite in made)
+    found = ask(mechanism, list(counts), CANDIDATES[:1])
+    expected = draws * np.exp(np.concatenate(found.points))
+    seen = np.array(list(counts.values()))
+    often = expected >= 5
+    rest = np.array([seen[~often].sum(), draws - expected[often].sum()])
+    statistic = ((seen - expected) ** 2 / expected)[often].sum() + (rest[0] - rest[1]) ** 2 / rest[1]
+    assert often.sum() > 30
+    assert statistic < chi2.ppf(1 - 1e-6, often.sum())  # fixed keys: passes or fails for good
+
+
+def test_each_candidate_has_a_value_wherever_texts_and_candidates_recur(make):
+    mechanism = make(readings=3)
+    texts, rows = ["a", "ab", "a"], [CANDIDATES[:2], CANDIDATES[::-1], ()]
+    found = mechanism.text_log_likelihood(texts, rows, 9.0)
+    assert [len(row) for row in found.points] == [2, 3, 0]
+    for text, row, lower, upper in zip(texts, rows, found.lower, found.upper, strict=True):
+        for candidate, low, high in zip(row, lower, upper, strict=True):
+            alone = mechanism.text_log_likelihood([text], [[candidate]], 9.0)
+            assert (low, high) == pytest.approx((alone.lower[0][0], alone.upper[0][0]), abs=1e-9)
+    assert len(mechanism.text_log_likelihood([], [], 9.0)) == 0
+
+
+def test_what_cannot_be_published_has_no_probability(make):
+    mechanism = make(overlong="error", context=4)
+    found = mechanism.text_log_likelihood(["a", " a", "xyz", "a" * 9], [["b", "a b ab b a"]] * 4, 9.0)
+    assert np.isfinite(found.lower[0][0])
+    assert found.upper[0][1] == -np.inf  # the second prompt is too long, and is refused
+    assert np.concatenate(found.upper[1:]).tolist() == [-np.inf] * 6
+
+
+def test_a_candidate_is_read_no_more_often_than_allowed(make, monkeypatch):
+    from tedaudit.mechanisms import _generator
+
+    calls, read = Counter(), _generator.log_probabilities_along
+
+    def count(checkpoint, rule, pairs, asked, epsilon):
+        calls.update(prompt for prompt, _ in pairs)
+        return read(checkpoint, rule, pairs, asked, epsilon)
+
+    monkeypatch.setattr(_generator, "log_probabilities_along", count)
+    for readings in (1, 4):
+        calls.clear()
+        ask(make(readings=readings), ["\ufffd"], CANDIDATES)
+        assert max(calls.values()) == readings
+        assert len(calls) == 3
+    assert make().__class__.text_readings == 64
+
+
+def test_a_model_with_few_digits_gives_scores(make):
+    exact, rough = (ask(make(dtype=dtype), ["ab", "b"], CANDIDATES) for dtype in ("float64", "bfloat16"))
+    assert not exact.is_score
+    assert rough.is_score
+    assert np.concatenate(rough.points) == pytest.approx(np.concatenate(exact.points), abs=0.2)
+
+
+def test_what_else_is_taken_out_of_a_text_leaves_a_score(make):
+    """A repeat of the prompt may stand behind any text then, and > anywhere."""
+    plain, cleaned = (
+        ask(make("dp-paraphrase", clean_up=way), ["ab"], ["b"]) for way in ("strip", "released")
+    )
+    assert not plain.is_score
+    assert cleaned.is_score
+    assert cleaned.points[0][0] <= plain.upper[0][0] + 1e-9
+
+
+def test_a_class_that_writes_in_its_own_way_has_scores(make):
+    class Shouting(type(make())):
+        def _write(self, text, continuation):
+            return continuation.strip().upper()
+
+    shouting = Shouting(**{entry.name: getattr(make(), entry.name) for entry in fields(make())})
+    assert ask(shouting, ["A"], ["b"]).is_score
+
+
+def test_a_draw_that_is_not_written_as_the_text_is_not_in_the_lower_end(make, monkeypatch):
+    from tedaudit.mechanisms import _generator
+
+    mechanism = make()
+    before = ask(mechanism, ["ab"], ["b"])
+    monkeypatch.setattr(
+        _generator, "decode_all", lambda _, rows: ["other" if 4 in row else "ab" for row in rows]
+    )
+    after = ask(mechanism, ["ab"], ["b"])
+    assert after.lower[0][0] < before.lower[0][0] - 0.01
+    assert after.upper[0][0] >= before.lower[0][0] - 1e-9
+
+
+def test_a_tokenizer_that_is_not_understood_gives_scores_by_the_tokens_that_it_would_choose(
+    make, tmp_path, folders
+):
+    import shutil
+
+    from tokenizers import Tokenizer, decoders
+
+    shutil.copytree(folders["t5", "byte-level"], tmp_path, dirs_exist_ok=True)
+    core = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    core.decoder = decoders.WordPiece()
+    core.save(str(tmp_path / "tokenizer.json"))
+    mechanism = make(model=str(tmp_path))
+    found = ask(mechanism, ["ab"], CANDIDATES[:2])
+    assert found.is_score
+    sequences = [(2, 3, END), (0, 2, 3)]  # a b and the end, or a space that is unknown
+    for candidate, score in zip(CANDIDATES, found.points[0], strict=False):
+        known = mechanism.log_likelihoods(sequences, [[candidate]] * 2, 9.0)
+        assert score == pytest.approx(np.logaddexp(known[0][0], known[1][0]), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "epsilon", "settings"),
+    [
+        ("dp-prompt", 10.0, {}),
+        ("dp-prompt", 25.0, {"length": "input", "overlong": "truncate"}),
+        ("dp-paraphrase", 25.0, {}),
+        ("sampler", NO_EPSILON, {}),
+    ],
+)
+def test_on_the_zoo_a_text_is_as_probable_as_its_draw_at_least(name, epsilon, settings, monkeypatch):
+    pytest.importorskip("tedaudit_zoo")
+    monkeypatch.delenv("TEDAUDIT_ZOO")
+    mechanism = build(Reference("mechanism", name, settings))
+    object.__setattr__(mechanism, "text_readings", 4)
+    texts = ("The train to Leeds was late again.", "My sister is a nurse in Porto.")
+    with one_thread():
+        made = mechanism.rewrite([Draw(texts[i % 2], epsilon, derive(1, i)) for i in range(12)])
+        known = mechanism.log_likelihoods([one.tokens for one in made], [texts] * 12, epsilon)
+        found = mechanism.text_log_likelihood([one.text for one in made], [texts] * 12, epsilon)
+    assert (np.array(found.upper) >= np.array(known) - 1e-3).all()
+    assert (np.array(found.points) >= np.array(found.lower)).all()

@@ -184,7 +184,7 @@ def log_probabilities_along(
 
     `asked` has a table of tokens for each pair: a row for each of its tokens, with any number of columns.
     """
-    terms: list[Floats] = [np.zeros(0)] * len(pairs)
+    terms: list[Floats] = [np.zeros(table.shape) for table in asked]
     decoder = decoder_for(checkpoint)
     requests = [Request(prompt, epsilon, 0, len(tokens)) for prompt, tokens in pairs]
     for width, members in _group_by_width(requests, checkpoint).items():
@@ -229,7 +229,7 @@ def _stack(tables: Sequence[Ints], device: Any) -> Any:
     shape = np.max([table.shape for table in tables], axis=0)
     stacked = np.zeros((len(tables), *shape), dtype=np.int64)
     for row, table in enumerate(tables):
-        stacked[(row, *map(slice, table.shape))] = table
+        stacked[row][tuple(slice(size) for size in table.shape)] = table
     return torch.from_numpy(stacked).to(device)
 
 

@@ -52,6 +52,9 @@ class Found(NamedTuple):
     guess: float
 
 
+IMPOSSIBLE = Found(-np.inf, -np.inf, -np.inf)
+
+
 def search(sought: Sequence[Sought], read: Reader, are_written: Checker, budget: int) -> list[Found]:
     """Return what is found with at most `budget` readings each.
 

@@ -25,7 +25,7 @@ from tedaudit.inference.generation import (
 from tedaudit.inference.loading import Checkpoint, Task, caution_range, load_checkpoint
 from tedaudit.inference.sampling import Clip, TokenRule, choose_clip
 from tedaudit.inference.text_draws import Spellings, TextDraws, learn_spellings
-from tedaudit.inference.text_search import Found, Sought, search
+from tedaudit.inference.text_search import IMPOSSIBLE, Found, Sought, search
 from tedaudit.inference.zoo import load_tokenizer, read_positions
 from tedaudit.mechanisms._clipped_logits import describe_arithmetic
 from tedaudit.seeding import key_numbers
@@ -35,6 +35,7 @@ OVERLONG = Leak(
     "overlong", "error", "cut", "a prompt longer than the context fails, others do not", shows=("failure",),
     rule="failures",
 )  # fmt: skip
+_TEXTS = 256  # published texts whose draws are in memory at a time
 
 
 class Generator(ABC):
@@ -145,28 +146,40 @@ class Generator(ABC):
 
         A score if the draws of a text are not all known, or if the model computes with few digits.
         """
-        checkpoint, prompts = self._load_checkpoint(), self._encode_prompts(list(chain(*candidates)))
+        prompts = self._encode_prompts(list(chain(*candidates)))
+        found: list[list[Found]] = []
+        for start in range(0, len(texts), _TEXTS):
+            part = slice(start, start + _TEXTS)
+            found += self._search_draws(texts[part], candidates[part], prompts, epsilon)
+        lower, upper, guess = ([np.array([one[end] for one in row]) for row in found] for end in range(3))
+        is_whole = self._find_spellings() is not None and self._only_strips()
+        if not is_whole or not self._load_checkpoint().is_precise:
+            return TextLikelihoods.scores(guess)
+        return TextLikelihoods(guess, lower, upper)
+
+    def _search_draws(
+        self,
+        texts: Sequence[str],
+        candidates: Sequence[Sequence[str]],
+        prompts: Mapping[str, tuple[int, ...] | None],
+        epsilon: float,
+    ) -> list[list[Found]]:
+        """Return what is found of each text and each of its candidates; equal ones are searched once."""
+        checkpoint = self._load_checkpoint()
         graphs = {text: self._find_draws(text) for text in dict.fromkeys(texts)}
-        asked = [(text, one) for text, row in zip(texts, candidates, strict=True) for one in row]
-        pairs = list(dict.fromkeys(pair for pair in asked if prompts[pair[1]] is not None))
-        sought = [
-            Sought(graphs[text], prompt := prompts[one] or (), self._compute_limit(prompt))
-            for text, one in pairs
-        ]
+        asked = [[(text, one) for one in row] for text, row in zip(texts, candidates, strict=True)]
+        able = {pair: prompt for pair in chain(*asked) if (prompt := prompts[pair[1]]) is not None}
+        pairs = sorted(able, key=lambda pair: able[pair])  # so that a prompt is read once for many texts
 
         def are_written(drawn: Sequence[tuple[int, tuple[int, ...]]]) -> list[bool]:
             written = decode_all(checkpoint.tokenizer, [tokens for _, tokens in drawn])
             rows = [(*pairs[number], words) for (number, _), words in zip(drawn, written, strict=True)]
             return [self._write(one, words) == text for text, one, words in rows]
 
+        sought = [Sought(graphs[pair[0]], able[pair], self._compute_limit(able[pair])) for pair in pairs]
         read = partial(log_probabilities_along, checkpoint, self._choose_rule(), epsilon=epsilon)
         found = dict(zip(pairs, search(sought, read, are_written, self.text_readings), strict=True))
-        impossible = Found(-math.inf, -math.inf, -math.inf)
-        table = np.array([found.get(pair, impossible) for pair in asked]).reshape(-1, 3)
-        lower, upper, guess = (_cut(column, candidates) for column in table.T)
-        if self._find_spellings() is None or not self._only_strips() or not checkpoint.is_precise:
-            return TextLikelihoods.scores(guess)
-        return TextLikelihoods(guess, lower, upper)
+        return [[found.get(pair, IMPOSSIBLE) for pair in row] for row in asked]
 
     def _find_draws(self, text: str) -> TextDraws:
         """Return the draws that are written as a text; or those that an unknown tokenizer chooses."""
@@ -262,12 +275,6 @@ class Generator(ABC):
 def _add_up(terms: Floats | None) -> float:
     """Return the log-probability of all tokens; -inf if they cannot be released."""
     return -math.inf if terms is None else float(terms.sum())
-
-
-def _cut(values: Floats, rows: Sequence[Sequence[str]]) -> list[Floats]:
-    """Return a column of values as one array for each row."""
-    ends = np.cumsum([len(row) for row in rows], dtype=np.int64)
-    return np.split(values, ends)[: len(rows)]
 
 
 # --- Shared by DP-Prompt and DP-Paraphrase: an exponential mechanism for every token the model generates.
