@@ -46,6 +46,7 @@ Floats = npt.NDArray[np.float64]
 Unit = Literal["token", "word", "triple", "sentence", "document"]
 Seen = Literal["text", "tokens", "latent", "error"]
 Score = Literal["", "cosine", "word cosine", "latent similarity", "log-likelihood", "ordered answers"]
+DRAW = "draw"  # scores of an attack that sees tokens or a latent, and whose card says no more of them
 Level = Literal["error", "warning", "info"]
 UNBOUNDED = "so an output is possible for one text and impossible for another, and no finite epsilon holds"
 

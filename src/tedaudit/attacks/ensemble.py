@@ -51,6 +51,9 @@ class Ensemble:
             raise SpecError(f"rewrites is {self.rewrites}; an ensemble needs 20 or more.")
         self._built = [_build_member(member) for member in self.members]
         self._practice = Practice(self._score, self.rewrites)
+        used = {"text", "error", *(part for member in self._built for part in member.card.sees)}
+        sees = tuple(part for part in self.card.sees if part in used)
+        self.__dict__["card"] = replace(self.card, sees=sees)  # of this one: as its members see
 
     @property
     def own_rewrites(self) -> int:

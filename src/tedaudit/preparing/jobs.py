@@ -19,7 +19,7 @@ from tedaudit.seeding import derive, uniforms
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.rewrites import RewriteTable
 from tedaudit.store.table_folder import TableDefinition
-from tedaudit.types import Card, Claim, Corpus, Plan, Split
+from tedaudit.types import DRAW, Card, Claim, Corpus, Plan, Split
 
 # --- The texts on which attacks try a mechanism themselves, and what is said of them.
 
@@ -144,6 +144,12 @@ class PreparedAttack:
     own_rewrites: int = 0
     standard: bool = True  # built in, with default settings: it cannot have been made from what was seen
 
+    @property
+    def score(self) -> str:
+        """What its scores are; those of an attack that uses what was drawn are told from those of texts."""
+        sees_draw = not {"tokens", "latent"}.isdisjoint(self.card.sees)
+        return self.card.score or (DRAW if sees_draw else "")
+
 
 @dataclass(frozen=True)
 class Job:
@@ -242,7 +248,7 @@ class Job:
         determinants: dict[str, Any] = {
             "plan": self.plan_key, "rewrites": rewrites.determinants, "attack": prepared.determinants,
         }  # fmt: skip
-        about = {**rewrites.about, "plan": self.plan_name, "attack": attack, "score": prepared.card.score}
+        about = {**rewrites.about, "plan": self.plan_name, "attack": attack, "score": prepared.score}
         if prepared.own_rewrites:
             determinants["practice"] = self.practice.hash
             about |= {"own_rewrites": prepared.own_rewrites, "practice": self.practice.description}

@@ -12,6 +12,7 @@ from tedaudit.reports.summary import counts, describe_violations, explain_error,
 from tedaudit.reports.telling_audit import describe_plan
 from tedaudit.results.findings import AuditResult, Finding
 from tedaudit.text.plain_data import PlainData
+from tedaudit.types import DRAW
 
 Tone = Literal["untold", "guessing", "sometimes", "mostly"]
 """What was found, as a colour shows it: nothing to tell, no more than guessing, some leak, mostly right."""
@@ -91,6 +92,8 @@ def _describe_knowledge(finding: Finding) -> str:
     """Return what an attack knows beside the rewrite and the candidates; empty if nothing."""
     if finding.score == "latent similarity":
         return "sees the latent that the mechanism drew"
+    if finding.score == DRAW:
+        return "sees what the mechanism drew"
     if sees_draw(finding):
         return "knows the mechanism and sees what it drew"
     return "ran the mechanism itself" if finding.measures.own_rewrites else ""

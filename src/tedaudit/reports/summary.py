@@ -6,6 +6,7 @@ from typing import Any
 from tedaudit.nominal import Nominal
 from tedaudit.results.findings import AuditResult, Finding, JudgedClaim
 from tedaudit.results.verdict import Verdict, count_decisions, explain_decision
+from tedaudit.types import DRAW
 
 
 def describe_audit(result: AuditResult, manifest: Mapping[str, Any]) -> str:
@@ -96,7 +97,11 @@ def _join_names(names: Sequence[str], most: int = 8) -> str:
 # published, the drawn tokens or the noisy latent, is told as that.
 
 _CAUTION = "That no attack here did better than guessing does not show that none can."
-_DRAWN = ("log-likelihood", "latent similarity")  # scores of what was drawn, which the text may not show
+_DRAWN = (
+    "log-likelihood",
+    "latent similarity",
+    DRAW,
+)  # scores of what the text may not show
 _WHOEVER = "whoever sees what was drawn, tokens or latent"
 
 
