@@ -9,6 +9,8 @@ import tedaudit
 from helpers import Failing, Promising, SharedWords, make_spec, sentences
 from tedaudit.api import run
 from tedaudit.mechanisms.word_rr import WordRR
+from tedaudit.reports.first_screen import make_pivots
+from tedaudit.reports.lead import tell_lead
 from tedaudit.reports.summary import headlines
 
 TEXTS = sentences(40)
@@ -101,3 +103,30 @@ def test_attacks_on_the_text_come_first_and_the_draw_adds_what_they_miss():
     line = headlines(found)[0]
     assert "whoever reads the text can name sources at epsilon 50 (lexical" in line
     assert "can also name them at epsilon 8 (likelihood" in line
+
+
+def ensemble(*members):
+    """Audit what draws words and shows none of them, by an ensemble of these attacks."""
+    attack = {"name": "ensemble", "members": list(members), "rewrites": 100}
+    return tedaudit.audit(HidesText(slots=8), "demo", epsilon=8.0, attack=attack, trials=300, lambda_=0)
+
+
+def test_an_ensemble_sees_the_draw_if_a_member_does():
+    found = ensemble("lexical", "likelihood")
+    assert (
+        ": whoever sees what was drawn (tokens, latent) can name sources at epsilon 8 ("
+        in headlines(found)[0]
+    )
+    told = tell_lead(found, found.run.manifest()).headline
+    assert "the ensemble attack, which knows the mechanism and sees what it drew, " in told
+    assert [pivot.title for pivot in make_pivots(found)] == [
+        "eps_emp by nominal epsilon; adversary sees what was drawn, tokens or latent (ensemble)"
+    ]
+
+
+def test_an_ensemble_of_attacks_on_the_text_is_one_too():
+    found = ensemble("lexical", {"name": "trained", "encoder": "lexical", "rewrites": 40})
+    assert headlines(found)[0] == "word-rr: no attack did provably better than guessing at epsilon 8."
+    assert [pivot.title for pivot in make_pivots(found)] == [
+        "eps_emp by nominal epsilon; adversary can call the mechanism (ensemble)"
+    ]
