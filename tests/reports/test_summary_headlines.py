@@ -19,7 +19,8 @@ TEXTS = sentences(40)
 def test_a_release_that_names_its_source_is_not_green_because_nothing_was_claimed():
     [line] = headlines(tedaudit.audit("identity", TEXTS, trials=250, attack="lexical"))
     assert line == (
-        "identity: whoever reads the text can name sources (lexical: 250 of 250 guesses right; blind guessing: 1 in 2)."
+        "identity: whoever reads the text can name sources (lexical: 250 of 250 guesses right; "
+        "blind guessing: 1 in 2)."
     )
 
 

@@ -131,13 +131,13 @@ def _explain_texts(rows: Sequence[LossRow]) -> str:
     if not texts:
         return ""
     told = (
-        " Text: the same for whoever knows the mechanism and reads the text alone, whatever was drawn for it; "
-        "on average it loses no more."
+        " Text: the same for whoever knows the mechanism and reads the text alone, whatever was drawn for "
+        "it; on average it loses no more."
     )
     if not all(text.exact for text in texts):
         told += (
-            " Where not all draws that give a text are added up, its loss lies between two ends: told are the "
-            "share of trials in which they are close, and the median gap; the upper one counts."
+            " Where not all draws that give a text are added up, its loss lies between two ends: told are "
+            "the share of trials in which they are close, and the median gap; the upper one counts."
         )
     return told
 
