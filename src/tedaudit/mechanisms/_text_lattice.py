@@ -23,6 +23,7 @@ from tedaudit.inference.treebank import is_inert, join_run
 from tedaudit.types import Floats
 
 _REACH = 3  # words of a run before which nothing changes what the next one does to spaces and quotes
+_TAKEN = 4  # spaces between two words, of several, that rules take away at the most
 _CELLS = 1 << 22  # edges by slots that are added up at a time
 _QUOTES = "'\"`"
 _READ = str.maketrans({'"': "''", "`": "'"})
@@ -121,15 +122,35 @@ class _Node:
         return self.start, self.follows, self.run[-_REACH:], self.before, self.last
 
 
+@dataclass(frozen=True, slots=True)
+class _Published:
+    """A text, what is read of it, and how many spaces words may leave before each place of that."""
+
+    text: str
+    read: str
+    room: list[float]
+
+    @classmethod
+    def of(cls, text: str) -> "_Published":
+        """Count spaces. Rules take a few of them away; before quotes and at the end there is no limit."""
+        room, spaces = list[float](), 0
+        for sign in text:
+            if sign.isspace():
+                spaces += 1
+            else:
+                room += [math.inf if sign in _QUOTES else spaces + _TAKEN] * len(read_marks(sign))
+                spaces = 0
+        return cls(text, read_marks(text), [*room, math.inf])
+
+
 def build_lattice(text: str, lists: Sequence[Wordlist], most: int) -> Lattice:
     """Return all ways in which at most so many words are joined to a text."""
-    read = read_marks(text)
-    begin = _Node(0, False, (), 0)
+    published, begin = _Published.of(text), _Node(0, False, (), 0)
     numbers, nodes, edges = {begin.key: 0}, [begin], list[tuple[int, int, str]]()
     waiting = deque([0])
     while waiting:
         source = waiting.popleft()
-        for word, node in _go_on(text, read, lists, nodes[source]):
+        for word, node in _go_on(published, lists, nodes[source]):
             target = numbers.setdefault(node.key, len(nodes))
             if target == len(nodes):
                 nodes.append(node)
@@ -139,25 +160,28 @@ def build_lattice(text: str, lists: Sequence[Wordlist], most: int) -> Lattice:
     return _keep_useful(edges, [i for i, node in enumerate(nodes) if node.last == text[node.start :]])
 
 
-def _go_on(text: str, read: str, lists: Sequence[Wordlist], node: _Node) -> Iterator[tuple[str, _Node]]:
+def _go_on(published: _Published, lists: Sequence[Wordlist], node: _Node) -> Iterator[tuple[str, _Node]]:
     """Yield the words that may come next, and the nodes that they lead to."""
-    if text.startswith(node.before, node.start):
+    if published.text.startswith(node.before, node.start):
         start = node.start + len(node.before)
-        for word in chain.from_iterable(words.find_inert(text, start) for words in lists):
+        for word in chain.from_iterable(words.find_inert(published.text, start) for words in lists):
             yield word, _Node(start + len(word), True, (), node.read + len(word))
-    for word in chain.from_iterable(words.find_ruled(read, node.read) for words in lists):
+    for word in chain.from_iterable(words.find_ruled(published.read, node.read) for words in lists):
         further = _Node(node.start, node.follows, (*node.run, word), node.read + len(read_marks(word)))
-        if _may_stand(text, further):
+        if _may_stand(published, further):
             yield word, further
 
 
-def _may_stand(text: str, node: _Node) -> bool:
-    """Return whether the part of a run that later words do not change is what the text has there.
+def _may_stand(published: _Published, node: _Node) -> bool:
+    """Return whether a run may be in the text: the part that later words do not change is the text's.
 
-    It differs by whether anything but empty words follows, because a text has no spaces at its end.
+    That differs by whether anything but empty words follows, because a text has no spaces at its end.
     """
-    count = sum(len(read_marks(word)) for word in node.run[:-_REACH])
-    return any(text.startswith(_cut_off(joined, count), node.start) for joined in (node.before, node.last))
+    if len(node.before) - len(node.before.rstrip()) > published.room[node.read]:
+        return False
+    count = len(read_marks("".join(node.run[:-_REACH])))
+    ways = (node.before, node.last)
+    return not count or any(published.text.startswith(_cut_off(way, count), node.start) for way in ways)
 
 
 def _cut_off(joined: str, count: int) -> str:
@@ -229,7 +253,7 @@ def _add_up(texts: Sequence[tuple[Lattice, Floats]]) -> Floats:
     sums, found = np.full(int(nodes[-1]), -math.inf), np.full(len(lattices), -math.inf)
     sums[nodes[:-1][np.diff(nodes) > 0]] = 0.0
     for done in range(len(table) + 1):
-        for i in np.flatnonzero(slots == done):
+        for i in np.flatnonzero(slots == done).tolist():
             found[i] = np.logaddexp.reduce(sums[nodes[i] + lattices[i].ends], initial=-math.inf)
         if done < len(table):
             sums = add_logarithms(sums[sources] + table[done], starts)
