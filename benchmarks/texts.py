@@ -1,0 +1,141 @@
+"""Read out of runs what published texts give away, and write docs/results/text.md.
+
+    python benchmarks/texts.py read runs/text/* > texts.json
+    python benchmarks/texts.py page texts.json > docs/results/text.md
+
+The best of the attacks that do not know the mechanism's model is chosen on every other trial, and success is
+counted on the rest, for all alike. The share of the gap that reading closes is (p_text - p_best) / (p_draw -
+p_best) there, with a bootstrap interval over trials; none where the draw is named less than .05 more often.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tedaudit.api import load_run
+from tedaudit.estimators.intervals import clopper_pearson
+from tedaudit.estimators.loss import DELTAS
+from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.results.losses import read_losses
+
+_OTHERS = ("lexical", "embedding", "resample", "trained")
+_TEXT, _DRAW = "text-likelihood", "likelihood"
+_GAP = 0.05  # between draw and best attack, below which no share is told
+_REDRAWS = 2000
+
+
+def main() -> None:
+    """Do what the first word says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("read", "page"))
+    parser.add_argument("files", type=Path, nargs="+")
+    given = parser.parse_args()
+    if given.what == "read":
+        json.dump([row for folder in given.files for row in _read(folder)], sys.stdout, indent=1)
+        return
+    print(_write([row for path in given.files for row in json.loads(path.read_text())]))
+
+
+def _read(folder: Path) -> list[dict[str, Any]]:
+    """Return every setting of a run: who was right how often, and what texts and draws lose."""
+    result = load_run(folder)
+    losses = {row.finding.setting: row for row in read_losses(result)}
+    corpus, rows = result.run.manifest()["corpus"]["name"], []
+    for setting in dict.fromkeys(finding.setting for finding in result):
+        right = {f.attack: _list_right(result, f) for f in result if f.setting == setting}
+        row = {"corpus": corpus, "plan": setting[0], "mechanism": setting[1], "epsilon": setting[2].json}
+        row |= _count(right)
+        loss = losses.get(setting)
+        if loss is not None:
+            row["draw"] = None if loss.refuted else _list_epsilon(loss.epsilons[0])
+            if loss.text is not None:
+                row["text"] = None if loss.text.refuted else _list_epsilon(loss.text.epsilon_at[0])
+                row |= {"exact": loss.text.exact, "width": loss.text.width, "resolved": loss.text.resolved}
+            row["refuted"] = [loss.refuted, "" if loss.text is None else loss.text.refuted]
+        rows.append(row)
+    return rows
+
+
+def _list_right(result: AuditResult, finding: Finding) -> np.ndarray:
+    choice = result.guesses(finding).choices().choice
+    return np.asarray(choice == result.run.read_plan(finding.plan).secret[: len(choice)])
+
+
+def _list_epsilon(at: Any) -> list[float]:
+    return [at.point, at.lower, at.upper]
+
+
+def _count(right: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Return right guesses of every attack, and the share of the gap that reading closes."""
+    told: dict[str, Any] = {"right": {attack: int(found.sum()) for attack, found in right.items()}}
+    told["trials"] = min(map(len, right.values()))
+    others = [attack for attack in _OTHERS if attack in right]
+    if not others or _TEXT not in right or _DRAW not in right:
+        return told
+    best = max(others, key=lambda attack: right[attack][::2].sum())
+    three = np.array([right[attack][1::2] for attack in (best, _TEXT, _DRAW)], dtype=np.float64)
+    told["best"], told["rates"] = best, three.mean(axis=1).tolist()
+    if told["rates"][2] - told["rates"][0] >= _GAP:
+        generator = np.random.default_rng(0)
+        picks = generator.integers(0, three.shape[1], (_REDRAWS, three.shape[1]))
+        low, high = np.nanquantile([_share(three[:, pick].mean(axis=1)) for pick in picks], [0.025, 0.975])
+        told["share"] = [_share(three.mean(axis=1)), low, high]
+    return told
+
+
+def _share(rates: np.ndarray) -> float:
+    best, text, draw = rates
+    return float((text - best) / (draw - best)) if draw > best else float("nan")
+
+
+def _write(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the tables of the page, a section for each corpus and plan."""
+    lines = []
+    for corpus, plan in dict.fromkeys((row["corpus"], row["plan"]) for row in rows):
+        lines += ["", f"## {corpus}, {plan}", "", _HEADING, _RULE]
+        lines += [_format(row) for row in rows if (row["corpus"], row["plan"]) == (corpus, plan)]
+    return "\n".join(lines)
+
+
+_HEADING = (
+    "| mechanism | epsilon | trials | best attack that does not know the model | text-likelihood | draw seen "
+    f"| share of the gap | loss of the text at {DELTAS[0]:g} | loss of the draw at {DELTAS[0]:g} |"
+)
+_RULE = "|---|---:|---:|---|---|---|---|---|---|"
+
+
+def _format(row: Mapping[str, Any]) -> str:
+    cells = [row["mechanism"], f"{row['epsilon']:g}", f"{row['trials']:,}"]
+    others = {attack: row["right"][attack] for attack in _OTHERS if attack in row["right"]}
+    best = row.get("best") or max(others, key=lambda attack: others[attack])
+    cells += [f"{_rate(row, best)} ({best})", _rate(row, _TEXT), _rate(row, _DRAW)]
+    cells.append(_interval(row["share"]) if "share" in row else "")
+    known = "" if row.get("exact", True) else f"; {row['resolved']:.0%} within 0.1"
+    cells.append(_interval(row.get("text")) + (known if row.get("text") else ""))
+    cells.append(_interval(row.get("draw")))
+    return f"| {' | '.join(cells)} |"
+
+
+def _rate(row: Mapping[str, Any], attack: str) -> str:
+    """Return the success of an attack with its interval of 95 %."""
+    if attack not in row["right"]:
+        return ""
+    right, trials = row["right"][attack], row["trials"]
+    low, high = clopper_pearson(right, trials, 0.05)
+    return f"{right / trials:.3f} ({low:.3f} to {high:.3f})"
+
+
+def _interval(ends: Sequence[float] | None) -> str:
+    if ends is None:
+        return ""
+    point, low, high = ends
+    return f"{point:.3g} ({low:.3g} to {high:.3g})"
+
+
+if __name__ == "__main__":
+    main()
