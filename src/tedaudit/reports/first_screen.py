@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-CEILING, NOTHING, ZERO, REFUTED = "*", "?", "0.00", "refuted"
+CEILING, NOTHING, ZERO, REFUTED, AT_MOST = "*", "?", "0.00", "refuted", "<="
 _SHOWN = 0.005  # a bound below this would be printed as 0.00
 SCREEN = 80  # columns of what is printed where there is no terminal
 _LABEL_SHARE = 3  # the names of rows take at most a third of the width
@@ -97,25 +97,30 @@ def make_loss_pivots(rows: Sequence[LossRow]) -> list[Pivot]:
 
     Each is the largest over the plans of a run.
     """
-    texts = [(row.finding, row.text.epsilon_at[0], row.text.refuted) for row in rows if row.text is not None]
-    draws = [(row.finding, row.epsilons[0], row.refuted) for row in rows]
+    texts = [
+        (row.finding, row.text.epsilon_at[0], row.text.refuted, "" if row.text.exact else AT_MOST)
+        for row in rows
+        if row.text is not None
+    ]
+    draws = [(row.finding, row.epsilons[0], row.refuted, "") for row in rows]
     kinds = [("loss of the text", texts), ("loss of what was drawn", draws)]
     return [_make_loss_pivot(what, told) for what, told in kinds if told]
 
 
-def _make_loss_pivot(what: str, told: Sequence[tuple[Finding, EpsilonAt, str]]) -> Pivot:
+def _make_loss_pivot(what: str, told: Sequence[tuple[Finding, EpsilonAt, str, str]]) -> Pivot:
+    """Return a table of losses; with each comes what refutes it, if anything does, and a mark."""
     cells: dict[tuple[str, Nominal], Cell] = {}
     largest: dict[tuple[str, Nominal], float] = {}
-    for finding, at, refuted in told:
+    for finding, at, refuted, mark in told:
         key = finding.label, finding.epsilon
         if refuted or cells.get(key) == Cell(REFUTED):  # in any plan
             cells[key] = Cell(REFUTED)
         elif at.point >= largest.get(key, -math.inf):
-            largest[key], cells[key] = at.point, Cell(_format_loss(at.point))
-    plans = len({finding.plan_base for finding, _, _ in told})
+            largest[key], cells[key] = at.point, Cell(mark + _format_loss(at.point))
+    plans = len({finding.plan_base for finding, *_ in told})
     title = f"{what} by nominal epsilon, at delta {told[0][1].delta:g}"
     title += f", the largest of {plans} plans" if plans > 1 else ""
-    return Pivot(title, cells, _find_units([finding for finding, _, _ in told]))
+    return Pivot(title, cells, _find_units([finding for finding, *_ in told]))
 
 
 def lay_out(pivot: Pivot, width: int, clean: Clean = escape_control) -> list["Table"]:
@@ -255,19 +260,18 @@ def describe_screen(result: AuditResult, pivots: Sequence[Pivot]) -> list[str]:
 
 def explain_losses(pivots: Sequence[Pivot]) -> str:
     """Return how to read losses: an average over pairs, and no bound."""
-    epsilons = " (inf: some output shows its source for sure)" if _have(pivots, "inf") else ""
-    refuted = ""
-    if _have(pivots, REFUTED):
-        refuted = " Refuted: guesses do not fit the mechanism's own probabilities; the notes tell more."
+    shown = [cell.value for pivot in pivots for cell in pivot.cells.values()]
+    epsilons = " (inf: some output shows its source for sure)" if "inf" in shown else ""
+    marks = ""
+    if any(value.startswith(AT_MOST) for value in shown):
+        marks += f" {AT_MOST}: not all draws that give a text were added up, so this is the most."
+    if REFUTED in shown:
+        marks += " Refuted: guesses do not fit the mechanism's own probabilities; the notes tell more."
     return (
         "The loss is what an adversary that knows the mechanism learns from the text, or from what was drawn "
         f"for it: an estimate of epsilon on average over these pairs of texts{epsilons}. It has no ceiling; "
-        f"single pairs may lose more.{refuted}"
+        f"single pairs may lose more.{marks}"
     )
-
-
-def _have(pivots: Sequence[Pivot], value: str) -> bool:
-    return any(cell.value == value for pivot in pivots for cell in pivot.cells.values())
 
 
 def _describe_most(found: Sequence[Finding]) -> str:

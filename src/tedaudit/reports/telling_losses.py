@@ -76,8 +76,11 @@ def _format_text(text: TextLoss | None) -> tuple[str, str]:
         return "", ""
     if text.refuted:
         return "refuted", text.refuted
-    known = "exact" if text.exact else f"{text.resolved:.0%} to {RESOLVED:g}, median {text.width:.2g}"
-    return format_epsilon(text.epsilon_at[0], text.high), known
+    at = text.epsilon_at[0]
+    if text.exact:
+        return format_epsilon(at, text.high), "exact"
+    known = f"{text.resolved:.0%} to {RESOLVED:g}, median {text.width:.2g}"
+    return f"{format_loss(at.lower)} to {format_loss(at.upper)}", known
 
 
 def _format_supremum(supremum: Supremum | None) -> str:
