@@ -66,6 +66,13 @@ def test_it_has_so_in_runs_that_are_longer_than_what_is_told_apart(vocabulary, k
     check_all(vocabulary, _text_lattice._REACH + 2, keeps_empty)
 
 
+def test_what_one_word_has_taken_from_the_next_is_not_forgotten():
+    """Two runs look alike up to a point, and one of them has used up what a rule looks at."""
+    assert join_words(['"', "''''", ".'"]) == join_words(["''''", '"', ".'"])
+    assert join_words(['"', "''''", ".'", ".'"]) != join_words(["''''", '"', ".'", ".'"])
+    check_all(("''''", ".'", '"'), 4, keeps_empty=False)
+
+
 @pytest.mark.parametrize("vocabulary", [(")",), ("--",), ("``", "("), ("...",), ("$", "!")], ids=" ".join)
 def test_it_has_so_if_most_words_are_empty_and_rules_take_spaces_away(vocabulary):
     check_all((*vocabulary, "x"), 5, keeps_empty=True)
