@@ -3,13 +3,15 @@
 import itertools
 import math
 import warnings
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, chisquare
 
 from tedaudit.errors import SpecError
+from tedaudit.mechanisms import word_rr
 from tedaudit.mechanisms.word_rr import WordRR
 from tedaudit.seeding import derive, rare, uniforms
 from tedaudit.types import Draw
@@ -222,3 +224,58 @@ def test_a_vocabulary_file_that_changes_is_read_again(tmp_path):
     before = WordRR(1, str(file)).fingerprint()
     file.write_text("yes\nno\n")
     assert WordRR(1, str(file)).fingerprint() != before
+
+
+# The likelihood of the text
+
+SPACED = ("red", "new york", "new", "york", "york city", "a  b", "a", "it's")
+SOURCES = ("", "red", "red new york", "york new a it's red", "red red red red")
+
+
+def add_up_texts(mechanism, epsilon):
+    """Return the log-probability of every text for each source, by listing all draws."""
+    found = {}
+    for drawn in itertools.product(range(len(mechanism._items)), repeat=mechanism.slots):
+        text = " ".join(mechanism._items[item] for item in drawn if item)
+        found.setdefault(text, []).append(mechanism.log_likelihood(drawn, SOURCES, epsilon))
+    return {text: np.logaddexp.reduce(rows) for text, rows in found.items()}
+
+
+@pytest.mark.parametrize("vocabulary", [("red",), ("red", "green", "blue"), SPACED], ids=len)
+@pytest.mark.parametrize("slots", [1, 2, 4])
+@pytest.mark.parametrize("epsilon", [0.0, 1.3, 60.0, 800.0])
+def test_a_text_has_the_probability_of_all_draws_that_give_it(vocabulary, slots, epsilon):
+    mechanism = WordRR(slots=slots, vocabulary=vocabulary)
+    known = add_up_texts(mechanism, epsilon)
+    scores = mechanism.text_log_likelihood(list(known), [SOURCES] * len(known), epsilon)
+    assert not scores.is_score
+    assert np.array(scores.points) == pytest.approx(np.array(list(known.values())), rel=1e-12, abs=1e-12)
+    assert np.exp(scores.points).sum(axis=0) == pytest.approx(np.ones(len(SOURCES)), abs=1e-9)
+
+
+def test_what_no_draw_gives_is_impossible():
+    mechanism = WordRR(slots=2, vocabulary=SPACED)
+    texts = ["green", " red", "red ", "red  red", "Red", " ", "red red red", "red " * 99, "york cit", "b"]
+    scores = np.array(mechanism.text_log_likelihood(texts, [SOURCES] * len(texts), 3.0).points)
+    assert np.isneginf(scores).all()
+    assert np.isfinite(mechanism.text_log_likelihood(["new york york city"], [SOURCES], 3.0).points).all()
+
+
+def test_texts_come_as_often_as_they_are_said_to():
+    mechanism, source, count = WordRR(slots=3, vocabulary=("red", "york", "red york")), "york red", 100_000
+    texts = list(add_up_texts(mechanism, 1.5))
+    seen = Counter(rewrite.text for rewrite in mechanism.rewrite(draws(source, 1.5, count)))
+    assert set(seen) <= set(texts)
+    scores = mechanism.text_log_likelihood(texts, [[source]] * len(texts), 1.5).points
+    assert chisquare([seen[text] for text in texts], count * np.exp(scores).ravel()).pvalue > 0.001
+
+
+def test_any_number_of_candidates_is_scored_in_any_number_of_parts(monkeypatch):
+    mechanism = WordRR(slots=3, vocabulary=SPACED)
+    texts, sets = ["red", "new york", "", "red red"], [["red"], [], list(SOURCES), ["a", "red a"]]
+    together = mechanism.text_log_likelihood(texts, sets, 2.0).points
+    monkeypatch.setattr(word_rr, "_ROWS", 1)
+    alone = mechanism.text_log_likelihood(texts, sets, 2.0).points
+    assert [row.tolist() for row in alone] == [row.tolist() for row in together]
+    assert [len(row) for row in together] == [1, 0, 5, 2]
+    assert not len(mechanism.text_log_likelihood([], [], 2.0))
