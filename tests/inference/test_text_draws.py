@@ -93,6 +93,7 @@ def test_what_tokens_write_is_learnt_where_a_mark_stands_for_a_space():
 
 @pytest.mark.parametrize("change", ["kind", "clean-up", "mark inside"])
 def test_a_tokenizer_that_writes_otherwise_is_not_understood(change):
+    """A mark inside a piece is a space, but is lost in the first token."""
     from tokenizers import decoders
 
     tokenizer = {

@@ -72,8 +72,6 @@ def _guess_bytes(tokenizer: Any, vocabulary: int) -> list[bytes]:
         return [b"" if piece is None else _read_byte_level(piece) for piece in pieces]
     if isinstance(decoder, Metaspace):
         mark = decoder.replacement
-        if any(piece is not None and mark in piece.lstrip(mark) for piece in pieces):
-            return []  # such a mark would be lost in the first token, and a space in others
         return [b"" if piece is None else piece.replace(mark, " ").encode() for piece in pieces]
     return []
 
@@ -160,17 +158,35 @@ class TextDraws:
         A draw is finished by an end token, or by its last token if none is left after it.
         """
         if limit not in self._tables:
-            sources = np.repeat(np.arange(len(self.tokens)), [len(row) for row in self.tokens])
-            targets = np.concatenate(self.targets) if self.targets else np.zeros(0, dtype=np.int64)
-            shape = (len(self.tokens) + 1, limit + 1)  # the last row is of what has ended
-            ways, fewest = np.zeros(shape), np.full(shape, np.inf)
-            ways[-1], fewest[-1] = 1.0, 0.0
-            ways[:-1, 0], fewest[:-1, 0] = self.is_whole, np.where(self.is_whole, 0.0, np.inf)
+            ways, fewest = self._start_table(limit, 0.0, 1.0), self._start_table(limit, np.inf, 0.0)
+            sources, targets = self._list_edges()
             for left in range(1, limit + 1):
                 np.add.at(ways[:, left], sources, ways[targets, left - 1])
                 np.minimum.at(fewest[:, left], sources, 1 + fewest[targets, left - 1])
             self._tables[limit] = ways, fewest
         return self._tables[limit]
+
+    def expect(self, known: Floats, cost: float) -> Floats:
+        """Return a guess of the log-probability to finish, by place and tokens left, if a token has a cost.
+
+        What is known of some (not NaN) is taken for what it is, and the best way there counts.
+        """
+        hopes = self._start_table(known.shape[1] - 1, -np.inf, 0.0)
+        sources, targets = self._list_edges()
+        for left in range(1, known.shape[1]):
+            np.maximum.at(hopes[:, left], sources, hopes[targets, left - 1] - cost)
+            hopes[:, left] = np.where(np.isnan(known[:, left]), hopes[:, left], known[:, left])
+        return hopes
+
+    def _start_table(self, limit: int, nothing: float, done: float) -> Floats:
+        """Return a table that is filled where a draw is finished; its last row is of what has ended."""
+        table = np.full((len(self.tokens) + 1, limit + 1), nothing)
+        table[-1], table[:-1, 0] = done, np.where(self.is_whole, done, nothing)
+        return table
+
+    def _list_edges(self) -> tuple[Ints, Ints]:
+        sources = np.repeat(np.arange(len(self.tokens)), [len(row) for row in self.tokens])
+        return sources, np.concatenate(self.targets)
 
 
 def _as_arrays(options: Sequence[Sequence[tuple[int, int]]]) -> tuple[list[Ints], list[Ints]]:

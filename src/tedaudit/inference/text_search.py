@@ -90,6 +90,7 @@ class _Search:
         self._paths: list[Tokens] = []
         self._cost = 0.0  # of a token: what one of the first path has cost
         self._known = np.full(self._fewest.shape, np.nan)  # what became of beginnings that led to a place
+        self._hopes = np.zeros(self._fewest.shape)  # what may become of them
         self._open = np.array([(0, 0, 0, 0, self._limit, 0.0)], dtype=_BEGINNING)
         self._open = self._open[self._ways[self._open["place"], self._open["left"]] > 0]
 
@@ -150,8 +151,10 @@ class _Search:
             reached = last if last > -np.inf else masses[-1]
             self._cost = -reached / len(self.path)
         if last > -np.inf:
-            left = self._limit - len(self._start) - np.arange(len(masses))
-            self._known[self._places, left] = last - np.array(masses)
+            for depth, (place, mass) in enumerate(zip(self._places, masses, strict=True), len(self._start)):
+                fewest = self._fewest[place]
+                self._known[place, fewest == fewest[self._limit - depth]] = last - mass
+        self._hopes = self._draws.expect(self._known, self._cost)
 
     def add(self, mass: float, *, is_written: bool) -> None:
         """Count a draw that is finished."""
@@ -172,11 +175,9 @@ class _Search:
     def _hope(self) -> Floats:
         """Return a guess of the log-probability that each beginning becomes the text.
 
-        It is what became of another that led to the same place, or else each token costs the same.
+        It is what became of another that led to the same place, or a way to such a place.
         """
-        where = self._open["place"], self._open["left"]
-        known = self._known[where]
-        hope: Floats = np.where(np.isnan(known), -self._cost * self._fewest[where], known)
+        hope: Floats = self._hopes[self._open["place"], self._open["left"]]
         return hope
 
     def _finish(self, place: int, left: int) -> tuple[list[int], list[int]]:
