@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
+from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites, TextLikelihoods
 from tedaudit.errors import SpecError
 from tedaudit.inference.decoding import decode_all
 from tedaudit.inference.device_noise import Tensor, make_normals
@@ -263,6 +263,28 @@ class Latent(ABC):
     def latent_log_likelihood(self, latent: Array, candidates: Sequence[str], epsilon: float) -> Floats:
         """Return the log density of a released latent for each candidate as its source."""
         return self.log_density(latent, self.encode(candidates), epsilon)
+
+    def text_log_likelihood(
+        self, texts: Sequence[str], candidates: Sequence[Sequence[str]], epsilon: float
+    ) -> TextLikelihoods:
+        """Score candidates by the density of the noise between their latents and that of the text, read again.
+
+        Decoding is deterministic: a text has the probability of all noise that is decoded to it, which nobody
+        can add up. The encoder was trained to undo the decoder, so what it reads in the text stands for the
+        latent that was released.
+        """
+        distinct = list(dict.fromkeys(text for row in candidates for text in row))
+        clean, place = self.encode(distinct), {text: i for i, text in enumerate(distinct)}
+        scores = []
+        for start in range(0, len(texts), _TEXTS):
+            read = self.encode(texts[start : start + _TEXTS])
+            for latent, row in zip(read, candidates[start : start + _TEXTS], strict=True):
+                scores.append(self._compare_read(latent, [clean[place[text]] for text in row], epsilon))
+        return TextLikelihoods.scores(scores)
+
+    def _compare_read(self, read: Singles, latents: Sequence[Singles], epsilon: float) -> Floats:
+        """Return the log density of the noise between each latent and the one read in a published text."""
+        return self.log_density(read, latents, epsilon)
 
     def compare(
         self, released: Sequence[Array], pairs: Sequence[tuple[str, str]], epsilon: float

@@ -190,6 +190,17 @@ class DPBart(Latent):
                 scores[i] = super().log_density(mean, np.zeros((1, size)), epsilon)[0]
         return scores
 
+    def _compare_read(self, read: Singles, latents: Sequence[Singles], epsilon: float) -> Floats:
+        """Return the log density of the noise between each latent and the one read in a published text.
+
+        If positions are the text's own, one that a latent does not have is a row of zeros: texts of unlike
+        lengths are far apart, and not impossible, because the rewrite may end before its text does.
+        """
+        longest = max((len(latent) for latent in latents), default=0)
+        width = max(len(read), longest)
+        padded = [np.pad(latent, (0, width - len(latent))) for latent in (read, *latents)]
+        return super().log_density(padded[0], padded[1:], epsilon)
+
     def _find_gap(self, first: Singles, second: Singles) -> Floats | None:
         """Return the difference of two latents; noise that every position repeats hides no other one."""
         if self.positions == "window":
