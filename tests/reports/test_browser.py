@@ -3,6 +3,7 @@
 import re
 import shutil
 
+import tedaudit
 from pages import MARKUP, ODD_LABEL, TEXTS, embedded, list_trials
 from tedaudit.api import report
 
@@ -254,3 +255,29 @@ def test_the_models_behind_the_results_are_listed_with_their_checksums(modelled,
     assert [row[0] for row in rows][1:] == ["embedding", "candidate sampling"]
     without = look(demo).locator("#manifest-parts details").filter(has_text="No model, or none recorded.")
     assert without.count() == 1
+
+
+def test_the_axis_of_a_mechanism_without_epsilon_says_so(visit, tmp_path):
+    made = tedaudit.audit(str.upper, TEXTS, trials=20, attack="lexical", out=str(tmp_path / "run"))
+    chart = visit(made.run.page).locator("#calibration-chart")
+    words = chart.locator("svg text").all_text_contents()
+    assert "takes no epsilon" in words
+    assert not any("nominal" in word for word in words)
+    assert "nominal" not in chart.get_attribute("aria-label")
+
+
+def test_a_line_of_the_chart_of_losses_is_explained_only_if_it_is_drawn(visit, tmp_path):
+    made = tedaudit.audit(
+        {"name": "word-rr", "slots": 3},
+        TEXTS,
+        epsilon=[1, 4],
+        trials=40,
+        attack="likelihood",
+        out=str(tmp_path),
+    )
+    tab = visit(made.run.page)
+    caption = lambda: tab.locator("#loss-caption").text_content()  # noqa: E731
+    assert "The dotted line is the most" in caption()
+    tab.evaluate("""() => { for (const row of data.losses.rows) row.supremum = null;
+      sandwich({ plan: data.losses.rows[0].plan, mechanism: "word-rr" }); }""")
+    assert "dotted" not in caption()

@@ -127,7 +127,10 @@ def test_a_mechanism_without_epsilon_is_drawn_across_the_figure():
     across = lines(figure(findings))[1]
     assert len(across) == 2
     assert epsilon_grid([findings[2]]) == [1.0]
-    assert len(lines(figure([findings[2]]))[0]) == 1
+    alone = figure([findings[2]])
+    assert len(lines(alone)[0]) == 1
+    assert alone.axes[0].get_xlabel() == "takes no $\\epsilon$"
+    assert list(alone.axes[0].get_xticks()) == []
 
 
 def test_a_label_is_shown_as_it_is():

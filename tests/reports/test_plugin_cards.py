@@ -18,11 +18,21 @@ def test_cards_come_with_departures_and_settings(made):
     assert cards["attacks"][0]["sees"] == ["text"]
 
 
-@pytest.mark.parametrize("name", ["no-such-plugin", "py:no_such_module:rewrite", "py:", "py:json:no_such"])
-def test_a_plugin_that_is_gone_leaves_a_card_that_says_so(name):
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("no-such-plugin", "This mechanism is not installed here"),
+        ("py:no_such_module:rewrite", "which a report does not load"),
+        ("py:", "which a report does not load"),
+        ("py:json:no_such", "which a report does not load"),
+        ("py:textwrap:dedent", "which a report does not load"),
+    ],
+)
+def test_a_plugin_that_is_gone_or_is_code_without_a_card_leaves_one_that_says_so(name, told):
     (card,) = describe_plugins({"mechanisms": [{"name": name, "label": "mine"}]})["mechanisms"]
     assert (card["name"], card["label"]) == (name, "mine")
-    assert "its card is not available" in card["missing"]
+    assert told in card["missing"]
+    assert ("not installed" in card["missing"]) == (not name.startswith("py:"))
 
 
 def test_code_that_a_manifest_names_is_not_run_for_its_card(tmp_path, monkeypatch):

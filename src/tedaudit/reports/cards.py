@@ -326,13 +326,18 @@ def _describe(kind: Kind, plugin: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
     card = _find_card(kind, plugin["name"])
     if card is None:
-        missing = f"This {kind} is not installed here, or was given in Python: its card is not available."
-        return {**description, "missing": missing}
+        return {**description, "missing": _explain_missing(kind, plugin["name"])}
     return {
         **description, "summary": card.summary, "paper": card.paper, "claim": card.claim,
         "departures": list(card.departures), "sees": list(card.sees) if kind == "attack" else [],
         "version": card.version,
     }  # fmt: skip
+
+
+def _explain_missing(kind: Kind, name: str) -> str:
+    if name.startswith("py:"):
+        return "Code that the run named with py:, which a report does not load: no card is shown."
+    return f"This {kind} is not installed here, or was given in Python: its card is not available."
 
 
 def _find_card(kind: Kind, name: str) -> Card | None:

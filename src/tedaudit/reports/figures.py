@@ -22,6 +22,7 @@ from tedaudit.reports.writers.figures import (
     finish_panel,
     mark_epsilons,
     mark_height,
+    mark_no_epsilon,
     save_figure,
 )
 from tedaudit.results.findings import AuditResult, Finding
@@ -72,7 +73,10 @@ def _draw_panel(axes: Any, findings: Sequence[Finding], labels: Sequence[str]) -
         _draw_line(axes, [f for f in findings if f.label == label], epsilons, beside, number)
     mark_height(axes, ceiling, "ceiling")
     axes.set(ylim=(-0.04 * top, top))
-    mark_epsilons(axes, epsilons, "nominal $\\epsilon$, per the mechanism's own unit")
+    if any(finding.epsilon.is_given for finding in findings):
+        mark_epsilons(axes, epsilons, "nominal $\\epsilon$, per the mechanism's own unit")
+    else:
+        mark_no_epsilon(axes)
     room = max(1.4, (epsilons[-1] / epsilons[0]) ** 0.28)  # for the word at the ceiling
     axes.set_xlim(epsilons[0] / room, epsilons[-1] * 1.4)
     bound = findings[0].bound

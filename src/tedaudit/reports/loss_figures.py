@@ -18,6 +18,7 @@ from tedaudit.reports.writers.figures import (
     figures_missing,
     finish_panel,
     mark_epsilons,
+    mark_no_epsilon,
     save_figure,
 )
 from tedaudit.results.findings import AuditResult, Finding
@@ -81,7 +82,7 @@ def draw_latent(rows: Sequence[LossRow], findings: Sequence[Finding]) -> Any:
                     markersize=4, linewidth=1, label=escape_label(attack),
                 )  # fmt: skip
             panel.axhline(_CHANCE, color=GREY, linestyle=":", linewidth=1, label="chance")
-            _finish(panel, label, places)
+            _finish(panel, own)
         panels[0].set_ylabel("right guesses")
         add_legend(drawn, panels[:1], "right upper")
     return drawn
@@ -131,10 +132,14 @@ def place_epsilon(finding: Finding) -> float:
     return value if math.isfinite(value) else 1.0
 
 
-def _finish(axes: Any, label: str, places: Sequence[float]) -> None:
+def _finish(axes: Any, rows: Sequence[LossRow]) -> None:
     """Mark the epsilons that were tried, as far as there is room, and name the mechanism."""
-    mark_epsilons(axes, sorted(set(places)), r"nominal $\epsilon$")
-    finish_panel(axes, label)
+    findings = [row.finding for row in rows]
+    if any(finding.epsilon.is_given for finding in findings):
+        mark_epsilons(axes, sorted(set(map(place_epsilon, findings))), r"nominal $\epsilon$")
+    else:
+        mark_no_epsilon(axes)
+    finish_panel(axes, findings[0].label)
 
 
 # --- The sandwich: what attacks showed, what an adversary could learn, and what is claimed, on one axis.
@@ -156,10 +161,11 @@ def draw_sandwich(rows: Sequence[LossRow], findings: Sequence[Finding]) -> Any:
     attacks = list(dict.fromkeys(finding.attack for finding in findings))
     with draw_panels(len(labels), (3.2, 2.8), (2.2, 0.6), across=_ACROSS, share=True) as (drawn, panels):
         for panel, label in zip(panels, labels, strict=True):
-            _draw_loss(panel, [row for row in rows if row.finding.label == label])
+            own = [row for row in rows if row.finding.label == label]
+            _draw_loss(panel, own)
             _draw_attacks(panel, [finding for finding in findings if finding.label == label], attacks)
             panel.set_yscale("symlog", linthresh=_LINEAR)
-            _finish(panel, label, [place_epsilon(row.finding) for row in rows if row.finding.label == label])
+            _finish(panel, own)
         panels[0].set_ylim(-_LINEAR / 4, _find_top(rows, findings))  # shared by all
         for first in panels[::_ACROSS]:
             first.set_ylabel(r"$\epsilon$ of a whole text")

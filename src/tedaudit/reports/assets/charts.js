@@ -129,12 +129,15 @@ const AXES = {
   total: { wide: "claimed epsilon of a whole text (total over its units)", narrow: "claimed epsilon, whole text", label: "total epsilon" },
 };
 
+const NO_EPSILON = "takes no epsilon"; // in place of the name of the axis
+
 function calibration({ plan: name, attack, axis, visible }) {
   const plan = data.plans.find((one) => one.name === name);
   const used = attack === "" ? attacks : [attack];
   const findings = data.findings.filter((finding) => finding.plan === name && used.includes(finding.attack));
   const { ceiling, top } = plan;
   const along = axis === "total" && plan.totals.length ? "total" : "nominal"; // a plan may have no totals
+  const hasNumbers = along === "total" || plan.takes_epsilon;
   const { values, texts } = ticks(plan, along);
   const where = (finding) => places(finding, along, values);
   const traces = used.flatMap((by, number) => visible.flatMap((mechanism) => {
@@ -150,8 +153,8 @@ function calibration({ plan: name, attack, axis, visible }) {
   const curve = along === "total" ? claimCurve(start, end, top) : [];
   draw("calibration-chart", [...curve, ...traces], {
     xaxis: {
-      type: "log", title: { text: AXES[along][narrow.matches ? "narrow" : "wide"] }, tickvals: values, ticktext: texts,
-      showticklabels: along === "total" || plan.takes_epsilon, showgrid: false, tickangle: 0, range: [start, end],
+      type: "log", title: { text: hasNumbers ? AXES[along][narrow.matches ? "narrow" : "wide"] : NO_EPSILON }, tickvals: values, ticktext: texts,
+      showticklabels: hasNumbers, showgrid: false, tickangle: 0, range: [start, end],
     },
     yaxis: { title: { text: "eps_emp (lower bound)" }, range },
     yaxis2: { title: { text: "success rate" }, overlaying: "y", side: "right", range, showgrid: false, zeroline: false,
@@ -164,7 +167,7 @@ function calibration({ plan: name, attack, axis, visible }) {
   byId("calibration-caption").textContent = "A marker shows the proven lower bound; the thin bar above it ends "
     + `at the upper end of this attack's success, which is not a bound on the mechanism. A ring marks a violated claim.${dashes}${above}${without}`;
   byId("calibration-chart").setAttribute("aria-label",
-    `eps_emp against ${AXES[along].label}, ${used.join(" and ")} attack, ceiling ${shown(ceiling)}. The table of findings has the same numbers.`);
+    `eps_emp ${hasNumbers ? `against ${AXES[along].label}` : `of what ${NO_EPSILON}`}, ${used.join(" and ")} attack, ceiling ${shown(ceiling)}. The table of findings has the same numbers.`);
 }
 
 function scored(score) {

@@ -46,11 +46,12 @@ function sandwich({ plan, mechanism }) {
   const rows = lossOf(mechanism, plan);
   const findings = data.findings.filter((finding) => finding.plan === plan && finding.mechanism === mechanism);
   const epsilons = distinct(rows.map((row) => row.epsilon ?? 1));
+  const takesEpsilon = rows.some((row) => row.epsilon !== null);
   const ceiling = Math.max(...findings.map((finding) => finding.ceiling));
   const { shapes, annotations } = lines([[`ceiling of these trials ${shown(ceiling)}`, ceiling, "bottom"]]);
   draw("loss-chart", lossTraces(rows, findings), {
-    xaxis: { type: "log", title: { text: "nominal epsilon, own unit" }, tickvals: epsilons, ticktext: epsilons.map(String), showgrid: false, tickangle: 0,
-      showticklabels: rows.some((row) => row.epsilon !== null) },
+    xaxis: { type: "log", title: { text: takesEpsilon ? AXES.nominal.narrow : NO_EPSILON }, tickvals: epsilons, ticktext: epsilons.map(String), showgrid: false, tickangle: 0,
+      showticklabels: takesEpsilon },
     yaxis: { type: "log", title: { text: "epsilon of a whole text" }, tickvals: [0.01, 0.1, 1, 10, 100, 1000, 10000],
       ticktext: ["0", "0.1", "1", "10", "100", "1,000", "10,000"] },
     shapes, annotations: annotations.map((note) => ({ ...note, y: Math.log10(note.y) })),
@@ -65,7 +66,7 @@ function sandwich({ plan, mechanism }) {
   byId("loss-caption").textContent = "Between an attack and the loss lies what a stronger attack could still find. "
     + "The loss is an average over these pairs of texts at one delta, and a single pair may lose more. A claim is for any two texts, at a delta of its own. "
     + (rows.some((row) => row.text !== null) ? "The loss of the text is what whoever knows the mechanism learns by reading alone. " : "")
-    + "The dotted line, where it is known, is the most that any output can tell between two of these texts. "
+    + (rows.some((row) => row.supremum !== null) ? "The dotted line is the most that any output can tell between two of these texts. " : "")
     + (slacks.length ? `The claim is at most ${ends} times as large as what the worst of these pairs loses at the claim's delta (slack). ` : "")
     + (refuted.length ? `Refuted at epsilon ${refuted.join(", ")}: the guesses there do not fit the likelihoods, so no loss is drawn. ` : "")
     + "The band holds the loss with its error. What is infinite or unknown is not drawn.";

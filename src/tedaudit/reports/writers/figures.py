@@ -74,6 +74,11 @@ def mark_epsilons(axes: Any, epsilons: Sequence[float], label: str) -> None:
     axes.minorticks_off()
 
 
+def mark_no_epsilon(axes: Any) -> None:
+    """Make an axis without numbers, for mechanisms that take no epsilon."""
+    mark_epsilons(axes, [], "takes no $\\epsilon$")
+
+
 def mark_height(axes: Any, height: float, words: str) -> None:
     """Draw a dashed line at a height, and say on its left what it is."""
     axes.axhline(height, linestyle="--", color=GREY, linewidth=1)
