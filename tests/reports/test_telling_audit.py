@@ -100,6 +100,7 @@ def test_a_finding_is_a_row_with_everything_that_belongs_to_the_number():
         "empty": "",
         "names first": "",
         "own rewrites": "",
+        "median rank": "",
         "unusable": "7",
         "failed": "5",
         "adjusted p": "0.25",

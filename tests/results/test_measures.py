@@ -44,6 +44,15 @@ def test_the_cosine_is_that_of_the_outputs_whatever_the_attack():
     assert len({row.measures.cosine for row in rows}) == 1
 
 
+@pytest.mark.parametrize(("mechanism", "rank"), [("identity", 1.0), ("constant", 4.5)])
+def test_the_place_of_the_source_is_the_first_for_copies_and_the_middle_for_equals(mechanism, rank):
+    found = next(iter(tedaudit.audit(mechanism, TEXTS, trials=60, attack="lexical", k=8, lambda_=10_000)))
+    assert found.measures.median_rank == rank
+    assert found.to_dict()["median_rank"] == rank
+    of_pairs = next(iter(tedaudit.audit(mechanism, TEXTS, trials=60, attack="lexical")))
+    assert of_pairs.measures.median_rank is None
+
+
 def test_a_judge_that_names_the_first_is_found_out(tmp_path):
     with running() as server:
         attack = {"name": "llm", "judge": server.backend}

@@ -19,6 +19,7 @@ _COLUMNS = (
     Column("alone", "bound", 4), Column("TeDA bound", "bound", 4), Column("if Gaussian", "bound", 3),
     Column("cosine", "share", 5), Column("copied", "share", 5), Column("empty", "share", 5),
     Column("names first", "share", 5), Column("own rewrites", "count", 5),
+    Column("median rank", "figures", 4),
     Column("unusable", "count", 5), Column("failed", "count", 5), Column("adjusted p", "p", 3),
 )  # fmt: skip
 _SUREST = "Surest (right / guesses): the attack's most certain guesses, from which eps_emp of that row comes."
@@ -55,6 +56,7 @@ def _list_cells(finding: Finding, *, ceilings: bool) -> tuple[Cell, ...]:
         measures.empty,
         measures.first,
         measures.own_rewrites or None,
+        "" if measures.median_rank is None else f"{measures.median_rank:g} of {bound.candidates:,}",
         finding.counts.unusable,
         finding.counts.failed,
         finding.verdict.adjusted_p,
@@ -176,6 +178,14 @@ def _explain_columns(result: AuditResult) -> Iterator[tuple[str, str]]:
         )
     if any(finding.refuted for finding in findings):
         yield "attainable", "Refuted: the guesses do not fit the likelihoods that it would follow from."
+    if any(finding.measures.median_rank is not None for finding in findings):
+        yield (
+            "median rank",
+            (
+                "Median rank: the place of the source among its candidates by score, in half of the trials "
+                "that or better; 1 is the first, and blind guessing stands in the middle."
+            ),
+        )
     if any(_find_gaussian(finding) is not None for finding in findings):
         yield (
             "if Gaussian",

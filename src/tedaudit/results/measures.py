@@ -23,6 +23,7 @@ from tedaudit.store.rewrites import RewriteTable
 from tedaudit.text.plain_data import Count
 from tedaudit.types import Array, Plan
 
+_PAIR = 2  # candidates, of which being right says all
 _CEILING = 0.999  # success from which on trials can tell no more
 _COSINES = ("cosine", "word cosine")  # scores that say how alike two texts are, the better one first
 
@@ -51,6 +52,8 @@ class Measures:
     """Share of answers that name the candidate shown first."""
     own_rewrites: Count = 0
     """Rewrites that the attack made for itself."""
+    median_rank: float | None = None
+    """With more than two candidates: the median place of the source by score, of equals the middle one."""
 
     def strength(self, success: float, k: int) -> float | None:
         """Return which share of the attainable advantage over chance an attack took."""
@@ -87,6 +90,19 @@ def mean_cosine(table: GuessTable, plan: Plan, k: int) -> float | None:
     return float(own[usable].mean())
 
 
+def median_rank(table: GuessTable, plan: Plan, k: int) -> float | None:
+    """Return the median place of the source among its candidates; a guess that is unusable leaves it open."""
+    if k <= _PAIR:
+        return None
+    columns = table.read(["scores", "usable"])
+    scores, usable = np.asarray(columns["scores"]), columns["usable"]
+    if scores.ndim != 2 or scores.shape[1] != k:
+        return None
+    own = scores[np.arange(len(scores)), plan.secret[: len(scores)]][:, None]
+    places = (scores > own).sum(axis=1) + ((scores == own).sum(axis=1) + 1) / 2
+    return float(np.median(np.where(usable, places, (k + 1) / 2))) if len(scores) else None
+
+
 def first_place(table: GuessTable) -> float | None:
     """Return how often an attack that reads candidates in an order named the first; None for others."""
     places = table.read(["place"])["place"]
@@ -105,15 +121,16 @@ def released_shares(run: RunDirectory) -> Iterator[tuple[tuple[str, Nominal], Sh
 
 def attack_measures(table: GuessTable, score: str, plan: Plan, k: int) -> dict[str, Any]:
     """Return what a table of guesses tells beside its counts, by what its scores are."""
+    told: dict[str, Any] = {"median_rank": median_rank(table, plan, k)}
     if score == LIKELIHOOD:
         columns = table.read(SCORED)
         attainable = mean_posterior(columns["scores"], k, columns["usable"])
-        return {"attainable": attainable, "calibration": check_guesses(columns, plan.secret, k)}
+        return told | {"attainable": attainable, "calibration": check_guesses(columns, plan.secret, k)}
     if score == TEXT_LIKELIHOOD:
-        return {"calibration": check_text_guesses(table.read(SCORED), table.read_ends(), plan.secret)}
+        return told | {"calibration": check_text_guesses(table.read(SCORED), table.read_ends(), plan.secret)}
     if score in _COSINES:
-        return {score: mean_cosine(table, plan, k)}
-    return {"first": first_place(table)} if score == "ordered answers" else {}
+        return told | {score: mean_cosine(table, plan, k)}
+    return told | {"first": first_place(table)} if score == "ordered answers" else told
 
 
 def best_cosine(measured: Mapping[str, Any]) -> float | None:

@@ -174,6 +174,7 @@ def _measure(
         empty=released.empty if released else None,
         first=table.measured.get("first"),
         own_rewrites=table.own_rewrites,
+        median_rank=table.measured.get("median_rank"),
     )
 
 
