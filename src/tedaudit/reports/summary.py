@@ -97,11 +97,7 @@ def _join_names(names: Sequence[str], most: int = 8) -> str:
 # published, the drawn tokens or the noisy latent, is told as that.
 
 _CAUTION = "That no attack here did better than guessing does not show that none can."
-_DRAWN = (
-    "log-likelihood",
-    "latent similarity",
-    DRAW,
-)  # scores of what the text may not show
+_DRAWN = ("log-likelihood", "latent similarity", DRAW)  # scores of what the text may not show
 _WHOEVER = "whoever sees what was drawn, tokens or latent"
 
 
