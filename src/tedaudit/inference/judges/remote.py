@@ -27,11 +27,15 @@ _NO_THOUGHTS = {"chat_template_kwargs": {"enable_thinking": False}}
 _CONTINUE = {"continue_final_message": True, "add_generation_prompt": False}  # the reply has begun
 
 
+class LackingServerError(ModelError):
+    """A server that answers, and never returns what a question needs."""
+
+
 class RemoteJudge:
     """Scores and answers by HTTP."""
 
     def __init__(self, backend: str, service: Service) -> None:
-        self._caller = Caller(backend, service)
+        self._caller, self._role = Caller(backend, service), service.role
         self._forced: str = ""
         self._proven: set[str] = set()  # what the server has returned at least once
         self._lacking: set[str] = set()  # and what it has left out at least once
@@ -189,13 +193,13 @@ class RemoteJudge:
             yield
         except FailedQuestionError as error:
             if feature in self._lacking - self._proven:
-                raise ModelError(self._explain_lack(feature)) from error
+                raise LackingServerError(self._explain_lack(feature)) from error
             raise
 
     def _explain_lack(self, feature: str) -> str:
         return (
-            f"The judge at {self._caller.url} does not return {feature}. Use `reading: generate`, which "
-            "does not need this, or a server that does: llama.cpp, as started by `tedaudit judge`, or vLLM."
+            f"The {self._role.name} at {self._caller.url} does not return {feature}. {self._role.without}, "
+            "or use a server that does: llama.cpp, as started by `tedaudit judge`, or vLLM."
         )
 
 
