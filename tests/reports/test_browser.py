@@ -30,6 +30,7 @@ def drawn(tab, chart="calibration-chart"):
 def test_the_chart_draws_every_mechanism_with_ceiling_and_second_axis(demo, look):
     tab = look(demo)
     assert tab.title() == "Audit demo"
+    assert f"tedaudit report {demo.parent} --redact" in tab.locator("#private").text_content()
     assert tab.locator("#calibration-chart .errorbars").count() >= 3
     texts = " ".join(tab.locator("#calibration-chart svg text").all_text_contents())
     for told in ("eps_emp (lower bound)", "success rate", "nominal epsilon", "ceiling", "0.5", "12"):
@@ -234,6 +235,7 @@ def test_a_redacted_page_works_and_shows_no_text(odd, visit, tmp_path):
     report(copy, redact=True)
     tab = visit(copy / "report.html")
     assert "Texts" in tab.locator("#private").text_content()
+    assert str(tmp_path) not in tab.locator("body").text_content()
     assert tab.locator("#example").is_hidden()
     assert tab.locator("#headline").text_content().startswith("Shown a rewrite by ")
     assert tab.locator(".trial").count() == 20

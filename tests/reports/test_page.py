@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from pages import NASTY, TEXTS, Elements, embedded, list_trials, page
-from tedaudit.api import run
+from pages import LABEL, NASTY, TEXTS, Elements, embedded, list_trials, page
+from tedaudit.api import report, run
 from tedaudit.corpora.files import Given
 from tedaudit.nominal import Nominal
 from tedaudit.reports.files import write_reports
@@ -34,6 +34,20 @@ def test_a_run_ends_with_a_page_that_holds_every_finding(made):
     assert len(data["strongest"]["rows"]) == len({(one.label, one.epsilon) for one in made})
     opened, largest = made.findings[data["opened"]], made.largest
     assert (opened.eps_emp, data["lead"]["tone"]) == (largest.eps_emp, "mostly")
+
+
+def test_a_run_without_a_name_is_titled_by_its_mechanisms_and_its_corpus(made, clean, tmp_path):
+    assert embedded(made.folder)["name"] == f"constant, identity, {LABEL} and 1 more on given texts"
+    assert embedded(clean)["name"] == "constant, identity, mechanism 3 and 1 more on given texts"
+    (tmp_path / "my reviews.csv").write_text("text\n" + "\n".join(TEXTS), encoding="utf-8")
+    corpus = {"name": "files", "path": str(tmp_path / "my reviews.csv")}
+    spec = {"corpus": corpus, "mechanisms": ["identity"], "trials": 10, "encoder": "lexical"}
+    alone = run(parse_spec({**spec, "out": str(tmp_path / "run")}))
+    assert embedded(alone.folder)["name"] == "identity on my reviews"
+    report(alone.folder, redact=True)
+    assert embedded(alone.folder)["name"] == "identity on files"
+    assert run(parse_spec({**spec, "name": "mine", "out": str(tmp_path / "named")})).folder
+    assert embedded(tmp_path / "named")["name"] == "mine"
 
 
 def test_a_chart_names_every_epsilon_that_has_room_and_fewer_on_a_narrow_page(made):

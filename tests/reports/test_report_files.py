@@ -98,7 +98,8 @@ def test_a_row_shows_claim_counts_bound_and_failures(made, report):
 
 
 def test_the_report_begins_with_the_verdict_and_how_to_read_it(made, report):
-    assert report.startswith("# Audit audit\n\n**Shown a rewrite by ")
+    shown = "a&#124;b &#60;script&#62;&#91;x&#93;(y), fragile, identity and 1 more on given texts"
+    assert report.startswith(f"# Audit {shown}\n\n**Shown a rewrite by ")
     assert " and two possible originals, the lexical attack picked the right one " in report.splitlines()[2]
     assert f" is at least {made.eps_emp:.2f} at error 0.005 (eps_emp, " in report.splitlines()[4]
     assert report.splitlines()[6].startswith("Three claims: 2 violated, ")
@@ -189,5 +190,5 @@ def test_a_run_without_an_attack_has_a_report_that_says_so(tmp_path):
 def test_a_note_cannot_bring_in_markup(tmp_path):
     result = AuditResult("x", RunDirectory(tmp_path), (), ("column '<b>|\n# big' taken as the text",),
                          Family(0.01, (), Look()))  # fmt: skip
-    lines = markdown(result, {}).splitlines()
+    lines = markdown(result, {}, redact=False).splitlines()
     assert "- column '&#60;b&#62;&#124;&#10;# big' taken as the text" in lines

@@ -9,7 +9,7 @@ from tedaudit.reports.lead import tell_lead
 from tedaudit.reports.page import make_page
 from tedaudit.reports.redaction import redact_result, rename_plans
 from tedaudit.reports.section import Section, read_sections, strip_sections
-from tedaudit.reports.summary import describe_claims
+from tedaudit.reports.summary import describe_claims, title_run
 from tedaudit.reports.telling_audit import explain_columns, tell_audit, tell_strongest
 from tedaudit.reports.telling_losses import read_parts, rename_losses, tell_losses, tell_parts
 from tedaudit.reports.utility import Utility, read_utility
@@ -39,9 +39,10 @@ def write_reports(result: AuditResult, *, utility: Utility | None = None, page: 
     if losses:
         told = [tell_losses(result, losses), *tell_parts(read_parts(result, losses))]
         sections = [section.redact() if redact else section for section in told] + sections
+    manifest = rename_plans(result, shown, run.manifest())
     contents = {
         run.summary: json.dumps(summary, indent=2, ensure_ascii=False).encode(),
-        run.report: markdown(shown, rename_plans(result, shown, run.manifest()), sections).encode(),
+        run.report: markdown(shown, manifest, sections, redact=redact).encode(),
     }
     if shown.findings:
         contents[run.estimates] = make_parquet(run.estimates.name, frame_rows(shown), "estimates")
@@ -52,10 +53,15 @@ def write_reports(result: AuditResult, *, utility: Utility | None = None, page: 
     return shown
 
 
-def markdown(result: AuditResult, manifest: Mapping[str, Any], sections: Sequence[Section] = ()) -> str:
+def markdown(
+    result: AuditResult, manifest: Mapping[str, Any], sections: Sequence[Section] = (), *, redact: bool
+) -> str:
     """Return the report as Markdown, which holds no text; `manifest` names plans as the result does."""
     lead = tell_lead(result, manifest)
-    parts = [f"# Audit {result.name}", f"**{markdown_text(lead.headline)}**"]
+    parts = [
+        f"# Audit {markdown_text(title_run(result, manifest, redact=redact))}",
+        f"**{markdown_text(lead.headline)}**",
+    ]
     if result.findings:
         parts += [markdown_text(text) for text in (lead.detail, *describe_claims(result)) if text]
         parts += [write_section(tell_strongest(result)).rstrip(), f"## All rows\n\n{explain_columns(result)}"]

@@ -24,7 +24,7 @@ from tedaudit.reports.lead import find_strongest, tell_lead
 from tedaudit.reports.meaning import tell_meaning
 from tedaudit.reports.redaction import redact_spec, rename_plans, safe_json
 from tedaudit.reports.section import Section
-from tedaudit.reports.summary import describe_audit, describe_claims
+from tedaudit.reports.summary import describe_audit, describe_claims, title_run
 from tedaudit.reports.telling_audit import (
     explain_columns,
     plan_words,
@@ -91,7 +91,8 @@ def page_data(
     """Return everything that the page shows, as plain data."""
     spec = redact_spec(manifest["spec"]) if redact else manifest["spec"]
     return {
-        "name": result.name, "written": manifest.get("written", ""), "version": __version__,
+        "name": title_run(result, manifest, redact=redact), "written": manifest.get("written", ""),
+        "version": __version__,
         "folder": "RUN" if redact else str(result.folder), "redacted": redact,
         "lead": tell_lead(result, manifest).to_dict(), "notes": list(result.notes),
         "audited": [describe_audit(result, manifest), *describe_claims(result)] if result.findings else [],

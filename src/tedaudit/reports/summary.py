@@ -2,12 +2,29 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, get_args
 
 from tedaudit.nominal import Nominal
 from tedaudit.results.findings import AuditResult, Finding, JudgedClaim
 from tedaudit.results.verdict import Verdict, count_decisions, explain_decision
+from tedaudit.spec.model import AuditSpec
 from tedaudit.types import Knows
+
+_UNNAMED = AuditSpec.model_fields["name"].default
+_TOLD = 3  # mechanisms that a title names
+
+
+def title_run(result: AuditResult, manifest: Mapping[str, Any], *, redact: bool) -> str:
+    """Return the name of a run; if nobody gave it one, its mechanisms and its corpus."""
+    labels = list(dict.fromkeys(finding.label for finding in result))
+    if result.name != _UNNAMED or not labels:
+        return result.name
+    name, named = manifest["corpus"]["name"], manifest["spec"].get("corpus") or {}
+    source = named.get("path") or named.get("dataset")
+    if isinstance(source, str) and not redact:
+        name = Path(source).name.partition(".")[0] or name
+    return f"{_join_names(labels, _TOLD)} on {'given texts' if name == 'given' else name}"
 
 
 def describe_audit(result: AuditResult, manifest: Mapping[str, Any]) -> str:

@@ -102,6 +102,12 @@ function sectionTable({ title, headings, rows, private: texts, right, marked }, 
   return table(title, headings, rows, { texts, right, titled, marked: (at) => (marked.includes(at) ? "violated" : "") });
 }
 
+// A line for a shell, whatever is in its parts.
+function command(...parts) {
+  const quoted = (text) => (/^[\w.@%+=:,/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+  return parts.map((part) => quoted(String(part))).join(" ");
+}
+
 function pairs(entries) {
   return make("dl", { class: "pairs" }, Object.entries(entries).map(([key, value]) =>
     [make("dt", {}, key), make("dd", {}, value)]).flat());

@@ -138,7 +138,6 @@ function example() {
 }
 
 function replay(number, finding) {
-  const quoted = (text) => (/^[\w.@%+=:,/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
-  return ["tedaudit", "replay", data.folder, number, "--plan", finding.plan, "-m", finding.mechanism,
-    "-e", epsilonName(finding.epsilon), "-a", finding.attack].map((part) => quoted(String(part))).join(" ");
+  return command("tedaudit", "replay", data.folder, number, "--plan", finding.plan, "-m", finding.mechanism,
+    "-e", epsilonName(finding.epsilon), "-a", finding.attack);
 }

@@ -15,7 +15,7 @@ function opening() {
   const notice = byId("private");
   notice.hidden = false;
   if (data.redacted) notice.textContent = "Texts, file names and labels of several words are left out of this page.";
-  else notice.append("This page contains texts of the audited corpus. Before you share it, run: ", make("code", {}, "tedaudit report RUN --redact"));
+  else notice.append("This page contains texts of the audited corpus. Before you share it, run: ", make("code", {}, command("tedaudit", "report", data.folder, "--redact")));
   byId("headline").classList.add(data.lead.tone);
   byId("headline").append(...written(data.lead.headline));
   byId("detail").append(...written(data.lead.detail));
