@@ -50,6 +50,8 @@ def _read(folder: Path) -> list[dict[str, Any]]:
         right = {f.attack: _list_right(result, f) for f in result if f.setting == setting}
         row = {"corpus": corpus, "plan": setting[0], "mechanism": setting[1], "epsilon": setting[2].json}
         row |= _count(right)
+        row["ranks"] = {f.attack: f.measures.median_rank for f in result if f.setting == setting}
+        row["candidates"] = next(f.bound.candidates for f in result if f.setting == setting)
         loss = losses.get(setting)
         if loss is not None:
             row["draw"] = None if loss.refuted else _list_epsilon(loss.epsilons[0])
@@ -97,8 +99,10 @@ def _write(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the tables of the page, a section for each corpus and plan."""
     lines = []
     for corpus, plan in dict.fromkeys((row["corpus"], row["plan"]) for row in rows):
-        lines += ["", f"## {corpus}, {plan}", "", _HEADING, _RULE]
-        lines += [_format(row) for row in rows if (row["corpus"], row["plan"]) == (corpus, plan)]
+        own = [row for row in rows if (row["corpus"], row["plan"]) == (corpus, plan)]
+        of_pairs = own[0].get("candidates", 2) == 2
+        lines += ["", f"## {corpus}, {plan}", "", *((_HEADING, _RULE) if of_pairs else (_RANKED, _RANK_RULE))]
+        lines += [_format(row) if of_pairs else _format_ranks(row) for row in own]
     return "\n".join(lines)
 
 
@@ -107,6 +111,20 @@ _HEADING = (
     f"| share of the gap | loss of the text at {DELTAS[0]:g} | loss of the draw at {DELTAS[0]:g} |"
 )
 _RULE = "|---|---:|---:|---|---|---|---|---|---|"
+_RANKED = (
+    "| mechanism | epsilon | trials | knows nothing (lexical) | can call it (resample) | knows model "
+    "(text-likelihood) | sees draw (likelihood) |"
+)
+_RANK_RULE = "|---|---:|---:|---|---|---|---|"
+
+
+def _format_ranks(row: Mapping[str, Any]) -> str:
+    """Return how often the source came first, and its median rank, by what an attack knows."""
+    cells = [row["mechanism"], f"{row['epsilon']:g}", f"{row['trials']:,}"]
+    for attack in ("lexical", "resample", _TEXT, _DRAW):
+        first, rank = row["right"].get(attack), row["ranks"].get(attack)
+        cells.append("" if first is None else f"first {first / row['trials']:.0%}, median {rank:g}")
+    return f"| {' | '.join(cells)} |"
 
 
 def _format(row: Mapping[str, Any]) -> str:
@@ -115,8 +133,11 @@ def _format(row: Mapping[str, Any]) -> str:
     best = row.get("best") or max(others, key=lambda attack: others[attack])
     cells += [f"{_rate(row, best)} ({best})", _rate(row, _TEXT), _rate(row, _DRAW)]
     cells.append(_interval(row["share"]) if "share" in row else "")
-    known = "" if row.get("exact", True) else f"; {row['resolved']:.0%} within 0.1"
-    cells.append(_interval(row.get("text")) + (known if row.get("text") else ""))
+    if row.get("exact", True):
+        cells.append(_interval(row.get("text")))
+    else:
+        _, low, high = row["text"]
+        cells.append(f"{low:.3g} to {high:.3g}; {row['resolved']:.0%} within 0.1")
     cells.append(_interval(row.get("draw")))
     return f"| {' | '.join(cells)} |"
 
