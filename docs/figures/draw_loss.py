@@ -1,6 +1,6 @@
-"""Draws the figure of the README from a run: one mechanism, four lines, all at one delta.
+"""Draws the figure of the README from a run: what one mechanism claims and loses, and attacks show.
 
-The file is SVG with two sets of colours, for light and for dark pages.
+All lines are at one delta. The file is SVG with two sets of colours, for light and for dark pages.
 
     python docs/figures/draw_loss.py runs/dp-mlm docs/figures/loss.svg
 """
@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 
 import tedaudit
+from tedaudit.estimators.loss import DELTAS
 from tedaudit.results.findings import Finding
 from tedaudit.results.losses import LossRow
 
@@ -19,31 +20,44 @@ WIDTH, HEIGHT = 760, 520
 LEFT, RIGHT, TOP, BOTTOM = 74, 22, 58, 62
 TICKS = (0, 1, 10, 100, 1000)
 AT = 1  # the epsilon, by its place, at which numbers are written on the lines
-LABELS = {"claim": (0, 0, -26), "most": (0, 0, 28), "loss": (AT, 72, 30), "shown": (-1, -1, 72)}
+LABELS = {
+    "claim": (0, 0, -26), "most": (0, 0, 28), "draw": (-1, -1, 157), "text": (-1, -1, 178),
+    "known": (-1, -1, -12), "shown": (-1, -1, 83),
+}  # fmt: skip
 """Where the name of a line stands: beside which point, and how far to the right and down."""
-NUMBERS = {"claim": (2, -14), "most": (10, 26), "loss": (12, 30), "shown": (-8, -10)}
+NUMBERS = {
+    "claim": (2, -14), "most": (10, 26), "draw": (-8, -12), "text": (12, 24), "known": (-8, -12),
+    "shown": (-8, -10),
+}  # fmt: skip
 STYLE = """
 text { font-family: system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; font-size: 20px; }
 text { fill: #1f2328; }
 .title { font-size: 22px; font-weight: 600; }
 .faint { fill: #59636e; font-size: 18px; }
 .grid { stroke: #d1d9e0; stroke-width: 1; }
-.band { fill: #0969da; opacity: .16; }
+.draw.band { fill: #0969da; stroke: none; opacity: .16; }
+.text.band { fill: #1a7f37; stroke: none; opacity: .16; }
 path { fill: none; stroke-width: 3; stroke-linejoin: round; }
 .claim { stroke: #59636e; stroke-dasharray: 9 6; } text.claim { fill: #59636e; stroke: none; }
 .most { stroke: #8250df; stroke-dasharray: 2 6; stroke-linecap: round; }
 text.most { fill: #8250df; stroke: none; }
-.loss { stroke: #0969da; } text.loss { fill: #0969da; stroke: none; }
+.draw { stroke: #0969da; } text.draw { fill: #0969da; stroke: none; }
+.text { stroke: #1a7f37; } text.text { fill: #1a7f37; stroke: none; }
+.known { stroke: #9a6700; } text.known { fill: #9a6700; stroke: none; }
 .shown { stroke: #bc4c00; } text.shown { fill: #bc4c00; stroke: none; }
 text.name, text.number { font-weight: 600; }
 circle.claim { fill: #59636e; } circle.most { fill: #8250df; }
-circle.loss { fill: #0969da; } circle.shown { fill: #bc4c00; }
+circle.draw { fill: #0969da; } circle.text { fill: #1a7f37; }
+circle.known { fill: #9a6700; } circle.shown { fill: #bc4c00; }
 circle { stroke: none; }
 @media (prefers-color-scheme: dark) {
   text { fill: #f0f6fc; } .faint { fill: #9198a1; } .grid { stroke: #3d444d; }
   .claim { stroke: #9198a1; } text.claim, circle.claim { fill: #9198a1; }
   .most { stroke: #ab7df8; } text.most, circle.most { fill: #ab7df8; }
-  .loss { stroke: #4493f8; } text.loss, circle.loss { fill: #4493f8; } .band { fill: #4493f8; opacity: .25; }
+  .draw { stroke: #4493f8; } text.draw, circle.draw, .draw.band { fill: #4493f8; }
+  .text { stroke: #3fb950; } text.text, circle.text, .text.band { fill: #3fb950; }
+  .known { stroke: #d29922; } text.known, circle.known { fill: #d29922; }
+  .draw.band, .text.band { opacity: .25; }
   .shown { stroke: #f0883e; } text.shown, circle.shown { fill: #f0883e; }
 }
 """
@@ -54,26 +68,35 @@ def main(run: Path, target: Path) -> None:
     result = tedaudit.load_run(run)
     losses = sorted(tedaudit.read_losses(result), key=lambda row: row.finding.epsilon)
     delta = losses[0].finding.bound.delta
-    attacks = [finding for finding in result if finding.score != losses[0].finding.score]
+    attacks = [finding for finding in result if not finding.sees_draw]
     target.write_text(draw(losses, attacks, delta), encoding="utf-8")
 
 
 def draw(losses: Sequence[LossRow], attacks: Sequence[Finding], delta: float) -> str:
     """Return the figure; all that is drawn holds at delta."""
     epsilons = [float(row.finding.epsilon) for row in losses]
-    lost = [row.sample.epsilon_at(delta) for row in losses]
+    lost = {"draw": [row.sample.epsilon_at(delta) for row in losses]}
     lines = {
         "claim": ("claimed", [row.finding.claim.total if row.finding.claim else math.inf for row in losses]),
         "most": (
             "most possible",
             [row.supremum.epsilon(delta) if row.supremum else math.inf for row in losses],
         ),
-        "loss": ("lost, on average over pairs of texts", [at.point for at in lost]),
-        "shown": (
-            f"shown by {len({finding.attack for finding in attacks})} attacks on the text",
-            [max(f.eps_emp for f in attacks if f.epsilon == row.finding.epsilon) for row in losses],
-        ),
+        "draw": ("lost to whoever sees the draw", [at.point for at in lost["draw"]]),
     }
+    texts = [row.believed_text for row in losses if row.believed_text is not None]
+    if len(texts) == len(losses) and delta in DELTAS:
+        lost["text"] = [text.epsilon_at[DELTAS.index(delta)] for text in texts]
+        lines["text"] = ("lost to whoever reads the text", [at.point for at in lost["text"]])
+    known = [finding for finding in attacks if finding.knows != "nothing"]
+    others = [finding for finding in attacks if finding.knows == "nothing"]
+    for kind, words, own in (
+        ("known", "shown by attacks, model known", known),
+        ("shown", "shown by attacks, model unknown", others),
+    ):
+        if own:
+            best = [max(f.eps_emp for f in own if f.epsilon == row.finding.epsilon) for row in losses]
+            lines[kind] = (words, best)
     across = _make_axis(math.log(epsilons[0]), math.log(epsilons[-1]), LEFT + 26, WIDTH - RIGHT - 26)
     top = 2 * max(lines["claim"][1])
     up = _make_axis(0.0, _squeeze(top), HEIGHT - BOTTOM, TOP)
@@ -87,9 +110,11 @@ def draw(losses: Sequence[LossRow], attacks: Sequence[Finding], delta: float) ->
     parts.append(_write(LEFT - 60, 26, f"epsilon of a whole text, at delta {delta:g}", "title"))
     x, bottom = place(epsilons[AT], 0)
     parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{bottom:.1f}"/>')
-    edge = [place(e, min(at.upper, top)) for e, at in zip(epsilons, lost, strict=True)]
-    edge += reversed([place(e, at.lower) for e, at in zip(epsilons, lost, strict=True)])
-    parts.append(f'<polygon class="band" points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in edge)}"/>')
+    for kind, ends in lost.items():
+        edge = [place(e, min(at.upper, top)) for e, at in zip(epsilons, ends, strict=True)]
+        edge += reversed([place(e, at.lower) for e, at in zip(epsilons, ends, strict=True)])
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in edge)
+        parts.append(f'<polygon class="{kind} band" points="{points}"/>')
     for kind, (name, values) in lines.items():
         points = [place(epsilon, value) for epsilon, value in zip(epsilons, values, strict=True)]
         parts.append(f'<path class="{kind}" d="M{" L".join(f"{x:.1f} {y:.1f}" for x, y in points)}"/>')

@@ -42,20 +42,30 @@ def test_the_lines_of_its_figure_are_named_and_have_colours_for_light_and_dark()
     drawn = FIGURE.read_text("utf-8")
     assert "prefers-color-scheme: dark" in drawn
     names = re.findall(r'<text class="\w+ name"[^>]*>([^<]+)<', drawn)
-    assert [name.split()[0].strip(",") for name in names] == ["claimed", "most", "lost", "shown"]
+    assert names == [
+        "claimed",
+        "most possible",
+        "lost to whoever sees the draw",
+        "lost to whoever reads the text",
+        "shown by attacks, model known",
+        "shown by attacks, model unknown",
+    ]
     assert "at delta 0.05" in drawn
 
 
-def test_its_figure_is_drawn_from_any_run_with_losses(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("attacks", "lines"), [("-a lexical", 4), ("-a lexical -a text-likelihood", 6)])
+def test_its_figure_is_drawn_from_any_run_with_losses(tmp_path, monkeypatch, attacks, lines):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(FIGURE.parent))
-    options = ("-m", "word-rr", "-e", "2", "-e", "4", "-e", "8", "-a", "lexical", "--loss", "--delta", "0.05")
-    assert call("run", *options, "--trials", "200", "--encoder", "lexical", "--out", "run", "-q") == 0
+    options = ("-m", "word-rr", "-e", "2", "-e", "4", "-e", "8", "--delta", "0.05", *attacks.split())
+    assert (
+        call("run", *options, "--loss", "--trials", "200", "--encoder", "lexical", "--out", "run", "-q") == 0
+    )
     from draw_loss import main
 
     main(tmp_path / "run", tmp_path / "loss.svg")
     drawn = (tmp_path / "loss.svg").read_text("utf-8")
-    assert drawn.count("<path") == 4
+    assert drawn.count("<path") == lines
     assert "nan" not in drawn
     assert "inf" not in drawn
     sys.modules.pop("draw_loss")
