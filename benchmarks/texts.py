@@ -1,7 +1,8 @@
 """Read out of runs what published texts give away, and write docs/results/text.md.
 
     python benchmarks/texts.py read runs/text/* > texts.json
-    python benchmarks/texts.py page texts.json > docs/results/text.md
+    python benchmarks/texts.py page texts.json       # the tables of docs/results/text.md
+    python benchmarks/texts.py latex texts.json      # the same for a paper
 
 The best of the attacks that do not know the mechanism's model is chosen on every other trial, and success is
 counted on the rest, for all alike. The share of the gap that reading closes is (p_text - p_best) / (p_draw -
@@ -32,13 +33,14 @@ _REDRAWS = 2000
 def main() -> None:
     """Do what the first word says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("read", "page"))
+    parser.add_argument("what", choices=("read", "page", "latex"))
     parser.add_argument("files", type=Path, nargs="+")
     given = parser.parse_args()
     if given.what == "read":
         json.dump([row for folder in given.files for row in _read(folder)], sys.stdout, indent=1)
         return
-    print(_write([row for path in given.files for row in json.loads(path.read_text())]))
+    rows = [row for path in given.files for row in json.loads(path.read_text())]
+    print(_write(rows) if given.what == "page" else _write_latex(rows))
 
 
 def _read(folder: Path) -> list[dict[str, Any]]:
@@ -100,7 +102,7 @@ def _write(rows: Sequence[Mapping[str, Any]]) -> str:
     lines = []
     for corpus, plan in dict.fromkeys((row["corpus"], row["plan"]) for row in rows):
         own = [row for row in rows if (row["corpus"], row["plan"]) == (corpus, plan)]
-        of_pairs = own[0].get("candidates", 2) == 2
+        of_pairs = own[0]["candidates"] == 2
         lines += ["", f"## {corpus}, {plan}", "", *((_HEADING, _RULE) if of_pairs else (_RANKED, _RANK_RULE))]
         lines += [_format(row) if of_pairs else _format_ranks(row) for row in own]
     return "\n".join(lines)
@@ -140,6 +142,39 @@ def _format(row: Mapping[str, Any]) -> str:
         cells.append(f"{low:.3g} to {high:.3g}; {row['resolved']:.0%} within 0.1")
     cells.append(_interval(row.get("draw")))
     return f"| {' | '.join(cells)} |"
+
+
+def _write_latex(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the rows of pairs as one table: success of the three, and both losses."""
+    lines = [
+        r"\begin{tabular}{lllrrrrrr}", r"\toprule",
+        r"corpus & $\lambda$ & mechanism & $\varepsilon$ & other & text & draw & loss, text & loss, draw \\",
+        r"\midrule",
+    ]  # fmt: skip
+    for row in rows:
+        if row["candidates"] != 2:
+            continue
+        best = row.get("best") or max(_OTHERS, key=lambda attack: row["right"].get(attack, 0))
+        rates = [
+            f"{row['right'][attack] / row['trials']:.3f}" if attack in row["right"] else ""
+            for attack in (best, _TEXT, _DRAW)
+        ]
+        losses = [_latex_loss(row, name) for name in ("text", "draw")]
+        plan = row["plan"].partition("lambda")[2]
+        cells = [row["corpus"], f"${plan}$", row["mechanism"], f"{row['epsilon']:g}", *rates, *losses]
+        lines.append(" & ".join(cells) + r" \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+
+
+def _latex_loss(row: Mapping[str, Any], name: str) -> str:
+    """Return a loss, or the most that it is if the losses of texts are not all known."""
+    if row.get(name) is None:
+        return ""
+    point, _, upper = row[name]
+    known = name == "draw" or row.get("exact", True)
+    value = point if known else upper
+    number = r"\infty" if value == np.inf else f"{value:.3g}"
+    return f"${number}$" if known else rf"$\le {number}$"
 
 
 def _rate(row: Mapping[str, Any], attack: str) -> str:
