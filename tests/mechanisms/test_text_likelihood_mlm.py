@@ -115,6 +115,15 @@ def test_a_text_has_the_probability_of_all_draws_that_are_published_as_it(make, 
             assert points[:, place] == pytest.approx(least, rel=1e-9), candidate
 
 
+@pytest.mark.parametrize("ends", [(-1.7, 0.3), (-0.1, 1.9), (-1.3, 1.1)])
+def test_the_probabilities_of_all_texts_are_one_whatever_the_range(make, ends):
+    """A logit at an end of the range is rounded to it in a number of fewer digits."""
+    mechanism = make(**SHORT, low=ends[0], high=ends[1])
+    texts = list(add_up(mechanism, "can", ["can"], 9.0))
+    scores = mechanism.text_log_likelihood(texts, [["can", ""]] * len(texts), 9.0).points
+    assert np.exp(scores).sum(axis=0) == pytest.approx(np.ones(2), abs=1e-12)
+
+
 def test_copied_words_are_among_what_was_tried(make):
     settings, source, _ = CASES["published, copied"]
     mechanism = make(**settings)

@@ -121,15 +121,11 @@ class SlotLikelihood:
             for start in range(0, len(clipped), step)
         ]
         totals = torch.cat(sums).cpu().numpy() if sums else np.zeros(0)
-        scale = epsilon / (2 * (self.clip.high - self.clip.low))
-        return Tables(places, row_of, clipped, totals, scale, self.clip.low)
+        return Tables(places, row_of, clipped, totals, epsilon, self.clip)
 
     def _recall_logits(self, texts: tuple[str, ...]) -> tuple[Places, Mapping[Place, int], Any]:
-        """Return what the model says of texts, and maybe of others; what was used last is kept if it fits."""
-        known = next(
-            (key for key, found in self.memory.items() if found[0].words.keys() >= set(texts)), texts
-        )
-        found = self.memory.pop(known, None) or self._run_model(texts)
+        """Return what the model says of texts; what was used last is kept, as far as there is room."""
+        found = self.memory.pop(texts, None) or self._run_model(texts)
         room = _REMEMBERED.get(self.device, 0) - found[2].numel()
         if room < 0:
             return found
@@ -137,7 +133,7 @@ class SlotLikelihood:
         while used > room:
             oldest = next(iter(self.memory))
             used -= self.memory.pop(oldest)[2].numel()
-        self.memory[known] = found
+        self.memory[texts] = found
         return found
 
     def _run_model(self, texts: Sequence[str]) -> tuple[Places, Mapping[Place, int], Any]:
@@ -199,28 +195,32 @@ class SlotLikelihood:
 
 @dataclass(frozen=True)
 class Tables:
-    """Clipped logits by row, the logarithm of the sum of their weights, and the factor of the exponent."""
+    """Clipped logits by row, and the logarithm of the sum of their weights."""
 
     places: Places
     row_of: Mapping[Place, int]
     clipped: Any
     totals: Floats
-    scale: float
-    low: float
+    epsilon: float
+    clip: Clip
 
     def look_up(self, rows: Sequence[int], items: Sequence[int | None]) -> Floats:
         """Return the log-probabilities of items in rows."""
         if not rows:
             return np.zeros(0)
-        picked = self.clipped[list(rows), list(items)].double().cpu().numpy()
-        return np.asarray(self.scale * (picked - self.low) - self.totals[list(rows)], dtype=np.float64)
+        return self._to_logarithms(self.clipped[list(rows), list(items)]) - self.totals[list(rows)]
 
     def look_up_all(self, rows: Positions, items: Positions) -> Floats:
         """Return the log-probabilities of each item in each row."""
         import torch
 
-        picked = self.clipped[torch.from_numpy(rows)][:, torch.from_numpy(items)].double().cpu().numpy()
-        return np.asarray(self.scale * (picked - self.low) - self.totals[rows, None], dtype=np.float64)
+        picked = self.clipped[torch.from_numpy(rows)[:, None], torch.from_numpy(items)]
+        return self._to_logarithms(picked) - self.totals[rows, None]
+
+    def _to_logarithms(self, picked: Any) -> Floats:
+        """Return the weights of logits as they are in the sums."""
+        found: Floats = self.clip.exponents(picked, self.epsilon).cpu().numpy()
+        return found
 
     def find_largest(self, pairs: Positions) -> Floats:
         """Return for each pair of rows the largest ln(p / p') over all items, and ln(p' / p)."""
@@ -230,7 +230,7 @@ class Tables:
         for start in range(0, len(pairs), step):
             part = torch.from_numpy(pairs[start : start + step]).to(self.clipped.device)
             least, most = torch.aminmax(self.clipped[part[:, 0]] - self.clipped[part[:, 1]], dim=1)
-            ends = torch.stack([most, -least], dim=1).double().cpu().numpy()
+            ends = self.clip.compute_factor(self.epsilon) * torch.stack([most, -least], dim=1).double()
             gap = self.totals[pairs[start : start + step, 0]] - self.totals[pairs[start : start + step, 1]]
-            found[start : start + step] = self.scale * ends - np.stack([gap, -gap], axis=1)
+            found[start : start + step] = ends.cpu().numpy() - np.stack([gap, -gap], axis=1)
         return found

@@ -198,7 +198,7 @@ def _add_up_draws(
             before = weights[start - count : last + 1 - count] + gained
             found[start - first :] = np.logaddexp(found[start - first :], before)
         weights[first : last + 1] = found
-    return weights[pieces] if pieces <= len(slots) * longest else np.full(rows, -math.inf)
+    return weights[pieces]
 
 
 def _join_spans(pieces: Sequence[str], count: int) -> Sequence[str]:
