@@ -101,3 +101,16 @@ def test_a_draw_is_checked_with_the_number_of_what_is_sought():
     found = search(few, read, lambda drawn: [number == 69 for number, _ in drawn], 500)
     assert [one.lower > -np.inf for one in found] == [False] * 69 + [True]
     assert found[0].upper == pytest.approx(found[69].upper, abs=0.02)
+
+
+def test_what_becomes_of_a_beginning_is_guessed_from_another_that_led_to_the_same_place():
+    """With a token less left, too: an end token finishes both in the same way."""
+    chances = (0.5, 0.2, 0.2, 0.04, 0.0001, 0.05, 0.0099)
+    read, calls = reader(chances)
+    [found] = search([sought("AAAA A", 8)], read, believe, 1)
+    assert calls == [[(4, 5, 1, END)]]
+    cost = np.median(-np.log([chances[token] for token in calls[0][0]]))
+    tail = np.log([chances[token] for token in calls[0][0][1:]]).sum()
+    assert (
+        found.guess >= np.log(chances[2]) - cost + tail
+    )  # AA, something that makes AAAA of it, and the tail

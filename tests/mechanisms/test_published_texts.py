@@ -191,8 +191,10 @@ def test_rewrites_have_the_probabilities_that_are_told(make, is_thorough):
     assert statistic < chi2.ppf(1 - 1e-6, often.sum())  # fixed keys: passes or fails for good
 
 
-def test_each_candidate_has_a_value_wherever_texts_and_candidates_recur(make):
-    mechanism = make(readings=3)
+@pytest.mark.parametrize("setting", ["dp-prompt", "dp-prompt by input"])
+def test_each_candidate_has_a_value_wherever_texts_and_candidates_recur(make, setting):
+    """Each with its own limit, if that depends on the candidate."""
+    mechanism = make(setting, readings=3)
     texts, rows = ["a", "ab", "a"], [CANDIDATES[:2], CANDIDATES[::-1], ()]
     found = mechanism.text_log_likelihood(texts, rows, 9.0)
     assert [len(row) for row in found.points] == [2, 3, 0]

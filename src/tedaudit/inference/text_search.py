@@ -88,7 +88,7 @@ class _Search:
         self._ways, self._fewest = draws.count(self._limit)
         self._lower = self._unwritten = -np.inf
         self._paths: list[Tokens] = []
-        self._cost = 0.0  # of a token: what one of the first path has cost
+        self._cost = 0.0  # of a token that nothing is known of
         self._known = np.full(self._fewest.shape, np.nan)  # what became of beginnings that led to a place
         self._hopes = np.zeros(self._fewest.shape)  # what may become of them
         self._open = np.array([(0, 0, 0, 0, self._limit, 0.0)], dtype=_BEGINNING)
@@ -146,10 +146,14 @@ class _Search:
         self._learn(masses, float(mass))
 
     def _learn(self, masses: Sequence[float], last: float) -> None:
-        """Note what became of a path, and what a token has cost in the first one."""
+        """Note what became of a path, and what half of the tokens of the first one have cost at most.
+
+        A few that are very unlikely would make other ways look worse than they are.
+        """
         if len(self._paths) == 1:
-            reached = last if last > -np.inf else masses[-1]
-            self._cost = -reached / len(self.path)
+            costs = -np.diff([*masses, last])
+            possible = costs[costs < np.inf]
+            self._cost = float(np.median(possible)) if len(possible) else 0.0
         if last > -np.inf:
             for depth, (place, mass) in enumerate(zip(self._places, masses, strict=True), len(self._start)):
                 fewest = self._fewest[place]
