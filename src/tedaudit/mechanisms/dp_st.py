@@ -7,13 +7,14 @@ Departs: the release chooses the nearest cluster without noise, draws as many tr
          fails if exp overflows: one field each. Grouping, prompt and decoding: see the card.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 
-from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites
+from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites, TextLikelihoods
 from tedaudit.errors import SpecError
 from tedaudit.inference.encoders import Encoder
 from tedaudit.inference.loading import Checkpoint
@@ -28,6 +29,7 @@ from tedaudit.inference.triples.drawing import (
     log_masses,
 )
 from tedaudit.inference.triples.extraction import Extractor, Triple, load_extractor, name_server
+from tedaudit.inference.triples.reading import Told, add_alignments, read_triples
 from tedaudit.inference.triples.table import Representative, TripleTable, choose_representatives
 from tedaudit.inference.triples.vectors import embed
 from tedaudit.inference.triples.writing import Prompt, decode, find_ends, fit_prompt, load_writer, write_out
@@ -342,6 +344,41 @@ class DPST:
         ]
         unknown = np.full(len(pairs), np.nan)
         return scores, PairLosses(self._bound_losses(pairs, epsilon), unknown, Ragged.of(losses, np.float64))
+
+    def text_log_likelihood(
+        self, texts: Sequence[str], candidates: Sequence[Sequence[str]], epsilon: float
+    ) -> TextLikelihoods:
+        """Score candidates by how likely they draw the triples that each text seems to tell.
+
+        A writer may put triples in any words, so that nobody knows all that are written as one text. A text
+        without slots is returned unchanged, and no other one is published of it.
+        """
+        queries = self._build_queries([text for row in candidates for text in row])
+        told = read_triples(*self._load_public(), texts)
+        return TextLikelihoods.scores(
+            [
+                np.array([self._score_told(text, told[text], queries, one, epsilon) for one in row])
+                for text, row in zip(texts, candidates, strict=True)
+            ]
+        )
+
+    def _score_told(
+        self, text: str, told: Told, queries: TripleQueries, candidate: str, epsilon: float
+    ) -> float:
+        """Return the score of one candidate: triples in order, and none that is as likely as any other."""
+        table, slots = self._load_public()[0], queries.slots[candidate]
+        if not slots:
+            return 0.0 if text == candidate else -np.inf
+        used, place = np.unique(slots, return_inverse=True)
+        share, vectors = epsilon / len(slots), queries.vectors[used]
+        known = {
+            numbers: np.logaddexp.reduce(
+                [log_masses(table, self.cluster_choice, vectors, number, share) for number in numbers]
+            )
+            for numbers in dict.fromkeys(told)
+        }
+        masses = np.array([known[numbers][place] for numbers in told]).reshape(len(told), len(slots)).T
+        return add_alignments(masses, -math.log(len(table)))
 
     def _bound_losses(self, pairs: Sequence[tuple[str, str]], epsilon: float) -> Floats:
         """Return the largest loss of each pair; NaN where a draw may fail or a length cap tells more."""
