@@ -58,9 +58,7 @@ def test_its_figure_is_drawn_from_any_run_with_losses(tmp_path, monkeypatch, att
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(FIGURE.parent))
     options = ("-m", "word-rr", "-e", "2", "-e", "4", "-e", "8", "--delta", "0.05", *attacks.split())
-    assert (
-        call("run", *options, "--loss", "--trials", "200", "--encoder", "lexical", "--out", "run", "-q") == 0
-    )
+    assert call("run", *options, "--loss", "--trials", "200", "--encoder", "lexical", "--out", "run") == 0
     from draw_loss import main
 
     main(tmp_path / "run", tmp_path / "loss.svg")

@@ -1,5 +1,6 @@
 import importlib.util
 import json
+import re
 import shutil
 
 import pytest
@@ -128,8 +129,10 @@ def test_the_list_says_what_each_costs():
     every = 4 * (4 * 10 + 7) * 10_000  # dp-bart has seven epsilons of its own
     assert costs["fig-llm"]["full"] == every + 10 * 10_000  # dp-st runs on one corpus of four
     assert costs["tab-examples"]["full"] is None
-    listed = CliRunner().invoke(app, ["ls", "experiments"]).output
+    listed = CliRunner().invoke(app, ["ls", "experiments"], env={"COLUMNS": "80"}).output
     assert "abl-lambda" in listed
+    assert re.search(r"how candidates are +│ 90k", listed)  # the description has the room
+    assert "180k (540k)" in listed
     assert "no audit" in listed
     assert "Minutes depend on the machine" in " ".join(listed.split())
     assert "minutes at" not in listed  # none is told that was not timed

@@ -12,6 +12,20 @@ def test_nothing_scrolls_sideways_but_the_tables(odd, demo, visit, look, width):
         assert tab.evaluate("document.body.scrollWidth") <= width
 
 
+@pytest.mark.parametrize("width", [390, 800])
+def test_the_first_table_is_read_without_scrolling_on_a_narrow_page(odd, demo, look, width):
+    for path in (odd, demo):
+        tab = look(path, width)
+        assert tab.locator("#strongest .scroll").evaluate("one => one.scrollWidth - one.clientWidth") == 0
+        labels = (
+            tab.locator("#strongest tbody tr")
+            .first.locator("td")
+            .evaluate_all("cells => cells.map((cell) => getComputedStyle(cell, '::before').content)")
+        )
+        headings = tab.locator("#strongest thead th").all_text_contents()[1:]
+        assert labels == [f'"{heading}"' if width == 390 else "none" for heading in headings]
+
+
 def luminance(colour):
     """Return the relative luminance of an rgb(...) colour, as contrast is defined."""
     parts = [float(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]

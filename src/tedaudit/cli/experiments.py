@@ -29,17 +29,20 @@ def describe_cost(
 def show_experiments(
     experiments: Sequence[Sequence[Experiment]], minutes: Mapping[str, Minutes], timed: str | None
 ) -> None:
-    """Print experiments with their cost at every scale."""
+    """Print experiments with their cost at the usual scale; the description has the room."""
     timings = [f"minutes at {timed}"] if timed else []
-    costs = (Column("rewrites (guesses) at full", rank=3), Column("zoo", rank=2), Column("smoke", rank=3))
     timed_columns = (Column(name, rank=1) for name in timings)
-    columns = (Column("id", rank=0), Column("paper", rank=0), Column("what"), *costs, *timed_columns)
+    columns = (Column("id", rank=0), Column("paper", rank=0), Column("what"), Column("rewrites", rank=2), *timed_columns)
     rows = []
     for scales in experiments:
         first = scales[0]
         told = [_format_minutes(minutes.get(first.id))] if timed else []
-        rows.append((first.id, _shorten(first.paper), first.title, *map(_format_cost, scales), *told))
+        usual = next(one for one in scales if one.scale == _USUAL)
+        rows.append((first.id, _shorten(first.paper), first.title, _format_cost(usual), *told))
     show_section(Section("", Table(columns, tuple(rows)), sentences=tuple(_explain(minutes, timed))))
+
+
+_USUAL = "zoo"  # the scale of `reproduce` if none is named
 
 
 def _shorten(paper: str) -> str:
@@ -50,7 +53,15 @@ def _shorten(paper: str) -> str:
 
 def _format_cost(experiment: Experiment) -> str:
     rewrites, guesses = count_rewrites(experiment), count_guesses(experiment)
-    return "no audit" if rewrites is None else f"{rewrites:,} ({guesses:,})"
+    if rewrites is None or guesses is None:
+        return "no audit"
+    return _shorten_count(rewrites) + (f" ({_shorten_count(guesses)})" if guesses != rewrites else "")
+
+
+def _shorten_count(count: int) -> str:
+    """Return a count in thousands or millions, to three figures."""
+    size, unit = next(((size, unit) for size, unit in ((10**6, "M"), (10**3, "k")) if count >= size), (1, ""))
+    return f"{count / size:.3g}{unit}"
 
 
 def _format_minutes(found: Minutes | None) -> str:
@@ -60,8 +71,8 @@ def _format_minutes(found: Minutes | None) -> str:
 
 
 _COSTS = (
-    "Rewrites and guesses at most, if nothing is stored yet; experiments of a scale share them, so that the "
-    "next one takes less. No audit: a few texts are looked at, or (fig-downstream) classifiers are trained."
+    "Rewrites: at most, at the scale zoo, if nothing is stored yet, with the guesses in brackets if they are "
+    "more; --json has all scales. Experiments of a scale share them, so that the next one takes less. No audit: a few texts are looked at, or (fig-downstream) classifiers are trained."
 )
 _MINUTES = (
     "Minutes: rows times the seconds of a few rewrites and guesses that were timed just now, on this machine "

@@ -14,7 +14,7 @@ def reproduce(
     scale: Annotated[
         Literal["full", "zoo", "smoke"],
         option(
-            options.AUDITED, "--scale", help="full: the paper's models; zoo: offline models; smoke: seconds."
+            options.AUDITED, "--scale", help="full: the paper's models; zoo: offline models; smoke: a minute."
         ),
     ] = "zoo",
     corpus: Annotated[

@@ -87,19 +87,20 @@ function choices(legend, options, { many = false, chosen = null, changed }) {
 choices.count = 0;
 
 // A table under its caption, which is left out if something else names it. Names and short cells are never broken.
-function table(caption, headings, rows, { right = [], texts = [], marked = () => "", titled = true } = {}) {
+// On a narrow page a stacked one shows a row as its first cell and below it the others, each beside its heading.
+function table(caption, headings, rows, { right = [], texts = [], marked = () => "", titled = true, stacked = false } = {}) {
   const kinds = (heading, cell, most) => ["text", "number", "verdict", "short"].filter((_, n) =>
     [texts.includes(heading), right.includes(heading), heading === "verdict", !texts.includes(heading) && cell.length <= most][n]).join(" ") || null;
   const head = headings.map((heading) => make("th", { scope: "col", class: right.includes(heading) ? "number" : null }, heading));
   const body = rows.map((cells, at) => make("tr", { class: marked(at) || null }, cells.map((cell, i) => (i === 0
-    ? make("th", { scope: "row", class: kinds(headings[i], cell, 20) }, cell) : make("td", { class: kinds(headings[i], cell, 12) }, cell)))));
-  const made = make("table", { "aria-label": caption, class: headings.length > 10 ? "wide" : null }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body));
+    ? make("th", { scope: "row", class: kinds(headings[i], cell, 20) }, cell) : make("td", { class: kinds(headings[i], cell, 12), "data-label": stacked ? headings[i] : null }, cell)))));
+  const made = make("table", { "aria-label": caption, class: `${stacked ? "stacked" : ""} ${headings.length > 10 ? "wide" : ""}`.trim() || null }, make("thead", {}, make("tr", {}, head)), make("tbody", {}, body));
   return make("div", {}, titled ? make("h3", {}, caption) : [], // outside, so that it does not scroll away
     make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made));
 }
 
-function sectionTable({ title, headings, rows, private: texts, right, marked }, titled = true) {
-  return table(title, headings, rows, { texts, right, titled, marked: (at) => (marked.includes(at) ? "violated" : "") });
+function sectionTable({ title, headings, rows, private: texts, right, marked }, titled = true, stacked = false) {
+  return table(title, headings, rows, { texts, right, titled, stacked, marked: (at) => (marked.includes(at) ? "violated" : "") });
 }
 
 // A line for a shell, whatever is in its parts.

@@ -28,7 +28,7 @@ function opening() {
 
 function results() {
   byId("results").hidden = !data.strongest.rows.length;
-  byId("strongest").append(sectionTable(data.strongest));
+  byId("strongest").append(sectionTable(data.strongest, true, true));
   byId("explained").append(...paragraphs(data.audited), ...paragraphs(data.strongest.remarks, "quiet"));
   byId("meaning").append(sectionTable(data.meaning, false), ...paragraphs(data.meaning.remarks));
   byId("tables").append(...data.tables.map((section) => folded(section.title, sectionTable(section, false))));
