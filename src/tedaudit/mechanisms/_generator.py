@@ -43,7 +43,7 @@ class Generator(ABC):
 
     model: str
     overlong: Literal["cut", "truncate", "error"]
-    text_readings: ClassVar[int] = 64
+    text_readings: ClassVar[int] = 16
     """How many draws the model may read for a text and a candidate, to tell how probable the text is."""
 
     @abstractmethod
