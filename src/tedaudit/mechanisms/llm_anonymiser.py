@@ -152,7 +152,9 @@ class LLMAnonymiser(WithoutEpsilon):
             for pair, score in zip(asked, found, strict=True)
         }
         rows = [[told[text, one] for one in row] for text, row in zip(texts, candidates, strict=True)]
-        return TextLikelihoods.scores([np.zeros(len(row)) if np.isnan(row).any() else row for row in rows])
+        return TextLikelihoods.scores(
+            [np.zeros(len(row)) if np.isnan(row).any() else np.array(row) for row in rows]
+        )
 
     def lacks_text_likelihood(self) -> str:
         """Return that the server does not tell how likely a text is; one that is away may do it later."""
