@@ -268,6 +268,14 @@ def test_the_axis_of_a_mechanism_without_epsilon_says_so(visit, tmp_path):
     assert "nominal" not in chart.get_attribute("aria-label")
 
 
+def test_what_stands_between_backticks_is_shown_as_code_and_never_as_markup(demo, look):
+    tab = look(demo)
+    parts = tab.evaluate("""() => coded("run `tedaudit report <b>`, then look")
+      .map((part) => (part.outerHTML ?? part))""")
+    assert parts == ["run ", "<code>tedaudit report &lt;b&gt;</code>", ", then look"]
+    assert "`" not in tab.locator("#notes").text_content()
+
+
 def test_a_line_of_the_chart_of_losses_is_explained_only_if_it_is_drawn(visit, tmp_path):
     made = tedaudit.audit(
         {"name": "word-rr", "slots": 3},

@@ -32,7 +32,8 @@ def show_experiments(
     """Print experiments with their cost at the usual scale; the description has the room."""
     timings = [f"minutes at {timed}"] if timed else []
     timed_columns = (Column(name, rank=1) for name in timings)
-    columns = (Column("id", rank=0), Column("paper", rank=0), Column("what"), Column("rewrites", rank=2), *timed_columns)
+    named = (Column("id", rank=0), Column("paper", rank=0), Column("what"))
+    columns = (*named, Column("rewrites", rank=2), *timed_columns)
     rows = []
     for scales in experiments:
         first = scales[0]
@@ -72,7 +73,8 @@ def _format_minutes(found: Minutes | None) -> str:
 
 _COSTS = (
     "Rewrites: at most, at the scale zoo, if nothing is stored yet, with the guesses in brackets if they are "
-    "more; --json has all scales. Experiments of a scale share them, so that the next one takes less. No audit: a few texts are looked at, or (fig-downstream) classifiers are trained."
+    "more; --json has all scales. Experiments of a scale share them, so that the "
+    "next one takes less. No audit: a few texts are looked at, or (fig-downstream) classifiers are trained."
 )
 _MINUTES = (
     "Minutes: rows times the seconds of a few rewrites and guesses that were timed just now, on this machine "

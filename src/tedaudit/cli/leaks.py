@@ -147,8 +147,9 @@ def show_notes(report: "LintReport") -> None:
     from tedaudit.cli.console import console, escape_text
 
     out = console()
-    counts = ", ".join(f"{number} {level}" for level, number in report.counts.items())
-    out.print(escape_text(f"{report.subject}: {counts}"), soft_wrap=True)
+    found = {level: number for level, number in report.counts.items() if number}
+    counts = (f"{number} {level}{'s' * (number > 1 and level != 'info')}" for level, number in found.items())
+    out.print(escape_text(f"{report.subject}: {', '.join(counts) or 'nothing found'}"), soft_wrap=True)
     for note in report.notes:
         line = f"{note.level}: {note.rule}: {note.text}." + (f" Fix: {note.fix}." if note.fix else "")
         for part in textwrap.wrap(escape_text(line), 78, subsequent_indent="   "):

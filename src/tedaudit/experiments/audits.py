@@ -200,7 +200,9 @@ def describe_trends(result: AuditResult) -> list[str]:
         outcomes = [_read_outcomes(result, finding) for finding in line]
         span = f"{line[0].bound.lower:.2f} to {line[-1].bound.lower:.2f}"
         told = trend(outcomes, any_time=_is_any_time(line))
-        notes.append(f"{label} under {attack}: {told}, {span}{_describe_change(line, outcomes)}")
+        notes.append(
+            f"{label} under {attack}: success {told}; bound {span}{_describe_change(line, outcomes)}"
+        )
     return notes
 
 
@@ -232,7 +234,7 @@ def _describe_change(line: Sequence[Finding], outcomes: Sequence[Outcomes]) -> s
     scales = tuple(Scale(f.bound.candidates, f.bound.delta) for f in (line[0], line[-1]))
     interval = confidence_sequence if _is_any_time(line) else clopper_pearson
     low, high = paired_epsilon_interval(counts, (scales[0], scales[1]), _ERROR, interval)
-    return f"; the attack's epsilon changed by {low:.2f} to {high:.2f} (99%, paired)"
+    return f"; 99% interval of the change in the attack's epsilon {low:.2f} to {high:.2f} (paired)"
 
 
 def _is_any_time(line: Sequence[Finding]) -> bool:

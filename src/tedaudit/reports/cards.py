@@ -27,7 +27,7 @@ from tedaudit.reports.redaction import (
     rename_labels,
     rename_plans,
 )
-from tedaudit.reports.section import Cell, Column, Table, format_number
+from tedaudit.reports.section import Cell, Column, Table, format_interval
 from tedaudit.reports.summary import headlines
 from tedaudit.reports.telling_audit import plan_words, tell_models
 from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_section, write_table
@@ -267,7 +267,7 @@ def _format_claims(card: Mapping[str, Any]) -> list[str]:
 def _list_cells(result: Mapping[str, Any]) -> tuple[Cell, ...]:
     point, upper = (math.inf if result[name] is None else result[name] for name in ("point", "upper"))
     unfinished = "" if result["complete"] else ", not finished"
-    interval = f"{format_number(point)} (to {format_number(upper)})"
+    interval = format_interval(point, upper)
     sure = result["surest"]
     surest = "" if sure is None else f"; surest {sure['right']:,} / {sure['size']:,}"
     return (

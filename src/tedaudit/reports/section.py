@@ -111,6 +111,11 @@ def format_number(value: float) -> str:
     return "inf" if math.isinf(value) else f"{value:.2f}"
 
 
+def format_interval(point: float, upper: float) -> str:
+    """Return a point and the upper end of its interval; both may be infinite."""
+    return "inf" if math.isinf(point) else f"{format_number(point)} (to {format_number(upper)})"
+
+
 def format_loss(value: float) -> str:
     """Return a loss or an epsilon in few digits."""
     if math.isinf(value):

@@ -6,7 +6,7 @@ from typing import Any
 from tedaudit.estimators import Bound, find_estimator
 from tedaudit.estimators.likelihood_check import LIKELIHOOD
 from tedaudit.nominal import Nominal
-from tedaudit.reports.section import Cell, Column, Mark, Marked, Section, Table, format_number
+from tedaudit.reports.section import Cell, Column, Mark, Marked, Section, Table, format_interval
 from tedaudit.reports.summary import ADVERSARIES, explain_error, find_adversary, find_best
 from tedaudit.results.findings import AuditResult, Finding, post_processing
 
@@ -46,7 +46,7 @@ def _list_cells(finding: Finding, *, ceilings: bool) -> tuple[Cell, ...]:
         f"{bound.correct:,} / {bound.guesses:,}{_format_surest(finding)}",
         _format_attainable(finding),
         _mark_bound(bound) if ceilings else bound.lower,
-        f"{format_number(bound.point)} (to {format_number(bound.upper)})",
+        format_interval(bound.point, bound.upper),
         bound.ceiling,
         finding.alone,
         finding.teda.lower,

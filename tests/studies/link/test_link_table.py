@@ -18,7 +18,7 @@ def test_records_have_ids_originals_rewrites_and_private_columns():
     assert release.ids == ("x", "y")
     assert release.rewrites == ("e", "")
     assert release.private == {"age": ("41", None)}
-    assert "1 of 2 rewrites are empty" in release.notes[0]
+    assert "1 of 2 rewrites is empty" in release.notes[0]
 
 
 def test_every_format_gives_the_same_records(tmp_path):
@@ -50,7 +50,7 @@ def test_the_same_original_twice_is_one_candidate_and_is_told():
     assert release.position.tolist() == [0, 1, 0]
     assert release.first.tolist() == [True, True, False]
     assert release.sharing.tolist() == [2, 1, 2]
-    assert any("1 of 3 records repeat the original of an earlier record" in n for n in release.notes)
+    assert any("1 of 3 records repeats the original of an earlier record" in n for n in release.notes)
 
 
 @pytest.mark.parametrize(

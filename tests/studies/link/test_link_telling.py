@@ -225,7 +225,7 @@ def test_the_most_certain_guesses_are_not_only_the_few_that_were_right():
 def test_sentences_say_what_part_of_the_guesses_and_under_which_condition():
     [found] = make_result().attacks
     everything = replace(found.sure[0], size=256, right=250)
-    assert "right in 250 of all 256 guesses, sure or not (97.7%)" in tell_singling_out(
+    assert "nearly all guesses were right (97.7%), sure or not." in tell_singling_out(
         replace(found, sure=(everything,))
     )
     few = replace(everything, size=128, right=128)

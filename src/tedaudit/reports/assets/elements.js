@@ -60,6 +60,9 @@ function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+// A sentence in which what stands between backticks is code.
+const coded = (text) => text.split(/`([^`\n]+)`/).map((part, at) => (at % 2 ? make("code", {}, part) : part));
+
 const distinct = (values) => [...new Set(values)];
 const epsilonName = (epsilon) => (epsilon === null ? "any" : String(epsilon));
 const shown = (number) => (number === null ? "inf" : number.toFixed(2));

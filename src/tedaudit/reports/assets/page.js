@@ -5,7 +5,7 @@ const SECTIONS = [["lead", "Summary"], ["example", "One trial"], ["results", "Re
   ["utility", "Utility"], ["how", "What a number means"], ["findings", "All rows"], ["worst", "Losses, worst cases, leaks"], ["trials", "Trials"],
   ["cards", "Cards"], ["manifest", "Settings"]];
 
-const paragraphs = (texts, kind = null) => texts.map((text) => make("p", { class: kind }, text));
+const paragraphs = (texts, kind = null) => texts.map((text) => make("p", { class: kind }, coded(text)));
 const folded = (title, ...content) => make("details", {}, make("summary", {}, title), ...content);
 
 function opening() {
@@ -21,7 +21,7 @@ function opening() {
   byId("detail").append(...written(data.lead.detail));
   byId("detail").hidden = !data.lead.detail;
   byId("reading").textContent = data.reading;
-  byId("notes").append(...data.notes.map((text) => make("li", {}, text)));
+  byId("notes").append(...data.notes.map((text) => make("li", {}, coded(text))));
   const present = SECTIONS.filter(([id]) => !byId(id).hidden);
   byId("sections").append(...present.map(([id, words]) => make("li", {}, make("a", { href: `#${id}` }, words))));
 }

@@ -155,13 +155,15 @@ def _notice(position: npt.NDArray[np.int64], rewrites: Sequence[str]) -> list[st
     notes = []
     again = len(position) - len(np.unique(position))
     if again:
+        repeat, they_are = ("repeats", "it is") if again == 1 else ("repeat", "they are")
         notes.append(
-            f"{again:,} of {len(position):,} records repeat the original of an earlier record: they are "
+            f"{again:,} of {len(position):,} records {repeat} the original of an earlier record: {they_are} "
             "ranked, but not counted in shares and bounds"
         )
     empty = sum(not fold_text(rewrite) for rewrite in rewrites)
     if empty:
-        notes.append(f"{empty:,} of {len(rewrites):,} rewrites are empty, and are counted like any other")
+        are = "is" if empty == 1 else "are"
+        notes.append(f"{empty:,} of {len(rewrites):,} rewrites {are} empty, and {are} counted like any other")
     return notes
 
 

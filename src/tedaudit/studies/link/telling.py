@@ -94,9 +94,10 @@ def tell_singling_out(found: LinkedAttack) -> str:
     """
     nearly = [part for part in found.sure if part.right >= NEARLY_ALL * part.size]
     part = nearly[0] if nearly else found.sure[: _EIGHTH + 1][-1]
-    is_all = part == found.sure[0]
-    which = f"all {part.size:,} guesses, sure or not" if is_all else f"its {part.size:,} surest guesses"
-    rate = format_share(part.right / part.size)
+    rate, is_all = format_share(part.right / part.size), part == found.sure[0]
+    if nearly and is_all:
+        return f"{_say_how(found)}, nearly all guesses were right ({rate}), sure or not."
+    which = f"all {part.size:,} guesses" if is_all else f"its {part.size:,} surest guesses"
     return f"{_say_how(found)}, the adversary was right in {part.right:,} of {which} ({rate})."
 
 
@@ -219,7 +220,7 @@ def _describe_singling_out(result: LinkResult) -> Section:
     reading = (
         f"{MEANINGS['Singling out']} A guess is surer the further the best original scores above the second: "
         "shown are all guesses, the surer half, the surest quarter and so on. These are counts for this "
-        f"release; what surest guesses prove is the bound from {PAIRS} (section Bounds)."
+        f"release; what surest guesses prove is the bound from {PAIRS} (the table of bounds)."
     )
     return Section("Singling out", Table(columns, rows), reading)
 
