@@ -228,7 +228,7 @@ def test_a_candidate_is_read_no_more_often_than_allowed(make, monkeypatch):
         ask(make(readings=readings), ["\ufffd"], CANDIDATES)
         assert max(calls.values()) == readings
         assert len(calls) == 3
-    assert make().__class__.text_readings == 64
+    assert make().__class__.text_readings == 16
 
 
 def test_a_model_with_few_digits_gives_scores(make):
