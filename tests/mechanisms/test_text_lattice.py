@@ -8,9 +8,16 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tedaudit.inference.treebank import join_words
+from tedaudit.inference.treebank import join_run, join_words
 from tedaudit.mechanisms import _text_lattice
-from tedaudit.mechanisms._text_lattice import Wordlist, add_logarithms, add_up_draws, build_lattice
+from tedaudit.mechanisms._text_lattice import (
+    Wordlist,
+    add_logarithms,
+    add_up_draws,
+    build_lattice,
+    find_room,
+    takes_space,
+)
 
 VOCABULARIES = [
     ("can", "not", "n't", "'s", "cannot"),
@@ -23,6 +30,13 @@ VOCABULARIES = [
     ("''''", ".'", '"', "..'"),
     ("\ufffd", "e-mail", "flight", ":", "3.88"),
 ]
+
+
+SIGNS = [
+    "'", "''", "``", '"', "\"'", "'s", "''s", ".", "...", "!", ",", "--", "(", "]", "?!", ".'", "x", "a b",
+    "n't", "can", "not", "$", "''.", "_", "d", "'ye", "%", "#1", ":", ";", "-", "<", "&", "is", "'t", "5%",
+    "N'T", "x.",
+]  # fmt: skip
 
 
 def add_up_all(vocabulary, weights, keeps_empty):
@@ -78,12 +92,24 @@ def test_it_has_so_if_most_words_are_empty_and_rules_take_spaces_away(vocabulary
     check_all((*vocabulary, "x"), 5, keeps_empty=True)
 
 
+@pytest.mark.parametrize("empty", [1, 3])
+def test_rules_take_no_more_of_several_spaces_than_is_said(empty):
+    """One for each word that is a sign at that end; before a quote all of them."""
+    taken = set()
+    for first, second in product(SIGNS, SIGNS):
+        if second[0] not in _text_lattice._QUOTES:
+            joined = join_run((first, *[""] * empty, second), True, True)
+            left = joined[: joined.rindex(second)]
+            spaces = len(left) - len(left.rstrip())
+            assert find_room(spaces, second[0]) + takes_space(first[-1]) >= empty + 1, (first, second)
+            taken.add(empty + 1 - spaces)
+    assert taken == {0, 1, 2}
+
+
 def test_it_has_so_for_vocabularies_drawn_by_chance(is_thorough):
-    signs = ["'", "''", "``", '"', "\"'", "'s", "''s", ".", "...", "!", ",", "--", "(", "]", "?!", ".'", "x",
-             "a b", "n't", "can", "not", "$", "''.", "_", "d", "'ye", "%", "#1"]  # fmt: skip
     chance = random.Random(5)
     for _ in range(200 if is_thorough else 8):
-        check_all(tuple(chance.sample(signs, 4)), 4 if is_thorough else 3, chance.random() < 0.5)
+        check_all(tuple(chance.sample(SIGNS, 4)), 4 if is_thorough else 3, chance.random() < 0.5)
 
 
 def test_a_long_run_of_marks_is_cut_in_all_ways_without_listing_them():

@@ -23,7 +23,6 @@ from tedaudit.inference.treebank import is_inert, join_run
 from tedaudit.types import Floats
 
 _REACH = 3  # words of a run before which nothing changes what the next one does to spaces and quotes
-_TAKEN = 4  # spaces between two words, of several, that rules take away at the most
 _CELLS = 1 << 22  # edges by slots that are added up at a time
 _QUOTES = "'\"`"
 _READ = str.maketrans({'"': "''", "`": "'"})
@@ -124,7 +123,7 @@ class _Node:
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """A text, what is read of it, and how many spaces words may leave before each place of that."""
+    """A text, what is read of it, and how many spaces empty words may leave before each place of that."""
 
     text: str
     read: str
@@ -132,15 +131,25 @@ class _Published:
 
     @classmethod
     def of(cls, text: str) -> "_Published":
-        """Count spaces. Rules take a few of them away; before quotes and at the end there is no limit."""
+        """Count spaces. Of several, rules take one away before a sign, and all before a quote and an end."""
         room, spaces = list[float](), 0
         for sign in text:
             if sign.isspace():
                 spaces += 1
             else:
-                room += [math.inf if sign in _QUOTES else spaces + _TAKEN] * len(read_marks(sign))
+                room += [find_room(spaces, sign)] * len(read_marks(sign))
                 spaces = 0
         return cls(text, read_marks(text), [*room, math.inf])
+
+
+def find_room(spaces: int, sign: str) -> float:
+    """Return how many spaces, more than one, there may have been of which these are left before a sign."""
+    return math.inf if sign in _QUOTES else spaces + takes_space(sign)
+
+
+def takes_space(sign: str) -> bool:
+    """Return whether a rule may take away one of several spaces beside a sign: beside letters none does."""
+    return bool(sign) and not sign.isalnum()
 
 
 def build_lattice(text: str, lists: Sequence[Wordlist], most: int) -> Lattice:
@@ -177,8 +186,11 @@ def _may_stand(published: _Published, node: _Node) -> bool:
 
     That differs by whether anything but empty words follows, because a text has no spaces at its end.
     """
-    if len(node.before) - len(node.before.rstrip()) > published.room[node.read]:
-        return False
+    if not node.run[-1]:
+        written = node.before.rstrip()
+        spaces = len(node.before) - len(written)
+        if spaces > published.room[node.read] + takes_space(written[-1:]):
+            return False
     count = len(read_marks("".join(node.run[:-_REACH])))
     ways = (node.before, node.last)
     return not count or any(published.text.startswith(_cut_off(way, count), node.start) for way in ways)
