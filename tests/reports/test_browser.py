@@ -139,7 +139,7 @@ def test_the_worst_leaks_come_first_and_more_can_be_shown(demo, look):
         places[finding["mechanism"], epsilon, finding["attack"], trial["row"]] = trial["worst"]
     shown = []
     for told in tab.locator(".trial header").all_text_contents():
-        found = re.search(r"^(.*?)rightepsilon (\S+) · (\w+) · trial (\d+) ", told)
+        found = re.search(r"^(.*?)rightepsilon (\S+) · ([\w-]+) · trial (\d+) ", told)
         shown.append(places[found[1], found[2], found[3], int(found[4])])
     assert len(shown) == 20
     assert shown == sorted(shown)
