@@ -146,14 +146,14 @@ class _Search:
         self._learn(masses, float(mass))
 
     def _learn(self, masses: Sequence[float], last: float) -> None:
-        """Note what became of a path, and what half of the tokens of the first one have cost at most.
+        """Note what became of a path, and what a token of the first one has cost by mean or median.
 
-        A few that are very unlikely would make other ways look worse than they are.
+        The lower counts: other ways must not look worse than they are because a few tokens are unlikely.
         """
         if len(self._paths) == 1:
             costs = -np.diff([*masses, last])
             possible = costs[costs < np.inf]
-            self._cost = float(np.median(possible)) if len(possible) else 0.0
+            self._cost = float(min(possible.mean(), np.median(possible))) if len(possible) else 0.0
         if last > -np.inf:
             for depth, (place, mass) in enumerate(zip(self._places, masses, strict=True), len(self._start)):
                 fewest = self._fewest[place]
