@@ -94,7 +94,10 @@ class TextLoss(PlainData):
 
     @cached_property
     def epsilon_at(self) -> list[EpsilonAt]:
-        """Epsilon at the usual deltas: a loss that is not known counts as its upper end, in the point too."""
+        """Epsilon at the usual deltas: a loss that is not known counts as its upper end, in the point too.
+
+        On average a text loses no more than what was drawn, so neither does the point.
+        """
         return list(map(self._find_epsilon, DELTAS))
 
     def upper(self, delta: float, error: float) -> float:
@@ -105,7 +108,8 @@ class TextLoss(PlainData):
 
     def _find_epsilon(self, delta: float) -> EpsilonAt:
         upper = self.upper(delta, self.high.error)
-        point = min(self.high.epsilon_at(delta).point, upper)
+        points = [sample.epsilon_at(delta).point for sample in (self.high, self.draw) if sample is not None]
+        point = min(*points, upper)
         return EpsilonAt(delta, point, min(self.low.epsilon_lower(delta), point), upper)
 
 

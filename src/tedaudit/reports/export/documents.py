@@ -37,7 +37,8 @@ from tedaudit.results.worst_pairs import WorstPairs
 from tedaudit.text.plain_data import NULL, Count, PlainData, list_members, pick
 
 ROW = (
-    "plan, label as mechanism, epsilon, attack, planned as planned_trials, counts.unusable, counts.failed, "
+    "plan, label as mechanism, epsilon, attack, knows, sees_draw, planned as planned_trials, "
+    "counts.unusable, counts.failed, "
     "*bound, *measures, strength, saturated, *verdict, alone, teda_bound, "
     "surest.size as surest_size, surest.right as surest_right, "
     "gaussian.mu as gaussian_mu, gaussian.epsilon as gaussian_epsilon, gaussian.delta as gaussian_delta, "
