@@ -131,10 +131,17 @@ def test_copied_words_are_among_what_was_tried(make):
     assert mechanism._lay_out({source: words}, mechanism._number_slots()).lost[source]
 
 
-def test_candidates_with_other_draws_have_all_of_them(make):
+@pytest.mark.parametrize(
+    ("settings", "sources"),
+    [
+        (RELEASED, ("Bread of home", "bread of home", "Bread the home", "home", "of")),
+        ({**INPUT, "copy_case": True}, ("Bread home", "bread home", "Bread Home", "home")),
+    ],
+    ids=["published", "case"],
+)
+def test_candidates_with_other_draws_have_all_of_them(make, settings, sources):
     """Texts of every candidate, for every candidate: what none of its own draws gives is impossible."""
-    mechanism = make(**RELEASED)
-    sources = ("Bread of home", "bread of home", "Bread the home", "home", "of")
+    mechanism = make(**settings)
     known = {source: add_up(mechanism, source, [source], 9.0) for source in sources}
     texts = list({text for found in known.values() for text in found})
     scores = np.exp(mechanism.text_log_likelihood(texts, [sources] * len(texts), 9.0).points)

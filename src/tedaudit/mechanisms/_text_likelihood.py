@@ -62,8 +62,7 @@ class TextLikelihood:
             text: _Graph.label(build_lattice(text, lists, most), written, skips)
             for text in dict.fromkeys(text for text, _ in pairs)
         }
-        possible = _add_up(pairs, graphs, sources, lambda rows, items: np.zeros((len(rows), len(items))))
-        able = [pair for pair, score in zip(pairs, possible, strict=True) if score > -math.inf]
+        able = _find_possible(pairs, graphs, sources)
         tables = self.release.read_block([candidate for _, candidate in able], epsilon)
         sources = {candidate: self._find(candidate, words[candidate], tables) for _, candidate in able}
         found = _add_up(able, graphs, sources, tables.look_up_all)
@@ -99,6 +98,11 @@ class _Source:
     rows: Positions
     has_capital: Mask
     unchanged: Mapping[int, str]
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """All of it, to be compared."""
+        return self.rows.tobytes(), self.has_capital.tobytes(), *self.unchanged.items()
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +171,18 @@ class _Labels:
         flat = np.array([item for _, some in found for item in some], dtype=np.int64)
         starts = compute_offsets(np.array([len(some) for _, some in found], dtype=np.int64))[:-1]
         return cls(np.array([place for place, _ in found], dtype=np.int64), flat, starts)
+
+
+def _find_possible(
+    pairs: Sequence[Pair], graphs: Mapping[str, _Graph], sources: Mapping[str, _Source]
+) -> list[Pair]:
+    """Return the pairs whose text some draw gives; candidates whose slots are alike are looked at once."""
+    alike: dict[tuple[object, ...], str] = {}
+    first = {text: alike.setdefault(source.key, text) for text, source in sources.items()}
+    tried = list(dict.fromkeys((text, first[candidate]) for text, candidate in pairs))
+    found = _add_up(tried, graphs, sources, lambda rows, items: np.zeros((len(rows), len(items))))
+    possible = {pair for pair, score in zip(tried, found, strict=True) if score > -math.inf}
+    return [(text, candidate) for text, candidate in pairs if (text, first[candidate]) in possible]
 
 
 def _add_up(
