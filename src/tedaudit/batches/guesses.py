@@ -34,12 +34,19 @@ class TextLikelihoods:
         return cls(known, known, known)
 
     @classmethod
-    def between(cls, lower: Sequence[Array], upper: Sequence[Array]) -> Self:
-        """Return probabilities between two ends; the lower one may be -inf. The middle is what ranks."""
+    def between(
+        cls, lower: Sequence[Array], upper: Sequence[Array], points: Sequence[Array] | None = None
+    ) -> Self:
+        """Return probabilities between two ends; the lower one may be -inf.
+
+        Candidates are ranked by `points`; without them by the middle, which says little if ends are far apart.
+        """
         low, high = ([np.asarray(row, dtype=np.float64) for row in rows] for rows in (lower, upper))
         if any((a > b).any() for a, b in zip(low, high, strict=True)):
             raise ValueError("a lower end is above its upper end")
-        return cls([np.logaddexp(a, b) - np.log(2) for a, b in zip(low, high, strict=True)], low, high)
+        if points is None:
+            points = [np.logaddexp(a, b) - np.log(2) for a, b in zip(low, high, strict=True)]
+        return cls([np.asarray(row, dtype=np.float64) for row in points], low, high)
 
     @classmethod
     def scores(cls, values: Sequence[Array]) -> Self:

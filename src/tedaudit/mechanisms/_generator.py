@@ -155,7 +155,7 @@ class Generator(ABC):
         is_whole = self._find_spellings() is not None and self._only_strips()
         if not is_whole or not self._load_checkpoint().is_precise:
             return TextLikelihoods.scores(guess)
-        return TextLikelihoods(guess, lower, upper)
+        return TextLikelihoods.between(lower, upper, guess)
 
     def _search_draws(
         self,
