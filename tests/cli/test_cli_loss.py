@@ -16,7 +16,7 @@ def test_losses_of_a_run_without_likelihoods_are_computed_from_its_rewrites(comm
     code, out, err = command("loss", "made", "-q")
     assert (code, err) == (0, "")
     assert "what an adversary that knows the mechanism learns" in out
-    assert "4 per word x 3 = 12" in out
+    assert "4 per word" in out
     assert made == {p.name: p.stat().st_mtime_ns for p in (here / "made" / "rewrites").rglob("*.parquet")}
 
 
@@ -46,7 +46,7 @@ def test_a_run_tells_its_losses_if_asked(command, here):
     code, out, _ = command(*RUN, "--loss")
     assert code == 0
     assert "what an adversary that knows the mechanism learns" in out
-    assert "lexical" in out
+    assert "knows nothing" in out
     assert "## Loss" in (here / "made" / "report.md").read_text()
     code, out, _ = command(*RUN, "--loss", "--json")
     assert (code, len(json.loads(out)["losses"])) == (0, 1)

@@ -208,7 +208,7 @@ def test_the_embedded_audit_needs_no_model():
     assert spec.encoder == "lexical"
     for mechanism in spec.mechanisms:
         build(mechanism.reference("mechanism"))
-    assert [a.name for a in spec.attacks] == ["lexical"]
+    assert [a.name for a in spec.attacks] == ["lexical", "text-likelihood"]
     assert spec.corpus.name == "demo"
 
 

@@ -134,6 +134,7 @@ NEEDED = {
 KNOWN = {
     "internal": "adept",
     "likelihood": "word-rr",
+    "text-likelihood": "word-rr",
     "llm": "word-rr",
     "trained": "word-rr",
     "ensemble": "word-rr",

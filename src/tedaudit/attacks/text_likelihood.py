@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tedaudit.batches import Guesses, Observations, PairLosses, Ragged, TextLikelihoods
-from tedaudit.plugins.abilities import HasTextLikelihood, LacksTextLikelihood
+from tedaudit.plugins.abilities import LacksTextLikelihood, knows_texts
 from tedaudit.types import Card, Observation
 
 _PAIR = 2  # candidates between which there is one loss
@@ -38,7 +38,7 @@ class TextLikelihood:
 
     def unfit(self, mechanism: Any) -> str:
         """Return why a mechanism cannot be attacked, or ""."""
-        if not isinstance(mechanism, HasTextLikelihood):
+        if not knows_texts(mechanism):
             return "it needs a mechanism with `text_log_likelihood`, such as dp-mlm."
         return mechanism.lacks_text_likelihood() if isinstance(mechanism, LacksTextLikelihood) else ""
 

@@ -39,7 +39,7 @@ class TextLikelihoods:
     ) -> Self:
         """Return probabilities between two ends; the lower one may be -inf.
 
-        Candidates are ranked by `points`; without them by the middle, which says little if ends are far apart.
+        Candidates are ranked by `points`; without them by the middle, which says little if ends are apart.
         """
         low, high = ([np.asarray(row, dtype=np.float64) for row in rows] for rows in (lower, upper))
         if any((a > b).any() for a, b in zip(low, high, strict=True)):

@@ -238,15 +238,26 @@ def forbids_by_rule(mechanism: Any) -> bool:
     )
 
 
-def _belongs_to_likelihood(mechanism: Any, name: str) -> bool:
-    """Return whether what has this name was written for the likelihood that a mechanism has.
+def knows_texts(mechanism: Any) -> bool:
+    """Return whether a mechanism knows how probable its own texts are, or has a score in its place."""
+    others = ("log_likelihood", "log_likelihoods", "rewrite")
+    return isinstance(mechanism, HasTextLikelihood) and _is_own(mechanism, "text_log_likelihood", others)
 
-    A class that changes the likelihood of the one it is made from, and this not, inherits what is not true.
+
+def _belongs_to_likelihood(mechanism: Any, name: str) -> bool:
+    """Return whether what has this name was written for the likelihood that a mechanism has."""
+    return _is_own(mechanism, name, ("log_likelihood", "log_likelihoods"))
+
+
+def _is_own(mechanism: Any, name: str, others: Sequence[str]) -> bool:
+    """Return whether what has this name was written for the others that a mechanism has.
+
+    A class that changes one of these of the class it is made from, and this not, inherits what is not true.
     """
     for kind in type(mechanism).__mro__:
         if name in vars(kind):
             return True
-        if {"log_likelihood", "log_likelihoods"} & set(vars(kind)):
+        if set(others) & set(vars(kind)):
             return False
     return True
 

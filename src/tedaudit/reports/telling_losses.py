@@ -26,7 +26,7 @@ from tedaudit.spec.model import MechanismSpec
 _COLUMNS = (
     Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("claim"),
     Column("slack", "figures"), Column("likelihoods"),
-    Column(f"text: eps at delta {DELTAS[0]:g}", "figures", 0), Column("losses of texts"),
+    Column(f"text: eps at delta {DELTAS[0]:g}", "figures", 2), Column("losses of texts", rank=3),
     *(Column(f"eps at delta {delta:g}", "figures", min(2 * place, 2)) for place, delta in enumerate(DELTAS)),
     Column("median loss", "loss", 2), Column("largest loss", "loss"), Column("most possible", "loss", 0),
     Column("impossible", "figures", 2), Column("unknown", "figures", 2), Column("its text", "text", 3),

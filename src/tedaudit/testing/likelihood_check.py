@@ -32,7 +32,6 @@ from tedaudit.plugins.abilities import (
     HasLatent,
     HasLikelihood,
     HasOwnEpsilons,
-    HasTextLikelihood,
     can_compare,
 )
 from tedaudit.plugins.registry import Reference
@@ -199,7 +198,7 @@ def check_text_likelihood(
     mechanism: Any, name: str, texts: Sequence[str], epsilon: float, draws: int
 ) -> None:
     """Refuse probabilities of texts below those of draws, or that equal rewrites do not fit."""
-    if not isinstance(mechanism, HasTextLikelihood) or TextLikelihood().unfit(mechanism):
+    if TextLikelihood().unfit(mechanism):
         return
     own = mechanism.epsilons((epsilon,)) if isinstance(mechanism, HasOwnEpsilons) else ()
     for value in own or [factor * epsilon for factor in _FACTORS]:
