@@ -16,8 +16,8 @@ from tedaudit.batches import Guesses, Observations, PairLosses
 from tedaudit.plugins.abilities import HasLatent, HasLikelihood, ReleasesMore, can_compare
 from tedaudit.types import UNKNOWN, Card, Floats, Guess, Observation
 
-_PAIR = 2  # candidates between which there is one loss
-_IMPOSSIBLE = -1e30  # instead of minus infinity: a score must be finite
+PAIR = 2  # candidates between which there is one loss
+IMPOSSIBLE = -1e30  # instead of minus infinity: a score must be finite
 
 
 @dataclass
@@ -55,16 +55,16 @@ class Likelihood:
         parts = batch.outputs.tokens if isinstance(self._mechanism, HasLikelihood) else batch.outputs.latents
         usable = ~parts.missing if parts.missing is not None else np.ones(len(batch), dtype=np.bool_)
         able = list(batch[usable])
-        if able and can_compare(self._mechanism) and (batch.counts == _PAIR).all():
+        if able and can_compare(self._mechanism) and (batch.counts == PAIR).all():
             compared, told = self._compare(able)
-            scores, rows = np.zeros((len(batch), _PAIR)), iter(told)
-            scores[usable] = np.maximum(compared, _IMPOSSIBLE)
+            scores, rows = np.zeros((len(batch), PAIR)), iter(told)
+            scores[usable] = np.maximum(compared, IMPOSSIBLE)
             whole = told if usable.all() else [next(rows) if known else UNKNOWN for known in usable.tolist()]
             return Guesses(scores, usable, losses=PairLosses.of(whole))
         found = iter(self._score(able) if able else [])
         return Guesses.of(
             [
-                Guess(np.maximum(next(found), _IMPOSSIBLE)) if known else Guess(np.zeros(count), usable=False)
+                Guess(np.maximum(next(found), IMPOSSIBLE)) if known else Guess(np.zeros(count), usable=False)
                 for known, count in zip(usable.tolist(), batch.counts.tolist(), strict=True)
             ]
         )

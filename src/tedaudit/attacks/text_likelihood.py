@@ -12,12 +12,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from tedaudit.attacks.likelihood import IMPOSSIBLE, PAIR
 from tedaudit.batches import Guesses, Observations, PairLosses, Ragged, TextLikelihoods
 from tedaudit.plugins.abilities import LacksTextLikelihood, knows_texts
 from tedaudit.types import Card, Observation
-
-_PAIR = 2  # candidates between which there is one loss
-_IMPOSSIBLE = -1e30  # instead of minus infinity: a score must be finite
 
 
 @dataclass
@@ -53,9 +51,9 @@ class TextLikelihood:
         found: TextLikelihoods = self._mechanism.text_log_likelihood(
             batch.outputs.texts, candidates, self._epsilon
         )
-        scores = Ragged.of([np.maximum(row, _IMPOSSIBLE) for row in found.points], np.float64)
+        scores = Ragged.of([np.maximum(row, IMPOSSIBLE) for row in found.points], np.float64)
         usable = np.ones(len(batch), dtype=np.bool_)
-        if found.is_score or not (batch.counts == _PAIR).all():
+        if found.is_score or not (batch.counts == PAIR).all():
             return Guesses(scores, usable)
-        ends = [np.reshape(rows, (-1, _PAIR)) for rows in (found.lower or [], found.upper or [])]
+        ends = [np.reshape(rows, (-1, PAIR)) for rows in (found.lower or [], found.upper or [])]
         return Guesses(scores, usable, losses=PairLosses.between(np.concatenate(ends, axis=1)))

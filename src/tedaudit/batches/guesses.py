@@ -58,9 +58,6 @@ class TextLikelihoods:
         """Whether no probability is known."""
         return self.lower is None
 
-    def __len__(self) -> int:
-        return len(self.points)
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PairLosses(Batch[PairLoss]):

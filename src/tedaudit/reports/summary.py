@@ -132,7 +132,11 @@ class Adversary:
 ADVERSARIES = (
     Adversary("knows nothing", "knows nothing of the mechanism", "whoever reads the text"),
     Adversary("can call it", "can call the mechanism", "whoever can call the mechanism"),
-    Adversary("knows model", "knows its model and settings", "whoever knows its model and settings"),
+    Adversary(
+        "knows model",
+        "knows the mechanism's model and settings",
+        "whoever knows the mechanism's model and settings",
+    ),
     Adversary(
         "sees draw", "sees what was drawn, tokens or latent", "whoever sees what was drawn (tokens, latent)"
     ),
