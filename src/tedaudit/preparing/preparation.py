@@ -257,8 +257,8 @@ def _match(mechanisms: Mapping[str, Mechanism], attackers: Mapping[str, Any]) ->
         refusals = [reasons[title, name] for title in mechanisms]
         if all(refusals):
             raise SpecError(
-                f"The attack '{name}' fits no mechanism of this audit: {refusals[0]} An attack that needs "
-                "the text alone fits every mechanism: `tedaudit run -a lexical`."
+                f"The attack '{name}' fits no mechanism of this audit: {refusals[0]} An attack that knows "
+                "nothing of the mechanism fits every one: `tedaudit run -a lexical`."
             )
     return {title: [name for name in attackers if not reasons[title, name]] for title in mechanisms}
 
