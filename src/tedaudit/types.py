@@ -68,6 +68,10 @@ class Draw:
     key: int
 
 
+DIGEST = "#"
+"""Stands in an error code before the digest of a message, where that is asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rewrite:
     """What a mechanism released for one draw; `error` is a code and never holds a text.

@@ -17,7 +17,7 @@ from tedaudit.nominal import NO_EPSILON, Nominal
 from tedaudit.plugins.registry import import_object
 from tedaudit.plugins.retries import retry
 from tedaudit.text.characters import replace_surrogates
-from tedaudit.types import Callee, Card, Claim, Draw, Rewrite, Unit
+from tedaudit.types import DIGEST, Callee, Card, Claim, Draw, Rewrite, Unit
 
 _SEEDS = frozenset({"seed", "draw_key"})
 _EXTRAS = _SEEDS | {"epsilon"}
@@ -70,6 +70,7 @@ class Function:
     _call: Callable[..., Any] = field(init=False, repr=False, compare=False)
     _accepts: frozenset[str] = field(init=False, repr=False, compare=False)
     _is_adversary: bool = field(default=False, init=False, repr=False, compare=False)
+    _has_digests: bool = field(default=False, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         call = _resolve(self.function)
@@ -110,6 +111,12 @@ class Function:
         object.__setattr__(own, "_is_adversary", True)
         return own
 
+    def with_digests(self) -> "Function":
+        """Return the function with codes that end with a digest of the error's message."""
+        own = copy(self)
+        object.__setattr__(own, "_has_digests", True)
+        return own
+
     def callee(self, candidates: int) -> Callee:  # noqa: ARG002 - the same for any number of candidates
         """Name the function: one call per rewrite, or one text if it takes lists."""
         return Callee(f"the function '{_get_name(self._call)}'", "texts to" if self.batch else "calls of")
@@ -132,7 +139,7 @@ class Function:
         except InfrastructureError:
             raise
         except Exception as error:  # whatever else it raises, the trial stays in the count
-            return Rewrite("", error=f"raised-{type(error).__name__}")
+            return self._name_error(error)
 
     def _call_on_list(self, draws: Sequence[Draw]) -> list[Rewrite]:
         """Call the function on a list; if it raises, on each text, so that one text cannot fail all."""
@@ -144,7 +151,7 @@ class Function:
             raise
         except Exception as error:
             if len(draws) == 1:
-                return [Rewrite("", error=f"raised-{type(error).__name__}")]
+                return [self._name_error(error)]
             return [rewrite for draw in draws for rewrite in self._call_on_list([draw])]
         if not isinstance(returned, list) or len(returned) != len(draws):
             got = len(returned) if isinstance(returned, list) else f"a {type(returned).__name__}"
@@ -153,6 +160,13 @@ class Function:
                 "it must return one text for each text, in the same order."
             )
         return [_check_output(output) for output in returned]
+
+    def _name_error(self, error: Exception) -> Rewrite:
+        """Return a failed rewrite with the class of the error; its message is never kept."""
+        code = f"raised-{type(error).__name__}"
+        if self._has_digests:
+            code += f"{DIGEST}{hashlib.sha256(str(error).encode(errors='replace')).hexdigest()[:8]}"
+        return Rewrite("", error=code)
 
     def _try(self, call: Callable[[], Any]) -> Any:
         return retry(call, _get_name(self._call))

@@ -81,6 +81,15 @@ class Resamples(Protocol):
 
 
 @runtime_checkable
+class DigestsMessages(Protocol):
+    """A mechanism that can tell errors of one class apart by their messages, which it never keeps."""
+
+    def with_digests(self) -> Any:
+        """Return the mechanism with error codes that end with a digest of the message."""
+        ...
+
+
+@runtime_checkable
 class CallsUserCode(Protocol):
     """A mechanism that calls code of its user, of which nobody knows what it remembers between calls.
 

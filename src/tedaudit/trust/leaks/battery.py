@@ -9,21 +9,23 @@ import numpy as np
 from tedaudit.errors import SpecError
 from tedaudit.estimators.multiplicity import holm
 from tedaudit.nominal import Nominal
+from tedaudit.plugins.abilities import DigestsMessages
 from tedaudit.plugins.registry import is_foreign, variants
 from tedaudit.seeding import derive
 from tedaudit.trust.leaks.calls import Calls, make_together
+from tedaudit.trust.leaks.coins import CoinPairs, find_suspects, judge_repeats, judge_sequences
 from tedaudit.trust.leaks.outcomes import LeakReport, LeakTest, NotRun
-from tedaudit.trust.leaks.recognition import JUDGED, KnownPairs, TwinPairs
+from tedaudit.trust.leaks.processes import judge_processes
 from tedaudit.trust.leaks.signs import Allowed, allow, smallest_p_value
 from tedaudit.trust.leaks.sources import SourcePairs, draw_pairs
-from tedaudit.trust.leaks.state import judge_duplicates, judge_processes, judge_repeats, judge_state
+from tedaudit.trust.leaks.twin_pairs import TwinPairs
 from tedaudit.trust.leaks.twins import KINDS, build_twins
 from tedaudit.types import Claim, Leak
 
 ERROR = 0.0025
 _MOST_UNITS = 10_000  # if nothing bounds the units of a claim: no text here has more
 _SHORT = 40  # of the shorter half of the texts at least so many: twins of short texts are small examples
-_DUPLICATES = 3  # times as many: unlike other tests of state, a claim allows some of what it looks for
+_SEQUENCES = 2  # pairs of texts on which coins are followed call by call
 _SINGLE = 20  # pairs for a fresh process, which takes long to start
 _ALLOWS = "allows every pair to follow its source, so nothing could be found"
 Progress = Callable[[str], None]
@@ -38,6 +40,7 @@ class BatterySettings:
     seed: int = 0
     reachable_only: bool = False  # leave out rounds in which no test could find anything, whatever came out
     processes: bool = True  # whether fresh processes are started
+    timing: bool = False  # whether it is looked at how long calls take
 
     def __post_init__(self) -> None:
         if self.trials < 50:
@@ -57,18 +60,38 @@ class BatterySettings:
 
     @property
     def known(self) -> int:
-        """Pairs of texts that are rewritten often."""
-        return max(12, self.trials // 8)
+        """Pairs of texts drawn at random of which the rewrites are told apart."""
+        return max(6, self.trials // 16)
+
+    @property
+    def suspects(self) -> int:
+        """Pairs with a text that stood out, of which the rewrites are told apart."""
+        return max(2, self.trials // 50)
+
+    @property
+    def rows(self) -> int:
+        """Rewrites of such a pair; half of them are learnt from."""
+        return max(48, self.trials // 2)
+
+    @property
+    def screened(self) -> int:
+        """Texts that are rewritten twice, if there are so many."""
+        return 5 * self.trials // 2
 
     @property
     def most_pairs(self) -> int:
         """Pairs of the largest test of a round."""
-        return max(2 * self.pairs, 2 * self.twins, JUDGED * self.known)
+        return max(2 * self.pairs, 2 * self.twins, (self.known + self.suspects) * self.rows // 2)
 
     @property
-    def sequences(self) -> int:
-        """Texts that are rewritten after one text and after another."""
-        return max(32, self.trials // 5)
+    def followed(self) -> int:
+        """Calls that are made one after the other on the coins of a pair."""
+        return 2 * self.trials
+
+    @property
+    def repeated(self) -> int:
+        """New texts that may be repeated."""
+        return max(80, 4 * self.trials // 5)
 
 
 class Battery:
@@ -96,25 +119,15 @@ class Battery:
                 )
                 continue
             calls = self._start(epsilon, derive(self.settings.seed, "leaks", epsilon.name))
-            rounds.append((allowed, self._ask(calls, derive(self.settings.seed, "leaks", epsilons[0].name))))
+            seed = derive(self.settings.seed, "leaks", epsilons[0].name)
+            rounds.append((allowed, _Round(calls, self.texts, self.settings, seed)))
         self.tell(f"rewriting at {' and '.join(e.phrase or 'its only setting' for e in self.rounds)}")
         make_together(self.calls)
+        for _, one in rounds:
+            one.ask_suspects()
+        make_together(self.calls)
         self.tell("comparing outputs")
-        self.outcomes += [
-            outcome for allowed, parts in rounds for part in parts for outcome in part.judge(allowed)
-        ]
-
-    def _ask(self, calls: Calls, seed: int) -> list[Any]:
-        """Return the parts of a round, which have asked for their rewrites."""
-        chosen, shuffled = self.settings, _shuffle_short(self.texts, seed)
-        parts: list[Any] = [
-            SourcePairs(calls, draw_pairs(self.texts, chosen.pairs, derive(seed, "pairs"))),
-            KnownPairs(calls, draw_pairs(shuffled, chosen.known, derive(seed, "known"))),
-        ]
-        return [
-            *parts,
-            *(TwinPairs(calls, kind, build_twins(kind, shuffled, chosen.twins)) for kind in KINDS),
-        ]
+        self.outcomes += [outcome for allowed, one in rounds for outcome in one.judge(allowed)]
 
     def _is_in_reach(self, allowed: Allowed) -> bool:
         """Return whether any test of a round could find anything at what the claim allows."""
@@ -127,17 +140,14 @@ class Battery:
             self.not_run += [NotRun("state", reason), NotRun("determinism", reason)]
             return
         seed = derive(self.settings.seed, "once")
-        if len(self.texts) < 3:
-            self.not_run.append(NotRun("state", f"it needs 3 texts or more; there are {len(self.texts)}"))
-        else:
-            self.tell("calling in another order")
-            calls = self._start(epsilon, seed)
-            self.outcomes += judge_state(calls, self.texts, self.settings.sequences, together=False)
-            self.outcomes.append(judge_repeats(calls, self.texts, self.settings.sequences))
-            if getattr(self.plugin, "batch", True):
-                self.outcomes += judge_state(calls, self.texts, self.settings.sequences, together=True)
-                allowed, count = self._find_allowed(epsilon), _DUPLICATES * self.settings.sequences
-                self.outcomes.append(judge_duplicates(calls, self.texts, count, allowed))
+        self.tell("calling in sequences of coins")
+        calls, allowed = self._start(epsilon, seed), self._find_allowed(epsilon)
+        self.outcomes += judge_sequences(
+            calls, draw_pairs(self.texts, min(_SEQUENCES, len(self.texts) // 2), seed),
+            self.settings.followed, allowed, in_lists=getattr(self.plugin, "batch", True) is not False,
+            timing=self.settings.timing,
+        )  # fmt: skip
+        self.outcomes.append(judge_repeats(calls, self.texts, self.settings.repeated))
         if not self.settings.processes:
             self.not_run.append(NotRun("determinism", "fresh processes were left out: processes=False"))
             return
@@ -186,7 +196,8 @@ class Battery:
         )  # fmt: skip
 
     def _start(self, epsilon: Nominal, seed: int) -> Calls:
-        calls = Calls(self.plugin, epsilon, seed)
+        plugin = self.plugin.with_digests() if isinstance(self.plugin, DigestsMessages) else self.plugin
+        calls = Calls(plugin, epsilon, seed)
         self.calls.append(calls)
         return calls
 
@@ -202,6 +213,35 @@ class Battery:
             self.rounds[epsilon] = words
             return allow(total, delta)
         return allow(claim.total, claim.total_delta)
+
+
+class _Round:
+    """The parts of a round; each asks for its rewrites first."""
+
+    def __init__(self, calls: Calls, texts: Sequence[str], settings: BatterySettings, seed: int) -> None:
+        self._calls, self._settings, shuffled = calls, settings, _shuffle_short(texts, seed)
+        pairs = draw_pairs(texts, settings.pairs, derive(seed, "pairs"))
+        self._sources = SourcePairs(calls, pairs)
+        rest = dict.fromkeys(texts) if len(texts) > 2 else {}
+        for text in dict.fromkeys(text for pair in pairs for text in pair):
+            rest.pop(text, None)
+        others = list(rest)[: max(0, settings.screened - 2 * len(pairs))]
+        self._screened = {text: calls.ask_often(text, 2) for text in others}
+        self._coins = CoinPairs(calls, settings.rows)
+        known = min(settings.known, len(texts) * (len(texts) - 1) // 2)
+        self._coins.ask(draw_pairs(shuffled, known, derive(seed, "known")))
+        self._twins = [TwinPairs(calls, kind, build_twins(kind, shuffled, settings.twins)) for kind in KINDS]
+
+    def ask_suspects(self) -> None:
+        """Ask for rewrites of pairs with texts that stand out by what was rewritten so far."""
+        made = {text: [self._calls[t] for t in tickets] for text, tickets in self._screened.items()}
+        made |= self._sources.list_outputs()
+        self._coins.ask(find_suspects(made, self._settings.suspects, derive(self._calls.seed, "suspects")))
+
+    def judge(self, allowed: Allowed) -> list[LeakTest]:
+        """Return the outcomes of all parts."""
+        parts: list[Any] = [self._sources, self._coins, *self._twins]
+        return [outcome for part in parts for outcome in part.judge(allowed)]
 
 
 def _write_promise(epsilon: float, delta: float) -> str:
@@ -246,7 +286,10 @@ _ADVICE = {
     "sentences": "draw sentence ends like every other token",
     "word order": "draw every position of the output with its own noise",
     "two texts": _OWN_NOISE,
+    "two texts, in small calls": _OWN_NOISE,
     "equal texts, in the same call": _OWN_NOISE,
+    "equal texts, in two calls": _OWN_NOISE,
+    "place among outputs": _OWN_NOISE,
 }
 _SOUND = " (the variant 'sound' sets them all)"
 _WORDS = "draw these words like all others: no word may get through without noise"
@@ -270,6 +313,6 @@ def find_fix(mechanism: Any, part: str, name: str, *, learnt: bool = False) -> s
 def _explains(leak: Leak, test: str) -> bool:
     """Return whether a leak may be behind what a test found; any that shows may tell two texts apart."""
     tests = [name for shown in leak.shows for name in _GROUPS.get(shown, (shown,))]
-    if test == "two texts":
+    if test.startswith("two texts"):
         return bool(tests)
     return test in tests or (_EVERYTHING in tests and test != "failure")

@@ -101,7 +101,7 @@ def takes_epsilon(plugin: Any) -> bool:
 
 
 def _read_settings(given: Mapping[str, Any]) -> BatterySettings:
-    allowed = ("trials", "error", "seed", "reachable_only", "processes")
+    allowed = ("trials", "error", "seed", "reachable_only", "processes", "timing")
     for key in given:
         if key not in allowed:
             raise SpecError(

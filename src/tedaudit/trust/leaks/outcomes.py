@@ -19,32 +19,34 @@ WHOLE, REPEATED = "whole text", "same output"  # tests of which others are a con
 class Compared:
     """A pair that was judged: its margin, its texts and outputs.
 
-    `repeats` says whether an output is one that its text had before, `shown` how an example shows outputs.
+    `repeats` says whether an output is one that its text had before.
     """
 
     margin: float
     texts: tuple[str, str]
     outputs: tuple[Rewrite, Rewrite]
     repeats: bool = False
-    shown: tuple[str, str] | None = None
 
     @property
     def has_copy(self) -> bool:
         """Whether an output is its own text, but for case and white space."""
-        return any(
-            not output.error and fold_text(output.text).casefold() == fold_text(text).casefold()
-            for text, output in zip(self.texts, self.outputs, strict=True)
-        )
+        return any(is_copy(*one) for one in zip(self.texts, self.outputs, strict=True))
+
+
+def is_copy(text: str, output: Rewrite) -> bool:
+    """Return whether an output is the text, but for case and white space."""
+    return not output.error and fold_text(output.text).casefold() == fold_text(text).casefold()
 
 
 @dataclass(frozen=True, slots=True)
 class TwinExample(PlainData):
-    """Two texts, what became of them, and what of either came back."""
+    """Two texts, what became of them, and what of either came back or tells the outputs apart."""
 
     texts: tuple[str, str]
     outputs: tuple[str, str]
     back: Back = ((), ())
-    in_json: ClassVar[str] = "texts, outputs, back as came_back"
+    differs: Back = ((), ())
+    in_json: ClassVar[str] = "texts, outputs, back as came_back, differs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,9 @@ class LeakTest(PlainData):
     """One test: what was looked at, how often the outputs followed their sources, and an example.
 
     `name` identifies the test, `culprit` says what would be wrong in plain words, and `counted` what a pair
-    is that follows its source. `clue` is a trait that tells the outputs apart, if the test learnt one: its
-    kind and its value. `rests` are p-values of what is left of the test without the pairs in which another
-    leak shows, by the name of that leak's test.
+    is that follows its source. `clue` is what tells the outputs apart, if the test learnt it: how it looked
+    at them, and the most telling trait. `rests` are p-values of what is left of the test without the pairs in
+    which another leak shows, by the name of that leak's test.
     """
 
     part: str
@@ -211,4 +213,4 @@ def _pick_example(pairs: Sequence[Compared], mark: Callable[[Compared], Back] | 
     shortest = min(clear, key=lambda pair: sum(map(len, pair.texts)))
     first, second = shortest.outputs
     back = mark(shortest) if mark else ((), ())
-    return TwinExample(shortest.texts, shortest.shown or (show(first), show(second)), back)
+    return TwinExample(shortest.texts, (show(first), show(second)), back)

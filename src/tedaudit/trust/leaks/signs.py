@@ -13,15 +13,12 @@ largest margins only: half of the error is for all pairs, and half for the large
 """
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tedaudit.estimators.intervals import binomial_tail, clopper_pearson
-from tedaudit.text.words import is_mark, split_words
-from tedaudit.types import Rewrite
 
 LEAST = 12  # pairs in the smallest subset: 2^-12 is as far as a smaller one could ever get
 _ALPHA = 0.01  # of the intervals
@@ -33,6 +30,18 @@ class Allowed:
 
     rate: float = 0.5
     excused: float = 0.0
+
+    @property
+    def of_one(self) -> "Allowed":
+        """What is allowed if one output is guessed from, and not two that are exchanged."""
+        odds = math.sqrt(self.rate / (1 - self.rate)) if self.rate < 1 else math.inf
+        return Allowed(odds / (1 + odds) if odds < math.inf else 1.0, 1 - math.sqrt(1 - self.excused))
+
+    @property
+    def of_equality(self) -> "Allowed":
+        """What is allowed if two outputs tell whether their texts are equal."""
+        one = self.of_one.rate
+        return Allowed(one**2 + (1 - one) ** 2, self.excused)
 
 
 CHANCE = Allowed()
@@ -131,65 +140,3 @@ def _find_tail(found: int, size: int, pairs: int, allowed: Allowed) -> float:
         if not allowed.excused:
             break
     return least
-
-
-# --- What can be seen of an output, down to single characters, and a naive Bayes classifier over it.
-
-Trait = tuple[str, str]  # what kind of trait, and its value
-_LONGEST = 1500  # characters of an output that are looked at one by one
-
-
-def list_traits(output: Rewrite) -> frozenset[Trait]:
-    """Return the traits of an output: error code, length, looks, words, and pieces of the raw characters."""
-    if output.error:
-        return frozenset({("error code", output.error)})
-    text = output.text
-    words = split_words(text[:_LONGEST])
-    capitals = sum(word[:1].isupper() for word in words)
-    found = {
-        ("error code", ""),
-        ("length", str(len(text))),
-        ("rough length", str(round(4 * math.log2(1 + len(text))))),
-        ("number of words", str(len(words))),
-        ("number of capitalised words", str(capitals)),
-        ("number of digits", str(sum(character.isdigit() for character in text))),
-        ("number of punctuation marks", str(sum(is_mark(character) for character in text))),
-        ("whole output", text),
-        ("beginning", text[:3]),
-        ("end", text[-3:]),
-        ("last character", text[-1:]),
-    }
-    found.update(("word", word) for word in words)
-    shown = text[:_LONGEST]
-    found.update(("characters", shown[i : i + n]) for n in (1, 3) for i in range(len(shown) - n + 1))
-    return frozenset(found)
-
-
-class Recogniser:
-    """Tells two groups of outputs apart by the traits they have; both are equally large."""
-
-    def __init__(self, first: Sequence[frozenset[Trait]], second: Sequence[frozenset[Trait]]) -> None:
-        counts = (Counter(t for own in first for t in own), Counter(t for own in second for t in own))
-        self._weights = {
-            trait: math.log((counts[0][trait] + 0.5) / (counts[1][trait] + 0.5))
-            for trait in counts[0].keys() | counts[1].keys()
-        }
-
-    def score(self, traits: frozenset[Trait]) -> float:
-        """Return how much an output looks like the first group rather than the second."""
-        return math.fsum(self._weights.get(trait, 0.0) for trait in traits)
-
-    def clue(self) -> Trait:
-        """Return the plainest of the most telling traits: of fixed outputs all are as telling."""
-        order = sorted(
-            self._weights.items(), key=lambda item: (-round(abs(item[1]), 6), _RANK[item[0][0]], item[0][1])
-        )
-        return order[0][0] if order else ("", "")
-
-
-_KINDS = (
-    "error code", "length", "number of words", "number of capitalised words", "number of digits",
-    "number of punctuation marks", "last character", "rough length", "word", "beginning", "end",
-    "whole output", "characters",
-)  # fmt: skip
-_RANK = {kind: rank for rank, kind in enumerate(_KINDS)}

@@ -14,7 +14,7 @@ from tedaudit.trust.leaks.calls import Calls
 from tedaudit.trust.leaks.copy_profile import ASPECTS, Aspect
 from tedaudit.trust.leaks.outcomes import Compared, LeakTest, judge_pairs
 from tedaudit.trust.leaks.signs import Allowed
-from tedaudit.types import Rewrite
+from tedaudit.types import DIGEST, Rewrite
 
 Margin = Callable[["Pair"], float]
 Test = tuple[str, str, str, Margin]  # its name, what is wrong, what is counted, and how
@@ -65,6 +65,14 @@ class SourcePairs:
     def __init__(self, calls: Calls, pairs: Sequence[tuple[str, str]], draws: int = 2) -> None:
         self._calls, self._texts, self._draws = calls, pairs, draws
         self._tickets = [tuple(calls.ask_often(text, draws) for text in pair) for pair in pairs]
+
+    def list_outputs(self) -> dict[str, list[Rewrite]]:
+        """Return the rewrites of each text."""
+        return {
+            text: [self._calls[ticket] for ticket in tickets]
+            for pair, sides in zip(self._texts, self._tickets, strict=True)
+            for text, tickets in zip(pair, sides, strict=True)
+        }
 
     def judge(self, allowed: Allowed) -> list[LeakTest]:
         """Return one outcome per channel and one per aspect of copying."""
@@ -124,7 +132,7 @@ def _repeat_length(pair: Pair) -> float:
 
 
 def _repeat_failure(pair: Pair) -> float:
-    return _count_repeats([[output.error for output in side] for side in pair.outputs])
+    return _count_repeats([[output.error.partition(DIGEST)[0] for output in side] for side in pair.outputs])
 
 
 def _repeat_output(pair: Pair) -> float:

@@ -86,7 +86,7 @@ def _list_details(cause: Cause, *, redact: bool, before: int) -> list[str]:
         details.append(f"Share found in a rewrite of its own text {own:.1%}, of the other text {other:.1%}.")
     if finding.clue[0]:
         value = "" if redact or not finding.clue[1] else f" ({shorten(finding.clue[1], 40)!r})"
-        details.append(f"A trait that tells them apart: {finding.clue[0]}{value}.")
+        details.append(f"What tells them apart: {finding.clue[0]}{value}.")
     if not redact:
         details += list_examples(finding, before=before)
     if cause.others:
@@ -110,8 +110,11 @@ def list_examples(finding: LeakTest, *, before: int = 0) -> list[str]:
         return []
     verb = "after" if finding.part == "state" else "from"
     back = [
-        f" (came back: {', '.join(map(repr, pieces[:_MOST_PIECES]))})" if pieces else ""
-        for pieces in example.back
+        "".join(f" ({what}: {', '.join(map(repr, some[:_MOST_PIECES]))})" for what, some in told if some)
+        for told in (
+            (("came back", pieces), ("what differs", traits))
+            for pieces, traits in zip(example.back, example.differs, strict=True)
+        )
     ]
     if before:
         places = zip(("first", "second"), back, strict=True)
@@ -180,7 +183,7 @@ def _list_rows(report: LeakReport, number: int) -> Sequence[tuple[Cell, ...]]:
 
 def _list_cells(cause: Cause, number: int) -> list[Cell]:
     finding = cause.finding
-    clue = f"; a trait that tells them apart: {finding.clue[0]}" if finding.clue[0] else ""
+    clue = f"; what tells them apart: {finding.clue[0]}" if finding.clue[0] else ""
     others = f"; also shows in: {'; '.join(map(name_test, cause.others))}" if cause.others else ""
     return [
         finding.epsilon.label, f"{finding.culprit} ({finding.part}, {finding.name}{clue}){others}",

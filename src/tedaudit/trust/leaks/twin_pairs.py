@@ -1,45 +1,15 @@
-"""Tests that learn: outputs of two texts, or of twins, told apart by whatever is typical of either.
-
-What is learnt comes from rewrites that are not judged.
-"""
+"""Twins in the battery: whether that in which they differ comes back, and whether anything tells them."""
 
 from collections.abc import Sequence
+
+import numpy as np
 
 from tedaudit.nominal import Nominal
 from tedaudit.trust.leaks.calls import Calls
 from tedaudit.trust.leaks.outcomes import Back, Compared, LeakTest, judge_pairs
-from tedaudit.trust.leaks.signs import Allowed, Recogniser, list_traits
+from tedaudit.trust.leaks.signs import Allowed
 from tedaudit.trust.leaks.twins import Kind, Twin
-
-LEARNT, JUDGED = 8, 4  # rewrites of each text of a pair that are learnt from, and that are judged
-
-
-class KnownPairs:
-    """Pairs of texts whose outputs an adversary knows well: several rewrites of each to learn from."""
-
-    def __init__(self, calls: Calls, pairs: Sequence[tuple[str, str]]) -> None:
-        self._calls, self._texts = calls, pairs
-        self._tickets = [tuple(calls.ask_often(text, LEARNT + JUDGED) for text in pair) for pair in pairs]
-
-    def judge(self, allowed: Allowed) -> list[LeakTest]:
-        """Return one outcome: whether two texts are told apart by their own earlier rewrites."""
-        pairs, clues = [], []
-        for texts, tickets in zip(self._texts, self._tickets, strict=True):
-            first, second = ([self._calls[ticket] for ticket in side] for side in tickets)
-            traits = [[list_traits(output) for output in side] for side in (first, second)]
-            learnt = Recogniser(traits[0][:LEARNT], traits[1][:LEARNT])
-            for i in range(LEARNT, LEARNT + JUDGED):
-                margin = learnt.score(traits[0][i]) - learnt.score(traits[1][i])
-                repeats = first[i] in first[:LEARNT] or second[i] in second[:LEARNT]
-                pairs.append(Compared(margin, texts, (first[i], second[i]), repeats))
-                clues.append(learnt.clue())
-        clearest = max(range(len(pairs)), key=lambda i: pairs[i].margin, default=-1)
-        words = (
-            "recognition", "two texts", "outputs of two texts are told apart by earlier rewrites of each",
-            "an output looks more like earlier ones of its own text",
-        )  # fmt: skip
-        clue = clues[clearest] if clues else ("", "")
-        return [judge_pairs(words, pairs, Nominal(self._calls.epsilon), allowed, clue=clue)]
+from tedaudit.trust.leaks.views import Lesson, learn, list_views
 
 
 class TwinPairs:
@@ -75,22 +45,24 @@ class TwinPairs:
         return first, second
 
     def _judge_anything(self, allowed: Allowed) -> LeakTest:
+        """Learn from first rewrites of all twins what tells one side from the other, and judge the second."""
         rows = [[self._calls[t] for t in (*first, *second)] for first, second in self._tickets]
-        traits = [[list_traits(output) for output in row] for row in rows]
-        learnt = Recogniser([row[0] for row in traits], [row[2] for row in traits])
+        ordered = [row[place] for place in (0, 2, 1, 3) for row in rows]
+        coins = np.repeat([True, False, True, False], len(rows))
+        [learnt] = learn([Lesson([list_views(output) for output in ordered], coins, 2 * len(rows))])
         pairs = [
             Compared(
-                learnt.score(seen[1]) - learnt.score(seen[3]), (twin.first, twin.second), (row[1], row[3]),
-                row[1] == row[0] or row[3] == row[2],
+                float(learnt.scores[i] - learnt.scores[len(rows) + i]), (twin.first, twin.second),
+                (row[1], row[3]), row[1] == row[0] or row[3] == row[2],
             )
-            for twin, row, seen in zip(self._twins, rows, traits, strict=True)
+            for i, (twin, row) in enumerate(zip(self._twins, rows, strict=True))
         ]  # fmt: skip
         words = (
             "twins", self._kind.name,
             f"texts that differ in {_name_difference(self._kind)} alone are told apart",
             "an output looks more like those of its own side",
         )  # fmt: skip
-        return judge_pairs(words, pairs, Nominal(self._calls.epsilon), allowed, clue=learnt.clue())
+        return judge_pairs(words, pairs, Nominal(self._calls.epsilon), allowed, clue=learnt.clue)
 
 
 _DIFFERENCES = {
