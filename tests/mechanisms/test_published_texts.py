@@ -202,7 +202,7 @@ def test_each_candidate_has_a_value_wherever_texts_and_candidates_recur(make, se
         for candidate, low, high in zip(row, lower, upper, strict=True):
             alone = mechanism.text_log_likelihood([text], [[candidate]], 9.0)
             assert (low, high) == pytest.approx((alone.lower[0][0], alone.upper[0][0]), abs=1e-9)
-    assert len(mechanism.text_log_likelihood([], [], 9.0)) == 0
+    assert mechanism.text_log_likelihood([], [], 9.0).points == []
 
 
 def test_what_cannot_be_published_has_no_probability(make):
