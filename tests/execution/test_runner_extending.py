@@ -1,10 +1,14 @@
 """More of an audit: what is there stays, what is new is added, and what contradicts it is refused."""
 
+from dataclasses import dataclass, field
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 from helpers import TABLES, Recording, SharedWords, given, make_spec, sentences, snapshot, tables
 from tedaudit.api import run
+from tedaudit.batches import TextLikelihoods
 from tedaudit.errors import RunDirectoryError
 from tedaudit.preparing.preparation import prepare
 
@@ -162,6 +166,50 @@ def test_a_change_of_what_determines_a_table_is_refused_with_the_difference_and_
     assert told in str(caught.value)
     assert str(tmp_path) in str(caught.value)
     assert snapshot(tmp_path) == before
+
+
+@dataclass
+class Telling(Recording):
+    """Tells how probable a text is, the more surely the more it reads."""
+
+    readings: int = field(default=16, metadata={"scores_only": True})
+
+    def text_log_likelihood(self, texts, candidates, epsilon):
+        return TextLikelihoods.scores(
+            [
+                np.array([float(self.readings * (text == one)) for one in row])
+                for text, row in zip(texts, candidates, strict=True)
+            ]
+        )
+
+
+ATTACKS = ["lexical", "text-likelihood", {"name": "trained", "rewrites": 100}]
+
+
+def test_what_a_mechanism_tells_of_texts_changes_the_scores_of_who_asks_and_nothing_else(tmp_path):
+    _extended(tmp_path, plugin=Telling(), attacks=ATTACKS)
+    before = snapshot(tmp_path)
+    with pytest.raises(RunDirectoryError) as caught:
+        run(make_spec(tmp_path, mechanisms=[Telling(readings=4)], attacks=ATTACKS))
+    assert "text-likelihood' was made with other settings: scoring" in str(caught.value)
+    assert "4" in str(caught.value)
+    assert snapshot(tmp_path) == before
+    again = {"name": "text-likelihood", "label": "reads less"}
+    assert _extended(tmp_path, plugin=Telling(readings=4), attacks=[ATTACKS[0], again, ATTACKS[2]]) == []
+    found, folder = tables(tmp_path), "guesses/k2-lambda0/recording/3"
+    for name, most in (("text-likelihood", 16.0), ("reads less", 4.0)):
+        scores = [part for row in found[f"{folder}/{name}"] for part in row if isinstance(part, list)]
+        assert max(map(max, scores)) == most
+
+
+def test_an_audit_that_was_stored_before_a_mechanism_had_that_setting_goes_on(tmp_path):
+    @dataclass
+    class Before(Recording):
+        text_log_likelihood = Telling.text_log_likelihood
+        readings: ClassVar[int] = 16
+
+    run(make_spec(tmp_path, mechanisms=[Before()], attacks=ATTACKS))
+    assert _extended(tmp_path, plugin=Telling(), attacks=ATTACKS) == []
 
 
 def test_changed_code_of_a_function_is_refused(tmp_path):

@@ -7,9 +7,11 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from tedaudit.errors import SpecError
 from tedaudit.nominal import NO_EPSILON
 from tedaudit.plugins.abilities import HasTextLikelihood
-from tedaudit.plugins.registry import Reference, build
+from tedaudit.plugins.registry import Reference, build, find
+from tedaudit.plugins.settings import list_settings
 from tedaudit.seeding import derive
 from tedaudit.types import Draw
 from tiny_models import one_thread
@@ -95,10 +97,8 @@ def make(folders):
         kind, own = SETTINGS[setting]
         name = setting.split()[0]
         clip = {} if name == "sampler" else {"low": -2.0, "high": 2.0}
-        settings = {"model": str(folders[kind, tokens]), "dtype": "float64", **clip, **own, **more}
-        mechanism = build(Reference("mechanism", name, settings))
-        object.__setattr__(mechanism, "text_readings", readings)
-        return mechanism
+        settings = {"model": str(folders[kind, tokens]), "dtype": "float64", "text_readings": readings}
+        return build(Reference("mechanism", name, {**settings, **clip, **own, **more}))
 
     return made
 
@@ -202,7 +202,7 @@ def test_each_candidate_has_a_value_wherever_texts_and_candidates_recur(make, se
         for candidate, low, high in zip(row, lower, upper, strict=True):
             alone = mechanism.text_log_likelihood([text], [[candidate]], 9.0)
             assert (low, high) == pytest.approx((alone.lower[0][0], alone.upper[0][0]), abs=1e-9)
-    assert len(mechanism.text_log_likelihood([], [], 9.0)) == 0
+    assert mechanism.text_log_likelihood([], [], 9.0).points == []
 
 
 def test_what_cannot_be_published_has_no_probability(make):
@@ -228,7 +228,32 @@ def test_a_candidate_is_read_no_more_often_than_allowed(make, monkeypatch):
         ask(make(readings=readings), ["\ufffd"], CANDIDATES)
         assert max(calls.values()) == readings
         assert len(calls) == 3
-    assert make().__class__.text_readings == 16
+
+
+@pytest.mark.parametrize("setting", ["dp-prompt", "dp-paraphrase", "sampler"])
+def test_more_readings_bring_the_ends_nearer(make, setting):
+    texts = list(add_up(make(setting), CANDIDATES[0]))
+    few, usual = (ask(make(setting, readings=most), texts, CANDIDATES[:1]) for most in (1, 16))
+    lower, upper = (
+        [np.concatenate(found) for found in ends]
+        for ends in ((few.lower, usual.lower), (few.upper, usual.upper))
+    )
+    assert (lower[0] <= lower[1] + 1e-9).all()
+    assert (upper[0] >= upper[1] - 1e-9).all()
+    known = lower[1] > -np.inf
+    assert np.median((upper[0] - lower[0])[known]) > np.median((upper[1] - lower[1])[known]) + 0.05
+
+
+@pytest.mark.parametrize("name", ["dp-prompt", "dp-paraphrase", "sampler"])
+def test_how_often_a_model_reads_is_a_setting_of_1_or_more(name):
+    assert build(Reference("mechanism", name)).text_readings == 16
+    assert build(Reference("mechanism", name, {"text_readings": 1})).text_readings == 1
+    for readings in (0, -3):
+        with pytest.raises(SpecError, match=f"text_readings is {readings}; it must be 1 or more"):
+            build(Reference("mechanism", name, {"text_readings": readings}))
+    [setting] = [s for s in list_settings(find("mechanism", name)) if s.name == "text_readings"]
+    assert (setting.type, setting.default) == ("int", "16")
+    assert setting.meaning
 
 
 def test_a_model_with_few_digits_gives_scores(make):
@@ -302,8 +327,7 @@ def test_a_tokenizer_that_is_not_understood_gives_scores_by_the_tokens_that_it_w
 def test_on_the_zoo_a_text_is_as_probable_as_its_draw_at_least(name, epsilon, settings, monkeypatch):
     pytest.importorskip("tedaudit_zoo")
     monkeypatch.delenv("TEDAUDIT_ZOO")
-    mechanism = build(Reference("mechanism", name, settings))
-    object.__setattr__(mechanism, "text_readings", 4)
+    mechanism = build(Reference("mechanism", name, {**settings, "text_readings": 4}))
     texts = ("The train to Leeds was late again.", "My sister is a nurse in Porto.")
     with one_thread():
         made = mechanism.rewrite([Draw(texts[i % 2], epsilon, derive(1, i)) for i in range(12)])

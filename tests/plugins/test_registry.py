@@ -11,7 +11,18 @@ import pytest
 from tedaudit.errors import PluginError, SpecError
 from tedaudit.mechanisms.function import Function
 from tedaudit.mechanisms.word_rr import WordRR
-from tedaudit.plugins.registry import Reference, build, cards, determinants, is_standard, names, parameters
+from tedaudit.plugins.registry import (
+    Reference,
+    build,
+    cards,
+    describe_fields,
+    describe_scoring,
+    determinants,
+    find,
+    is_standard,
+    names,
+    parameters,
+)
 from tedaudit.types import Card, Draw
 
 KINDS = ["mechanism", "attack", "corpus"]
@@ -252,6 +263,24 @@ def test_an_incidental_field_determines_nothing():
 
     assert determinants(WithDevice("cuda")) == determinants(WithDevice("cpu"))
     assert determinants(WithDevice(slots=2)) != determinants(WithDevice())
+
+
+def test_a_field_that_changes_scores_alone_determines_nothing_that_is_drawn():
+    @dataclass
+    class Reading(Plain):
+        readings: int = field(default=16, metadata={"scores_only": True})
+        slots: int = 1
+
+    assert determinants(Reading(4)) == determinants(Reading()) == {"name": "plain", "version": 1, "slots": 1}
+    assert describe_scoring(Reading(4, slots=2)) == {"readings": 4}
+    assert describe_scoring(Reading()) == describe_scoring(Plain()) == {}
+
+
+def test_no_setting_of_a_generator_but_how_often_it_reads_is_left_out_of_what_determines_draws():
+    for name in ("dp-prompt", "dp-paraphrase", "sampler"):
+        kind = find("mechanism", name)
+        assert set(parameters(kind)) - set(describe_fields(kind())) == {"device", "text_readings"}
+        assert describe_scoring(kind(text_readings=64)) == {"text_readings": 64}
 
 
 def test_only_a_built_in_plug_in_with_default_settings_is_standard():

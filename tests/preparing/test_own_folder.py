@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -101,6 +102,15 @@ def test_other_texts_and_other_code_are_another_audit(here):
     assert run(mechanisms=[lambda text: text[:1]]) == "lambda-texts-2"
     names = [run(mechanisms=[WordRR(slots=slots)]) for slots in (3, 4, 3)]
     assert names == ["word-rr-texts-3", "word-rr-texts-4", "word-rr-texts-3"]
+
+
+def test_other_settings_of_what_a_mechanism_tells_of_texts_are_another_audit():
+    @dataclass(frozen=True)
+    class Reading(WordRR):
+        readings: int = field(default=16, kw_only=True, metadata={"scores_only": True})
+
+    names = [run(mechanisms=[Reading(readings=readings)]) for readings in (16, 4, 16)]
+    assert names == ["word-rr-texts", "word-rr-texts-2", "word-rr-texts"]
 
 
 def test_a_name_or_a_folder_that_is_given_is_used():

@@ -43,8 +43,7 @@ class Generator(ABC):
 
     model: str
     overlong: Literal["cut", "truncate", "error"]
-    text_readings: ClassVar[int] = 16
-    """How many draws the model may read for a text and a candidate, to tell how probable the text is."""
+    text_readings: int
 
     @abstractmethod
     def fill_prompt(self, text: str) -> str: ...
@@ -68,6 +67,10 @@ class Generator(ABC):
     def _only_strips(self) -> bool:
         """Return whether all that is taken off the decoded tokens is white space at both ends."""
         return type(self)._write is Generator._write  # noqa: SLF001
+
+    def _check_readings(self) -> None:
+        if self.text_readings < 1:
+            raise SpecError(f"text_readings is {self.text_readings}; it must be 1 or more.")
 
     def models(self) -> Sequence[ModelUse]:
         """Name the checkpoint."""
@@ -323,6 +326,8 @@ class Autoregressive(Generator):
     """Number format of the model: auto (bfloat16 on CUDA, otherwise float32) or a torch dtype."""
     device: str = field(default="auto", metadata={"incidental": True})
     """Where the model runs: auto (CUDA, then MPS, then CPU) or a torch device."""
+    text_readings: int = field(default=16, kw_only=True, metadata={"scores_only": True})
+    """How many draws the model reads, at most, per published text and candidate to find its probability."""
     released_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     measured_on: ClassVar[str] = ""
     forbids_by_rule: ClassVar[bool] = True
@@ -333,6 +338,7 @@ class Autoregressive(Generator):
             raise SpecError(
                 f"max_tokens is {self.max_tokens} and context is {self.context}; both must be 1 or more."
             )
+        self._check_readings()
         choose_clip(self.low, self.high, self.released_range, self.top_k)
 
     def claim(self, epsilon: float) -> Claim | None:

@@ -79,6 +79,8 @@ class Sampler(Generator):
     """Number format of the model: auto (bfloat16 on CUDA, otherwise float32) or a torch dtype."""
     device: str = field(default="auto", metadata={"incidental": True})
     """Where the model runs: auto (CUDA, then MPS, then CPU) or a torch device."""
+    text_readings: int = field(default=16, kw_only=True, metadata={"scores_only": True})
+    """How many draws the model reads, at most, per published text and candidate to find its probability."""
     forbids_by_rule: ClassVar[bool] = True
     card: ClassVar[Card] = Card(
         name="sampler",
@@ -108,6 +110,7 @@ class Sampler(Generator):
             raise SpecError(f"'sampler': the prompt is {self.prompt!r}; it must contain {{text}}.")
         if self.context < 1:
             raise SpecError(f"context is {self.context}; it must be 1 or more.")
+        self._check_readings()
 
     def claim(self, epsilon: float) -> Claim | None:  # noqa: ARG002 - takes no epsilon
         """Promise nothing."""

@@ -13,8 +13,8 @@ import pkgutil
 import sys
 import types
 import typing
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -169,8 +169,7 @@ def variants(plugin: type) -> Mapping[str, Mapping[str, Any]]:
 
 def zoo_fields(plugin: Any) -> dict[str, str]:
     """Return the fields of a plug-in that default to a model of the zoo, and which one."""
-    parts = fields(plugin) if is_dataclass(plugin) else ()
-    return {part.name: part.metadata["zoo"] for part in parts if "zoo" in part.metadata}
+    return {part.name: part.metadata["zoo"] for part in _list_fields(plugin) if "zoo" in part.metadata}
 
 
 def determinants(plugin: Any) -> dict[str, Any]:
@@ -185,14 +184,29 @@ def determinants(plugin: Any) -> dict[str, Any]:
 def describe_fields(plugin: Any) -> dict[str, Any]:
     """Return name, version and fields of a plug-in.
 
-    A field whose metadata says `incidental`, such as the device, may change between runs.
+    A field whose metadata says `incidental`, such as the device, may change between runs; one that says
+    `scores_only` changes nothing that is drawn.
     """
     card: Card = plugin.card
     known: dict[str, Any] = {"name": card.name, "version": card.version}
-    parts = fields(plugin) if is_dataclass(plugin) else ()
+    parts = [part for part in _list_fields(plugin) if not part.metadata.get("scores_only")]
     for key in [part.name for part in parts if part.init and not part.metadata.get("incidental")]:
         known[key] = _describe_value(getattr(plugin, key))
     return known
+
+
+def describe_scoring(plugin: Any) -> dict[str, Any]:
+    """Return the fields that change only what a mechanism tells of texts, if they are not at their default.
+
+    What was stored before there was such a field stays valid; a new default needs a new version of the card.
+    """
+    parts = [part for part in _list_fields(plugin) if part.init and part.metadata.get("scores_only")]
+    changed = [part.name for part in parts if getattr(plugin, part.name) != part.default]
+    return {key: _describe_value(getattr(plugin, key)) for key in changed}
+
+
+def _list_fields(plugin: Any) -> Sequence[Field[Any]]:
+    return fields(plugin) if is_dataclass(plugin) else ()
 
 
 def _describe_value(value: Any) -> Any:
@@ -270,8 +284,7 @@ def _check_parameters(plugin: type, reference: Reference, params: Mapping[str, A
         if not _fits(value, allowed[key]):
             wanted = _wanted(allowed[key])
             raise SpecError(f"'{name}': parameter '{key}' is {quote(value)}; it must be {wanted}.{meanings}")
-    parts = fields(plugin) if is_dataclass(plugin) else ()
-    missing = {f.name for f in parts if f.init and not _has_default(f)} - set(params)
+    missing = {f.name for f in _list_fields(plugin) if f.init and not _has_default(f)} - set(params)
     if missing:
         raise SpecError(
             f"'{name}' needs a value for: {join_names(missing)}. It takes: {join_names(allowed)}.{meanings}"

@@ -146,6 +146,11 @@ class PreparedAttack:
     knows: Knows = "nothing"  # of the mechanism
     sees_draw: bool = False  # and not what is published alone
 
+    @property
+    def asks_about_texts(self) -> bool:
+        """Whether its scores may depend on what a mechanism tells of a published text."""
+        return self.knows == "its model and settings" and "text" in self.card.sees
+
 
 @dataclass(frozen=True)
 class Job:
@@ -165,6 +170,7 @@ class Job:
     is_seeded: bool | None = None  # whether code of its user takes a seed; None if there is no such code
     stretches: Mapping[str, tuple[Stretch, ...]] = field(default_factory=dict)  # of attacks with own rewrites
     noise: str = ""  # where the mechanism makes its noise, if it says so
+    scoring: Mapping[str, Any] = field(default_factory=dict)  # settings of what it tells of published texts
 
     @property
     def plan(self) -> Plan:
@@ -249,6 +255,8 @@ class Job:
         if prepared.own_rewrites:
             determinants["practice"] = self.practice.hash
             about |= {"own_rewrites": prepared.own_rewrites, "practice": self.practice.description}
+        if self.scoring and prepared.asks_about_texts:
+            determinants["scoring"] = self.scoring
         if attack in self.stretches:
             about |= _describe_own(self.stretches[attack][-1])
         if self.planned.seen and not prepared.standard:

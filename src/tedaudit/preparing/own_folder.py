@@ -20,7 +20,7 @@ from tedaudit.corpora.files import Given
 from tedaudit.errors import RunDirectoryError
 from tedaudit.paths import checksum_file, checksum_folder, describe_os_error, parse_path
 from tedaudit.plugins.abilities import HasFingerprint, UsesModels
-from tedaudit.plugins.registry import build, describe_fields
+from tedaudit.plugins.registry import build, describe_fields, describe_scoring
 from tedaudit.spec.model import AuditSpec, PluginSpec
 from tedaudit.store.checksums import ChecksumError, check_json, parse_json, seal_json
 from tedaudit.store.directory import RunDirectory
@@ -139,7 +139,7 @@ def _identify(spec: AuditSpec) -> str:
 
 def _describe(plugin: Any) -> dict[str, Any]:
     """Return what a plug-in is, with its code and files; of a model, which takes time, only the name."""
-    known = describe_fields(plugin)
+    known = {**describe_fields(plugin), **describe_scoring(plugin)}
     if isinstance(plugin, HasFingerprint) and not isinstance(plugin, UsesModels):
         known.update(plugin.fingerprint())
     return known

@@ -32,6 +32,7 @@ from tedaudit.plugins.registry import (
     Reference,
     build,
     describe_object,
+    describe_scoring,
     determinants,
     is_foreign,
     is_standard,
@@ -185,7 +186,8 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
                     {name: attacks[name] for name in fitting[title]}, common, practice,
                     isinstance(mechanism, HasLatent), is_foreign(mechanism),
                     mechanism.is_seeded if isinstance(mechanism, CallsUserCode) else None, stretches,
-                    mechanism.noise_source() if isinstance(mechanism, NamesNoise) else "")
+                    mechanism.noise_source() if isinstance(mechanism, NamesNoise) else "",
+                    describe_scoring(mechanism))
             )  # fmt: skip
     for job in jobs:
         job.check_tables()
