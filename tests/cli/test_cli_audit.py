@@ -59,7 +59,8 @@ def test_flags_win_over_the_file(command, here):
 def test_without_a_spec_and_a_mechanism_the_embedded_audit_runs(command, here):
     code, out, _ = command("run", "-t", "20", "-q", "--json", "-e", "4", "-o", "made")
     assert code == 0
-    assert [f["mechanism"] for f in strict(out)["findings"]] == ["constant", "identity", "word-rr"]
+    found = strict(out)["findings"]
+    assert list(dict.fromkeys(f["mechanism"] for f in found)) == ["constant", "identity", "word-rr"]
 
 
 @pytest.mark.parametrize("value", ["-inf", "inf"])

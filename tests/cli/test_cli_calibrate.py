@@ -36,7 +36,7 @@ def test_without_an_attack_those_that_fit_are_run(command):
     code, out, _ = command(*CALIBRATE, "--target", "9", "--json", "--set", "trained.encoder=lexical")
     [answer] = json.loads(out)["answers"]
     assert code == 0
-    assert answer["attacks"] == ["lexical", "resample", "trained"]
+    assert answer["attacks"] == ["lexical", "resample", "trained", "text-likelihood"]
     assert answer["answer"] == "above the ceiling of the trials"
 
 

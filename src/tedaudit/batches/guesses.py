@@ -53,6 +53,10 @@ class TextLikelihoods:
         """Return what ranks candidates and is no probability."""
         return cls([np.asarray(row, dtype=np.float64) for row in values])
 
+    def __len__(self) -> int:
+        """Return the number of texts."""
+        return len(self.points)
+
     @property
     def is_score(self) -> bool:
         """Whether no probability is known."""

@@ -61,6 +61,9 @@ def leaks(
     seed: Annotated[
         int | None, option(STATISTICS, "--seed", help="Chooses other pairs, twins and noise.")
     ] = None,
+    timing: Annotated[
+        bool, option(STATISTICS, "--timing", help="Also tell whether calls take longer for some texts.")
+    ] = False,
     fail_on: Annotated[list[str] | None, outcome_option(FINDING, *NOTES)] = None,
     redact: Redact = False,
     yes: Yes = False,
@@ -84,7 +87,7 @@ def leaks(
         if not quiet:
             console(error=True).print(escape_text(f"{step} ..."), style="dim")
 
-    chosen: dict[str, Any] = {"error": error, "progress": tell}
+    chosen: dict[str, Any] = {"error": error, "progress": tell, "timing": timing}
     chosen |= {name: value for name, value in (("trials", trials), ("seed", seed)) if value is not None}
     found: Any
     if run_directory is not None:

@@ -43,7 +43,7 @@ def leak_names(rewriter, texts=TEXTS, **settings):
         (planted.keep_trailing_space, {"trailing space"}, set()),
         (planted.seed_by_text, {"same output"}, set()),
         (planted.fail_on_some, {"failure"}, {"length", "case", "stop words", "whole text"}),
-        (planted.Remember(), {"text before it, in an earlier call"}, set()),
+        (planted.Remember(), {"text one call before"}, {"text two calls before", "two texts"}),
         (planted.keep_order, {"word order", "homoglyph"}, set()),
         (lambda text: f"{len(text) * 7919 % 97} lamps", {"two texts"}, set()),
     ],
@@ -176,8 +176,8 @@ def test_a_row_that_sees_its_neighbours_is_found():
         return [" ".join([*planted.draw(4), texts[i - 1].split()[-1]]) for i in range(len(texts))]
 
     names = leak_names(mix)
-    assert "text before it, in the same call" in names
-    assert "text before it, in an earlier call" not in names
+    assert "text beside it, in the same call" in names
+    assert "text one call before" not in names
 
 
 def test_equal_texts_of_one_call_are_found_even_if_the_claim_allows_much():
@@ -186,9 +186,13 @@ def test_equal_texts_of_one_call_are_found_even_if_the_claim_allows_much():
         return [made[text] for text in texts]
 
     report = find_leaks(merge, TEXTS, claim=1.0, trials=200)
-    assert report.names == {"equal texts, in the same call"}
-    [finding] = report.findings
+    assert report.names <= {
+        "equal texts, in the same call",
+        "two texts",
+    }  # in a large call equal texts share noise
+    [finding] = [found for found in report.findings if found.name == "equal texts, in the same call"]
     assert all(" | " in output for output in finding.example.outputs)
+    assert len(report.causes) == 1
 
     def separate(texts):
         return [" ".join(planted.draw(9)) for _ in texts]
@@ -219,7 +223,7 @@ def test_a_table_of_rewrites_is_tested_as_far_as_it_goes(tmp_path):
 
 def test_what_cannot_be_run_is_said():
     report = find_leaks(lambda text: "x", ["a b", "c d"], trials=50)
-    assert {part.part for part in report.not_run} == {"state", "determinism"}
+    assert {part.part for part in report.not_run} == {"determinism"}
 
 
 def test_every_finding_has_an_example_a_strength_and_a_fix():
@@ -234,8 +238,10 @@ def test_every_finding_has_an_example_a_strength_and_a_fix():
 def test_all_tests_share_one_error():
     report = find_leaks(planted.keep_length, TEXTS, trials=60)
     least = min(report.outcomes, key=lambda outcome: outcome.signs.p_value)
-    assert least.adjusted == pytest.approx(least.signs.p_value * len(report.outcomes))
-    kept = find_leaks(planted.keep_length, TEXTS, trials=60, error=least.adjusted / 2)
+    in_reach = sum(outcome.is_in_reach for outcome in report.outcomes)
+    assert least.adjusted == pytest.approx(least.signs.p_value * in_reach)
+    random.seed(12)  # the same noise again
+    kept = find_leaks(planted.keep_length, TEXTS, trials=60, error=least.signs.p_value / 2)
     assert kept.findings == ()
 
 

@@ -191,7 +191,7 @@ def test_noise_that_comes_again_is_one_leak_however_many_tests_see_it(seed):
     report = find_leaks(shift, TEXTS, trials=100)
     [cause] = report.causes
     assert cause.finding.name == "same output"
-    assert len(report.findings) > 10
+    assert len(report.findings) > 3
     assert "1 leak was found" in read(report)
     assert {found["cause"] for found in report.to_dict()["findings"]} == {1}
 
@@ -224,18 +224,8 @@ def test_what_another_leak_does_not_explain_is_a_leak_of_its_own():
 def test_what_tells_outputs_apart_is_one_trait_of_several_and_not_the_reason():
     report = find_leaks(lambda text: f"{zlib.crc32(text.encode())} {planted.draw(1)[0]}", TEXTS, trials=100)
     assert "two texts" in report.names
-    assert "A trait that tells them apart: " in read(report)
+    assert "What tells them apart: words (" in read(report)
     assert "Most telling" not in read(report)
-
-
-def test_counts_of_capitals_digits_and_marks_are_called_counts():
-    from tedaudit.trust.leaks.signs import list_traits
-    from tedaudit.types import Rewrite
-
-    traits = dict(list_traits(Rewrite("Now. 12 OK")))
-    assert traits["number of capitalised words"] == "2"
-    assert traits["number of digits"] == "2"
-    assert traits["number of punctuation marks"] == "1"
 
 
 def test_words_put_into_twins_are_marked_if_they_come_back():

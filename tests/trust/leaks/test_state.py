@@ -3,12 +3,12 @@
 from random import Random
 
 import pytest
+from tedaudit.trust.leaks.state import judge_repeats, judge_state
 
 from tedaudit.api import load_corpus
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.trust.leaks.calls import Calls
 from tedaudit.trust.leaks.finder import find_leaks
-from tedaudit.trust.leaks.state import judge_repeats, judge_state
 from tedaudit.trust.planted.flaws import find_flaw
 
 TEXTS = list(load_corpus("demo").texts[:60])

@@ -18,7 +18,7 @@ import numpy as np
 from tedaudit.nominal import Nominal
 from tedaudit.seeding import derive
 from tedaudit.trust.leaks.calls import Calls
-from tedaudit.trust.leaks.outcomes import Compared, LeakTest, TwinExample, is_copy, judge_pairs, show
+from tedaudit.trust.leaks.outcomes import TIMING, Compared, LeakTest, TwinExample, is_copy, judge_pairs, show
 from tedaudit.trust.leaks.signs import CHANCE, Allowed
 from tedaudit.trust.leaks.views import (
     Bools,
@@ -280,7 +280,6 @@ def _look_at_clock(calls: Sequence[_Call]) -> list[_Row]:
     ]  # fmt: skip
 
 
-TIMING = "timing"
 _EQUALITY = ("(equal texts)", "(different texts)")
 _SMALL = (
     "recognition", "two texts, in small calls",

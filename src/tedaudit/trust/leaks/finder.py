@@ -43,7 +43,8 @@ def find_leaks(
     `epsilon`, one or several, adds a round at each to the one at zero budget; `zero_budget=False` leaves that
     out. `claim` is the epsilon promised for a whole release, or a `Claim`, if the mechanism does not say it
     itself. `trials`, `error`, `seed`, `reachable_only`, which leaves out rounds in which nothing could be
-    found, and `processes`, whether fresh ones are started, are the other settings.
+    found, `processes`, whether fresh ones are started, and `timing`, whether calls are timed, are the other
+    settings.
 
     >>> "case" in find_leaks(str.strip, ["a cup of tea", "two of them", "Now or never"], trials=60).names
     True

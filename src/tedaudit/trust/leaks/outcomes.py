@@ -13,6 +13,7 @@ from tedaudit.types import Rewrite, fold_text
 Back = tuple[tuple[str, ...], tuple[str, ...]]
 """What of either text came back in its own output, as the text has it."""
 WHOLE, REPEATED = "whole text", "same output"  # tests of which others are a consequence
+TIMING = "timing"  # the part that looks at the clock: told, and never a finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +126,19 @@ class LeakReport(PlainData):
     @property
     def findings(self) -> tuple[LeakTest, ...]:
         """The tests that found something, the most certain first; one for each thing, by its plainest."""
-        found = [o for o in self.outcomes if o.is_in_reach and o.adjusted <= self.error]
+        found = [o for o in self._judged if o.part != TIMING]
         plain = {(o.part, o.name, o.epsilon) for o in found if not o.clue[0]}
         kept = [o for o in found if not o.clue[0] or (o.part, o.name, o.epsilon) not in plain]
         return tuple(sorted(kept, key=lambda o: (o.epsilon, o.adjusted, -o.signs.share)))
+
+    @property
+    def timings(self) -> tuple[LeakTest, ...]:
+        """Tests of how long calls take that chance does not explain: they depend on the machine as well."""
+        return tuple(outcome for outcome in self._judged if outcome.part == TIMING)
+
+    @property
+    def _judged(self) -> list[LeakTest]:
+        return [o for o in self.outcomes if o.is_in_reach and o.adjusted <= self.error]
 
     @property
     def causes(self) -> tuple[Cause, ...]:
@@ -171,6 +181,7 @@ class LeakReport(PlainData):
         ]
         return pick(self) | {
             "findings": findings,
+            "timings": [outcome.to_dict(redact=True) for outcome in self.timings],
             "tests": [outcome.to_dict(redact=True) for outcome in self.outcomes],
             "not_run": to_data(self.not_run),
         }

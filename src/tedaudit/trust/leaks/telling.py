@@ -22,6 +22,9 @@ def tell(report: LeakReport, *, redact: bool = False) -> tuple[Section, ...]:
         before = shown.setdefault(example.texts, number) if example else number
         details = _list_details(cause, redact=redact, before=before if before != number else 0)
         sections.append(Section(f"{number}. {_headline(cause.finding)}", sentences=tuple(details)))
+    for slow in report.timings:
+        told = f"Timing: {slow.culprit}; in {format_strength(slow)} rows {slow.counted}"
+        sections.append(Section(f"{told}. That is no leak of outputs, and depends on this machine."))
     if report.not_run:
         reasons: dict[str, list[str]] = {}
         for part in report.not_run:

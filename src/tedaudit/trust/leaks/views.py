@@ -152,9 +152,9 @@ def rank_in_call(outputs: Sequence[Rewrite], row: int) -> Seen:
 # --- The learner: naive Bayes on the traits of one view, or on a few of them.
 
 _FEW = (1, 8, None)  # how many traits are used; None: all
-_SHARES = (1, 4, 16)  # of rows that are guessed: all, and the surest quarter and sixteenth
+_SHARES = (1, 2, 4, 16)  # of rows that are guessed: all, and the surest half, quarter and sixteenth
 _LEAST = 12  # rows in the smallest share
-_SLACK = 1.5  # standard deviations by which a plainer view may be worse
+_SLACK = 2.0  # standard deviations by which a plainer view may be worse
 _TWICE = 2  # times that a trait must be seen to be learnt
 
 
@@ -191,7 +191,7 @@ def learn(lessons: Sequence[Lesson]) -> list[Learnt]:
     )
     views.sort(key=lambda view: _ORDER.get(view, -1))
     tables = [{view: _Table(lesson, view) for view in views} for lesson in lessons]
-    ways = [(few, view) for few in _FEW for view in views]
+    ways = sorted(((few, view) for few in _FEW for view in views), key=lambda way: way[1] in _SUBTLE)
     tried = [{way: own[way[1]].try_out(way[0]) for way in ways} for own in tables]
     pooled = {way: sum(one[way][0] for one in tried) / math.sqrt(len(lessons)) for way in ways}
     learnt = []
@@ -203,14 +203,13 @@ def learn(lessons: Sequence[Lesson]) -> list[Learnt]:
     return learnt
 
 
-_ORDER = {
-    view: place
-    for place, view in enumerate((
-        "error", "kind of nothing", "whole output", "words", "numbers", "length", "shape of words",
-        "place of words", "order of words", "pairs of words", "remainder of the length", "characters",
-    ))
-}  # fmt: skip
-"""Of views that tell as much, the first is the plainest to name."""
+_PLAIN = (
+    "error", "kind of nothing", "whole output", "words", "numbers", "length", "shape of words",
+    "place of words",
+)  # fmt: skip
+_SUBTLE = ("order of words", "pairs of words", "remainder of the length", "characters")
+_ORDER = {view: place for place, view in enumerate((*_PLAIN, *_SUBTLE))}
+"""Of views that tell as much, the first is the plainest to name; few traits are plainer than many."""
 
 
 class _Table:
