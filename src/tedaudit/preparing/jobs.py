@@ -102,8 +102,8 @@ def share_out(planned: PlannedTrials, pool: int, attack: Resamples, seed: int) -
     """Return how many own rewrites of each text an attack is given, stretch by stretch.
 
     Every candidate gets one, then every candidate a second one, and so on, as long as there are no more of
-    them in all than rows, if the attack is limited. If there is not one for each, coins choose who gets one:
-    they belong to the texts, whatever is secret. What was given once is never taken away.
+    them in all than rows, if the attack is limited. If there is not one more for each, coins choose who gets
+    one: they belong to the texts, whatever is secret. What was given once is never taken away.
     """
     coins = uniforms([derive(seed, OWN, "coins")], pool)[0]
     numbers, stretches = np.zeros(pool, dtype=np.int32), []
@@ -113,8 +113,7 @@ def share_out(planned: PlannedTrials, pool: int, attack: Resamples, seed: int) -
             lacking = candidates[numbers[candidates] <= level]
             room = stop - int(numbers.sum()) if attack.is_limited else len(lacking)
             if len(lacking) > room:
-                if level == 0:
-                    numbers[lacking[np.argsort(coins[lacking], kind="stable")[: max(0, room)]]] = 1
+                numbers[lacking[np.argsort(coins[lacking], kind="stable")[: max(0, room)]]] += 1
                 break
             numbers[lacking] = level + 1
         stretches.append(Stretch(stop, numbers.copy()))
