@@ -40,7 +40,7 @@ class Resample:
         departures=(
             "not in the paper: the adversary tries the mechanism on the candidates, with keys of its own",
             "own rewrites are at most as many as audited ones, unless `limit` is off",
-            "if there is not one more for each candidate, some, chosen at random, get it; others may have none",
+            "if there is not one more for each candidate, some, by coin, get it; others may have none",
         ),
         sees=("text", "error"),
         knows="can call it",
