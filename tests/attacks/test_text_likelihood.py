@@ -11,6 +11,7 @@ from tedaudit import Card, Claim, ContractError, Rewrite, SpecError, TextLikelih
 from tedaudit.attacks.text_likelihood import TextLikelihood
 from tedaudit.estimators.likelihood_check import bound_losses
 from tedaudit.mechanisms.identity import Identity
+from tedaudit.plugins.abilities import knows_texts
 from tedaudit.results.losses import find_contradictions
 from tedaudit.seeding import uniforms
 from tedaudit.testing import check_attack, check_mechanism
@@ -219,3 +220,23 @@ def test_more_candidates_have_scores_and_no_loss():
 def test_ends_that_are_the_wrong_way_round_are_refused():
     with pytest.raises(ValueError, match="lower end"):
         TextLikelihoods.between([np.array([0.0, 1.0])], [np.array([0.0, 0.5])])
+
+
+class Shouting(Syllables):
+    """Releases other texts than those whose probabilities it inherits."""
+
+    def rewrite(self, draws):
+        return [replace(rewrite, text=rewrite.text.upper()) for rewrite in super().rewrite(draws)]
+
+
+class Known(Shouting):
+    """Has probabilities of its own texts again."""
+
+    def text_log_likelihood(self, texts, candidates, epsilon):
+        return super().text_log_likelihood([text.lower() for text in texts], candidates, epsilon)
+
+
+def test_a_class_that_changes_what_is_released_does_not_inherit_what_is_known_of_its_texts():
+    assert knows_texts(Syllables())
+    assert not knows_texts(Shouting())
+    assert knows_texts(Known())

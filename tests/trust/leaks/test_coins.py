@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from helpers import sentences
-from tedaudit.trust.leaks.coins import find_suspects
+from tedaudit.trust.leaks.coins import (
+    LAGS,
+    SIZES,
+    _Call,
+    _compare_neighbours,
+    _look_back,
+    _look_beside,
+    find_suspects,
+)
 from tedaudit.trust.leaks.finder import find_leaks
 from tedaudit.trust.leaks.signs import allow
 from tedaudit.types import Rewrite
@@ -141,3 +149,40 @@ def test_two_texts_are_enough_and_take_few_calls():
     report = find(lambda text: f"{draw()} {len(text) % 2}", [TEXTS[0], f"{TEXTS[0]}."], trials=200)
     assert "two texts" in report.names
     assert report.calls <= 5000
+
+
+def number_calls(size, count=40):
+    """Return calls whose coins and outputs say which call and place they are of."""
+    return [
+        _Call(
+            tuple((time, place) for place in range(size)),
+            [Rewrite(f"{time} {place}") for place in range(size)],
+            0.0,
+        )
+        for time in range(count)
+    ]
+
+
+@pytest.mark.parametrize("lag", LAGS)
+def test_no_output_is_read_whose_own_coin_is_guessed_in_earlier_calls(lag):
+    rows = _look_back(number_calls(1), lag)
+    read = [tuple(map(int, row.output.text.split())) for row in rows]
+    assert all(row.coin == (time - lag, 0) for row, (time, _) in zip(rows, read, strict=True))
+    assert not set(read) & {row.coin for row in rows}
+
+
+@pytest.mark.parametrize("size", SIZES[1:])
+def test_no_output_is_read_whose_own_coin_is_guessed_in_a_call(size):
+    rows = _look_beside(number_calls(size))
+    read = [tuple(map(int, row.output.text.split())) for row in rows]
+    assert all(row.coin[0] == time for row, (time, _) in zip(rows, read, strict=True))
+    assert not set(read) & {row.coin for row in rows}
+    assert len({row.coin for row in rows}) == len(rows) == 40 * size // 2
+    assert {place for _, place in (row.coin for row in rows)} == set(range(size))  # both ways
+
+
+def test_pairs_of_outputs_that_are_compared_share_none():
+    for size in SIZES:
+        rows = _compare_neighbours(number_calls(size))
+        used = [output.text for row in rows for output in (row.beside, row.output)]
+        assert len(set(used)) == len(used) == 40 * size
