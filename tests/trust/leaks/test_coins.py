@@ -73,7 +73,7 @@ def test_a_text_that_shows_calls_later_is_named_with_how_many(lag, name):
 def test_what_an_output_tells_of_its_own_text_is_no_state_whatever_it_tells():
     report = find(lambda text: text)
     assert not [finding for finding in report.findings if finding.part == "state"]
-    assert {"two texts", "two texts, in small calls", "equal texts, in two calls"} <= report.names
+    assert {"two texts", "two texts in small calls", "equal texts in two calls"} <= report.names
     allowed = find(lambda text: text, claim=20.0)
     assert allowed.names == frozenset()
 
@@ -96,7 +96,7 @@ def test_messages_of_errors_are_told_apart_and_never_kept():
         return draw()
 
     report = find(fail, TEXTS, trials=200)
-    assert "two texts, in small calls" in report.names or "two texts" in report.names
+    assert "two texts in small calls" in report.names or "two texts" in report.names
     assert report.findings[0].clue[0] == "error"
     assert "cannot read" not in str(report.to_dict())
     assert "failure" not in report.names  # which texts fail is chance

@@ -176,7 +176,7 @@ def test_a_row_that_sees_its_neighbours_is_found():
         return [" ".join([*planted.draw(4), texts[i - 1].split()[-1]]) for i in range(len(texts))]
 
     names = leak_names(mix)
-    assert "text beside it, in the same call" in names
+    assert "text beside it in the same call" in names
     assert "text one call before" not in names
 
 
@@ -187,10 +187,10 @@ def test_equal_texts_of_one_call_are_found_even_if_the_claim_allows_much():
 
     report = find_leaks(merge, TEXTS, claim=1.0, trials=200)
     assert report.names <= {
-        "equal texts, in the same call",
+        "equal texts in the same call",
         "two texts",
     }  # in a large call equal texts share noise
-    [finding] = [found for found in report.findings if found.name == "equal texts, in the same call"]
+    [finding] = [found for found in report.findings if found.name == "equal texts in the same call"]
     assert all(" | " in output for output in finding.example.outputs)
     assert len(report.causes) == 1
 
@@ -198,7 +198,7 @@ def test_equal_texts_of_one_call_are_found_even_if_the_claim_allows_much():
         return [" ".join(planted.draw(9)) for _ in texts]
 
     assert leak_names(separate) == frozenset()
-    assert "equal texts, in the same call" not in {
+    assert "equal texts in the same call" not in {
         outcome.name for outcome in find_leaks(planted.constant, TEXTS, trials=60).outcomes
     }
 
@@ -208,7 +208,7 @@ def test_equal_texts_of_one_call_are_not_blamed_on_state_if_outputs_are_the_same
         return [planted.seed_by_text(text) for text in texts]
 
     report = find_leaks(copy, TEXTS, trials=100)
-    assert "equal texts, in the same call" in report.names
+    assert "equal texts in the same call" in report.names
     assert [cause.finding.name for cause in report.causes] == ["same output"]
 
 

@@ -286,9 +286,9 @@ _ADVICE = {
     "sentences": "draw sentence ends like every other token",
     "word order": "draw every position of the output with its own noise",
     "two texts": _OWN_NOISE,
-    "two texts, in small calls": _OWN_NOISE,
-    "equal texts, in the same call": _OWN_NOISE,
-    "equal texts, in two calls": _OWN_NOISE,
+    "two texts in small calls": _OWN_NOISE,
+    "equal texts in the same call": _OWN_NOISE,
+    "equal texts in two calls": _OWN_NOISE,
     "place among outputs": _OWN_NOISE,
 }
 _SOUND = " (the variant 'sound' sets them all)"

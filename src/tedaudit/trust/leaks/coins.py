@@ -282,12 +282,12 @@ def _look_at_clock(calls: Sequence[_Call]) -> list[_Row]:
 
 _EQUALITY = ("(equal texts)", "(different texts)")
 _SMALL = (
-    "recognition", "two texts, in small calls",
+    "recognition", "two texts in small calls",
     "outputs of two texts are told apart in calls of one text or a few",
     "an output looks more like earlier ones of its own text",
 )  # fmt: skip
 _BESIDE = (
-    "state", "text beside it, in the same call", "the output depends on the text beside it in the same call",
+    "state", "text beside it in the same call", "the output depends on the text beside it in the same call",
     "an output looks more like earlier ones beside the same text",
 )  # fmt: skip
 _PLACE = (
@@ -306,7 +306,7 @@ _TIMING = (
 
 def _name_equality(where: str) -> Words:
     return (
-        "recognition", f"equal texts, in {where}", f"outputs of {where} tell which texts are equal",
+        "recognition", f"equal texts in {where}", f"outputs of {where} tell which texts are equal",
         "two outputs are as alike as earlier ones of equal, or of different texts",
     )  # fmt: skip
 
