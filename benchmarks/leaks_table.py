@@ -39,7 +39,7 @@ def list_rows(path: Path) -> list[tuple[str, ...]]:
 def describe(finding: dict[str, Any]) -> tuple[str, ...]:
     """Return one finding as cells."""
     low, high = finding["interval"]
-    clue = f"; a trait that tells: {finding['clue']['kind']}" if finding["clue"] else ""
+    clue = f"; what tells: {finding['clue']['kind']}" if finding["clue"] else ""
     strength = f"{finding['followed']} of {finding['pairs']} ({low:.0%} to {high:.0%})"
     fix = finding["fix"].removesuffix(" (the variant 'sound' sets all)").partition(": set ")[2]
     return (

@@ -86,7 +86,7 @@ class BatterySettings:
     @property
     def followed(self) -> int:
         """Calls that are made one after the other on the coins of a pair."""
-        return 2 * self.trials
+        return max(240, 2 * self.trials)
 
     @property
     def repeated(self) -> int:

@@ -146,10 +146,10 @@ class LeakReport(PlainData):
 
         A test that finds nothing without the texts that come back whole is explained by them. So is one that
         tells outputs apart, and finds nothing without outputs that come again, by those. Otherwise what has
-        the same fix has the same cause.
+        the same fix has the same cause. What names the thing that leaks comes before what was learnt.
         """
         groups: dict[str, list[LeakTest]] = {}
-        for finding in self.findings:
+        for finding in sorted(self.findings, key=lambda found: (found.epsilon, bool(found.clue[0]))):
             groups.setdefault(self._find_cause(finding), []).append(finding)
         leading = [next((o for o in group if o.name == name), group[0]) for name, group in groups.items()]
         return tuple(
