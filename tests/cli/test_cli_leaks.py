@@ -77,7 +77,7 @@ def test_lint_names_a_fixed_seed_and_ends_with_1_if_told_to(folder, command):
     code, out, _ = command("lint", "-m", "py:rewriters:seeded")
     assert code == 0
     assert "error: fixed seed: line" in out
-    assert re.match(r"\S+: 1 error\b", out)  # levels without a note are not counted
+    assert re.match(r"\S+, settings and source: 1 error\b", out)  # levels without a note are not counted
     assert "nothing found" in command("lint", "-m", "py:rewriters:say")[1]
     assert max(map(len, out.splitlines())) <= 80
     assert command("lint", "-m", "py:rewriters:seeded", "--fail-on", "error")[0] == 1

@@ -152,7 +152,8 @@ def show_notes(report: "LintReport") -> None:
     out = console()
     found = {level: number for level, number in report.counts.items() if number}
     counts = (f"{number} {level}{'s' * (number > 1 and level != 'info')}" for level, number in found.items())
-    out.print(escape_text(f"{report.subject}: {', '.join(counts) or 'nothing found'}"), soft_wrap=True)
+    told = ", ".join(counts) or "nothing found"
+    out.print(escape_text(f"{report.subject}, settings and source: {told}"), soft_wrap=True)
     for note in report.notes:
         line = f"{note.level}: {note.rule}: {note.text}." + (f" Fix: {note.fix}." if note.fix else "")
         for part in textwrap.wrap(escape_text(line), 78, subsequent_indent="   "):
