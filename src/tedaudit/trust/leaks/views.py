@@ -27,6 +27,7 @@ Seen = Mapping[str, Sequence[Trait]]
 """The traits of a row, by view."""
 
 _LONGEST = 1500  # characters of an output that are looked at
+_PIECES = 300  # characters from the beginning that are looked at one by one, and in twos and threes
 _PLACES = 8  # words from the beginning whose places and order are looked at
 _MODULI = (2, 3, 4, 5, 7, 8, 10)
 _NUMBER = re.compile(r"\d+")
@@ -51,7 +52,7 @@ def list_views(output: Rewrite) -> Seen:
         "place of words": _list_places(folded, text),
         "order of words": _list_order(folded[:_PLACES]),
         "pairs of words": [("pair of words", " ".join(pair)) for pair in set(pairwise(folded))],
-        "characters": [("characters", piece) for piece in {*text, *_cut(text)}],
+        "characters": [("characters", piece) for piece in {*text[:_PIECES], *_cut(text)}],
         "length": [
             *((f"number of {unit}", str(size)) for unit, size in sizes.items()),
             ("rough length", str(round(3 * math.log2(1 + len(output.text))))),
@@ -86,7 +87,7 @@ def _list_shapes(words: Sequence[str], text: str) -> list[Trait]:
 
 
 def _name_shape(word: str) -> str:
-    if any(character.isdigit() for character in word):
+    if not word.isalpha() and any(character.isdigit() for character in word):
         return "with digits"
     if not word[:1].isupper():
         return "lower-case"
@@ -114,7 +115,7 @@ LIKENESS, RANK = "likeness", "place among the outputs"
 def compare_two(first: Rewrite, second: Rewrite) -> Seen:
     """Return what two outputs have in common."""
     a, b = (split_words(output.text[:_LONGEST].casefold()) for output in (first, second))
-    shared, pieces = len(set(a) & set(b)), [_cut(output.text[:_LONGEST]) for output in (first, second)]
+    shared, pieces = len(set(a) & set(b)), [_cut(output.text) for output in (first, second)]
     alike = len(pieces[0] & pieces[1]) / max(1, len(pieces[0] | pieces[1]))
     return {
         LIKENESS: [
@@ -130,7 +131,9 @@ def compare_two(first: Rewrite, second: Rewrite) -> Seen:
 
 
 def _cut(text: str) -> set[str]:
-    return {text[i : i + n] for n in (2, 3) for i in range(max(1, len(text) - n + 1))}
+    """Return pieces of two and three characters of the beginning."""
+    shown = text[:_PIECES]
+    return {shown[i : i + n] for n in (2, 3) for i in range(max(1, len(shown) - n + 1))}
 
 
 def rank_in_call(outputs: Sequence[Rewrite], row: int) -> Seen:
