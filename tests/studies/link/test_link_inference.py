@@ -29,6 +29,7 @@ def test_a_column_that_the_rewrites_tell_is_inferred():
     assert found.rewrites.rate == found.originals.rate == 1
     assert found.is_shown
     assert found.gain[0] > 0.3
+    assert found.epsilon > 2.5
     assert found.trained + found.rewrites.asked == SIZE
 
 
@@ -38,6 +39,7 @@ def test_a_column_that_only_the_originals_tell_is_not():
     assert found.rewrites.right == found.frequent.right
     assert not found.is_shown
     assert found.gain[0] <= 0 <= found.gain[1]
+    assert found.epsilon == 0
 
 
 def test_records_with_the_same_original_are_held_out_together():

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from tedaudit.errors import CorpusError
 from tedaudit.estimators import clopper_pearson
+from tedaudit.estimators.attributes import attribute_epsilon
 from tedaudit.estimators.paired import paired_counts, paired_interval
 from tedaudit.inference.tuning import Tuning
 from tedaudit.seeding import derive, uniforms
@@ -46,7 +47,8 @@ class Inference(PlainData):
     """How often a private column was inferred for records that were held out.
 
     `gain` is an interval for how much more often from rewrites than by naming the most frequent class;
-    `error` is the probability with which an end of any interval here is wrong, per end.
+    `epsilon` is a lower bound on the rewriter's, if records have independent noise; `error` is the
+    probability with which an end of any interval here is wrong, per end, or the bound is too high.
     """
 
     column: str
@@ -56,10 +58,11 @@ class Inference(PlainData):
     originals: Share
     frequent: Share
     gain: tuple[float, float]
+    epsilon: float
     error: float
     in_json: ClassVar[str] = (
         "column, classes, trained, rewrites, originals, frequent as most_frequent_class, gain.0 as gain_low, "
-        "gain.1 as gain_high, error, is_shown as shown"
+        "gain.1 as gain_high, epsilon as eps_emp, error, is_shown as shown"
     )
 
     @property
@@ -80,17 +83,22 @@ def infer_column(release: Release, column: str, classifier: str, seed: int, alph
     model = choose_classifier(classifier, Tuning())
     frequent = majority(labels)
 
-    def predict(texts: Sequence[str]) -> npt.NDArray[np.bool_]:
+    def predict(texts: Sequence[str]) -> list[str]:
         lesson = Lesson([texts[row] for row in training], labels, [texts[row] for row in testing], seed)
-        return np.array([named == true for named, true in zip(model.predict(lesson), truth, strict=True)])
+        return list(model.predict(lesson))
 
-    rewrites, originals = predict(release.rewrites), predict(release.originals)
-    always = np.array([frequent == true for true in truth])
+    guesses = predict(release.rewrites)
+    rewrites, originals = _compare(guesses, truth), _compare(predict(release.originals), truth)
+    always = _compare([frequent] * len(truth), truth)
     gain = paired_interval(paired_counts(always, rewrites), alpha)
     return Inference(
         column, len(set(labels)), len(training), _count(rewrites, alpha), _count(originals, alpha),
-        _count(always, alpha), gain, alpha / 2,
+        _count(always, alpha), gain, attribute_epsilon(truth, guesses, alpha), alpha / 2,
     )  # fmt: skip
+
+
+def _compare(guesses: Sequence[str], truth: Sequence[str]) -> npt.NDArray[np.bool_]:
+    return np.array([named == true for named, true in zip(guesses, truth, strict=True)])
 
 
 def _hold_out(release: Release, column: str, seed: int) -> npt.NDArray[np.bool_]:

@@ -169,7 +169,7 @@ _INFERENCE = (
     Column("column", "label", 0), Column("values", "count", 3),
     Column("learnt from / tested on", "figures", 3), Column("from rewrites", "figures", 0),
     Column("interval", "figures"), Column("most frequent value", "figures"),
-    Column("from originals", "figures", 2), Column("gain", "figures", 0),
+    Column("from originals", "figures", 2), Column("gain", "figures", 0), Column("eps_emp", "bound"),
 )  # fmt: skip
 _BOUNDS = (
     _ATTACK, Column("trials from", rank=0), Column("right", "figures"), Column("eps_emp", "bound", 0),
@@ -232,15 +232,16 @@ def _describe_inference(result: LinkResult) -> Section:
             found.column, found.classes, f"{found.trained:,} / {found.rewrites.asked:,}",
             format_share(found.rewrites.rate), _format_interval(found.rewrites),
             format_share(found.frequent.rate), format_share(found.originals.rate),
-            f"{100 * found.gain[0]:+.1f} to {100 * found.gain[1]:+.1f}",
+            f"{100 * found.gain[0]:+.1f} to {100 * found.gain[1]:+.1f}", found.epsilon,
         )
         for found in result.inferences
     )  # fmt: skip
     reading = (
         f"{MEANINGS['Inference']} Gain: from rewrites, compared with always naming the most frequent value, "
         "in percentage points. Intervals are for this classifier and further records drawn as these were; an "
-        f"end is wrong with a probability of at most {result.inferences[0].error:.2g}. A stronger classifier "
-        "may infer more, and a rare value may be inferred even if the gain is 0."
+        f"end is wrong with a probability of at most {result.inferences[0].error:.2g}. So is eps_emp, a "
+        "lower bound on the epsilon of a rewriter with independent noise. A stronger classifier may infer "
+        "more, and a rare value may be inferred even if the gain is 0."
     )
     return Section("Inference", Table(_INFERENCE, rows), reading)
 
