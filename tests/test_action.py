@@ -203,7 +203,7 @@ def test_the_hook_runs_again_after_a_change_of_the_code(job, installed):
 def test_the_hook_that_lints_needs_no_texts(job, installed):
     done = do_hook("tedaudit-lint", job, installed, "-m", "word-rr", "--fail-on", "error")
     assert done.returncode == 0, done.stderr
-    assert "word-rr: 2 info" in done.stdout
+    assert "word-rr, settings and source: 2 info" in done.stdout
 
 
 def test_pre_commit_itself_runs_them(job, installed):

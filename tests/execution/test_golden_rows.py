@@ -70,14 +70,14 @@ KINDS = {
     ),
 }  # fmt: skip
 DIGESTS = {
-    "two mechanisms, one that fails, on two plans, with own rewrites": "4e1c413347c5eade",
+    "two mechanisms, one that fails, on two plans, with own rewrites": "3cfc229cb156a9f2",
     "latents": "3d528e0adb785c33",
     "latents that are kept, failures among them": "162d2e90a8290239",
     "latents that are not kept": "162d2e90a8290239",
     "a table of rewrites": "1cafaae07ad21482",
-    "a run that was extended": "6072216f67929f79",
+    "a run that was extended": "2c6fda89c5101837",
     "two rows a trial": "ba78e2bb35c87c27",
-    "a function that remembers": "4e82bacb87ebdb6e",
+    "a function that remembers": "74d23d98470dff85",
 }
 
 

@@ -11,7 +11,7 @@ import yaml
 from helpers import sentences, summary, tables
 
 OWN = 2**31  # from this seed on a call is for an adversary
-STOP_AT = 50  # own calls, of 80 in blocks of 20
+STOP_AT = 50  # own calls, of 100 in blocks of 20
 
 REWRITER = f"""\
 import os, random, time
@@ -80,7 +80,7 @@ def test_own_rewrites_of_a_killed_run_are_not_made_twice_and_it_ends_like_any_ot
     finish(tmp_path, "after.log", "killed")
     finish(tmp_path, "whole.log", "whole")
     after, whole = own_calls(tmp_path / "after.log"), own_calls(tmp_path / "whole.log")
-    assert len(whole) == len(set(whole)) == 80
+    assert len(whole) == len(set(whole)) == 100
     assert finished.isdisjoint(after)
     assert sorted([*finished, *after]) == sorted(whole)  # each exactly once, but for the block that was lost
     assert tables(tmp_path / "killed") == tables(tmp_path / "whole")

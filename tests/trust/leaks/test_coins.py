@@ -18,6 +18,7 @@ from tedaudit.trust.leaks.coins import (
 )
 from tedaudit.trust.leaks.finder import find_leaks
 from tedaudit.trust.leaks.signs import allow
+from tedaudit.trust.planted.flaws import find_flaw
 from tedaudit.types import Rewrite
 
 TEXTS = [f"{text} {tail}" for text, tail in zip(sentences(60), ["now", "at 7", "of it!"] * 20, strict=True)]
@@ -186,3 +187,19 @@ def test_pairs_of_outputs_that_are_compared_share_none():
         rows = _compare_neighbours(number_calls(size))
         used = [output.text for row in rows for output in (row.beside, row.output)]
         assert len(set(used)) == len(used) == 40 * size
+
+
+def test_a_rewriter_that_tells_whether_its_text_came_before_is_found_by_sending_new_texts():
+    report = find(find_flaw("repeats-told").mechanism(), epsilon=0.5, claim=0.5, trials=200)
+    assert [(finding.part, finding.name) for finding in report.findings] == [("state", "repeated text")]
+
+
+def test_a_rewriter_that_counts_its_calls_or_gives_answers_in_turn_is_no_leak():
+    calls = 0
+
+    def turn(text):
+        nonlocal calls
+        calls += 1
+        return f"call {calls}" if calls % 4 in (1, 2) else "another one"
+
+    assert not find(turn, trials=60).findings
