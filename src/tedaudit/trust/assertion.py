@@ -308,7 +308,7 @@ def _raise_leaks(result: PrivacyResult, promise: _Promise, *, redact: bool) -> N
         at = f" at {finding.epsilon.phrase}" if finding.epsilon.is_given else ""
         told = (
             f"Not private: {rewriter} leaks more than {against} allows. {finding.part}, {finding.name}{at}: "
-            f"{finding.culprit}; in {format_strength(finding)} pairs {finding.counted}, adjusted p "
+            f"{finding.culprit}; in {format_strength(finding)} {finding.unit} {finding.counted}, adjusted p "
             f"{finding.adjusted:.2g}."
         )
         example = ["(Texts are left out.)"] if redact else map(escape_control, list_examples(finding))

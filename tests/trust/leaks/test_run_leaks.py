@@ -65,7 +65,7 @@ def test_a_finding_has_culprit_strength_interval_fix_and_example(found):
     rows = [dict(zip(section.table.headings, row, strict=True)) for row in section.table.cells]
     [whole] = [row for row in rows if "whole text" in row["leak"]]
     assert whole["mechanism"] == "identity"
-    assert whole["pairs that follow"] == "60 of 60 (92% to 100%)"
+    assert whole["pairs or guesses that follow"] == "60 of 60 (92% to 100%)"
     assert whole["what would fix it"].startswith("never return a text unchanged")
     finding = next(f for f in found.reports[0].findings if f.name == "whole text")
     assert float(whole["adjusted p"]) == pytest.approx(2 * finding.adjusted, rel=0.05)

@@ -129,3 +129,8 @@ def test_a_pair_that_shows_nothing_is_not_the_surest():
     silent = make_lesson(lambda _, noise: Rewrite(" ".join(draw(noise, 12))), seed=9)
     sure, unsure = learn([telling, silent])
     assert np.median(np.abs(sure.scores)) > np.abs(unsure.scores).max()
+
+
+def test_numbers_of_any_length_are_compared():
+    many = [Rewrite("9" * 5000), Rewrite("1")]  # more digits than Python reads
+    assert ("place by first number", "1 of 2") in rank_in_call(many, 0)[RANK]

@@ -144,7 +144,7 @@ class Battery:
         calls, allowed = self._start(epsilon, seed), self._find_allowed(epsilon)
         self.outcomes += judge_sequences(
             calls, draw_pairs(self.texts, min(_SEQUENCES, len(self.texts) // 2), seed),
-            self.settings.followed, allowed, in_lists=getattr(self.plugin, "batch", True) is not False,
+            self.settings.followed, allowed, in_lists=getattr(self.plugin, "batch", True),
             timing=self.settings.timing,
         )  # fmt: skip
         self.outcomes.append(judge_repeats(calls, self.texts, self.settings.repeated))
@@ -222,10 +222,8 @@ class _Round:
         self._calls, self._settings, shuffled = calls, settings, _shuffle_short(texts, seed)
         pairs = draw_pairs(texts, settings.pairs, derive(seed, "pairs"))
         self._sources = SourcePairs(calls, pairs)
-        rest = dict.fromkeys(texts) if len(texts) > 2 else {}
-        for text in dict.fromkeys(text for pair in pairs for text in pair):
-            rest.pop(text, None)
-        others = list(rest)[: max(0, settings.screened - 2 * len(pairs))]
+        paired = {text for pair in pairs for text in pair}
+        others = [text for text in texts if text not in paired][: max(0, settings.screened - len(paired))]
         self._screened = {text: calls.ask_often(text, 2) for text in others}
         self._coins = CoinPairs(calls, settings.rows)
         known = min(settings.known, len(texts) * (len(texts) - 1) // 2)

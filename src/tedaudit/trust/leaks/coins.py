@@ -39,13 +39,14 @@ Words = tuple[str, str, str, str]
 LAGS = (1, 2, 3)
 SIZES = (1, 2, 4)
 _SHOWN = 4  # telling pieces of an output
+_NO_COPY = Rewrite("", error="no copy")
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row that is guessed: what is seen, its coin, and for an example the texts and the output.
+    """A row that is guessed: what is seen, and its coin, which is true for the first text.
 
-    The coin is true for the first text.
+    An example shows the output, with the one beside it that it was compared with.
     """
 
     seen: Seen
@@ -73,8 +74,8 @@ def _judge(
         seen = _find_plainest(texts, own, lesson.learnt)
         compared += [Compared(float(margin), *seen) for margin in signed]
         examples += _make_example(texts, own[lesson.learnt :], signed, learnt)
-    _, example, (kind, value) = max(examples, key=lambda found: found[0], default=(0.0, None, ("", "")))
-    told = judge_pairs(words, compared, epsilon, allowed, clue=(kind, value))
+    _, example, clue = max(examples, key=lambda found: found[0], default=(0.0, None, ("", "")))
+    told = judge_pairs(words, compared, epsilon, allowed, clue=clue)
     return replace(told, example=example)
 
 
@@ -87,7 +88,7 @@ def _find_plainest(
     """
     outputs = [[row.output for row in rows if row.coin == coin] for coin in (True, False)]
     first, second = (
-        next((output for output in own if is_copy(text, output)), Rewrite("", error="none"))
+        next((output for output in own if is_copy(text, output)), _NO_COPY)
         for text, own in zip(texts, outputs, strict=True)
     )
     early = {(row.coin, row.output.text, row.output.error) for row in rows[:learnt]}
@@ -109,9 +110,7 @@ def _make_example(
     first, second = (rows[number] for _, number in best)
     differs = _list_telling(first, learnt), _list_telling(second, learnt)
     example = TwinExample(texts, (first.show(), second.show()), differs=differs)
-    return [
-        (find_strength(margins), example, (learnt.view, ": ".join(learnt.clue) if learnt.clue[0] else ""))
-    ]
+    return [(find_strength(margins), example, learnt.clue)]
 
 
 def _list_telling(row: _Row, learnt: Learnt) -> tuple[str, ...]:

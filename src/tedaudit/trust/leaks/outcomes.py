@@ -81,6 +81,11 @@ class LeakTest(PlainData):
         "figures, clue, fix, example"
     )
 
+    @property
+    def unit(self) -> str:
+        """What is counted: guesses of coins, or pairs of outputs."""
+        return "guesses" if self.part in ("recognition", "state", TIMING) else "pairs"
+
     def to_dict(self, *, redact: bool = False) -> dict[str, Any]:
         """Return it as JSON holds it; `redact` leaves out texts and pieces of them."""
         kind, value = self.clue

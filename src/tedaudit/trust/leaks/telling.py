@@ -23,7 +23,7 @@ def tell(report: LeakReport, *, redact: bool = False) -> tuple[Section, ...]:
         details = _list_details(cause, redact=redact, before=before if before != number else 0)
         sections.append(Section(f"{number}. {_headline(cause.finding)}", sentences=tuple(details)))
     for slow in report.timings:
-        told = f"Timing: {slow.culprit}; in {format_strength(slow)} rows {slow.counted}"
+        told = f"Timing: {slow.culprit}; in {format_strength(slow)} {slow.unit} {slow.counted}"
         sections.append(Section(f"{told}. That is no leak of outputs, and depends on this machine."))
     if report.not_run:
         reasons: dict[str, list[str]] = {}
@@ -78,12 +78,12 @@ def _list_details(cause: Cause, *, redact: bool, before: int) -> list[str]:
     finding = cause.finding
     signs = finding.signs
     evidence = (
-        f"{finding.part}, {finding.name}: in {format_strength(finding)} pairs {finding.counted}; in "
+        f"{finding.part}, {finding.name}: in {format_strength(finding)} {finding.unit} {finding.counted}; in "
         f"{signs.against} the reverse, in {signs.same} neither. Adjusted p {finding.adjusted:.2g}."
     )
     details = [evidence]
     if signs.clearest < signs.followed + signs.against:
-        details.append(f"Of the {signs.clearest} clearest pairs {signs.right} follow their source.")
+        details.append(f"Of the {signs.clearest} clearest {finding.unit} {signs.right} follow their source.")
     if finding.figures:
         own, other = finding.figures["own"], finding.figures["other"]
         details.append(f"Share found in a rewrite of its own text {own:.1%}, of the other text {other:.1%}.")
@@ -151,7 +151,7 @@ def _explain(report: LeakReport) -> str:
 
 _COLUMNS = (
     Column("mechanism", "label", 0), Column("epsilon", "figures", 0), Column("leak", rank=0),
-    Column("pairs that follow", "figures"), Column("adjusted p", "p"), Column("what would fix it"),
+    Column("pairs or guesses that follow", "figures"), Column("adjusted p", "p"), Column("what would fix it"),
     Column("one text and its rewrite", "text", 2), Column("the other and its rewrite", "text", 2),
 )  # fmt: skip
 
@@ -162,9 +162,10 @@ def tell_run(leaks: RunLeaks) -> tuple[Section]:
     rows = [row for report in leaks.reports for row in _list_rows(report, number)]
     reading = (
         "Leaks by name, found in rewrites that were made for these tests. Every test compares outputs of "
-        "different texts: a pair follows if its outputs fit its texts better as they are than exchanged; "
-        "by chance at most half of the pairs do. (The interval is at 99%.) What is found at an epsilon "
-        "near 0 is hidden by no noise; at the run's epsilons it is more than the claim allows. The "
+        "different texts: a pair follows if its outputs fit its texts better as they are than exchanged, a "
+        "guess of a coin if it is right; by chance at most half of them do. (The interval is at 99%.) What "
+        "is found at an epsilon near 0 is hidden by no noise; at the run's epsilons it is more than the "
+        "claim allows. The "
         f"probability that any of it is chance is at most {leaks.error:g}, apart from the error of "
         "verdicts. Finding nothing proves nothing: only these leaks were looked for, on these texts."
     )

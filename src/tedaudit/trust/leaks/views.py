@@ -69,11 +69,9 @@ def _list_numbers(text: str) -> list[Trait]:
     numbers = _NUMBER.findall(text)
     found = [("number of numbers", str(len(numbers)))]
     for place, number in enumerate(numbers[:4], 1):
-        found += [
-            (f"digits of number {place}", str(len(number))),
-            (f"last digit of number {place}", number[-1]),
-        ]
-        found.append((f"parity of number {place}", str(int(number[-1]) % 2)))
+        last = number[-1]
+        found += [(f"digits of number {place}", str(len(number))), (f"last digit of number {place}", last)]
+        found += [(f"parity of number {place}", str(int(last) % 2))]
     return found
 
 
@@ -138,7 +136,7 @@ def _cut(text: str) -> set[str]:
 
 def rank_in_call(outputs: Sequence[Rewrite], row: int) -> Seen:
     """Return how an output compares with the others of its call."""
-    numbers = [_NUMBER.search(output.text) for output in outputs]
+    numbers = [_NUMBER.search(output.text[:_LONGEST]) for output in outputs]  # Python reads 4,300 digits
     measures: dict[str, list[float | str]] = {
         "length": [len(output.text) for output in outputs],
         "alphabet": [output.text for output in outputs],
@@ -180,8 +178,9 @@ class Learnt:
 
     @property
     def clue(self) -> Trait:
-        """The most telling trait."""
-        return max(self.telling, key=lambda trait: abs(self.telling[trait]), default=("", ""))
+        """The view, and the most telling trait."""
+        most = max(self.telling, key=lambda trait: abs(self.telling[trait]), default=None)
+        return self.view, ": ".join(most or ())
 
 
 def learn(lessons: Sequence[Lesson]) -> list[Learnt]:
