@@ -33,7 +33,7 @@ from tedaudit.store.looks import earlier_looks, find_look, note_look
 from tedaudit.types import Corpus, Mechanism, Rewrite
 
 AnyMechanism = str | Mechanism | Callable[..., Any] | Mapping[str, Any]
-_PLAN_SETTINGS = ("k", "lambda_", "strategy", "top", "estimator")
+_PLAN_SETTINGS = ("k", "lambda_", "strategy", "top", "estimator", "author", "texts", "knows", "releases")
 DEFAULT_ATTACKS = ("lexical", "resample", "trained", "text-likelihood")
 _SINGULAR = {"mechanisms": "mechanism", "epsilons": "epsilon", "attacks": "attack"}
 

@@ -9,7 +9,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol, get_args
 
@@ -167,6 +167,10 @@ class Claim(PlainData):
         if self.delta == 0:
             return 0.0
         return 1.0 if self.max_units is None else min(1.0, self.delta * self.max_units)
+
+    def repeat(self, times: int) -> "Claim":
+        """Return what is promised for so many releases together, by basic composition."""
+        return self if self.max_units is None else replace(self, max_units=self.max_units * times)
 
     def __str__(self) -> str:
         delta = f", delta {self.total_delta:g}" if self.delta else ""
@@ -351,12 +355,16 @@ class Plan:
     `candidates` holds positions in the pool, the text that was sampled first in column 0; it is
     None if every row's candidates are the whole pool. `secret` indexes into the candidates.
     `replicate` counts how often the plan has rewritten that text before, so that every row has
-    noise of its own. The rows of one trial follow each other: as many as the estimator needs.
+    noise of its own. The rows of one trial follow each other: as many as the estimator needs, or
+    as many rewrites as an adversary sees. If a candidate is a person, of whom several texts are
+    `known`, so many columns of `candidates` are theirs, and `released` says which text is rewritten.
     """
 
     candidates: npt.NDArray[np.int32] | None
     secret: npt.NDArray[np.int32]
     replicate: npt.NDArray[np.int32]
+    released: npt.NDArray[np.int32] | None = None
+    known: int = 1
 
     def __len__(self) -> int:
         return len(self.secret)
@@ -364,20 +372,24 @@ class Plan:
     @cached_property
     def source(self) -> npt.NDArray[np.int32]:
         """The position in the pool of the text that is rewritten, per row; gathered once."""
+        if self.released is not None:
+            return self.released
         if self.candidates is None:
             return self.secret
         return np.asarray(self.candidates[np.arange(len(self)), self.secret], dtype=np.int32)
 
     def pick(self, rows: Sequence[int]) -> "Plan":
         """Return the rows with these numbers."""
-        numbers = np.asarray(rows, dtype=np.int64)
-        candidates = None if self.candidates is None else self.candidates[numbers]
-        return Plan(candidates, self.secret[numbers], self.replicate[numbers])
+        return self._take(np.asarray(rows, dtype=np.int64))
 
     def rows(self, start: int, stop: int) -> "Plan":
         """Return a run of consecutive rows."""
-        candidates = None if self.candidates is None else self.candidates[start:stop]
-        return Plan(candidates, self.secret[start:stop], self.replicate[start:stop])
+        return self._take(slice(start, stop))
+
+    def _take(self, rows: npt.NDArray[np.int64] | slice) -> "Plan":
+        candidates = None if self.candidates is None else self.candidates[rows]
+        released = None if self.released is None else self.released[rows]
+        return Plan(candidates, self.secret[rows], self.replicate[rows], released, self.known)
 
 
 class Mechanism(Protocol):

@@ -37,6 +37,13 @@ def run(
         int | None, option(options.ADVERSARY, "--top", help="nearest, furthest: uniform among this many.")
     ] = None,
     encoder: options.Encoder = None,
+    author: options.Author = None,
+    texts: options.TextsOfAuthor = None,
+    knows: options.Knows = None,
+    releases: Annotated[
+        int | None,
+        option(options.ADVERSARY, "--releases", help="Up to so many rewrites of one text are seen."),
+    ] = None,
     worst: Annotated[
         int,
         option(
@@ -115,6 +122,7 @@ def run(
         "mechanism": mechanism, "epsilon": epsilon, "corpus": corpus, "attack": attack, "trials": trials,
         "column": column or None,
         "k": k, "lambda_": lambda_, "strategy": strategy, "top": top, "estimator": estimator,
+        "author": author, "texts": texts, "knows": knows, "releases": releases,
         "encoder": encoder, "alpha": alpha, "delta": delta, "seed": seed, "batch_size": batch_size,
         "name": name, "out": out,
         "engine": engine, "workers": workers, "address": address, "resource": resource,

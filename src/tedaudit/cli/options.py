@@ -122,6 +122,20 @@ Strategy = Annotated[
     str | None,
     option(ADVERSARY, "--strategy", metavar="NAME", help="transition, nearest or furthest."),
 ]
+Author = Annotated[
+    str | None,
+    option(
+        ADVERSARY, "--author", metavar="COLUMN",
+        help="The secret is an author, of whom n rewrites are seen: 1, 2, 4 and so on.",
+    ),
+]  # fmt: skip
+TextsOfAuthor = Annotated[
+    int | None, option(ADVERSARY, "--texts", help="--author: the largest n; half of the authors have them.")
+]
+Knows = Annotated[
+    str | None,
+    option(ADVERSARY, "--knows", metavar="WHICH", help="--author: same (these texts are known), or other."),
+]
 Encoder = Annotated[
     str | None,
     option(

@@ -25,7 +25,9 @@ def nested_grid(largest: int) -> tuple[int, ...]:
     return (*(number for number in GRID if number < largest), largest)
 
 
-def known_from(right: Mapping[int, int], trials: int, alpha: float = 0.01, level: float = KNOWN) -> int | None:
+def known_from(
+    right: Mapping[int, int], trials: int, alpha: float = 0.01, level: float = KNOWN
+) -> int | None:
     """Return the smallest n from which on success is shown to be above a level, at all larger ones too.
 
     `right` has the number of right guesses for each n, of the same number of trials. "Success is at most the

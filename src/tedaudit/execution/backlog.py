@@ -233,6 +233,7 @@ class Backlog:
                     attack, prepared.reference, tuple(prepared.card.sees), epsilon, some, table.key,
                     prepared.knows_mechanism, job.practice.texts if prepared.own_rewrites else (),
                     self._fetch_own(audit, attack, epsilon, stretch), table.tells_losses,
+                    prepared.is_likelihood,
                 )  # fmt: skip
 
     def _find_rewriting(self, rows: range, epsilon: Nominal, guessing: Sequence[Guessing]) -> Rewriting:

@@ -94,7 +94,7 @@ def _recompute(result: AuditResult, row: LossRow, mechanism: Any) -> CertainLoss
     """Return the largest loss of a setting as a witness; None if the second computation does not agree."""
     finding, number = row.finding, row.worst
     plan, texts = result.run.read_plan(finding.plan), result.run.corpus().texts
-    if plan.candidates is None or finding.claim is None:
+    if plan.candidates is None or finding.claim is None or finding.rewrites > 1:
         return None
     source = int(plan.source[number])
     other = next((i for i in plan.candidates[number].tolist() if i != source), source)

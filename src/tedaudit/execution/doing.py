@@ -28,6 +28,7 @@ from tedaudit.execution.units import (
     Work,
     ask,
     cut,
+    read_persons,
     restore_withheld,
     withhold,
 )
@@ -163,7 +164,8 @@ class _Epsilon:
         keys = late_tie_keys(unit.seed, unit.plan_name, guessing.attack, rows)
         guesses = bench.perform(ask(guessing, outputs, plan, unit.pool, keys, unit.mechanism))
         whole = restore_withheld(guesses, withhold(guessing.sees, outputs.failed), unit.candidates)
-        judged = judge(whole, outputs.failed, plan, keys)
+        persons = read_persons(whole, plan.known, averages=guessing.averages)
+        judged = judge(persons, outputs.failed, plan, keys)
         content = make_guesses_part(rows, judged, guessing.key, tells_losses=guessing.tells_losses)
         return SealedPart(guessing.epsilon, guessing.attack, rows.start, content, len(rows))
 

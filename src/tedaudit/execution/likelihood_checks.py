@@ -39,7 +39,7 @@ _PURPOSE = "likelihood check"
 def repeat_checks(job: Job, audit: PreparedAudit, perform: Perform) -> Iterator[dict[str, Any]]:
     """Yield what fresh trials say of likelihoods that the run's own trials fail, if nobody has asked yet."""
     estimator = find_estimator(audit.plans[job.plan_name]["estimator"])
-    if estimator.rows_per_trial > 1 or job.candidates > KEPT_SCORES:
+    if estimator.rows_per_trial * job.planned.rounds > 1 or job.candidates > KEPT_SCORES:
         return
     known = [_name(told) for told in audit.store.manifest().get("likelihoods", [])]
     for epsilon in job.epsilons:

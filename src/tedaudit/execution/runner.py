@@ -23,6 +23,7 @@ from tedaudit.execution.calls import describe_calls, find_callee
 from tedaudit.execution.engines.protocol import Engine, TellsStatus
 from tedaudit.execution.likelihood_checks import repeat_checks
 from tedaudit.execution.repeats import perform, repeat_calls
+from tedaudit.execution.rounds import add_rounds
 from tedaudit.execution.units import Finished, Interrupted, Parts, Result, Unit
 from tedaudit.execution.work_folder import WorkFolder
 from tedaudit.nominal import Nominal
@@ -70,7 +71,10 @@ def executed(
         meter = _Meter(progress, sum(map(_count_work, audit.jobs)), engine)
         for job in audit.jobs:
             run = _JobRun(job, audit, engine, meter, folder)
-            run.run()
+            try:
+                run.run()
+            finally:
+                add_rounds(job, audit.spec.seed)
             if job.is_seeded is not None and run.has_rewritten and folder is None:
                 audit.note_repeats(job.label, repeat_calls(job, audit, engine, next(_TICKETS)))
             for told in repeat_checks(job, audit, lambda chunk: perform(engine, next(_TICKETS), chunk)):

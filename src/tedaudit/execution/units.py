@@ -136,6 +136,7 @@ class Guessing:
     practice: Sequence[str] = ()
     own: OwnRewrites | None = None
     tells_losses: bool = True  # whether its table has room for them
+    averages: bool = False  # whether scores are likelihoods: of texts that are known of a person, their mean
 
 
 @dataclass(frozen=True)
@@ -304,6 +305,23 @@ def restore_withheld(guesses: Guesses, withheld: Mask, candidates: int) -> Guess
     order[np.flatnonzero(~withheld)] = np.arange(len(guesses))
     order[np.flatnonzero(withheld)] = len(guesses) + np.arange(len(nobody))
     return Guesses.join([guesses, nobody])[order]
+
+
+def read_persons(guesses: Guesses, known: int, *, averages: bool) -> Guesses:
+    """Return guesses of persons, of each of whom so many texts were candidates.
+
+    Likelihoods are averaged, since any of the texts may have been rewritten; of other scores the best counts.
+    """
+    if known == 1:
+        return guesses
+    matrix = (
+        guesses.scores if isinstance(guesses.scores, np.ndarray) else np.stack([g.scores for g in guesses])
+    )
+    scores = matrix.reshape(len(guesses), -1, known)
+    best = scores.max(axis=2)
+    if averages:
+        best = best + np.log(np.exp(scores - best[:, :, None]).mean(axis=2))
+    return Guesses(best, guesses.usable)
 
 
 # --- what comes back

@@ -71,7 +71,7 @@ def candidate_sets(pool: Pool | int, sampling: Sampling, trials: range, key: int
         return _draw_by_distance(pool, sampling, chosen, trials, key)
     for step in range(1, sampling.k):
         uniform = uniforms([derive(key, "step", step)], len(trials), trials.start)[0]
-        chosen = np.column_stack([chosen, _uniform_step(size, chosen, uniform)])
+        chosen = np.column_stack([chosen, uniform_step(size, chosen, uniform)])
     return np.ascontiguousarray(chosen, dtype=np.int32)
 
 
@@ -144,8 +144,8 @@ def disjoint_sets(
     return np.asarray(rows, dtype=np.int32).reshape(-1, sampling.k)
 
 
-def _uniform_step(size: int, chosen: Ints, uniform: Floats) -> Ints:
-    """Return a uniform choice among the texts not yet chosen."""
+def uniform_step(size: "int | npt.NDArray[np.int64]", chosen: Ints, uniform: Floats) -> Ints:
+    """Return a uniform choice among the texts not yet chosen, of as many as each set has to choose from."""
     left = size - chosen.shape[1]
     pick = np.minimum((uniform * left).astype(np.int32), left - 1)
     for taken in np.sort(chosen, axis=1).T:  # skip over the chosen, smallest first

@@ -107,11 +107,13 @@ def number_replicates(plan: Plan) -> Plan:
 
 def join_plans(first: Plan, second: Plan) -> Plan:
     """Return one plan with the rows of both; its replicates are still to be numbered."""
-    candidates = None
+    candidates = released = None
     if first.candidates is not None and second.candidates is not None:
         candidates = np.concatenate([first.candidates, second.candidates])
+    if first.released is not None and second.released is not None:
+        released = np.concatenate([first.released, second.released])
     secret = np.concatenate([first.secret, second.secret])
-    return Plan(candidates, secret, np.zeros(len(secret), dtype=np.int32))
+    return Plan(candidates, secret, np.zeros(len(secret), dtype=np.int32), released, first.known)
 
 
 def measure_distractors(plan: Plan, size: int) -> Concentration | None:

@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import OwnRewrites
+from tedaudit.estimators.likelihood_check import LIKELIHOOD, TEXT_LIKELIHOOD
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import OWN
 from tedaudit.plugins.abilities import Resamples
 from tedaudit.plugins.registry import Reference
-from tedaudit.preparing.planner import PlannedTrials
+from tedaudit.preparing.planner import PlannedTrials, Seen
 from tedaudit.seeding import derive, uniforms
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.rewrites import RewriteTable
@@ -24,6 +25,7 @@ from tedaudit.types import Card, Claim, Corpus, Knows, Plan, Split
 # --- The texts on which attacks try a mechanism themselves, and what is said of them.
 
 _LEAST, _MOST = 50, 5_000  # texts
+PERSON_SCORE = "person"  # a score of several texts that are known of somebody
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,11 @@ class PreparedAttack:
     sees_draw: bool = False  # and not what is published alone
 
     @property
+    def is_likelihood(self) -> bool:
+        """Whether its scores are log-likelihoods."""
+        return self.card.score in (LIKELIHOOD, TEXT_LIKELIHOOD)
+
+    @property
     def asks_about_texts(self) -> bool:
         """Whether its scores may depend on what a mechanism tells of a published text."""
         return self.knows == "its model and settings" and "text" in self.card.sees
@@ -263,6 +270,23 @@ class Job:
         folder = self.store.guesses_folder(self.plan_name, self.label, epsilon, attack)
         return TableDefinition(folder, determinants, about)
 
+    def seen_at(self, epsilon: Nominal, attack: str, seen: Seen) -> TableDefinition:
+        """Return the table of an attack's guesses if so many rewrites of every secret are seen.
+
+        Where several texts of a person are known, scores are likelihoods no more, even if each was one.
+        """
+        rows, claim = self.guesses_at(epsilon, attack), self.claims[epsilon]
+        about = {
+            **rows.about, "plan": seen.name, "rewrites": seen.rewrites,
+            "claim": None if claim is None else asdict(claim.repeat(seen.rewrites)),
+        }  # fmt: skip
+        if self.plan.known > 1:
+            about["score"] = PERSON_SCORE
+        if "seen_before" in about:
+            about["seen_before"] //= self.planned.rounds
+        folder = self.store.guesses_folder(seen.name, self.label, epsilon, attack)
+        return TableDefinition(folder, {**rows.determinants, "plan": seen.key}, about)
+
     def check_tables(self) -> None:
         """Refuse if a stored table was made with other settings."""
         for _, table in self.own_tables():
@@ -271,6 +295,8 @@ class Job:
             self.rewrites_at(epsilon).check()
             for attack in self.attacks:
                 self.guesses_at(epsilon, attack).check()
+                for seen in self.planned.series:
+                    self.seen_at(epsilon, attack, seen).check()
 
     def _about(self, epsilon: Nominal) -> dict[str, Any]:
         claim = self.claims[epsilon]

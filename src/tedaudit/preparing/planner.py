@@ -8,8 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import RunDirectoryError, SpecError
+from tedaudit.estimators.exposure import nested_grid
 from tedaudit.inference.encoders import Encoder, embed_pool, load_encoder
 from tedaudit.inference.lexical import LexicalEncoder, choose_reading
+from tedaudit.plans.authors import (
+    Authors,
+    choose_authors,
+    make_author_plan,
+    refuse_few,
+    repeat_trials,
+    take_trials,
+)
 from tedaudit.plans.candidates import GivenSets, Sampling
 from tedaudit.plans.plans import (
     join_plans,
@@ -39,13 +48,29 @@ class PlannedTrials:
     name: str
     key: str
     plan: Plan
-    candidates: int
+    candidates: int  # that an attack is shown in a row
     looks: tuple[int, ...] = ()  # numbers of rows at which guesses may have been looked at
+    series: "tuple[Seen, ...]" = ()  # if several rewrites of a secret are seen: for each number of them
+
+    @property
+    def rounds(self) -> int:
+        """Rows of a trial: the most rewrites of a secret that are seen."""
+        return self.series[-1].rewrites if self.series else 1
 
     @property
     def seen(self) -> int:
         """Rows whose guesses may have been looked at before."""
         return max(self.looks, default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The trials of a plan if so many of the rewrites of each are seen, as a plan with one row for each."""
+
+    rewrites: int
+    name: str
+    key: str
+    plan: Plan
 
 
 class Planner:
@@ -85,38 +110,87 @@ class Planner:
     def _make(
         self, name: str, spec: PlanSpec, label: str, usable: npt.NDArray[np.bool_] | None
     ) -> PlannedTrials:
-        sampling = spec.sampling
+        sampling, authors = spec.sampling, self._choose_authors(spec, label, usable)
+        if usable is not None and spec.releases > 1:
+            raise SpecError(
+                f"'{label}' has one rewrite of each text: `releases` needs a rewriter that can be called again. "
+                "`tedaudit link` reads a table with several rewrites of a text."
+            )
         if usable is not None and sampling is None:
             raise SpecError(
                 f"'{label}' has one rewrite of each text, so candidate sets may share no text and k "
                 f"cannot be 'all'. Use a k from 2 to {int(usable.sum())}."
             )
-        if usable is None and sampling is not None:
+        if usable is None and sampling is not None and authors is None:
             refuse_large_k(sampling, len(self._corpus.texts))  # before an encoder is loaded
             refuse_missing(sampling, len(self._corpus.texts))
         if usable is not None and isinstance(sampling, GivenSets):
             raise SpecError(
                 f"'{label}' has one rewrite of each text, so its candidate sets cannot be `given`."
             )
-        determinants = self._determinants(name, spec, sampling, usable)
+        determinants = self._determinants(name, spec, sampling, usable, authors)
         key = key_of(determinants)
-        if usable is not None and sampling is not None:
+        if authors is not None:
+            plan = self._make_authors(name, key, spec, authors, disjoint=usable is not None)
+        elif usable is not None and sampling is not None:
             plan = self._make_disjoint(name, sampling, usable, key, spec)
         else:
             plan = self._extend(name, sampling, key, spec)
         candidates = len(self._corpus.texts) if spec.k == "all" else spec.k
         own = {"base": spec.name, "mechanism": None if usable is None else label}
         looks = self._looks(name)
-        self.infos[name] = {
+        info = {
             "key": key, "determinants": _plain(determinants), **own, **spec.sampling_fields,
             "k": candidates, "estimator": spec.estimator, "looks": looks,
-            "notes": self._describe(plan, spec),
+            "notes": self._describe(plan, spec) if authors is None else list(authors.notes),
         }  # fmt: skip
-        return PlannedTrials(name, key, plan, candidates, tuple(looks))
+        series: tuple[Seen, ...] = ()
+        if spec.has_rounds:
+            rounds = spec.releases if authors is None else authors.largest
+            series = tuple(self._see(info, spec, plan, number, rounds) for number in nested_grid(rounds))
+            info["rounds"] = rounds
+        self.infos[name] = info
+        return PlannedTrials(name, key, plan, candidates * plan.known, tuple(looks), series)
+
+    def _choose_authors(
+        self, spec: PlanSpec, label: str, usable: npt.NDArray[np.bool_] | None
+    ) -> Authors | None:
+        """Return the authors who take part in a plan; None if it is about texts."""
+        if not spec.author or spec.k == "all":
+            return None
+        seed = derive(self._spec.seed, "authors", spec.author)
+        authors = choose_authors(self._corpus, spec.author, spec.knows, spec.texts, seed, usable)
+        refuse_few(authors, spec.k, spec.author)
+        most = len(authors) // spec.k
+        if usable is not None and self._spec.trials > most:
+            raise SpecError(
+                f"{self._spec.trials:,} trials were asked for, but '{label}' has one rewrite of each text and "
+                f"{len(authors):,} authors with enough of them, and trials may share no author: it allows at "
+                f"most {most:,}. Set trials to {most} or fewer."
+            )
+        return authors
+
+    def _see(self, info: Mapping[str, Any], spec: PlanSpec, plan: Plan, number: int, rounds: int) -> Seen:
+        """Return the trials of a plan as they are if so many rewrites of each are seen."""
+        base = f"{spec.name}-n{number}"
+        name = name_plan(base, info["mechanism"])
+        key = key_of({"of": info["key"], "rewrites": number})
+        whole = name_plan(spec.name, info["mechanism"])
+        told = {
+            "key": key,
+            "base": base,
+            "notes": [],
+            "of": whole,
+            "rewrites": number,
+            "looks": self._looks(name),
+        }
+        self.infos[name] = {**info, **told, "secret": spec.author or "text", "knows": spec.knows}
+        return Seen(number, name, key, take_trials(plan, rounds))
 
     def _determinants(
-        self, name: str, spec: PlanSpec, sampling: Sampling | None, usable: npt.NDArray[np.bool_] | None
-    ) -> dict[str, Any]:
+        self, name: str, spec: PlanSpec, sampling: Sampling | None, usable: npt.NDArray[np.bool_] | None,
+        authors: Authors | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
         """Return what determines a plan; refuse if a stored plan of that name was determined by other things.
 
         A plan of format 1 did not record the weights of its encoder: it goes on without them.
@@ -129,6 +203,13 @@ class Planner:
         }  # fmt: skip
         if uses_distance and self._spec.encoder == LexicalEncoder.name and (reading := self._reading):
             determinants["reading"] = reading
+        if spec.releases > 1:
+            determinants["releases"] = spec.releases
+        if authors is not None:
+            taking = {"released": authors.released, "known": authors.known or ()}
+            listed = {what: [own.tolist() for own in texts] for what, texts in taking.items()}
+            determinants["author"] = {"column": spec.author, "knows": spec.knows, "texts": authors.largest}
+            determinants["author"]["taking part"] = key_of(listed)
         if usable is not None:
             determinants["available"] = key_of({"usable": np.flatnonzero(usable).tolist()})
         stored = self._old.get(name)
@@ -149,7 +230,7 @@ class Planner:
 
     def _extend(self, name: str, sampling: Sampling | None, key: str, spec: PlanSpec) -> Plan:
         """Return the stored plan, lengthened if more trials are asked for."""
-        rows = spec.chosen_estimator.rows_per_trial
+        rows = spec.chosen_estimator.rows_per_trial * spec.releases
         stored = self._stored(name, key)
         trials = 0 if stored is None else len(stored) // rows
         if stored is not None and trials >= self._spec.trials:
@@ -157,7 +238,23 @@ class Planner:
         self._note_look(name, stored)
         noise = derive(self._spec.seed, "plan", repr(sampling))
         new = range(trials, self._spec.trials)
-        more = make_plan(self._embed(sampling), sampling, new, noise, rows_per_trial=rows)
+        once = spec.chosen_estimator.rows_per_trial
+        more = make_plan(self._embed(sampling), sampling, new, noise, rows_per_trial=once)
+        more = repeat_trials(more, spec.releases)
+        return number_replicates(more if stored is None else join_plans(stored, more))
+
+    def _make_authors(self, name: str, key: str, spec: PlanSpec, authors: Authors, *, disjoint: bool) -> Plan:
+        """Return the stored plan about authors, lengthened if more trials are asked for.
+
+        A table does not say which of its rewrites are whose, so which rewrite is of which text is hidden.
+        """
+        stored = self._stored(name, key)
+        trials = 0 if stored is None else len(stored) // authors.largest
+        if stored is not None and trials >= self._spec.trials:
+            return stored
+        self._note_look(name, stored)
+        noise, new = derive(self._spec.seed, "plan", spec.name), range(trials, self._spec.trials)
+        more = make_author_plan(authors, int(spec.k), new, noise, hidden=disjoint, disjoint=disjoint)
         return number_replicates(more if stored is None else join_plans(stored, more))
 
     def _make_disjoint(
@@ -210,7 +307,7 @@ class Planner:
         """Return what a reader should know of the candidate sets; rows that repeat a set are not counted."""
         if spec.chosen_estimator.rows_per_trial > 1:
             return []
-        concentration = measure_distractors(plan, len(self._corpus.texts))
+        concentration = measure_distractors(take_trials(plan, spec.releases), len(self._corpus.texts))
         return [] if concentration is None else [str(concentration)]
 
 

@@ -72,6 +72,8 @@ class PreparedAudit:
             self.store.write_corpus(self.corpus)
         for job in self.jobs:
             self.store.write_plan(job.plan_name, job.plan, job.plan_key)
+            for seen in job.planned.series:
+                self.store.write_plan(seen.name, seen.plan, seen.key)
         self._write_manifest({**old["plans"], **self.plans}, old.get("models", ()))
 
     def note_look(self) -> None:

@@ -9,7 +9,14 @@ import numpy as np
 from tedaudit.batches import OwnRewrites, Ragged
 from tedaudit.errors import PluginError, RunDirectoryError, SpecError, join_names
 from tedaudit.estimators import find_estimator
-from tedaudit.execution.units import Guessing, RewriteChunk, ask, restore_withheld, withhold
+from tedaudit.execution.units import (
+    Guessing,
+    RewriteChunk,
+    ask,
+    read_persons,
+    restore_withheld,
+    withhold,
+)
 from tedaudit.execution.work import Bench
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, make_draws, tie_keys
@@ -70,7 +77,7 @@ def replay(run: RunDirectory, trial: int, only: Mapping[str, str]) -> list[Repla
     bench.adopt(audit.plugins)
     replayed = []
     for job, epsilon, attack in _choose(audit, only):
-        rows_per_trial = find_estimator(plans[job.plan_name]["estimator"]).rows_per_trial
+        rows_per_trial = find_estimator(plans[job.plan_name]["estimator"]).rows_per_trial * job.planned.rounds
         if not 0 <= trial < len(job.plan) // rows_per_trial:
             last = len(job.plan) // rows_per_trial - 1
             raise SpecError(f"There is no trial {trial}; plan '{job.plan_name}' has 0 to {last}.")
@@ -127,7 +134,8 @@ def _replay_row(
     )  # fmt: skip
     keys = tie_keys(audit.spec.seed, job.plan_name, attack, range(row, row + 1))
     guessed = bench.perform(ask(guessing, outputs, plan, texts, keys, job.reference))
-    guess = restore_withheld(guessed, withhold(guessing.sees, outputs.failed), job.candidates)[0]
+    whole = restore_withheld(guessed, withhold(guessing.sees, outputs.failed), job.candidates)
+    guess = read_persons(whole, plan.known, averages=prepared.is_likelihood)[0]
     positions = range(len(texts)) if plan.candidates is None else plan.candidates[0].tolist()
     choice, secret = int(choices[row]), int(plan.secret[0])
     return Replayed(

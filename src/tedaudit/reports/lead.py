@@ -69,7 +69,12 @@ def _describe_shown(best: Finding, plan: Mapping[str, Any]) -> str:
     among = f"{count_words(number)} possible originals"
     if plan["strategy"] is None:
         among = f"all {number:,} texts of the corpus"
-    return f"Shown a rewrite by {best.label}{at} and {among}"
+    if plan["strategy"] == "author":
+        known = "other texts" if plan["knows"] == "other" else "the originals"
+        among = f"{known} of {count_words(number)} possible authors"
+    several = "" if plan["strategy"] == "author" else " of one text"
+    shown = "a rewrite" if best.rewrites == 1 else f"{count_words(best.rewrites)} rewrites{several}"
+    return f"Shown {shown} by {best.label}{at} and {among}"
 
 
 def _describe_outcome(best: Finding, tried: int) -> str:
@@ -109,6 +114,8 @@ def describe_choice(plan: Mapping[str, Any]) -> str:
     what = "pairs" if plan["k"] == 2 else "candidates"
     if plan["strategy"] is None:
         return ""
+    if plan["strategy"] == "author":
+        return "The tool drew the authors at random, and as many texts of each."
     if plan["lambda"] is not None:
         how = _describe_lambda(float(plan["lambda"]), what)
     elif plan["top"] is None:

@@ -114,12 +114,17 @@ def describe_plan(info: Mapping[str, Any]) -> str:
     """Return the same from what a manifest says of the plan."""
     if info["strategy"] is None:
         how = "every text a candidate"
+    elif info["strategy"] == "author":
+        texts = "other texts of theirs" if info.get("knows") == "other" else "their texts"
+        how = f"authors ('{info.get('secret', '')}'), {texts} known"
     elif info["lambda"] is not None:
         how = f"lambda = {float(info['lambda']):g}"
     elif info["top"] is None:
         how = "given sets"
     else:
         how = f"{info['strategy']} {info['top']}"
+    if info.get("rewrites"):
+        how += f", {info['rewrites']} rewrites seen" if info["rewrites"] > 1 else ", one rewrite seen"
     return f"k = {info['k']:,}, {how}, {find_estimator(info['estimator']).title}"
 
 

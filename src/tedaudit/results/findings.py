@@ -73,8 +73,13 @@ class Finding(PlainData):
     """What the attack knows of the mechanism beside the output and the candidates."""
     sees_draw: bool = False
     """Whether it sees what was drawn, tokens or latent, and not what is published alone."""
+    rewrites: Count = 1
+    """Rewrites of one secret that the adversary sees in a trial; the claim is for all of them together."""
+    series: str = ""
+    """The plan whose trials these are with more or fewer rewrites; empty if one is seen."""
     in_json: ClassVar[str] = (
-        "plan, label as mechanism, epsilon, claim, attack, knows, sees_draw, planned as planned_trials, "
+        "plan, rewrites, label as mechanism, epsilon, claim, attack, knows, sees_draw, "
+        "planned as planned_trials, "
         "counts.unusable, "
         "counts.failed, *bound, *measures, strength, saturated, surest, gaussian, alone, "
         "teda_bound, *verdict"

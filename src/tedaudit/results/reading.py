@@ -103,6 +103,8 @@ def _count_tables(
         info = folder.info()
         name = info.about["plan"]
         plan_info = manifest["plans"][name]
+        if plan_info.get("rounds"):
+            continue  # single rewrites of secrets of which several are seen: their sums have tables of their own
         if name not in plans:
             plans[name] = run.plan(name, plan_info["key"])
         plan = plans[name]
@@ -123,8 +125,9 @@ def _count_tables(
         row = Row(estimator, counts, claim, counts.trials < planned or looked_before, unfit, delta)
         looks = [look - start for look in plan_info["looks"] if look > start]
         parts = Certain(fresh, choices, margin, looks).count(row, alpha / 2)
+        own = {"rewrites": plan_info.get("rewrites", 1), "series": plan_info.get("of", "")}
         yield _CountedTable(
-            info.about, replace(row, parts=parts), planned, looked_before, score, plan_info["base"],
+            {**info.about, **own}, replace(row, parts=parts), planned, looked_before, score, plan_info["base"],
             attack_measures(table, score, plan, plan_info["k"]), _count_own(run, info.about),
         )  # fmt: skip
 
@@ -159,6 +162,7 @@ def _describe(table: _CountedTable, family: Family, verdict: Verdict, measures: 
         *table.setting, row.claim, table.about["attack"], row.counts, table.planned, bound,
         row.bound(family.alpha / 2).lower, row.bound_at(family.alpha), verdict, table.score, table.plan_base,
         measures, row.unfit, row, surest, None, *knowledge_of(table.about, table.score),
+        table.about["rewrites"], table.about["series"],
     )  # fmt: skip
 
 

@@ -46,7 +46,9 @@ SIX: dict[str, Any] = {
 
 `embedded_audit` adds the epsilons of each, which stand on its card."""
 
-_PLAN_FLAGS = {"k": "k", "lambda_": "lambda", "strategy": "strategy", "top": "top", "estimator": "estimator"}
+_PLAN_FLAGS = {
+    "k": "k", "lambda_": "lambda", "strategy": "strategy", "top": "top", "estimator": "estimator",
+               "author": "author", "texts": "texts", "knows": "knows", "releases": "releases"}  # fmt: skip
 _LISTS = {"mechanism": "mechanisms", "epsilon": "epsilons", "attack": "attacks"}
 _GROUPS: dict[Kind, str] = {"mechanism": "mechanisms", "attack": "attacks"}
 ENGINE_FLAGS = ("engine", "workers", "address", "resource")

@@ -22,6 +22,7 @@ from tedaudit.estimators import DEFAULT_ESTIMATOR, Estimator, estimator_names, f
 from tedaudit.inference.zoo import default_checkpoint
 from tedaudit.paths import describe_os_error, parse_path
 from tedaudit.plans.candidates import GivenSets, Sampling
+from tedaudit.plans.trials import KEPT_SCORES
 from tedaudit.plugins.registry import Kind, Reference
 from tedaudit.spec.engine import EngineSpec
 from tedaudit.spec.messages import Epsilons, OneOrMany, validate
@@ -30,6 +31,7 @@ from tedaudit.text.readers import table_format
 from tedaudit.types import Card
 
 LARGEST = 2**63 - 1  # a whole number that files and arrays can hold
+MOST_ROUNDS = 64  # rewrites of a secret that an adversary sees
 _LONGEST_TITLE = 160  # bytes: with what is put before and after it, a file's name has at most 255
 
 
@@ -109,6 +111,19 @@ class PlanSpec(BaseModel):
         default=(), description="given: the positions of the candidates in the corpus, a set for each trial."
     )
     estimator: str = Field(default=DEFAULT_ESTIMATOR, description="What turns guesses into a bound.")
+    author: str = Field(
+        default="", description="A column: the secret is an author, of whom the adversary sees n rewrites."
+    )
+    texts: int | None = Field(
+        default=None, ge=1, le=MOST_ROUNDS,
+        description="author: the largest n; without it, one that half of the authors have texts for.",
+    )  # fmt: skip
+    knows: Literal["same", "other"] = Field(
+        default="same", description="author: the adversary knows these very texts, or others by the author."
+    )
+    releases: int = Field(
+        default=1, ge=1, le=MOST_ROUNDS, description="The adversary sees up to so many rewrites of one text."
+    )
 
     @field_validator("k", mode="before")
     @classmethod
@@ -135,9 +150,30 @@ class PlanSpec(BaseModel):
         if any(len(set(positions)) != self.k or len(positions) != self.k for positions in self.sets):
             raise ValueError(f"each of `sets` should name k = {self.k} different texts by position, from 0")
         refusal = self.chosen_estimator.refuse(None if self.k == "all" else self.k)
+        refusal = refusal or self._refuse_rounds()
         if refusal:
             raise ValueError(refusal)
         return self
+
+    def _refuse_rounds(self) -> str:
+        """Return why several rewrites of a secret cannot be seen in this plan, or nothing."""
+        drawn = {"temperature", "strategy", "top", "sets"} & self.model_fields_set
+        if not self.author and {"texts", "knows"} & self.model_fields_set:
+            return "`texts` and `knows` say how authors are seen: name the column of authors as `author`"
+        if self.author and (drawn or self.releases > 1):
+            named = join_names(
+                sorted({"temperature": "lambda"}.get(name, name) for name in drawn) or ["releases"]
+            )
+            return f"authors are drawn at random, with other texts in every rewrite: leave out {named}"
+        if not self.has_rounds:
+            return ""
+        if self.chosen_estimator.rows_per_trial > 1:
+            return f"the estimator '{self.estimator}' reads one rewrite of each text; use 'reduced'"
+        if self.k == "all" or self.k > KEPT_SCORES:
+            return (
+                f"k is {self.k}, but to add the scores of several rewrites it should be {KEPT_SCORES} or less"
+            )
+        return ""
 
     @field_serializer("temperature", when_used="json")
     def _finite(self, value: float) -> float | str:
@@ -152,6 +188,10 @@ class PlanSpec(BaseModel):
     def name(self) -> str:
         """A short name for folders and tables."""
         suffix = "" if self.estimator == DEFAULT_ESTIMATOR else f"-{self.estimator}"
+        if self.author:
+            return f"k{self.k}-author{self.texts or ''}{'-other' * (self.knows == 'other')}"
+        if self.releases > 1:
+            suffix += f"-releases{self.releases}"
         if self.k == "all":
             return f"k-all{suffix}"
         if self.strategy == "transition":
@@ -163,10 +203,17 @@ class PlanSpec(BaseModel):
         return f"k{self.k}-{how}{suffix}"
 
     @property
+    def has_rounds(self) -> bool:
+        """Whether an adversary sees several rewrites of a secret."""
+        return bool(self.author) or self.releases > 1
+
+    @property
     def sampling(self) -> Sampling | None:
         """How candidate sets are drawn; None if every text is a candidate."""
         if self.k == "all":
             return None
+        if self.author:
+            return Sampling(self.k, temperature=0.0)
         if self.strategy == "given":
             return GivenSets(self.k, self.strategy, 0.0, sets=self.sets)
         return Sampling(self.k, self.strategy, self.temperature, self.top)
@@ -177,6 +224,8 @@ class PlanSpec(BaseModel):
         fields: dict[str, Any] = {"strategy": None, "lambda": None, "top": None}
         if self.k == "all":
             return fields
+        if self.author:
+            return fields | {"strategy": "author"}
         if self.strategy == "transition":
             return fields | {"strategy": self.strategy, "lambda": self._finite(self.temperature)}
         return fields | {"strategy": self.strategy, "top": None if self.sets else self.top}

@@ -3,9 +3,11 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from tedaudit.errors import RunDirectoryError, join_names
@@ -222,6 +224,8 @@ class RunDirectory:
         columns: dict[str, Any] = {"secret": plan.secret, "replicate": plan.replicate}
         if plan.candidates is not None:
             columns["candidates"] = plan.candidates
+        if plan.released is not None:
+            columns |= {"released": plan.released, "known": np.full(len(plan), plan.known, np.int32)}
         write_frame(self._folder("plans") / f"{name}.parquet", pl.DataFrame(columns), key)
 
     def plan(self, name: str, key: str) -> Plan | None:
@@ -231,7 +235,10 @@ class RunDirectory:
             return None
         frame = read_frame(path, key, sealed=self._is_sealed())
         candidates = frame["candidates"].to_numpy() if "candidates" in frame.columns else None
-        return Plan(candidates, frame["secret"].to_numpy(), frame["replicate"].to_numpy())
+        plan = Plan(candidates, frame["secret"].to_numpy(), frame["replicate"].to_numpy())
+        if "released" not in frame.columns:
+            return plan
+        return replace(plan, released=frame["released"].to_numpy(), known=max(frame["known"], default=1))
 
     def read_plan(self, name: str) -> Plan:
         """Return a plan that findings of the run speak of."""

@@ -87,6 +87,8 @@ def choose_targets(result: AuditResult) -> list[Finding]:
     for finding in result:
         if finding.unfit or not finding.one_guess_per_trial or plans[finding.plan]["mechanism"] is not None:
             continue  # a table of rewrites has one of each text: there are no fresh ones
+        if finding.series:
+            continue  # its trials are not about two texts
         known = best.get((finding.label, finding.epsilon))
         if known is None or finding.order > known.order:
             best[finding.label, finding.epsilon] = finding
