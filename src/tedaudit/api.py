@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tedaudit.corpora.files import Given
+from tedaudit.corpora.files import Given, assemble
 from tedaudit.errors import RunInUseError, SpecError, join_names
 from tedaudit.estimators import Bound, reduced_form
 from tedaudit.execution.confirmation import confirm_losses
@@ -34,6 +34,7 @@ from tedaudit.types import Corpus, Mechanism, Rewrite
 
 AnyMechanism = str | Mechanism | Callable[..., Any] | Mapping[str, Any]
 _PLAN_SETTINGS = ("k", "lambda_", "strategy", "top", "estimator", "author", "texts", "knows", "releases")
+_AUTHOR = "author"  # the column of authors that are given as a list
 DEFAULT_ATTACKS = ("lexical", "resample", "trained", "text-likelihood")
 _SINGULAR = {"mechanisms": "mechanism", "epsilons": "epsilon", "attacks": "attack"}
 
@@ -52,8 +53,10 @@ def audit(
     `mechanism` is a name, a plug-in, or a plain function from text to text (or list to list);
     `corpus` a name or a list of texts; without it, those that the mechanism brings, or the demo. Without
     `attack` it is `lexical`, `resample`, `trained` and `text-likelihood`, as far as they fit the mechanism.
-    Any other setting of `AuditSpec` may be given, `k`, `lambda_`, `strategy`, `top` or `estimator` for the
-    plan, and `engine`, `progress` and `announce` as for `run`. Without `out` the run directory is a
+    With `author`, the name of a column or a list with the author of each text, the secret is an author of
+    whom the adversary sees several rewrites (`texts` at most); with `releases`, it sees so many of one text.
+    Any other setting of `AuditSpec` may be given, `k`, `lambda_`, `strategy`, `top`, `estimator` or `knows`
+    for the plan, and `engine`, `progress` and `announce` as for `run`. Without `out` the run directory is a
     temporary one that lives as long as the result; `result.save(path)` keeps it.
 
     >>> audit(str.upper, ["a b", "c d", "e f"], epsilon=1.0, trials=200).violated
@@ -66,6 +69,7 @@ def audit(
     engine: Wanted | None = settings.pop("engine", None)
     progress: Progress | None = settings.pop("progress", None)
     announce: Announce | None = settings.pop("announce", None)
+    corpus = _add_authors(corpus, settings)
     texts: Any = corpus
     if corpus is not None and not isinstance(corpus, str | Mapping):
         texts = {"name": "given", "live": Given(corpus)}
@@ -82,6 +86,22 @@ def audit(
         folder.remove()
         raise
     return replace(result, keeper=folder)
+
+
+def _add_authors(corpus: Any, settings: dict[str, Any]) -> Any:
+    """Return a corpus with the authors that were given as a list, beside a list of texts."""
+    plan = settings["plans"][0] if settings.get("plans") else {}
+    authors = plan.get("author", "") if isinstance(plan, Mapping) else ""
+    if isinstance(authors, str):
+        return corpus
+    if not isinstance(corpus, Sequence) or isinstance(corpus, str) or len(corpus) != len(authors):
+        number = f"{len(corpus):,} texts" if isinstance(corpus, list | tuple) else "no list of texts"
+        raise SpecError(
+            f"`author` has {len(authors):,} entries beside {number}: give the author of each text, or the "
+            "name of a column of the corpus."
+        )
+    settings["plans"] = [{**plan, "author": _AUTHOR}]
+    return assemble("given", {"train": (list(corpus), {_AUTHOR: list(authors)})})
 
 
 def merge_plan(settings: dict[str, Any]) -> None:

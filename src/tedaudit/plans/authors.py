@@ -1,9 +1,9 @@
-"""Trials about persons: who wrote these texts, of some authors with several texts each?
+"""Trials about persons: which of some authors, with several texts each, has written what was rewritten.
 
-The secret is an author, and an adversary sees n rewrites, the same n for every candidate: if numbers of texts
-differed, the number itself would name the author, and no epsilon covers that. A trial has a row for each
-rewrite, up to the largest n; smaller n are its first rows. Which of an author's texts are used is tossed for
-every trial, so they are seen in no order of theirs.
+The secret is an author, and an adversary sees n rewrites, the same n for every candidate: if numbers of
+texts differed, the number itself would name the author, and no epsilon covers that. A trial has a row for
+each rewrite, up to the largest n; smaller n are its first rows. Which of an author's texts are used is tossed
+for every trial, so they are seen in no order of theirs.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import SpecError, did_you_mean, join_names
-from tedaudit.estimators.exposure import GRID
 from tedaudit.plans.candidates import Sampling, candidate_sets, disjoint_sets, uniform_step
 from tedaudit.plans.pool import Ints
 from tedaudit.seeding import derive, uniforms
@@ -63,22 +62,21 @@ def choose_authors(
     corpus: Corpus,
     column: str,
     knows: Knowledge,
-    largest: int | None,
+    numbers: Sequence[int],
     key: int,
     usable: npt.NDArray[np.bool_] | None = None,
 ) -> Authors:
     """Return who takes part: all authors with enough texts for the largest number of rewrites.
 
-    If other texts are known, each author's texts are split once, by coin, into halves. Without a largest
-    number it is the largest of the grid for which at least half of the authors have enough.
+    If other texts are known, each author's texts are split once, by coin, into halves. The largest number is
+    the largest of several for which at least half of the authors have enough, or the only one.
     """
     texts = read_authors(corpus, column)
     if usable is not None:
         texts = {name: found[usable[found]] for name, found in texts.items() if usable[found].any()}
     sizes = np.asarray([len(found) // (2 if knows == "other" else 1) for found in texts.values()], dtype=int)
-    if largest is None:
-        fitting = [number for number in GRID if 2 * int((sizes >= number).sum()) >= len(sizes)]
-        largest = max(fitting, default=1)
+    fitting = [number for number in numbers if 2 * int((sizes >= number).sum()) >= len(sizes)]
+    largest = max(fitting, default=min(numbers))
     released, known = [], []
     for name, found in texts.items():
         order = found[np.argsort(uniforms([derive(key, "author", name)], len(found))[0], kind="stable")]
@@ -87,7 +85,7 @@ def choose_authors(
             released.append(np.sort(order[:half]))
             known.append(np.sort(order[half:]))
     enough = f"{(2 if knows == 'other' else 1) * largest} texts"
-    notes = [f"{len(released):,} of {len(texts):,} authors ('{column}') have {enough} or more and take part"]
+    notes = [f"{len(released):,} of {len(texts):,} authors have {enough} or more and take part"]
     if len(released) < len(texts):
         notes[0] += "; the others leave every n, so that all n speak of the same authors"
     nobody = len(corpus.texts) - sum(map(len, texts.values()))
@@ -100,8 +98,8 @@ def refuse_few(authors: Authors, k: int, column: str) -> None:
     """Refuse more candidates than there are authors who take part."""
     if len(authors) < k:
         raise SpecError(
-            f"k is {k}, but only {len(authors)} authors ('{column}') have {authors.largest} texts or more to be "
-            f"seen. Ask for fewer texts an author (`texts`, --texts), or name another column. {authors.notes[0]}."
+            f"k is {k}, but only {len(authors)} authors ('{column}') have enough texts for {authors.largest} "
+            "rewrites. Ask for fewer texts an author (`texts`, --texts), or name another column."
         )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import RunDirectoryError, SpecError
-from tedaudit.estimators.exposure import nested_grid
+from tedaudit.estimators.exposure import GRID, nested_grid
 from tedaudit.inference.encoders import Encoder, embed_pool, load_encoder
 from tedaudit.inference.lexical import LexicalEncoder, choose_reading
 from tedaudit.plans.authors import (
@@ -113,8 +113,8 @@ class Planner:
         sampling, authors = spec.sampling, self._choose_authors(spec, label, usable)
         if usable is not None and spec.releases > 1:
             raise SpecError(
-                f"'{label}' has one rewrite of each text: `releases` needs a rewriter that can be called again. "
-                "`tedaudit link` reads a table with several rewrites of a text."
+                f"'{label}' has one rewrite of each text: `releases` needs a rewriter that can be called "
+                "again. `tedaudit link` reads a table with several rewrites of a text."
             )
         if usable is not None and sampling is None:
             raise SpecError(
@@ -159,13 +159,14 @@ class Planner:
         if not spec.author or spec.k == "all":
             return None
         seed = derive(self._spec.seed, "authors", spec.author)
-        authors = choose_authors(self._corpus, spec.author, spec.knows, spec.texts, seed, usable)
+        numbers = GRID if spec.texts is None else (spec.texts,)
+        authors = choose_authors(self._corpus, spec.author, spec.knows, numbers, seed, usable)
         refuse_few(authors, spec.k, spec.author)
         most = len(authors) // spec.k
         if usable is not None and self._spec.trials > most:
             raise SpecError(
-                f"{self._spec.trials:,} trials were asked for, but '{label}' has one rewrite of each text and "
-                f"{len(authors):,} authors with enough of them, and trials may share no author: it allows at "
+                f"{self._spec.trials:,} trials are asked for, but '{label}' has one rewrite of each text. So "
+                f"trials may share no author, and {len(authors):,} authors have enough texts: that allows at "
                 f"most {most:,}. Set trials to {most} or fewer."
             )
         return authors
@@ -176,15 +177,10 @@ class Planner:
         name = name_plan(base, info["mechanism"])
         key = key_of({"of": info["key"], "rewrites": number})
         whole = name_plan(spec.name, info["mechanism"])
-        told = {
-            "key": key,
-            "base": base,
-            "notes": [],
-            "of": whole,
-            "rewrites": number,
-            "looks": self._looks(name),
-        }
-        self.infos[name] = {**info, **told, "secret": spec.author or "text", "knows": spec.knows}
+        self.infos[name] = {
+            **info, "key": key, "base": base, "notes": [], "looks": self._looks(name), "of": whole,
+            "rewrites": number, "author": spec.author, "knows": spec.knows,
+        }  # fmt: skip
         return Seen(number, name, key, take_trials(plan, rounds))
 
     def _determinants(

@@ -40,7 +40,7 @@ from tedaudit.plugins.registry import (
 )
 from tedaudit.preparing.jobs import Job, PreparedAttack, choose_practice, share_out
 from tedaudit.preparing.planner import Planner
-from tedaudit.spec.model import AuditSpec, MechanismSpec, PluginSpec, parse_spec
+from tedaudit.spec.model import ORIGINALS, AuditSpec, MechanismSpec, PluginSpec, parse_spec
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.looks import earlier_looks, note_look
 from tedaudit.store.rewrites import LeftOut
@@ -271,7 +271,7 @@ def load_texts(named: PluginSpec | None, mechanisms: Mapping[str, Mechanism]) ->
     """Return the corpus: the one named, the one that the mechanisms bring, or the demo."""
     if named is None:
         bring = [m for m in mechanisms.values() if isinstance(m, BringsTexts)]
-        if bring and len(bring) == len(mechanisms):
+        if bring and len(bring) == len(mechanisms.keys() - {ORIGINALS}):
             texts = list(dict.fromkeys(text for mechanism in bring for text in mechanism.texts()))
             return assemble("recorded", {"train": (texts, _bring_columns(bring, texts))})
         loader = build(Reference("corpus", "demo"))

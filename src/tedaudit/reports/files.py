@@ -11,9 +11,11 @@ from tedaudit.reports.redaction import redact_result, rename_plans
 from tedaudit.reports.section import Section, read_sections, strip_sections
 from tedaudit.reports.summary import describe_claims, title_run
 from tedaudit.reports.telling_audit import explain_columns, tell_audit, tell_strongest
+from tedaudit.reports.telling_exposure import tell_exposures
 from tedaudit.reports.telling_losses import read_parts, rename_losses, tell_losses, tell_parts
 from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_section
+from tedaudit.results.exposure import read_exposures
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import read_losses
 from tedaudit.store.files import make_parquet
@@ -35,10 +37,14 @@ def write_reports(result: AuditResult, *, utility: Utility | None = None, page: 
     summary = shown.to_dict()
     if losses:
         summary["losses"] = [row.to_dict() for row in named]
+    curves = read_exposures(shown)
+    if curves:
+        summary["exposures"] = [curve.to_dict() for curve in curves]
     sections = read_sections(run)
     if losses:
         told = [tell_losses(result, losses), *tell_parts(read_parts(result, losses))]
         sections = [section.redact() if redact else section for section in told] + sections
+    sections = [*tell_exposures(shown, named), *sections]
     manifest = rename_plans(result, shown, run.manifest())
     contents = {
         run.summary: json.dumps(summary, indent=2, ensure_ascii=False).encode(),

@@ -9,7 +9,7 @@ below the tables are printed only where they are true: for a run without a zero 
 import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,9 +17,10 @@ from tedaudit.errors import escape_control
 from tedaudit.estimators.loss import EpsilonAt
 from tedaudit.nominal import Nominal
 from tedaudit.reports.summary import ADVERSARIES, describe_claims, explain_error, find_adversary, find_best
-from tedaudit.reports.writers.terminal import Clean, make_printable
+from tedaudit.reports.telling_exposure import tell_exposures
+from tedaudit.reports.writers.terminal import Clean, fit_section, make_printable, to_rich
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.results.losses import LossRow
+from tedaudit.results.losses import LossRow, read_losses
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -362,18 +363,30 @@ def print_screen(
             out.print(table, width=width)
         out.print()
 
+    _print_exposures(out, width, result if tables else replace(result, findings=()), clean)
+    result = replace(result, findings=tuple(finding for finding in result if finding.rewrites == 1))
     pivots = make_pivots(result)
     if losses:
-        lost = make_loss_pivots(losses)
+        lost = make_loss_pivots([row for row in losses if row.finding.rewrites == 1])
         for pivot in lost:
             show(pivot)
         say(explain_losses(lost), "dim")
     if tables:
         for pivot in pivots:
             show(pivot)
-    for sentence in [*describe_screen(result, pivots), mention_no_epsilon(pivots) if tables else ""]:
-        if sentence:
-            say(sentence)
+    told = [*describe_screen(result, pivots), mention_no_epsilon(pivots) if tables else ""]
+    for sentence in filter(None, told):
+        say(sentence)
+
+
+def _print_exposures(out: "Console", width: int, result: AuditResult, clean: Clean) -> None:
+    """Print what several rewrites give away, with what columns mean as far as they have room."""
+    for section in tell_exposures(result, read_losses(result)):
+        fitting = fit_section(section, width, clean)
+        out.print(to_rich(fitting, width, clean), width=width)
+        for remark in fitting.remarks:
+            out.print(clean(remark), width=width)
+        out.print()
 
 
 def write_screen(result: AuditResult) -> str:

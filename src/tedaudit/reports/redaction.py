@@ -105,6 +105,10 @@ def redact_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     plain["mechanisms"] = [_redact_plugin(mechanism) for mechanism in spec["mechanisms"]]
     plain["attacks"] = [_redact_plugin(attack) for attack in spec["attacks"]]
     plain["corpus"] = _redact_plugin(spec["corpus"]) if spec.get("corpus") else None
+    plain["plans"] = [
+        {**plan, "author": redact_label(plan["author"])} if plan.get("author") else plan
+        for plan in spec.get("plans", [])
+    ]
     encoder = str(spec.get("encoder", ""))
     plain["encoder"] = encoder if IDENTIFIER.fullmatch(encoder) else LEFT_OUT
     return plain

@@ -116,7 +116,7 @@ def describe_plan(info: Mapping[str, Any]) -> str:
         how = "every text a candidate"
     elif info["strategy"] == "author":
         texts = "other texts of theirs" if info.get("knows") == "other" else "their texts"
-        how = f"authors ('{info.get('secret', '')}'), {texts} known"
+        how = f"authors, {texts} known"
     elif info["lambda"] is not None:
         how = f"lambda = {float(info['lambda']):g}"
     elif info["top"] is None:

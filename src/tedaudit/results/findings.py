@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from tedaudit.errors import RunDirectoryError
 from tedaudit.estimators import Bound, Counts
@@ -76,9 +76,11 @@ class Finding(PlainData):
     rewrites: Count = 1
     """Rewrites of one secret that the adversary sees in a trial; the claim is for all of them together."""
     series: str = ""
-    """The plan whose trials these are with more or fewer rewrites; empty if one is seen."""
+    """The plan whose trials these are with more or fewer rewrites; empty if no more than one is seen."""
+    known_texts: Literal["", "same", "other"] = ""
+    """If the secret is an author: whether the texts that were rewritten are known, or others of theirs."""
     in_json: ClassVar[str] = (
-        "plan, rewrites, label as mechanism, epsilon, claim, attack, knows, sees_draw, "
+        "plan, rewrites, known_texts, label as mechanism, epsilon, claim, attack, knows, sees_draw, "
         "planned as planned_trials, "
         "counts.unusable, "
         "counts.failed, *bound, *measures, strength, saturated, surest, gaussian, alone, "
@@ -264,6 +266,8 @@ class AuditResult(PlainData):
     """Pairs of texts that were tried again on fresh trials, each study with the error of its own look."""
     certain: tuple[CertainLoss, ...] = ()
     """Outputs whose loss was computed twice, one for each setting that has one; some are above a claim."""
+    originals: tuple[Finding, ...] = ()
+    """What the attacks find out from texts that were not rewritten, as a measure: no bounds of the run."""
     keeper: object = field(default=None, repr=False, compare=False)
     """Keeps a temporary run directory alive as long as the result."""
     in_json: ClassVar[str] = (

@@ -16,6 +16,7 @@ from tedaudit.results.measures import Measures, Shares, attack_measures, best_co
 from tedaudit.results.row import Certain, Row
 from tedaudit.results.run_notes import (
     note_contradictions,
+    note_copies,
     note_elsewhere,
     note_latents,
     note_practice,
@@ -23,8 +24,9 @@ from tedaudit.results.run_notes import (
     note_resampling,
     note_violated_below,
 )
-from tedaudit.results.verdict import Verdict
+from tedaudit.results.verdict import NO_CLAIM, Verdict
 from tedaudit.results.worst_pairs import read_pairs
+from tedaudit.spec.model import ORIGINALS
 from tedaudit.store.directory import RunDirectory
 from tedaudit.store.formats import knowledge_of, score_of
 from tedaudit.store.guesses import GuessTable
@@ -69,6 +71,8 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     if delta is None:
         delta = manifest["spec"].get("delta")
     tables = [table for table in _count_tables(run, manifest, alpha, delta) if table.row.counts.trials]
+    references = [table for table in tables if table.about["label"] == ORIGINALS and table.about["series"]]
+    tables = [table for table in tables if table not in references]
     family = Family(alpha, tuple(table.row for table in tables), find_look(run))
     shares = dict(released_shares(run)) if tables else {}
     shared: dict[tuple[str, str, Nominal], dict[str, Any]] = {}
@@ -83,7 +87,7 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     notes = [*manifest["corpus"]["notes"], *_plan_notes(manifest), *manifest.get("format_notes", [])]
     notes += chain(manifest.get("script_notes", []), *manifest.get("cautions", {}).values())
     notes += [*note_repeats(manifest), *note_elsewhere(manifest), *note_latents(manifest)]
-    notes += [*note_practice(table.about for table in tables)]
+    notes += [*note_copies(run, manifest), *note_practice(table.about for table in tables)]
     notes += note_resampling((table.about, table.own_rewrites) for table in tables)
     notes += note_contradictions(findings)
     notes += note_violated_below(findings, family)
@@ -92,7 +96,10 @@ def read_result(run: RunDirectory, alpha: float | None = None, delta: float | No
     notes += [*gone, *_remarks(findings, extended=any(table.looked_before for table in tables))]
     models = tuple(manifest["models"])
     certain = _keep_believed(read_certain(run), findings)
-    return AuditResult(manifest["name"], run, findings, tuple(notes), family, models, tuple(pairs), certain)
+    originals = tuple(_describe(table, family, NO_CLAIM, Measures()) for table in references)
+    return AuditResult(
+        manifest["name"], run, findings, tuple(notes), family, models, tuple(pairs), certain, originals
+    )
 
 
 def _count_tables(
@@ -104,7 +111,7 @@ def _count_tables(
         name = info.about["plan"]
         plan_info = manifest["plans"][name]
         if plan_info.get("rounds"):
-            continue  # single rewrites of secrets of which several are seen: their sums have tables of their own
+            continue  # single rewrites, where several are seen: what they say together has its own tables
         if name not in plans:
             plans[name] = run.plan(name, plan_info["key"])
         plan = plans[name]
@@ -125,10 +132,14 @@ def _count_tables(
         row = Row(estimator, counts, claim, counts.trials < planned or looked_before, unfit, delta)
         looks = [look - start for look in plan_info["looks"] if look > start]
         parts = Certain(fresh, choices, margin, looks).count(row, alpha / 2)
-        own = {"rewrites": plan_info.get("rewrites", 1), "series": plan_info.get("of", "")}
+        own = {
+            "rewrites": plan_info.get("rewrites", 1), "series": plan_info.get("of", ""),
+            "known_texts": plan_info["knows"] if plan_info.get("author") else "",
+        }  # fmt: skip
         yield _CountedTable(
-            {**info.about, **own}, replace(row, parts=parts), planned, looked_before, score, plan_info["base"],
-            attack_measures(table, score, plan, plan_info["k"]), _count_own(run, info.about),
+            {**info.about, **own}, replace(row, parts=parts), planned, looked_before, score,
+            plan_info["base"], attack_measures(table, score, plan, plan_info["k"]),
+            _count_own(run, info.about),
         )  # fmt: skip
 
 
@@ -162,7 +173,7 @@ def _describe(table: _CountedTable, family: Family, verdict: Verdict, measures: 
         *table.setting, row.claim, table.about["attack"], row.counts, table.planned, bound,
         row.bound(family.alpha / 2).lower, row.bound_at(family.alpha), verdict, table.score, table.plan_base,
         measures, row.unfit, row, surest, None, *knowledge_of(table.about, table.score),
-        table.about["rewrites"], table.about["series"],
+        table.about["rewrites"], table.about["series"], table.about["known_texts"],
     )  # fmt: skip
 
 

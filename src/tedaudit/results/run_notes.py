@@ -8,6 +8,9 @@ from tedaudit.errors import join_names
 from tedaudit.estimators.likelihood_check import LIKELIHOOD, TEXT_LIKELIHOOD, success_tails
 from tedaudit.results.family import Family
 from tedaudit.results.findings import Finding
+from tedaudit.store.directory import RunDirectory
+
+_LOOKED_AT = 500  # trials whose rewrites are compared with each other
 
 
 def note_practice(tables: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -45,6 +48,33 @@ def _describe_practice(practice: Mapping[str, Any] | None) -> str:
         f"of {practice['texts']:,} texts of the candidate pool itself, with keys of its own: the corpus has "
         "too few other texts"
     )
+
+
+def note_copies(run: RunDirectory, manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Yield which mechanisms give one text again and again if they are asked several times.
+
+    Then further releases tell no more, but equal texts show that they are of one original.
+    """
+    plans = [(name, info) for name, info in manifest["plans"].items() if info.get("rounds")]
+    for name, info in plans:
+        plan, rounds = run.read_plan(name), info["rounds"]
+        if info["strategy"] == "author":
+            continue
+        trials = min(len(plan) // rounds, _LOOKED_AT)
+        rows = plan.rows(0, trials * rounds)
+        for label, epsilon, _ in run.rewrite_folders():
+            table = run.rewrites(label, epsilon)
+            if table.missing(rows.source, rows.replicate).any():
+                continue
+            texts = table.fetch(rows.source, rows.replicate, ()).texts
+            same = [len(set(texts[start : start + rounds])) == 1 for start in range(0, len(texts), rounds)]
+            if 2 * sum(same) >= trials:
+                at = f" at {epsilon.phrase}" if epsilon.is_given else ""
+                yield (
+                    f"{label}{at}: in {sum(same):,} of {trials:,} trials all {rounds} rewrites of a text are "
+                    "the same, because noise is repeated, small or absent. Then further releases tell no "
+                    "more, but equal texts show that they are of one original"
+                )
 
 
 def note_repeats(manifest: Mapping[str, Any]) -> Iterator[str]:

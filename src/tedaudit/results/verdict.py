@@ -71,6 +71,9 @@ class Verdict(PlainData):
         return self.decision is not Decision.NO_CLAIM
 
 
+NO_CLAIM = Verdict(Decision.NO_CLAIM)
+
+
 def refute_for_sure(reason: str) -> Verdict:
     """Return the verdict on a claim that one output refutes: no sampling error is in it."""
     return Verdict(Decision.VIOLATED, reason, p_value=0.0, adjusted_p=0.0)

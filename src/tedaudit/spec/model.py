@@ -32,6 +32,8 @@ from tedaudit.types import Card
 
 LARGEST = 2**63 - 1  # a whole number that files and arrays can hold
 MOST_ROUNDS = 64  # rewrites of a secret that an adversary sees
+ORIGINALS = "originals"
+"""What texts that were not rewritten are called beside rewrites, if an adversary knows other texts."""
 _LONGEST_TITLE = 160  # bytes: with what is put before and after it, a file's name has at most 255
 
 
@@ -161,10 +163,8 @@ class PlanSpec(BaseModel):
         if not self.author and {"texts", "knows"} & self.model_fields_set:
             return "`texts` and `knows` say how authors are seen: name the column of authors as `author`"
         if self.author and (drawn or self.releases > 1):
-            named = join_names(
-                sorted({"temperature": "lambda"}.get(name, name) for name in drawn) or ["releases"]
-            )
-            return f"authors are drawn at random, with other texts in every rewrite: leave out {named}"
+            named = join_names(sorted(drawn) or ["releases"]).replace("temperature", "lambda")
+            return f"authors are drawn at random, with another text in every rewrite: leave out {named}"
         if not self.has_rounds:
             return ""
         if self.chosen_estimator.rows_per_trial > 1:
@@ -278,6 +278,15 @@ class AuditSpec(BaseModel):
         default="",
         description="The run directory; without it runs/NAME, or one of its own if it has no name.",
     )
+
+    @model_validator(mode="after")
+    def _show_originals(self) -> "AuditSpec":
+        """Audit the originals too if other texts are known: what could be found out without a rewriter."""
+        knows_other = any(plan.knows == "other" for plan in self.plans)
+        if knows_other and ORIGINALS not in [mechanism.title for mechanism in self.mechanisms]:
+            originals = MechanismSpec(name="identity", label=ORIGINALS)
+            object.__setattr__(self, "mechanisms", [*self.mechanisms, originals])
+        return self
 
     @model_validator(mode="after")
     def _labels_differ(self) -> "AuditSpec":
