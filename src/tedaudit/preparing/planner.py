@@ -173,7 +173,7 @@ class Planner:
 
     def _see(self, info: Mapping[str, Any], spec: PlanSpec, plan: Plan, number: int, rounds: int) -> Seen:
         """Return the trials of a plan as they are if so many rewrites of each are seen."""
-        base = f"{spec.name}-n{number}"
+        base = f"{spec.name}-n{number:02d}"
         name = name_plan(base, info["mechanism"])
         key = key_of({"of": info["key"], "rewrites": number})
         whole = name_plan(spec.name, info["mechanism"])
