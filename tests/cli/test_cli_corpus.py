@@ -66,6 +66,30 @@ def test_json_has_the_same_and_the_exit_code(tmp_path, capsys):
     assert told["files"][0]["refused_lines"]["count"] == 1
 
 
+def test_authors_are_counted_in_words_and_in_json_and_nobody_is_named(tmp_path, capsys):
+    rows = [f"text {i},{['Nora', 'Omar', ''][i % 3]}" for i in range(12)]
+    (tmp_path / "train.csv").write_text("\n".join(["text,who", *rows, "text 0,Omar"]) + "\n")
+    (tmp_path / "test.csv").write_text("text,who\nx,Nora\n")
+    assert call("corpus", "check", tmp_path, "--author", "who") == 0
+    told = capsys.readouterr().out
+    assert "authors, column 'who': 2; texts of one: fewest 4, median 4, most 4" in told
+    assert "of these authors 2 have 1 or more, 2 have 2 or more, 2 have 4 or more, 0 have 8 or more" in told
+    assert "texts without an author: 4" in told
+    assert "the same text by several authors: 1, each counted as in its first row" in told
+    assert "- authors with texts in several splits: 1" in told
+    assert "Nora" not in told
+    assert call("corpus", "check", tmp_path, "--author", "who", "--json") == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["files"][0]["authors"] == {
+        "column": "who", "authors": 2, "texts_per_author": {"fewest": 4, "median": 4.0, "most": 4},
+        "authors_with_at_least": {"1": 2, "2": 2, "4": 2, "8": 0, "16": 0},
+        "texts_without_author": 4, "texts_of_several_authors": 1,
+    }  # fmt: skip
+    assert data["authors_in_several_splits"] == 1
+    assert call("corpus", "check", tmp_path, "--author", "whom") == 2
+    assert "Did you mean 'who'?" in capsys.readouterr().err
+
+
 def test_it_loads_no_model(tmp_path):
     path = write_csv(tmp_path / "texts.csv", write_texts("korean"))
     code = (

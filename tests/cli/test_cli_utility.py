@@ -52,7 +52,7 @@ def test_an_audit_lends_its_settings_and_its_report_shows_the_result(tmp_path, t
     ("arguments", "told"),
     [
         (("--task", "topic"), "'mechanisms' is missing"),
-        (("-m", "identity"), "Corpus 'demo' has: gender, sentiment, topic"),
+        (("-m", "identity"), "Corpus 'demo' has: author, gender, sentiment, topic"),
         (("-m", "identity", "--task", "topik"), "Did you mean 'topic'"),
         (("-m", "word-rr", "--task", "topic"), "'word-rr' needs an epsilon"),
         (("-m", "identity", "--task", "topic", "--seeds", "0"), "'seeds' is 0"),

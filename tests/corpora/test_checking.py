@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tedaudit.corpora._checking import MOST_LINES, check_files, count_texts, is_garbled
+from tedaudit.corpora._checking import MOST_LINES, check_files, count_authors, count_texts, is_garbled
 from tedaudit.corpora.files import Files
 from tedaudit.errors import TedauditError
 from tedaudit.preparing.preparation import load_texts
@@ -53,8 +53,8 @@ def run_reads(path, **fields):
         return str(error)
 
 
-def check(path, **fields):
-    return check_files(Files(str(path), **fields))
+def check(path, author="", **fields):
+    return check_files(Files(str(path), **fields), author)
 
 
 @pytest.mark.parametrize("kind", [*FORMATS, "csv.gz", "jsonl.bz2", "txt.xz"])
@@ -248,3 +248,54 @@ def test_whatever_the_bytes_are_check_and_run_agree(tmp_path, raw, kind):
     checked, read = check(path), run_reads(path)
     assert checked.is_readable == (not isinstance(read, str))
     json.dumps(checked.to_dict())
+
+
+def test_texts_are_counted_for_each_author_as_a_run_reads_them():
+    texts = ["a", "b", "c", "c ", "d", " ", "e", "f", "a"]
+    facts = count_authors(texts, ["Nora", "Nora", "Nora", "Omar", "Omar", "Omar", None, "", "Nora"], "who")
+    assert (facts.authors, facts.texts) == (2, {"fewest": 1, "median": 2.0, "most": 3})
+    assert facts.at_least == {"1": 2, "2": 1, "4": 0, "8": 0, "16": 0}
+    assert (facts.unnamed, facts.shared) == (2, 1)
+
+
+@pytest.mark.parametrize("nobody", [None, "", "  ", float("nan")])
+def test_a_column_without_any_author_is_told_and_not_refused(nobody):
+    facts = count_authors(["a", "b"], [nobody] * 2)
+    assert (facts.authors, facts.unnamed, facts.shared) == (0, 2, 0)
+    assert facts.texts == {"fewest": 0, "median": 0, "most": 0}
+
+
+def test_numbers_can_be_authors_and_one_may_have_ten_thousand_texts():
+    facts = count_authors([f"text {i}" for i in range(10_001)], [7] * 10_000 + [8])
+    assert (facts.authors, facts.texts["fewest"], facts.texts["most"]) == (2, 1, 10_000)
+    assert facts.at_least["16"] == 1
+
+
+def test_a_text_that_is_first_without_an_author_stays_without_one():
+    facts = count_authors(["a", "a", "b"], ["", "Nora", "Nora"])
+    assert (facts.texts["most"], facts.unnamed, facts.shared) == (1, 1, 0)
+
+
+def test_authors_are_counted_if_named_or_called_author_and_recur_in_splits(tmp_path):
+    (tmp_path / "train.csv").write_text("text,author,who\na,Nora,1\nb,Nora,2\nc,Omar,3\n")
+    (tmp_path / "test.csv").write_text("text,author\nd,Nora\ne,Vera\n")
+    found = check(tmp_path)
+    assert [file.authors.authors for file in found.files] == [2, 2]
+    assert found.recurring == found.to_dict()["authors_in_several_splits"] == 1
+    named = check(tmp_path, author="who")
+    assert named.files[0].authors.texts["most"] == 1
+    assert named.files[1].authors is None
+    assert (named.is_readable, named.recurring) == (True, None)
+    told = json.dumps(found.to_dict())
+    assert not any(name in told for name in ("Nora", "Omar", "Vera"))
+    assert check(write(tmp_path / "plain.csv", ["a", "b"])).files[0].authors is None
+
+
+def test_a_column_of_authors_that_is_not_there_is_refused_with_a_near_one(tmp_path):
+    (tmp_path / "a.csv").write_text("text,writer\na,Nora\nb,Omar\n")
+    found = check(tmp_path / "a.csv", author="writr")
+    assert found.error.endswith(
+        "no column 'writr' beside the text. It has: writer. Did you mean 'writer'? "
+        "Name the column of authors with --author."
+    )
+    assert not check(tmp_path / "a.csv", author="text").is_readable

@@ -7,10 +7,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
 from tedaudit.corpora.demo import (
+    AUTHORS,
     CURRENCIES,
     GENDERS,
     OTHERS,
@@ -21,6 +22,7 @@ from tedaudit.corpora.demo import (
     Grammar,
     Slot,
     compose,
+    find_author,
     grammar,
     tidy,
 )
@@ -42,6 +44,10 @@ def accuracy(column: str) -> float:
     model = LogisticRegression(C=0.1, max_iter=2000)
     model.fit(words.fit_transform(TRAIN.texts), TRAIN.columns[column])
     return float(model.score(words.transform(TEST.texts), TEST.columns[column]))
+
+
+def digest(data: object) -> str:
+    return hashlib.sha256(json.dumps(data, ensure_ascii=False).encode()).hexdigest()
 
 
 def slots(part: object) -> list[Slot]:
@@ -70,9 +76,9 @@ def test_lengths_are_widely_spread():
     assert len(set(lengths)) == 38
 
 
-def test_every_text_has_a_topic_a_sentiment_and_a_gender():
+def test_every_text_has_a_topic_a_sentiment_a_gender_and_an_author():
     for split in (TRAIN, TEST):
-        assert set(split.columns) == {"topic", "sentiment", "gender"}
+        assert set(split.columns) == {"topic", "sentiment", "gender", "author"}
         assert {len(values) for values in split.columns.values()} == {len(split)}
         for column, values in (("topic", TOPICS), ("sentiment", SENTIMENTS), ("gender", GENDERS)):
             counts = Counter(split.columns[column])
@@ -138,16 +144,19 @@ def test_messages_are_free_of_slips(slip):
 
 
 def test_every_message_and_label_is_the_same_on_every_machine():
-    everything = [[name, split.texts, dict(split.columns)] for name, split in CORPUS.splits.items()]
-    digest = hashlib.sha256(json.dumps(everything, ensure_ascii=False).encode()).hexdigest()
-    assert digest == "ddfde13b78aecf764e9e88e8d43600f0ce96e3be490fbbc9912d2026460e3a32"
+    columns = {name: dict(split.columns) for name, split in CORPUS.splits.items()}
+    authors = [columns[name].pop("author") for name in CORPUS.splits]
+    everything = [[name, split.texts, columns[name]] for name, split in CORPUS.splits.items()]
+    assert digest(everything) == "ddfde13b78aecf764e9e88e8d43600f0ce96e3be490fbbc9912d2026460e3a32"
+    assert digest(authors) == "47af9b823acf0e9dcc92250c2ae334c6c2bb4c572e02b181dcf9ff3b481862c0"
     assert TRAIN.texts[0] == "Bridget gave a wonderful speech. Thank you for the chess set."
 
 
 def test_more_messages_extend_the_list_and_leave_the_test_split_alone():
     smaller = Demo(size=2000).load()
     assert smaller.texts == TRAIN.texts[:2000]
-    assert smaller.splits["train"].columns["gender"] == TRAIN.columns["gender"][:2000]
+    for column in ("gender", "author"):
+        assert smaller.splits["train"].columns[column] == TRAIN.columns[column][:2000]
     assert smaller.splits["test"] == TEST
 
 
@@ -170,6 +179,57 @@ def test_no_name_in_a_sign_off_gives_the_gender_away():
     assert sum(ends["F"][name] + ends["M"][name] for name in both) > 0.9 * (
         ends["F"].total() + ends["M"].total()
     )
+
+
+def test_an_author_has_one_gender_and_messages_in_both_splits():
+    for split in (TRAIN, TEST):
+        for author, gender in zip(split.columns["author"], split.columns["gender"], strict=True):
+            assert author[0] == gender
+    train, test = set(TRAIN.columns["author"]), set(TEST.columns["author"])
+    assert len(train) == 2 * AUTHORS
+    assert 160 < len(test) < 2 * AUTHORS
+    assert test < train
+
+
+def test_authors_wrote_uneven_but_useful_numbers_of_messages():
+    sizes = Counter(TRAIN.columns["author"]).values()
+    assert min(sizes) < 3
+    assert max(sizes) > 50
+    assert sum(8 <= size <= 30 for size in sizes) > 0.6 * len(sizes)
+    assert [sum(size >= least for size in sizes) for least in (8, 16, 32)] == [170, 100, 22]
+
+
+def test_a_message_is_by_whom_its_first_telling_word_belongs_to():
+    """People, places and things go before other words, however many of these there are."""
+    alone = find_author("Bridget", "F")
+    assert find_author("bridget, thanks for the wonderful evening.", "F") == alone
+    assert find_author("Wonderful evening", "F") in (
+        find_author(one, "F") for one in ("Wonderful", "evening")
+    )
+    assert find_author("It is wonderful", "F") == find_author("Wonderful", "F")
+    pairs = [(one, other) for one in ("Bridget", "Leeds", "chess") for other in ("Karim", "violin")]
+    assert all(
+        find_author(f"{one} and {other}", gender) in (find_author(one, gender), find_author(other, gender))
+        for one, other in pairs
+        for gender in GENDERS
+    )
+
+
+def name_authors(seen: int) -> float:
+    """Return the share of authors who are named from so many messages by eight other messages of theirs."""
+    by_author: dict[str, list[str]] = {}
+    for text, author in zip(TRAIN.texts, TRAIN.columns["author"], strict=True):
+        by_author.setdefault(author, []).append(text)
+    people = [texts for texts in by_author.values() if len(texts) >= 16]
+    words = TfidfVectorizer().fit(TRAIN.texts)
+    known = words.transform([" ".join(texts[8:16]) for texts in people])
+    scores = [np.asarray((words.transform(texts[:seen]) @ known.T).sum(axis=0)) for texts in people]
+    return float(np.mean([np.argmax(row) == i for i, row in enumerate(scores)]))
+
+
+def test_other_messages_of_an_author_are_a_hint_and_several_messages_tell_more_than_one():
+    one, four, eight = (name_authors(seen) for seen in (1, 4, 8))
+    assert 0.1 < one < four - 0.15 < eight - 0.25 < 0.65
 
 
 def test_topic_and_sentiment_are_easy_to_tell():

@@ -10,7 +10,7 @@ from tedaudit.cli.help_pages import Command, end_page
 from tedaudit.cli.options import AUDITED, OUTPUT, WORK, Column, Json, Quiet, option, print_json
 
 if TYPE_CHECKING:
-    from tedaudit.corpora._checking import CorpusCheck, FileCheck, Rows, TextFacts
+    from tedaudit.corpora._checking import AuthorFacts, CorpusCheck, FileCheck, Rows, TextFacts
     from tedaudit.forecast.cuts import Cut
 
 corpus = typer.Typer(
@@ -46,6 +46,15 @@ def check(
     header: Annotated[
         bool, option(AUDITED, "--header/--no-header", help="Whether the first row has names.")
     ] = True,
+    author: Annotated[
+        str,
+        option(
+            AUDITED,
+            "--author",
+            metavar="COLUMN",
+            help="Who wrote a text, to count texts of each; without it a column called author.",
+        ),
+    ] = "",
     test: Annotated[
         str, option(AUDITED, "--test", metavar="FILE", help="A second file, the test split.")
     ] = "",
@@ -54,7 +63,7 @@ def check(
     ] = 0,
     as_json: Json = False,
 ) -> None:
-    """Tell what `run` would read: format, encoding, columns, texts, and what would be refused or cut.
+    """Tell what `run` would read: format, encoding, columns, texts, authors, what would be refused or cut.
 
     No text is printed unless asked for with --show. Exits with 2 if `run` could not read the file.
     """
@@ -62,7 +71,7 @@ def check(
     from tedaudit.corpora.files import Files
     from tedaudit.forecast.cuts import count_cuts
 
-    checked = check_files(Files(path, column, encoding, header, test))
+    checked = check_files(Files(path, column, encoding, header, test), author)
     cuts = [] if checked.corpus is None else count_cuts(checked.corpus.texts)
     if as_json:
         told = {**checked.to_dict(), "cut_by_default": [cut.to_dict() for cut in cuts]}
@@ -131,7 +140,7 @@ def _show(checked: "CorpusCheck", cuts: Sequence["Cut"], number: int) -> None:
             out.print(f"  {escape_text(line)}", soft_wrap=True)
         for text in file.texts[:number]:
             out.print(f"  > {escape_text(shorten(text, _LONGEST))}", soft_wrap=True)
-    for line in [*checked.notes, *map(describe_cut, cuts)]:
+    for line in [*checked.notes, *_describe_recurring(checked), *map(describe_cut, cuts)]:
         out.print(f"- {escape_text(line)}", soft_wrap=True)
     if checked.error:
         console(error=True).print(escape_text(f"`run` would refuse this: {checked.error}"), soft_wrap=True)
@@ -165,6 +174,8 @@ def describe_file(file: "FileCheck") -> Iterator[str]:
         )
     if file.facts is not None:
         yield from _describe_facts(file.facts)
+    if file.authors is not None:
+        yield from _describe_authors(file.authors)
 
 
 def _describe_facts(facts: "TextFacts") -> Iterator[str]:
@@ -185,6 +196,24 @@ def _describe_facts(facts: "TextFacts") -> Iterator[str]:
     ):
         if rows.count:
             yield f"{what}: {_describe_rows(rows)}"
+
+
+def _describe_authors(facts: "AuthorFacts") -> Iterator[str]:
+    """Yield how many texts there are of each author; nobody is named."""
+    few = f"; texts of one: {_describe_range(facts.texts)}" if facts.authors else ""
+    yield f"authors, column '{facts.column}': {facts.authors:,}{few}"
+    if facts.authors:
+        least = ", ".join(f"{count:,} have {n} or more" for n, count in facts.at_least.items())
+        yield f"of these authors {least}"
+    if facts.unnamed:
+        yield f"texts without an author: {facts.unnamed:,}"
+    if facts.shared:
+        yield f"the same text by several authors: {facts.shared:,}, each counted as in its first row"
+
+
+def _describe_recurring(checked: "CorpusCheck") -> Iterator[str]:
+    if checked.recurring is not None:
+        yield f"authors with texts in several splits: {checked.recurring:,}"
 
 
 def _describe_range(numbers: Mapping[str, Any]) -> str:

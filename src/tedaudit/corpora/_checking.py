@@ -5,6 +5,7 @@ better, texts that look garbled) is looked for in the same bytes. Nothing here k
 """
 
 import codecs
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from tedaudit.corpora.files import Files, assemble, find_distinct, refuse_surrogates
-from tedaudit.errors import CorpusError, TedauditError, escape_control, shorten
+from tedaudit.errors import CorpusError, TedauditError, did_you_mean, escape_control, shorten
+from tedaudit.estimators.exposure import GRID
 from tedaudit.text.characters import (
     ScriptShares,
     count_characters,
@@ -29,6 +31,7 @@ from tedaudit.text.readers import (
     Table,
     choose_column,
     decode,
+    join_columns,
     lines_of,
     parse_object,
     read_bytes,
@@ -171,6 +174,54 @@ def _is_misread(part: str) -> bool:
 
 def _narrow_encodings() -> Iterator[str]:
     yield from ("cp1252", "latin-1")
+
+
+# --- Who wrote how many of the texts that a run would use.
+
+AUTHOR = "author"  # the column that is taken if none is named
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorFacts(PlainData):
+    """How many texts there are of each author, as a run reads them: of equal texts the first row stays.
+
+    `at_least` has the authors with that many texts or more, `unnamed` the texts without an author, and
+    `shared` the texts that later rows give to somebody else too.
+    """
+
+    column: str
+    authors: int
+    texts: Mapping[str, float]
+    at_least: Mapping[str, int]
+    unnamed: int
+    shared: int
+    names: frozenset[str] = field(default=frozenset(), repr=False)
+    in_json: ClassVar[str] = (
+        "column, authors, texts as texts_per_author, at_least as authors_with_at_least, "
+        "unnamed as texts_without_author, shared as texts_of_several_authors"
+    )
+
+
+def count_authors(texts: Sequence[str], values: Sequence[Any], column: str = AUTHOR) -> AuthorFacts:
+    """Return how many texts there are of each author; nobody is named."""
+    writers: dict[str, list[str]] = {}  # of each distinct text, its first row's before others
+    for text, value in zip(texts, values, strict=True):
+        if form := fold_text(text):
+            writers.setdefault(form, []).append(_read_author(value))
+    counts = Counter(names[0] for names in writers.values())
+    unnamed = counts.pop("", 0)
+    return AuthorFacts(
+        column, len(counts),
+        texts=dict(zip(("fewest", "median", "most"), _sum_up(list(counts.values())).values(), strict=True)),
+        at_least={str(n): sum(count >= n for count in counts.values()) for n in GRID},
+        unnamed=unnamed, shared=sum(len(set(names) - {""}) > 1 for names in writers.values()),
+        names=frozenset(counts),
+    )  # fmt: skip
+
+
+def _read_author(value: Any) -> str:
+    is_missing = value is None or (isinstance(value, float) and math.isnan(value))
+    return "" if is_missing else str(value).strip()
 
 
 # --- What the bytes of a file of texts are: compression, encoding, and the lines that a run would refuse.
@@ -376,10 +427,11 @@ class FileCheck(PlainData):
     bytes: ByteFacts | None = None
     columns: tuple[ColumnUse, ...] = ()
     facts: TextFacts | None = None
+    authors: AuthorFacts | None = None
     refused: tuple[Refusal, ...] = ()
     refusals: int = 0
     texts: tuple[str, ...] = field(default=(), repr=False)
-    in_json: ClassVar[str] = "split, path as file, *bytes, columns, facts as texts"
+    in_json: ClassVar[str] = "split, path as file, *bytes, columns, facts as texts, authors"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the texts as plain data."""
@@ -394,16 +446,28 @@ class CorpusCheck(PlainData):
     notes: tuple[str, ...] = ()
     error: str = ""
     corpus: Corpus | None = field(default=None, repr=False)
-    in_json: ClassVar[str] = "is_readable as readable, error, notes, files"
+    in_json: ClassVar[str] = (
+        "is_readable as readable, error, notes, files, recurring as authors_in_several_splits"
+    )
 
     @property
     def is_readable(self) -> bool:
         """Whether a run could read it."""
         return not self.error
 
+    @property
+    def recurring(self) -> int | None:
+        """How many authors have texts in more than one split; None unless two splits tell authors."""
+        known = [file.authors.names for file in self.files if file.authors is not None]
+        counts = Counter(name for names in known for name in names)
+        return sum(count > 1 for count in counts.values()) if len(known) > 1 else None
 
-def check_files(corpus: Files) -> CorpusCheck:
-    """Return what a run would read of a file, or of a folder with one file per split."""
+
+def check_files(corpus: Files, author: str = "") -> CorpusCheck:
+    """Return what a run would read of a file, or of a folder with one file per split.
+
+    The authors are those of the column that is named; if none is, of one that is called "author".
+    """
     try:
         found, notes = corpus.find_files()
     except TedauditError as error:
@@ -411,7 +475,7 @@ def check_files(corpus: Files) -> CorpusCheck:
     checked, errors, column = [], [], corpus.column
     splits: dict[str, tuple[list[str], Table]] = {}
     for split, file in found.items():
-        reading = _Reading(split, file, corpus, column)
+        reading = _Reading(split, file, corpus, column, author)
         one = reading.check()
         checked.append(one)
         if reading.error:
@@ -439,6 +503,7 @@ class _Reading:
     file: Path
     corpus: Files
     column: str
+    author: str
     chosen: str = ""
     note: str = ""
     error: str = ""
@@ -457,7 +522,11 @@ class _Reading:
             _describe_column(name, place, values, self)
             for place, (name, values) in enumerate(self._table.items(), 1)
         )
-        return FileCheck(self.split, self.file, facts, columns, count_texts(texts), texts=tuple(texts))
+        authors = self.author or AUTHOR
+        counted = count_authors(texts, self.labels[authors], authors) if authors in self.labels else None
+        return FileCheck(
+            self.split, self.file, facts, columns, count_texts(texts), counted, texts=tuple(texts)
+        )
 
     def _read(self) -> list[str]:
         """Do what `Files.load` does with a file."""
@@ -465,6 +534,12 @@ class _Reading:
         self._table = read_table(self.file, encoding=corpus.encoding, header=corpus.header)
         self.chosen, note = choose_column(self._table, self.column, source, advice=corpus.advice)
         texts, self.labels = take_text(self._table, self.chosen, source)
+        if self.author and self.author not in self.labels and self.split == "train":
+            raise CorpusError(
+                f"{source} has no column '{self.author}' beside the text. It has: "
+                f"{join_columns(self.labels)}.{did_you_mean(self.author, self.labels)} "
+                "Name the column of authors with --author."
+            )
         self.note = self._hide(note)
         return texts
 
