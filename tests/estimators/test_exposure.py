@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from tedaudit.estimators.exposure import known_from, nested_grid
 
 

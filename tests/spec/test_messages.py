@@ -21,7 +21,7 @@ def test_an_unknown_setting_of_a_plan_is_named_with_those_a_plan_has():
     message = told(plans=[{"k": 2}, {"lambd": 3}])
     assert "no setting 'plans.1.lambd'" in message
     assert "Did you mean 'lambda'?" in message
-    assert "estimator, k, lambda, sets, strategy, top" in message
+    assert "author, estimator, k, knows, lambda, releases, sets, strategy, texts, top" in message
     assert "trials" not in message
 
 

@@ -183,7 +183,7 @@ def test_the_schema_names_every_setting_with_what_it_is_for():
     schema = AuditSpec.model_json_schema(by_alias=True)
     assert set(schema["properties"]) == set(AuditSpec.model_fields)
     assert set(schema["$defs"]["PlanSpec"]["properties"]) == {
-        "k", "lambda", "strategy", "top", "sets", "estimator",
+        "k", "lambda", "strategy", "top", "sets", "estimator", "author", "texts", "knows", "releases",
     }  # fmt: skip
     assert schema["additionalProperties"] is False
 

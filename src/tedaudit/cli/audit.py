@@ -115,6 +115,7 @@ def run(
     from tedaudit import api
     from tedaudit.cli.console import mention_charts, progress_bar, say_redacted, show_defaults, show_result
     from tedaudit.preparing.own_folder import own_folder
+    from tedaudit.results.exposure import list_exposures
     from tedaudit.spec.zoo_defaults import list_defaults
 
     check_gates("run", fail_on, fail_above)
@@ -155,7 +156,7 @@ def run(
         if worst:
             result, pairs = try_worst(result, placed, worst, worst_trials, quiet=quiet)
     if as_json:
-        told = result.to_dict() | (list_losses(result) if loss else {})
+        told = result.to_dict() | list_exposures(result) | (list_losses(result) if loss else {})
         print_json(told | ({} if pairs is None else {"worst_pairs": pairs.to_dict(redact=redact)}))
     else:
         if loss and table == "full":

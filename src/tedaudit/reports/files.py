@@ -15,7 +15,7 @@ from tedaudit.reports.telling_exposure import tell_exposures
 from tedaudit.reports.telling_losses import read_parts, rename_losses, tell_losses, tell_parts
 from tedaudit.reports.utility import Utility, read_utility
 from tedaudit.reports.writers.markdown import markdown_list, markdown_text, write_section
-from tedaudit.results.exposure import read_exposures
+from tedaudit.results.exposure import list_exposures
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import read_losses
 from tedaudit.store.files import make_parquet
@@ -37,9 +37,7 @@ def write_reports(result: AuditResult, *, utility: Utility | None = None, page: 
     summary = shown.to_dict()
     if losses:
         summary["losses"] = [row.to_dict() for row in named]
-    curves = read_exposures(shown)
-    if curves:
-        summary["exposures"] = [curve.to_dict() for curve in curves]
+    summary |= list_exposures(shown)
     sections = read_sections(run)
     if losses:
         told = [tell_losses(result, losses), *tell_parts(read_parts(result, losses))]

@@ -1,7 +1,7 @@
 """What ever more rewrites of one secret, an author or a text, give away together: the rows of a run by n."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from tedaudit.estimators.exposure import FEWEST_TRIALS, known_from
 from tedaudit.nominal import Nominal
@@ -95,3 +95,9 @@ def _read_curve(rows: list[Finding], alpha: float) -> Exposure:
         tuple(map(ExposurePoint, rows)), alpha / 2, enough,
         known_from(right, last.bound.trials, alpha) if enough else None,
     )  # fmt: skip
+
+
+def list_exposures(result: AuditResult) -> dict[str, Any]:
+    """Return the curves of a run as its summary tells them; nothing if there are none."""
+    curves = [curve.to_dict() for curve in read_exposures(result)]
+    return {"exposures": curves} if curves else {}

@@ -28,7 +28,7 @@ plans:                   # candidate sets; lambda < 0 more diverse, 0 uniform, >
   # - {k: 2, strategy: furthest, top: 10}
   # - {k: 2, strategy: given, sets: [[0, 7], [3, 5]]}   # these texts, by position from 0
   # - {k: 2, estimator: baseline}
-  # - {k: 2, author: author, texts: 8, knows: other}    # a column: who wrote up to 8 rewritten texts?
+  # - {k: 2, author: author, texts: 2, knows: other}    # a column: who wrote up to 2 rewritten texts?
   # - {k: 2, releases: 8}                               # up to 8 rewrites of one text
 
 trials: 2000

@@ -159,12 +159,13 @@ class PlanSpec(BaseModel):
 
     def _refuse_rounds(self) -> str:
         """Return why several rewrites of a secret cannot be seen in this plan, or nothing."""
-        drawn = {"temperature", "strategy", "top", "sets"} & self.model_fields_set
-        if not self.author and {"texts", "knows"} & self.model_fields_set:
+        named = ("temperature", "strategy", "top", "sets", "releases")
+        drawn = [name for name in named if getattr(self, name) != type(self).model_fields[name].default]
+        if not self.author and (self.texts is not None or self.knows != "same"):
             return "`texts` and `knows` say how authors are seen: name the column of authors as `author`"
-        if self.author and (drawn or self.releases > 1):
-            named = join_names(sorted(drawn) or ["releases"]).replace("temperature", "lambda")
-            return f"authors are drawn at random, with another text in every rewrite: leave out {named}"
+        if self.author and drawn:
+            others = join_names(drawn).replace("temperature", "lambda")
+            return f"authors are drawn at random, with another text in every rewrite: leave out {others}"
         if not self.has_rounds:
             return ""
         if self.chosen_estimator.rows_per_trial > 1:

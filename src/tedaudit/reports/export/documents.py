@@ -31,13 +31,15 @@ from pydantic import Field
 from tedaudit.estimators.loss import EpsilonAt
 from tedaudit.nominal import Nominal
 from tedaudit.plugins.settings import read_meanings
+from tedaudit.results.exposure import Exposure
 from tedaudit.results.findings import SCHEMA, AuditResult, Finding
 from tedaudit.results.losses import LossRow
 from tedaudit.results.worst_pairs import WorstPairs
 from tedaudit.text.plain_data import NULL, Count, PlainData, list_members, pick
 
 ROW = (
-    "plan, label as mechanism, epsilon, attack, knows, sees_draw, planned as planned_trials, "
+    "plan, rewrites, known_texts, label as mechanism, epsilon, attack, knows, sees_draw, "
+    "planned as planned_trials, "
     "counts.unusable, counts.failed, "
     "*bound, *measures, strength, saturated, *verdict, alone, teda_bound, "
     "surest.size as surest_size, surest.right as surest_right, "
@@ -200,10 +202,16 @@ def make_document(kind: str) -> type:
             "models": (_LIST[describe(Model)], "Trained models behind the results."),
             "post_processing": (_LIST[describe(PostProcessing)], "Empty if no latent was attacked."),
             "losses": (_LIST[describe(LossRow)], "If an attack knows the mechanism's likelihoods."),
+            "exposures": (
+                _LIST[describe(Exposure)],
+                "If several rewrites of a secret are seen.",
+            ),
             "contradictions": (list[str], "With --loss: what cannot be, but for chance."),
             "worst_pairs": (describe(WorstPairs) | None, "With --worst."),
         }
-        return _make_class("Summary", about, told, losses=(), contradictions=(), worst_pairs=None)
+        return _make_class(
+            "Summary", about, told, losses=(), exposures=(), contradictions=(), worst_pairs=None
+        )
     about, says, rows = _EXPORTS[kind]
     told = {
         "schema": schema,
