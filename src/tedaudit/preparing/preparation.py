@@ -176,7 +176,10 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
         claims = {epsilon: mechanism.claim(epsilon) for epsilon in grids[title]}
         known = determinants(mechanism)
         models += model_uses(title, mechanism, known)
+        shows_originals = title == ORIGINALS and any(plan.knows == "other" for plan in spec.plans)
         for plan_spec in spec.plans:
+            if shows_originals and plan_spec.knows != "other":
+                continue  # they stand beside what is known of other texts
             planned = planner.plan(plan_spec, mechanism, title, grids[title])
             stretches = {
                 name: share_out(planned, len(corpus.texts), attack, spec.seed)
