@@ -7,11 +7,13 @@ and whoever has too few texts for the largest n is left out of every n.
 The adversary knows texts of everyone who takes part: the originals of what was released (`same`), or other
 texts of the same authors (`other`: each author's texts are split once by coin, half known and half released).
 Which rewrite belongs to which text is hidden. A candidate's score for one rewrite is the log-mean over the
-texts known of it if scores are log-likelihoods, else the largest of them; those of n rewrites are added.
+texts known of it if scores are log-likelihoods, else the largest of them, less what it usually has: some
+candidates score high with anything (they are known by many texts, or by a word that the rewriter puts
+everywhere), and added up that would drown everything else. What is usual is learnt from records by which
+nobody is seen, so that a guess reads the rewrites of one author alone. The scores of n rewrites are added.
 
-Given the texts, a guess reads the rewrites of one author alone, and these lose n times what one loses. So the
-bounds of one text hold for the author: among all candidates, and in disjoint pairs. They are bounds for n
-texts together.
+Given the texts, n rewrites lose at most n times what one loses. So the bounds of one text hold for the
+author: among all candidates, and in disjoint pairs. They are bounds for n texts together.
 
 Several rewrites of one record are the same thing: the record takes the author's place, and its one original
 is known.
@@ -46,6 +48,7 @@ Kind = Literal["author", "release"]
 Knows = Literal["same", "other"]
 EVERYONE, PAIRED = "all candidates", "pairs of candidates"
 Ints = npt.NDArray[np.int64]
+_MOST_SPARE = 2000  # records from which it is learnt what is usual
 _IMPOSSIBLE = 1e30  # stands for an infinite score, so that sums and differences stay numbers
 
 
@@ -62,6 +65,8 @@ class People:
     known: tuple[str, ...] = field(repr=False)  # distinct texts
     known_of: Ints = field(repr=False)  # positions in `known`, by person
     known_starts: Ints = field(repr=False)  # where each person's begin in `known_of`
+    spare: Ints = field(repr=False)  # records by which nobody is seen, chosen by coin if they are many
+    spare_of: Ints = field(repr=False)  # whose they are; -1 if of nobody who takes part
     pairs: Plan = field(repr=False)  # disjoint, of places in `names`
     seed: int
     left_out: int = 0  # who has too few texts
@@ -215,11 +220,16 @@ def _gather(
     is_known = joins[whose] & (place < held_back[whose] if knows == "other" else True)
     number = np.cumsum(joins) - 1  # of those who take part
     texts, known_of = np.unique(release.position[order[is_known]], return_inverse=True)
+    number = np.where(joins, number, -1)
+    is_spare = np.ones(len(release), dtype=np.bool_)
+    is_spare[order[is_seen & (place - held_back[whose] < largest)]] = False
+    spare = np.argsort(np.where(is_spare, coins, 2.0), kind="stable")[: min(int(is_spare.sum()), _MOST_SPARE)]
     known = np.unique(number[whose[is_known]] * len(texts) + known_of)  # a text is known once of each
     rows, starts = order[is_seen], _starts(number[whose[is_seen]])
     return People(
         kind, knows, tuple(np.array(names, dtype=object)[joins].tolist()), nested_grid(largest), rows, starts,
         tuple(release.pool[i] for i in texts.tolist()), known % len(texts), _starts(known // len(texts))[:-1],
+        spare, np.where(owner[spare] < 0, -1, number[owner[spare]]),
         draw_pairs(int(joins.sum()), seed, f"link people {kind}"), seed,
         int((~joins).sum()), _count_copies(release, rows, starts, largest),
     )  # fmt: skip
@@ -282,15 +292,20 @@ def expose(
     if isinstance(attack, Prepares):
         attack.prepare(people.known)
     ask = partial(follow, name, attack, people)
+    spare = people.spare.tolist()
     step = "naming authors" if people.kind == "author" else "adding up the rewrites of a record"
-    seen = ask([release.rewrites[row] for row in people.rows.tolist()], partial(progress, f"{name}: {step}"))
+    seen = ask(
+        [release.rewrites[row] for row in people.rows.tolist()],
+        [release.rewrites[row] for row in spare],
+        partial(progress, f"{name}: {step}"),
+    )
     unrewritten: dict[int, int] = {}
     every = None
     if people.knows == "other":
         texts = [release.originals[row] for row in people.rows.tolist()]
-        *by_number, every = (
-            int(ranks.found.sum()) for ranks in ask(texts, partial(progress, f"{name}: the originals")).ranks
-        )
+        others = [release.originals[row] for row in spare]
+        found = ask(texts, others, partial(progress, f"{name}: naming authors by originals")).ranks
+        *by_number, every = (int(ranks.found.sum()) for ranks in found)
         unrewritten = dict(zip(people.grid, by_number, strict=True))
     named, rows = {}, {}
     for i, number in enumerate(people.grid):
@@ -302,7 +317,9 @@ def expose(
     return Exposed(name, ranks, named, unrewritten, int(seen.ranks[-1].found.sum()), every, rows)
 
 
-def follow(name: str, attack: Any, people: People, texts: Sequence[str], progress: Any) -> _Seen:
+def follow(
+    name: str, attack: Any, people: People, texts: Sequence[str], spare: Sequence[str], progress: Any
+) -> _Seen:
     """Add up scores, text by text; only the scores of some texts and the sums of one person are in memory."""
     size, stages = len(people), len(people.grid) + 1
     partner = _find_partners(people.pairs, size)
@@ -311,9 +328,11 @@ def follow(name: str, attack: Any, people: People, texts: Sequence[str], progres
     placed: list[list[tuple[Array, ...]]] = [[] for _ in range(stages)]
     duels = np.zeros((stages, size, 2))
     is_likelihood = attack.card.score.endswith("log-likelihood")
+    progress(0, len(texts))
+    usual = np.zeros(size) if is_likelihood else learn_usual(name, attack, people, spare)
     person, total = 0, np.zeros(size)
     for rows, scores, usable in score_pool(name, attack, texts, people.known, keys, progress):
-        reduced = reduce_scores(scores, people, is_likelihood=is_likelihood)
+        reduced = reduce_scores(scores, people, is_likelihood=is_likelihood) - usual
         reduced[~usable] = 0  # an unusable answer speaks for nobody
         for row, own in enumerate(reduced, rows.start):
             total += own
@@ -340,6 +359,21 @@ def reduce_scores(scores: Floats, people: People, *, is_likelihood: bool) -> Flo
         return np.asarray(np.maximum.reduceat(own, people.known_starts, axis=1), dtype=np.float64)
     known = np.diff([*people.known_starts.tolist(), len(people.known_of)])
     return np.asarray(np.logaddexp.reduceat(own, people.known_starts, axis=1) - np.log(known))
+
+
+def learn_usual(name: str, attack: Any, people: People, texts: Sequence[str]) -> Floats:
+    """Return the mean score of everyone for texts that are not theirs; 0 if there are none."""
+    total, number = np.zeros(len(people)), np.zeros(len(people))
+    keys = tie_keys(people.seed, f"link usual {people.kind}", name, range(len(texts)))
+    for rows, scores, usable in score_pool(name, attack, texts, people.known, keys, _show_nothing):
+        is_other = (people.spare_of[rows, None] != np.arange(len(people))) & usable[:, None]
+        total += np.where(is_other, reduce_scores(scores, people, is_likelihood=False), 0).sum(axis=0)
+        number += is_other.sum(axis=0)
+    return np.asarray(total / np.maximum(number, 1))
+
+
+def _show_nothing(done: int, total: int) -> None:
+    """Take progress that is too short to be watched."""
 
 
 def _find_partners(plan: Plan, size: int) -> Ints:
