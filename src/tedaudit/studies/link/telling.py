@@ -3,7 +3,7 @@
 In the regulators' three words, a sentence and a table for each finding, and with the limits.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -505,13 +505,14 @@ def _describe_bounds(result: LinkResult) -> Section:
         right = f"{bound.correct:,} / {bound.trials:,}"
         right += "" if sure is None else f"; surest {sure.right:,} / {sure.size:,}"
         rows.append((names[attack], design, right, bound.lower, bound.ceiling))
+    every = f"all {result.bound_count} bounds of this study" if result.exposures else f"the {len(rows)}"
     reading = (
         "eps_emp is a lower bound on the privacy loss between some two of these originals, on the same scale "
         "as in every audit: a rewriter that is epsilon-LDP for any two texts has at least this epsilon. It "
         "is the larger of what all guesses prove and what the surest ones prove (surest: right / guesses). "
-        f"The probability that any of the {result.bound_count} bounds of this study is too high is at most "
-        f"{result.error:g}. For {PAIRS}, originals are paired at random, each in one pair, and a coin "
-        "decides whose rewrite is shown. The ceiling is what eps_emp would be if every guess were right."
+        f"The probability that any of {every} is too high is at most {result.error:g}. For {PAIRS}, "
+        "originals are paired at random, each in one pair, and a coin decides whose rewrite is shown. "
+        "The ceiling is what eps_emp would be if every guess were right."
     )
     return Section("Bounds", Table(_BOUNDS, tuple(rows)), reading)
 
@@ -570,7 +571,8 @@ def tell_committee(result: LinkResult, ids: int = 0) -> tuple[Page, Page]:
     if authors is not None:
         first, second = _tell_people(result, shown, authors, ids)
         return (_PERSONS_QUESTION, first), ("How to read the figures", second)
-    first = _tell_first(shown, tell_headline(result), tell_bound(result))
+    several = [tell_named(result, one) for one in result.exposures]
+    first = _tell_first(shown, tell_headline(result), tell_bound(result), several)
     return (_QUESTION, first), ("How to read the figures", _tell_second(shown, bounds, ids))
 
 
@@ -590,7 +592,7 @@ def redact_names(result: LinkResult) -> LinkResult:
     )
 
 
-def _tell_first(result: LinkResult, headline: str, bound: str) -> list[Section]:
+def _tell_first(result: LinkResult, headline: str, bound: str, several: Sequence[str]) -> list[Section]:
     """Return the findings."""
     title = f"{tell_title(result)}. This document holds no text of any record."
     inferred = tuple(map(tell_inference, result.inferences))
@@ -606,7 +608,7 @@ def _tell_first(result: LinkResult, headline: str, bound: str) -> list[Section]:
     return [
         Section("", sentences=(title,)), Section(headline),
         replace(linked, table=table, figure=figure), single, inference,
-        Section("Privacy loss", sentences=(bound,)),
+        Section("Privacy loss", sentences=(bound, *several)),
     ]  # fmt: skip
 
 
@@ -650,6 +652,7 @@ def _tell_people(
         best = (tell_inference(shown.inferences[0]),)
         columns = replace(columns, table=_keep_columns(_describe_inference(shown).table), sentences=best)
     title = f"{tell_title(result)}. This document holds no text of any record."
+    releases = [tell_named(result, one) for one in result.exposures if one is not authors]
     single, texts = shown.strongest, _describe_bounds(result)
     first = [
         Section("", sentences=(title,)), Section(tell_headline(result)),
@@ -658,7 +661,9 @@ def _tell_people(
             figure=partial(_draw_named, found, len(authors.people)),
         ),
         Section("", sentences=tuple(tell_exposure(result, authors))),
-        Section("One text at a time", sentences=(tell_matched(result), tell_singling_out(single))),
+        Section(
+            "One text at a time", sentences=(tell_matched(result), tell_singling_out(single), *releases),
+        ),
         columns,
     ]  # fmt: skip
     people = _describe_people(result, authors, min(ids, _MOST_IDS))
