@@ -230,9 +230,9 @@ def tell_exposure(result: LinkResult, exposure: Exposure) -> list[str]:
         )
     if people.left_out:
         told.append(
-            f"{people.left_out:,} {who} have too few {what}s to be seen in {people.largest:,}"
-            + (", or no other text to be known by," if people.knows == "other" else "")
-            + " and are left out of every number."
+            f"{_say_left_out(exposure)} too few {what}s to be seen in {people.largest:,}"
+            + (", or no other text to be known by: " if people.knows == "other" else ": ")
+            + "left out of every number."
         )
     if people.copies and people.kind == "release":
         told.append(
@@ -240,6 +240,13 @@ def tell_exposure(result: LinkResult, exposure: Exposure) -> list[str]:
             "more than one of them, but whoever sees them knows that they belong together."
         )
     return told
+
+
+def _say_left_out(exposure: Exposure) -> str:
+    number, is_author = exposure.people.left_out, exposure.people.kind == "author"
+    if number == 1:
+        return f"1 {'person' if is_author else 'record'} has"
+    return f"{number:,} {'people' if is_author else 'records'} have"
 
 
 def _tell_exposed_bound(result: LinkResult, exposure: Exposure) -> str:
