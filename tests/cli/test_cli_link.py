@@ -117,6 +117,30 @@ def test_wrong_use_is_one_line_and_exits_with_2(release, typed, arguments, told)
     assert "Traceback" not in err
 
 
+def test_people_are_named_by_several_texts(release, typed):
+    with (release / "people.csv").open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["id", "author", "original", "rewrite", "gender"])
+        for number, text in enumerate(TEXTS):
+            words = f"word{number % 12} {text}"
+            table.writerow([number, f"writer{number % 12}", words, words.split()[0], "fm"[number % 2]])
+    flags = ("link", "people.csv", "--author", "author", "--private", "gender", "-q", "-a", "lexical")
+    code, out, _ = typed(*flags, "--author-texts", "3")
+    told = " ".join(out.split())
+    assert code == 0
+    assert "Knowing other texts of 12 people, the attack named" in told
+    assert "and 12 from 3; from 3 unrewritten ones" in told
+    for heading in (
+        "People who wrote several texts",
+        "Bounds for several texts together",
+        "People by evidence",
+    ):
+        assert heading in out
+    code, out, _ = typed(*flags, "--knows", "same", "--json", "--no-pdf")
+    assert strict(out)["several_rewrites"][0]["knows"] == "same"
+    assert typed(*flags, "--author-texts", "300")[0] == 2
+
+
 def test_an_attack_takes_its_fields(release, typed):
     code, out, _ = typed(
         *PAIRS, "--no-pdf", "--json", "-a", "embedding", "--set", "embedding.encoder=lexical"

@@ -64,9 +64,10 @@ def folder(tmp_path_factory):
         demo = tedaudit.load_corpus("demo").splits["train"]
         with (root / "pairs.csv").open("w", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(["id", "original", "rewrite", "gender"])
+            writer.writerow(["id", "original", "rewrite", "gender", "author"])
             for number, text in enumerate(demo.texts[:1000]):
-                writer.writerow([f"r{number}", text, text.upper()[::3], demo.columns["gender"][number]])
+                gender, author = demo.columns["gender"][number], f"a{number % 50}"
+                writer.writerow([f"r{number}", text, text.upper()[::3], gender, author])
         (root / "texts.txt").write_text("\n".join(demo.texts[:200]))
         for name in ("texts", "reviews"):
             with (root / f"{name}.csv").open("w", newline="") as file:

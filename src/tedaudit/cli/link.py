@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -34,11 +34,29 @@ def link(
         str, option(AUDITED, "--rewrite", metavar="NAME", help="The column with the rewrites.")
     ] = "rewrite",
     private: options.Private = None,
+    author: Annotated[
+        str, option(AUDITED, "--author", metavar="NAME", help="The column that names who wrote a text.")
+    ] = "",
     attack: Annotated[
         list[str] | None,
         option(ADVERSARY, "--attack", "-a", metavar="NAME", help="One that scores all originals. Repeat."),
     ] = None,
     assign: options.Assignments = None,
+    knows: Annotated[
+        Literal["other", "same"] | None,
+        option(
+            ADVERSARY, "--knows", help="Of authors: other texts of theirs (as usual in life), or the same."
+        ),
+    ] = None,
+    author_texts: Annotated[
+        int,
+        option(
+            ADVERSARY,
+            "--author-texts",
+            metavar="N",
+            help="Most rewrites seen of each author or id; else what half have.",
+        ),
+    ] = 0,
     classifier: Annotated[
         str,
         option(
@@ -58,7 +76,9 @@ def link(
     pdf: Annotated[
         bool, option(OUTPUT, "--pdf/--no-pdf", help="Two pages for a committee, without texts.")
     ] = True,
-    ids: Annotated[int, option(OUTPUT, "--show-ids", help="Name so many records on the PDF.")] = 0,
+    ids: Annotated[
+        int, option(OUTPUT, "--show-ids", help="Name so many records on the PDF; with --author, people.")
+    ] = 0,
     texts: Annotated[bool, option(OUTPUT, "--texts", help="Put the texts into records.csv.")] = False,
     count: Annotated[int, option(OUTPUT, "--count", help="Records that are shown.")] = 10,
     fail_above: FailAbove = None,
@@ -78,7 +98,7 @@ def link(
         "id_column": id_column, "original_column": original, "rewrite_column": rewrite,
         "private": private or (), "classifier": classifier,
         "attacks": assign_fields("attack", attack or default_attacks(), assign or ()),
-        "alpha": alpha, "seed": seed,
+        "alpha": alpha, "seed": seed, "author": author, "knows": knows or "", "texts": author_texts,
     }  # fmt: skip
     with progress_bar(quiet=quiet) as progress:
         result = link_release(pairs, out=folder, progress=progress, **settings)

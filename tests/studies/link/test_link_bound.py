@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tedaudit.studies.link.result import make_row
+from tedaudit.studies.link.trials import make_row
 
 ERROR = 0.1  # large, so that few records show something
 

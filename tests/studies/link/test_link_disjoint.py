@@ -6,8 +6,9 @@ import pytest
 from helpers import sentences
 from tedaudit.attacks.lexical import Lexical
 from tedaudit.estimators import reduced_form
-from tedaudit.studies.link.linker import count_pairs, guess_pairs, pair_records
+from tedaudit.studies.link.linker import guess_pairs, pair_records
 from tedaudit.studies.link.table import ColumnNames, read_release
+from tedaudit.studies.link.trials import count_pairs
 
 
 def make_release(originals, rewrites):

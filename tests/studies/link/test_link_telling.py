@@ -18,7 +18,7 @@ from tedaudit.errors import RunDirectoryError
 from tedaudit.reports.writers.pdf import draw_pages
 from tedaudit.studies.link.inference import Share
 from tedaudit.studies.link.linker import find_compared
-from tedaudit.studies.link.result import ALL, make_row
+from tedaudit.studies.link.result import ALL
 from tedaudit.studies.link.study_folder import write_records, write_report
 from tedaudit.studies.link.telling import (
     LIMITS,
@@ -32,6 +32,7 @@ from tedaudit.studies.link.telling import (
     tell_title,
     write_document,
 )
+from tedaudit.studies.link.trials import make_row
 
 TEXTS = sentences(60)
 TABLE = {

@@ -9,15 +9,20 @@ import numpy as np
 
 from tedaudit.batches import Observations, Rewrites
 from tedaudit.errors import SpecError, did_you_mean, join_names
-from tedaudit.estimators import Choices, find_estimator
-from tedaudit.estimators.abstaining import count_parts, find_sizes
+from tedaudit.estimators import Choices
 from tedaudit.estimators.bound import check_alpha
 from tedaudit.inference.zoo import is_default
 from tedaudit.plans.trials import judge, tie_keys
 from tedaudit.plugins.abilities import UsesModels
 from tedaudit.plugins.registry import Reference, build, determinants, model_uses
-from tedaudit.results.row import Row
-from tedaudit.seeding import derive, uniforms
+from tedaudit.studies.link.authors import (
+    Exposure,
+    Knows,
+    People,
+    expose,
+    gather_authors,
+    gather_releases,
+)
 from tedaudit.studies.link.inference import infer_column
 from tedaudit.studies.link.ranks import Progress, rank_records, refuse_unfit, show_nothing
 from tedaudit.studies.link.result import (
@@ -27,10 +32,10 @@ from tedaudit.studies.link.result import (
     LinkResult,
     count_places,
     count_sure,
-    make_row,
 )
 from tedaudit.studies.link.study_folder import check_folder, refuse_other_release, write_link
 from tedaudit.studies.link.table import ColumnNames, Columns, Release, read_release
+from tedaudit.studies.link.trials import count_pairs, draw_pairs, make_row
 from tedaudit.types import Plan
 from tedaudit.utility.classifiers import TFIDF
 
@@ -41,6 +46,10 @@ class LinkSettings:
 
     Without attacks it is `lexical`, and `embedding` if the zoo's encoder is installed. An attack is a name or
     a mapping with a name and its fields.
+
+    `author` is the column that names who wrote a text. `knows` says what the adversary knows of authors:
+    `other` texts of theirs, which is usual in life and is meant if nothing is said, or the `same`. `texts` is
+    the largest number of rewrites by which somebody is named; 0 for what at least half have.
     """
 
     id_column: str = ""
@@ -51,14 +60,18 @@ class LinkSettings:
     classifier: str = TFIDF
     alpha: float = 0.01
     seed: int = 0
+    author: str = ""
+    knows: str = ""
+    texts: int = 0
 
     @property
     def columns(self) -> ColumnNames:
         """The columns of the table."""
         private = (self.private,) if isinstance(self.private, str) else tuple(self.private)
         return ColumnNames(
-            self.id_column, self.original_column, self.rewrite_column, tuple(dict.fromkeys(private))
-        )
+            self.id_column, self.original_column, self.rewrite_column, tuple(dict.fromkeys(private)),
+            self.author,
+        )  # fmt: skip
 
     def build_attacks(self) -> dict[str, Any]:
         """Return the attacks by name; one that cannot score all originals is refused."""
@@ -90,7 +103,8 @@ def link(
 
     `pairs` is a file (csv, tsv, jsonl, parquet) or a mapping of columns. `settings` are those of
     `LinkSettings`: `id_column`, `original_column`, `rewrite_column`, `private`, `attacks`, `classifier`,
-    `alpha` and `seed`. With `out`, what was found is written to that folder.
+    `alpha` and `seed`; `author`, `knows` and `texts` for people who wrote several texts. With
+    `out`, what was found is written to that folder.
 
     >>> pairs = {"original": ["a red bicycle", "two tickets", "the rent"], "rewrite": ["bicycle", "x", "?"]}
     >>> link(pairs, attacks="lexical").attacks[0].linkability.asked
@@ -104,10 +118,20 @@ def link(
     release = read_release(pairs, asked.columns)
     if out is not None:
         refuse_other_release(Path(out), release)
+    found_people = gather_people(release, asked)
     plan, compared = pair_records(release, asked.seed), find_compared(attacks)
     linked = tuple(
         replace(_attack(name, attack, release, plan, (asked, show)), compares=compared[name])
         for name, attack in attacks.items()
+    )
+    exposures = tuple(
+        Exposure(
+            people,
+            tuple(
+                expose(name, attack, people, release, asked.alpha, show) for name, attack in attacks.items()
+            ),
+        )
+        for people in found_people
     )
     columns, inferences = asked.columns.private, []
     for number, column in enumerate(columns):
@@ -115,8 +139,9 @@ def link(
         inferences.append(
             infer_column(release, column, asked.classifier, asked.seed, asked.alpha / len(columns))
         )
+    notes = (*release.notes, *(note for people in found_people for note in people.notes))
     result = LinkResult(
-        release, linked, tuple(inferences), asked.alpha, asked.seed, release.notes, source=source
+        release, linked, tuple(inferences), asked.alpha, asked.seed, notes, source=source, exposures=exposures
     )
     if out is None:
         return result
@@ -135,7 +160,31 @@ def _parse_settings(settings: Mapping[str, Any]) -> LinkSettings:
             )
     asked = LinkSettings(**settings)
     check_alpha(asked.alpha)
+    if asked.knows not in ("", "same", "other"):
+        raise SpecError(f"knows is '{asked.knows}'; it must be one of: other, same.")
+    if asked.knows and not asked.author:
+        raise SpecError("knows (--knows) is about authors: name their column with author (--author).")
+    if not isinstance(asked.texts, int) or asked.texts < 0:
+        raise SpecError(
+            f"texts (--author-texts) is {asked.texts}; it must be a whole number, at least 1, or 0 for the "
+            "number that at least half reach."
+        )
     return asked
+
+
+def gather_people(release: Release, asked: LinkSettings) -> list[People]:
+    """Return the authors, if they are asked for, and the records that were rewritten several times."""
+    found = []
+    if asked.author:
+        knows: Knows = "same" if asked.knows == "same" else "other"
+        found.append(gather_authors(release, knows, asked.texts, asked.seed))
+    repeated = gather_releases(release, 0 if asked.author else asked.texts, asked.seed)
+    if asked.texts and not asked.author and repeated is None:
+        raise SpecError(
+            "texts (--author-texts) is for people who wrote several texts, or ids with several rewrites: "
+            "name the column of the authors with author (--author)."
+        )
+    return [*found, *([repeated] if repeated else [])]
 
 
 def find_compared(attacks: Mapping[str, Any]) -> dict[str, str]:
@@ -171,13 +220,7 @@ def _attack(
     return LinkedAttack(name, ranks, places, count_sure(ranks, release), rows, tuple(models))
 
 
-# --- Pairs of records that share none with each other: the valid bound, and that of an adversary that
-# abstains.
-#
-# The records are put into pairs at random, a coin says whose rewrite is shown, and the attack names one of
-# the two originals. Every record is in one pair alone, so that the trials are independent given all texts,
-# and the bounds of an audit hold: that of all trials, and that of the most certain ones (the abstaining
-# bound).
+# --- Disjoint pairs of records.
 
 _ROWS = 4096  # pairs that an attack is shown at a time
 _PURPOSE = "link pairs"
@@ -185,11 +228,7 @@ _PURPOSE = "link pairs"
 
 def pair_records(release: Release, seed: int) -> Plan:
     """Return pairs of distinct originals that share none, and in each the one whose rewrite is shown."""
-    size = len(release.pool)
-    order = np.argsort(uniforms([derive(seed, _PURPOSE, "order")], size)[0], kind="stable")
-    sets = order[: size - size % 2].reshape(-1, 2).astype(np.int32)
-    coins = uniforms([derive(seed, _PURPOSE, "secret")], len(sets))[0]
-    return Plan(sets, (coins >= 0.5).astype(np.int32), np.zeros(len(sets), dtype=np.int32))
+    return draw_pairs(len(release.pool), seed, _PURPOSE)
 
 
 def guess_pairs(name: str, attack: Any, release: Release, plan: Plan, seed: int) -> tuple[Choices, Any]:
@@ -209,13 +248,3 @@ def guess_pairs(name: str, attack: Any, release: Release, plan: Plan, seed: int)
         for column in ("choice", "usable", "failed", "margin")
     )
     return Choices(choice, usable, failed), margin
-
-
-def count_pairs(plan: Plan, choices: Choices, margin: Any, error: float) -> Row:
-    """Return the row of an attack on pairs: all of them, and the most certain ones; `error` is the row's."""
-    estimator = find_estimator("reduced")
-    row = Row(estimator, estimator.count(plan, choices, 2), None)
-    sizes = find_sizes(len(plan), 2, row.slack, error)
-    right = np.asarray(choices.choice == plan.secret, dtype=np.bool_)
-    parts = count_parts(right, margin, choices.usable, sizes, 2) if sizes else None
-    return Row(estimator, row.counts, None, parts=parts)

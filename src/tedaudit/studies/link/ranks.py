@@ -5,8 +5,9 @@ decimals, are tied: a record's place among them is drawn by a coin of its own, s
 than a guess at random would be, and what is drawn depends on no other record.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from tedaudit.plugins.abilities import KnowsMechanism, Practises, Prepares, Resa
 from tedaudit.seeding import uniforms
 from tedaudit.studies.link.table import Release
 from tedaudit.types import Array, Floats
+
+Mask = npt.NDArray[np.bool_]
 
 Progress = Callable[[str, int, int], None]
 """What is done now, how much of it is done, and how much there is."""
@@ -68,21 +71,59 @@ def rank_records(
 
     The memory is bounded: only the scores of some rewrites are there at a time.
     """
-    progress(f"{name}: scoring all originals", 0, len(release))
+    parts, step = [], f"{name}: scoring all originals"
+    progress(step, 0, len(release))
     if isinstance(attack, Prepares):
         attack.prepare(release.pool)
-    step = max(1, min(_MOST_ROWS, _CELLS // len(release.pool)))
     keys = tie_keys(seed, _PURPOSE, name, range(len(release)))
-    parts = []
-    for start in range(0, len(release), step):
-        rows = slice(start, start + step)
-        outputs = Rewrites.from_texts(release.rewrites[rows])
-        seen = Observations(outputs, release.pool, None, keys[rows])
-        scores, usable = _check(name, attack.guess(seen), (len(seen), len(release.pool)))
+    for rows, scores, usable in score_pool(
+        name, attack, release.rewrites, release.pool, keys, partial(progress, step)
+    ):
         coins = uniforms(keys[rows], 1)[:, 0]
-        parts.append(_place(scores, usable, release.position[rows], coins))
-        progress(f"{name}: scoring all originals", min(start + step, len(release)), len(release))
+        parts.append(place_own(scores, usable, release.position[rows], coins))
+    return join_ranks(parts)
+
+
+def score_pool(
+    name: str,
+    attack: Any,
+    texts: Sequence[str],
+    pool: Sequence[str],
+    keys: npt.NDArray[np.uint32],
+    progress: Callable[[int, int], None],
+) -> Iterator[tuple[slice, Floats, Mask]]:
+    """Yield the scores of some texts at a time against the whole pool, and which of them are usable."""
+    step = max(1, min(_MOST_ROWS, _CELLS // len(pool)))
+    for start in range(0, len(texts), step):
+        rows = slice(start, start + step)
+        seen = Observations(Rewrites.from_texts(texts[rows]), pool, None, keys[rows])
+        yield rows, *_check(name, attack.guess(seen), (len(seen), len(pool)))
+        progress(min(start + step, len(texts)), len(texts))
+
+
+def join_ranks(parts: Sequence[tuple[Array, ...]]) -> Ranks:
+    """Return the ranks of all parts, one after the other."""
     return Ranks(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def order_evidence(found: Sequence[Ranks]) -> tuple[Array, Array]:
+    """Return whoever leads to their own most surely first, and for each the attack that ranks them highest.
+
+    Margins of different attacks cannot be compared, so a place among the margins of its attack decides
+    between those of the same rank.
+    """
+    ranks = np.stack([one.rank for one in found])
+    orders = np.stack([_number(-one.margin) for one in found])
+    everyone = np.arange(ranks.shape[1])
+    best = np.lexsort((orders, ranks), axis=0)[0]
+    return np.lexsort((everyone, orders[best, everyone], ranks[best, everyone])), best
+
+
+def _number(values: Floats) -> npt.NDArray[np.int64]:
+    """Return the place of each value in ascending order."""
+    places = np.empty(len(values), dtype=np.int64)
+    places[np.argsort(values, kind="stable")] = np.arange(len(values))
+    return places
 
 
 def _check(name: str, given: Any, shape: tuple[int, int]) -> tuple[Floats, npt.NDArray[np.bool_]]:
@@ -100,10 +141,13 @@ def _check(name: str, given: Any, shape: tuple[int, int]) -> tuple[Floats, npt.N
     return np.round(scores, TIE_PRECISION), guesses.usable
 
 
-def _place(
+def place_own(
     scores: Floats, usable: npt.NDArray[np.bool_], position: npt.NDArray[np.int64], coins: Floats
 ) -> tuple[Array, ...]:
-    """Return the columns of `Ranks` for some records; an unusable answer comes last and names nobody."""
+    """Return the columns of `Ranks` for some rows, whose scores are used up.
+
+    An unusable answer comes last and names nobody.
+    """
     rows = np.arange(len(scores))
     own = scores[rows, position]
     better = (scores > own[:, None]).sum(axis=1)

@@ -1,6 +1,6 @@
 """What linking found: shares, bounds, records by evidence and inferred columns, as one value."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
@@ -8,14 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tedaudit.estimators import Bound, Counts, find_estimator
+from tedaudit.estimators import Bound
 from tedaudit.estimators.abstaining import Part, count_parts
 from tedaudit.estimators.intervals import mean_rate_interval
 from tedaudit.results.family import judge_gate
 from tedaudit.results.row import Row
 from tedaudit.results.verdict import Verdict
+from tedaudit.studies.link.authors import EVERYONE, PAIRED, Exposure
 from tedaudit.studies.link.inference import Inference, Share
-from tedaudit.studies.link.ranks import Ranks
+from tedaudit.studies.link.ranks import Ranks, order_evidence
 from tedaudit.studies.link.table import Release
 from tedaudit.text.plain_data import PlainData, pick, to_data
 from tedaudit.version import __version__
@@ -84,6 +85,8 @@ class LinkResult(PlainData):
     """The day on which it was linked."""
     folder: Path | None = None
     """Where files were written; None if they were not."""
+    exposures: tuple[Exposure, ...] = ()
+    """What several rewrites tell of whoever wrote them: of authors, and of records with several rewrites."""
     in_json: ClassVar[str] = "release.checksum as release, records, originals, alpha, seed, eps_emp, error"
 
     def __iter__(self) -> Iterator[LinkedAttack]:
@@ -132,16 +135,8 @@ class LinkResult(PlainData):
         return dict(zip(names, verdicts, strict=True))
 
     def rank_evidence(self, count: int | None = None) -> list[RecordEvidence]:
-        """Return records, those that lead to their original most surely first; all of them without a count.
-
-        Margins of different attacks cannot be compared, so a record's place among the margins of its
-        attack decides between records of the same rank.
-        """
-        ranks = np.stack([found.ranks.rank for found in self])
-        orders = np.stack([_number(-found.ranks.margin) for found in self])
-        records = np.arange(ranks.shape[1])
-        best = np.lexsort((orders, ranks), axis=0)[0]
-        order = np.lexsort((records, orders[best, records], ranks[best, records]))
+        """Return records, those that lead to their original most surely first; all without a count."""
+        order, best = order_evidence([found.ranks for found in self])
         sharing = self.release.sharing
         found = []
         for row in order[:count].tolist():
@@ -160,12 +155,35 @@ class LinkResult(PlainData):
             "tedaudit": __version__, "kind": "link", **pick(self),
             "attacks": [self._describe(found) for found in self],
             **pick(self, "inferences as inference"),
+            "several_rewrites": [self._describe_exposure(exposure, count) for exposure in self.exposures],
             "records_by_evidence": to_data(self.rank_evidence(count)), **pick(self, "notes"),
         }  # fmt: skip
 
+    def exposed_bounds(self, exposure: Exposure) -> dict[tuple[str, str, int], tuple[Bound, Part | None]]:
+        """Return the bounds for several rewrites together: by attack, how trials were made, and number.
+
+        They share the error with all other bounds.
+        """
+        return {
+            (found.attack, design, number): row.bound_by(self._row_error)
+            for found in exposure.attacks
+            for (design, number), row in found.rows.items()
+        }
+
+    @property
+    def known_alpha(self) -> float:
+        """Twice the error of each statement from how many rewrites on somebody is known: all share it."""
+        return self.alpha / max(1, 2 * sum(len(exposure.attacks) for exposure in self.exposures))
+
+    @property
+    def bound_count(self) -> int:
+        """How many bounds share the error: of one rewrite, and of several."""
+        exposed = sum(len(found.rows) for exposure in self.exposures for found in exposure.attacks)
+        return len(self.rows) + exposed
+
     @property
     def _row_error(self) -> float:
-        return self.error / len(self.rows)
+        return self.error / self.bound_count
 
     def _describe(self, found: LinkedAttack) -> dict[str, Any]:
         places = [
@@ -181,6 +199,44 @@ class LinkResult(PlainData):
         return {
             "attack": found.attack, "linkability": places, "singling_out": sure, "bounds": bounds,
             "models": to_data(found.models),
+        }  # fmt: skip
+
+    def _describe_exposure(self, exposure: Exposure, count: int) -> dict[str, Any]:
+        """Return how many were named, bounds for n rewrites together, and where to look first."""
+        people, bounds = exposure.people, self.exposed_bounds(exposure)
+        attacks = []
+        for found in exposure.attacks:
+            named = [
+                {
+                    "rewrites": number, **share.to_dict(), "from_originals": found.originals.get(number),
+                    "bounds": [
+                        {
+                            "trials_from": design, **bound.to_dict(), "surest": to_data(surest),
+                            "lower_for_one": bound.lower / number,
+                        }
+                        for (attack, design, n), (bound, surest) in bounds.items()
+                        if (attack, n) == (found.attack, number)
+                    ],
+                }
+                for number, share in found.named.items()
+            ]  # fmt: skip
+            known = [
+                {
+                    "trials_from": design, "trials": found.trials(design),
+                    "enough_trials": found.has_enough(design),
+                    "rewrites": found.known_from(design, self.known_alpha),
+                }
+                for design in (EVERYONE, PAIRED)
+            ]  # fmt: skip
+            every = {"named": found.every, "from_originals": found.every_original}
+            attacks.append({
+                "attack": found.attack, "named": named, "known_from": known, "all_rewrites": every,
+            })  # fmt: skip
+        return {
+            "of": people.kind, "knows": people.knows, "candidates": len(people), "left_out": people.left_out,
+            "equal_rewrites": people.copies, "fewest_rewrites": people.spread[0],
+            "most_rewrites": people.spread[1], "attacks": attacks,
+            "by_evidence": to_data(exposure.rank_evidence(count)),
         }  # fmt: skip
 
 
@@ -199,20 +255,3 @@ def count_sure(ranks: Ranks, release: Release) -> tuple[Part, ...]:
     return count_parts(
         ranks.found[first], ranks.lead[first].astype(np.float32), every, sizes or [size], size
     ).parts
-
-
-def make_row(linked: int, originals: int) -> Row:
-    """Return the row of an attack whose candidates were all originals.
-
-    If every record was rewritten on its own, which ones are found is independent given the originals, with
-    rates of a mean p. One rule names originals for all rewrites, so that under (epsilon, delta)-LDP
-    (n - 1) (p - delta) <= e^epsilon (1 - p): the reduced form with k = n, without a secret that is drawn.
-    """
-    return Row(find_estimator("reduced"), Counts(originals, (linked,), originals), None)
-
-
-def _number(values: Sequence[float] | Any) -> Any:
-    """Return the place of each value in ascending order."""
-    places = np.empty(len(values), dtype=np.int64)
-    places[np.argsort(values, kind="stable")] = np.arange(len(values))
-    return places

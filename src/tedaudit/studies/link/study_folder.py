@@ -13,7 +13,14 @@ from tedaudit.store.directory import RunDirectory
 from tedaudit.store.files import TEMPORARY, clear_leftovers, write_atomically
 from tedaudit.studies.link.result import LinkResult
 from tedaudit.studies.link.table import Release
-from tedaudit.studies.link.telling import LIMITS, tell, tell_findings, tell_headline, tell_source, tell_title
+from tedaudit.studies.link.telling import (
+    list_limits,
+    tell,
+    tell_findings,
+    tell_headline,
+    tell_source,
+    tell_title,
+)
 from tedaudit.text.readers import guard_cell
 
 FIGURES, REPORT, RECORDS, DOCUMENT = "link.json", "report.md", "records.csv", "committee.pdf"
@@ -77,7 +84,7 @@ def write_report(result: LinkResult, count: int = 10) -> str:
         markdown_list(tell_findings(result)) + "\n",
         *(write_section(section).rstrip() + "\n" for section in tell(result, count)),
         "## What this does not say\n",
-        markdown_list(LIMITS) + "\n",
+        markdown_list(list_limits(result)) + "\n",
         f"{markdown_text(tell_source())}\n",
     ]
     if result.notes:

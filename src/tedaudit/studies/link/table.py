@@ -28,6 +28,7 @@ class ColumnNames:
     original_column: str = "original"
     rewrite_column: str = "rewrite"
     private: tuple[str, ...] = ()
+    author: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,8 @@ class Release:
     """The records of a release, in the order of the table.
 
     `pool` has every distinct original once (texts that differ in white space alone are the same), and
-    `position` says which of them a record's is. `first` marks the first record of each.
+    `position` says which of them a record's is. `first` marks the first record of each. An id that comes
+    again is a further rewrite of the same original. `authors` is empty if no column has them.
     """
 
     ids: tuple[str, ...]
@@ -45,6 +47,7 @@ class Release:
     pool: tuple[str, ...]
     position: npt.NDArray[np.int64]
     notes: tuple[str, ...] = ()
+    authors: tuple[str | None, ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -89,6 +92,7 @@ def _list_wanted(names: ColumnNames) -> list[tuple[str, str]]:
     wanted = [(names.id_column, "--id (id_column)")] if names.id_column else []
     wanted += [(names.original_column, "--original (original_column)")]
     wanted += [(names.rewrite_column, "--rewrite (rewrite_column)")]
+    wanted += [(names.author, "--author (author)")] if names.author else []
     return wanted + [(name, "--private (private)") for name in names.private]
 
 
@@ -99,7 +103,7 @@ def _collect(columns: Columns, names: ColumnNames, title: str) -> Release:
     every = [_read_text(value) for value in columns[names.original_column]]
     folded = [fold_text(text) for text in every]
     rows = [row for row, text in enumerate(folded) if text]
-    ids, notes = _read_ids(columns, names, title, rows)
+    ids, notes = _read_ids(columns, names, title, {row: folded[row] for row in rows})
     if len(rows) < len(every):
         notes.append(f"{len(every) - len(rows):,} of {len(every):,} rows have no original and were left out")
     numbers: dict[str, int] = {}
@@ -111,10 +115,12 @@ def _collect(columns: Columns, names: ColumnNames, title: str) -> Release:
         )
     rewrites = tuple(_read_text(columns[names.rewrite_column][row]) for row in rows)
     private = {name: tuple(_read_label(columns[name][row]) for row in rows) for name in names.private}
+    authors = tuple(_read_author(columns[names.author][row]) for row in rows) if names.author else ()
     originals = tuple(every[row] for row in rows)
     _, first = np.unique(position, return_index=True)
     pool = tuple(originals[row] for row in first.tolist())
-    return Release(ids, originals, rewrites, private, pool, position, (*notes, *_notice(position, rewrites)))
+    told = (*notes, *_notice(position, rewrites))
+    return Release(ids, originals, rewrites, private, pool, position, told, authors)
 
 
 def _refuse_surrogates(values: Sequence[Any], name: str, title: str) -> None:
@@ -127,27 +133,30 @@ def _refuse_surrogates(values: Sequence[Any], name: str, title: str) -> None:
 
 
 def _read_ids(
-    columns: Columns, names: ColumnNames, title: str, rows: Sequence[int]
+    columns: Columns, names: ColumnNames, title: str, originals: Mapping[int, str]
 ) -> tuple[tuple[str, ...], list[str]]:
-    """Return the ids of these rows; each must be there once."""
+    """Return the ids of rows with an original; one that comes again must have the same original."""
     column = names.id_column or (_USUAL_ID if _USUAL_ID in columns else "")
     if not column:
         note = f"there is no column '{_USUAL_ID}': records are named by row, and the first row of data is 1"
-        return tuple(str(row + 1) for row in rows), [note]
+        return tuple(str(row + 1) for row in originals), [note]
     found: dict[str, int] = {}
-    for row in rows:
+    ids = []
+    for row, original in originals.items():
         name = _read_text(columns[column][row]).strip()
         if not name:
             raise CorpusError(
                 f"{title}, data row {row + 1:,}: '{column}' is empty; every record needs an id."
             )
-        if name in found:
+        before = found.setdefault(name, row)
+        if originals[before] != original:
             raise CorpusError(
-                f"{title} has the id {quote(name)} in data rows {found[name] + 1:,} and {row + 1:,}. Every "
-                "record needs an id of its own; if there are several rewrites of each text, keep one of them."
+                f"{title} has the id {quote(name)} in data rows {before + 1:,} and {row + 1:,}, with "
+                "different originals. Every record needs an id of its own; only further rewrites of the same "
+                "original may repeat it. If the column names people, give it with --author (author)."
             )
-        found[name] = row
-    return tuple(found), []
+        ids.append(name)
+    return tuple(ids), []
 
 
 def _notice(position: npt.NDArray[np.int64], rewrites: Sequence[str]) -> list[str]:
@@ -169,6 +178,11 @@ def _notice(position: npt.NDArray[np.int64], rewrites: Sequence[str]) -> list[st
 
 def _read_text(value: Any) -> str:
     return "" if value is None else str(value)
+
+
+def _read_author(value: Any) -> str | None:
+    """Return who wrote it; None if nobody is named."""
+    return (_read_label(value) or "").strip() or None
 
 
 def _read_label(value: Any) -> str | None:

@@ -3,7 +3,7 @@
 In the regulators' three words, a sentence and a table for each finding, and with the limits.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from tedaudit.estimators.exposure import FEWEST_TRIALS
 from tedaudit.reports.redaction import PLAIN_LABEL, rename_labels
 from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.writers.figures import GREY, STYLES, escape_label
 from tedaudit.reports.writers.pdf import Page, write_pdf
+from tedaudit.studies.link.authors import EVERYONE, PAIRED, Exposed, Exposure
 from tedaudit.studies.link.inference import Inference, Share
 from tedaudit.studies.link.result import ALL, PAIRS, LinkedAttack, LinkResult
 
@@ -61,6 +63,12 @@ def tell_title(result: LinkResult) -> str:
 
 
 def tell_headline(result: LinkResult) -> str:
+    """Return how many people the strongest attack named, if there are authors, and else rewrites."""
+    people = _find_authors(result)
+    return tell_matched(result) if people is None else tell_named(result, people)
+
+
+def tell_matched(result: LinkResult) -> str:
     """Return how many rewrites the strongest attack matched, beside blind guessing.
 
     If originals occur more than once, each counts once, with one of its rewrites.
@@ -134,10 +142,152 @@ def tell_bound(result: LinkResult) -> str:
 def tell_findings(result: LinkResult) -> list[str]:
     """Return a sentence for everything that the headline does not say, the bound last."""
     others = [found for found in result if found is not result.strongest]
+    authors = _find_authors(result)
+    several = [
+        sentence
+        for exposure in result.exposures
+        for sentence in (
+            *([] if exposure is authors else [tell_named(result, exposure)]), *tell_exposure(result, exposure)
+        )
+    ]  # fmt: skip
+    matched = [] if authors is None else [tell_matched(result)]
     return [
-        *map(tell_linkability, others), *map(tell_singling_out, result),
+        *several, *matched, *map(tell_linkability, others), *map(tell_singling_out, result),
         *map(tell_inference, result.inferences), tell_bound(result),
     ]  # fmt: skip
+
+
+# --- People who wrote several texts, and records that were rewritten several times.
+
+_PERSON = {"author": ("people", "rewritten text"), "release": ("records", "rewrite")}  # by kind: who, by what
+_KNOWING = {
+    ("author", "other"): "Knowing other texts of {who}",
+    ("author", "same"): "Knowing the originals of all texts of {who}, but not which belongs to which rewrite",
+    ("release", "same"): "Holding the originals of {who}",
+}
+_RECOGNISED = (
+    "A classifier of a private column may have learnt from other texts of the people it is asked about, and "
+    "so recognise them."
+)
+PEOPLE_LIMITS = (
+    "People are named among these people alone; among more, fewer are named.",
+    "Somebody who knows more about them may name more.",
+    "Whether style, topic or names in the texts gave somebody away is not told apart.",
+)
+"""What is not said about people."""
+
+
+_LAW = "Whether a release is anonymous in the legal sense is a question that figures do not answer."
+
+
+def list_limits(result: LinkResult) -> tuple[str, ...]:
+    """Return what the figures of a result do not say."""
+    limits = (*PEOPLE_LIMITS, *LIMITS) if _find_authors(result) else LIMITS
+    return (*limits, _RECOGNISED) if _find_authors(result) and result.inferences else limits
+
+
+def _find_authors(result: LinkResult) -> Exposure | None:
+    return next((one for one in result.exposures if one.people.kind == "author"), None)
+
+
+def tell_named(result: LinkResult, exposure: Exposure) -> str:
+    """Return how many the strongest attack named from one rewrite of each and from the largest number."""
+    people, found = exposure.people, exposure.strongest
+    who, what = _PERSON[people.kind]
+    knowing = _KNOWING[people.kind, people.knows].format(who=f"{len(people):,} {who}")
+    first, last = found.named[1].right, found.named[people.largest].right
+    told = f"{knowing}, the attack named {first:,} from one {what} each"
+    if people.largest > 1:
+        told += f" and {last:,} from {people.largest:,}"
+    if found.originals:
+        ones = "one unrewritten one" if people.largest == 1 else f"{people.largest:,} unrewritten ones"
+        told += f"; from {ones} {found.originals[people.largest]:,}"
+    bounds = result.exposed_bounds(exposure)
+    is_shown = any(bound.lower > 0 for (name, *_), (bound, _) in bounds.items() if name == found.attack)
+    doubt = "" if is_shown or max(first, last) <= 1 else " So this may be chance."
+    return f"{told}; blind guessing names 1 on average.{doubt}"
+
+
+def tell_exposure(result: LinkResult, exposure: Exposure) -> list[str]:
+    """Return what else is to be said: who is left out, the bound, when somebody is known, equal rewrites."""
+    people = exposure.people
+    who, what = _PERSON[people.kind]
+    told = [_tell_exposed_bound(result, exposure)]
+    if any(map(exposure.strongest.has_enough, (EVERYONE, PAIRED))):
+        told += [_tell_known(result, exposure, design) for design in (EVERYONE, PAIRED)]
+    else:
+        told.append(
+            f"From how many {what}s on nearly all of them are known: too few {who} to say ({len(people):,}; "
+            f"it needs {FEWEST_TRIALS:,})."
+        )
+    low, high = people.spread
+    if high > people.largest:
+        counts = f"{exposure.strongest.every:,} of {len(people):,}"
+        why = ", because the number itself may give somebody away" if low < high else ""
+        told.append(
+            f"From all of their {what}s ({_say_range(low, high)} each) the same attack named {counts}: a "
+            f"count without a bound{why}."
+        )
+    if people.left_out:
+        told.append(
+            f"{_say_left_out(exposure)} too few {what}s to be seen in {people.largest:,}"
+            + (", or no other text to be known by: " if people.knows == "other" else ": ")
+            + "left out of every number."
+        )
+    if people.copies and people.kind == "release":
+        told.append(
+            f"{people.copies:,} of {len(people):,} {who} have two or more equal rewrites: copies tell no "
+            "more than one of them, but whoever sees them knows that they belong together."
+        )
+    return told
+
+
+def _say_left_out(exposure: Exposure) -> str:
+    number, is_author = exposure.people.left_out, exposure.people.kind == "author"
+    if number == 1:
+        return f"1 {'person' if is_author else 'record'} has"
+    return f"{number:,} {'people' if is_author else 'records'} have"
+
+
+def _tell_exposed_bound(result: LinkResult, exposure: Exposure) -> str:
+    """Return the largest bound, and what it says of one text."""
+    people = exposure.people
+    bounds = {key: bound.lower for key, (bound, _) in result.exposed_bounds(exposure).items()}
+    (_, _, number), largest = max(bounds.items(), key=lambda item: item[1])
+    several = "texts of one author" if people.kind == "author" else "rewrites of one record"
+    if largest == 0:
+        return f"No privacy loss above 0 was shown from up to {people.largest:,} {several}."
+    between = "people" if people.kind == "author" else "records"
+    told = f"the privacy loss between some two of these {between} is at least {largest:.2f}"
+    if number == 1:
+        return f"If each record was rewritten on its own, {told}, from one rewrite of each."
+    return (
+        f"If each record was rewritten on its own, {told} over {number:,} {several} together; that is at "
+        f"least {largest / number:.2f} for one of them."
+    )
+
+
+def _tell_known(result: LinkResult, exposure: Exposure, design: str) -> str:
+    """Return from how many rewrites on nearly everyone is named, if that can be said."""
+    people, found = exposure.people, exposure.strongest
+    who, _ = _PERSON[people.kind]
+    is_paired, trials = design == PAIRED, found.trials(design)
+    asked = "told from one other of them" if is_paired else f"named among all {len(people):,}"
+    if not found.has_enough(design):
+        return (
+            f"From how many rewrites on nearly all of these {who} are {asked}: too few trials to say "
+            f"({trials:,}; it needs {FEWEST_TRIALS:,})."
+        )
+    number = found.known_from(design, result.known_alpha)
+    if number is None:
+        return (
+            f"That 95% of these {who} or more are {asked} was not shown for any number up to "
+            f"{people.largest:,} ({trials:,} trials)."
+        )
+    return (
+        f"From {number:,} rewrite{'' if number == 1 else 's'} on, more than 95% of these {who} are {asked}, "
+        f"as far as this was tried ({trials:,} trials, up to {people.largest:,})."
+    )
 
 
 def _say_how(found: LinkedAttack, verb: str = "Comparing") -> str:
@@ -171,6 +321,18 @@ _INFERENCE = (
     Column("interval", "figures"), Column("most frequent value", "figures"),
     Column("from originals", "figures", 2), Column("gain", "figures", 0), Column("eps_emp", "bound"),
 )  # fmt: skip
+_NAMED = (
+    _ATTACK, Column("rewrites seen", "figures", 0), Column("named", "figures", 0),
+    Column("interval", "figures"), Column("from originals", "figures"), Column("by chance", "figures"),
+)  # fmt: skip
+_NAMED_BOUNDS = (
+    _ATTACK, Column("rewrites", "count", 0), Column("among all", "figures"), Column("bound", "bound", 0),
+    Column("in pairs", "figures"), Column("bound", "bound", 0), Column("for one", "bound", 0),
+)  # fmt: skip
+_PEOPLE = (
+    Column("who", "text", 0), _ATTACK, Column("rank", "figures", 0), Column("margin", "figures"),
+    Column("rewrites", "count"),
+)  # fmt: skip
 _BOUNDS = (
     _ATTACK, Column("trials from", rank=0), Column("right", "figures"), Column("eps_emp", "bound", 0),
     Column("ceiling", "bound"),
@@ -183,10 +345,107 @@ _RECORDS = (
 
 def tell(result: LinkResult, count: int = 10) -> tuple[Section, ...]:
     """Return all sections, so many records by evidence last."""
-    sections = [_describe_linkability(result), _describe_singling_out(result)]
+    sections = []
+    for exposure in result.exposures:
+        sections += [_describe_named(result, exposure), _describe_named_bounds(result, exposure)]
+        sections.append(_describe_people(result, exposure, count))
+    sections += [_describe_linkability(result), _describe_singling_out(result)]
     if result.inferences:
         sections.append(_describe_inference(result))
     return (*sections, _describe_bounds(result), _describe_records(result, count))
+
+
+_NAMED_TITLES = {"author": "People who wrote several texts", "release": "Several rewrites of a record"}
+
+
+def _describe_named(result: LinkResult, exposure: Exposure) -> Section:
+    """Return how many were named, by the number of rewrites that were seen."""
+    people, size = exposure.people, len(exposure.people)
+    names = {found.attack: found.name for found in result}
+    low, high = people.spread
+    rows: list[tuple[str, str, str, str, str, str]] = []
+    for found in exposure.attacks:
+        rows += [
+            (
+                names[found.attack], f"{number:,}", f"{share.right:,} ({format_share(share.rate)})",
+                _format_interval(share), _say_originals(found.originals.get(number)), format_share(1 / size),
+            )
+            for number, share in found.named.items()
+        ]  # fmt: skip
+        if high > people.largest:
+            every = f"all: {_say_range(low, high)}", f"{found.every:,} ({format_share(found.every / size)})"
+            rows.append((names[found.attack], *every, "", _say_originals(found.every_original), ""))
+    table = Table(_NAMED, tuple(rows)).leave_empty_out()
+    return Section(_NAMED_TITLES[people.kind], table, _read_named(result, exposure))
+
+
+def _say_range(low: int, high: int) -> str:
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _say_originals(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
+
+
+def _read_named(result: LinkResult, exposure: Exposure) -> str:
+    """Return how to read how many were named."""
+    people = exposure.people
+    knows = {
+        "other": (
+            "Half of everyone's texts, by coin, are known to the adversary; it names the author of rewrites "
+            "of the other half. From originals: the same attack on these texts as they were written. "
+        ),
+        "same": (
+            "The adversary knows the originals of everyone's texts, and not which rewrite belongs to which. "
+        ),
+    }
+    known = knows[people.knows] if people.kind == "author" else "The adversary knows the original of each. "
+    who, _ = _PERSON[people.kind]
+    return (
+        f"{known}All {who} are seen in the same number of rewrites, chosen by coin, and named among all "
+        f"{len(people):,}. The interval is for the share to expect if these texts were rewritten again in "
+        "the same way, each on its own; either end of a row is wrong with a probability of at most "
+        f"{result.error:g}."
+    )
+
+
+def _describe_named_bounds(result: LinkResult, exposure: Exposure) -> Section:
+    """Return the bounds for several rewrites together, and for one of them."""
+    names, found = {one.attack: one.name for one in result}, result.exposed_bounds(exposure)
+    rows = []
+    for attack, number in dict.fromkeys((attack, number) for attack, _, number in found):
+        whole, paired = (found[attack, design, number][0] for design in (EVERYONE, PAIRED))
+        rows.append((
+            names[attack], number, f"{whole.correct:,} / {whole.trials:,}", whole.lower,
+            f"{paired.correct:,} / {paired.trials:,}", paired.lower, max(whole.lower, paired.lower) / number,
+        ))  # fmt: skip
+    ceilings = (f"{max(one.ceiling for (_, made, _), (one, _) in found.items() if made == design):.2f}"
+                for design in (EVERYONE, PAIRED))  # fmt: skip
+    reading = (
+        "Lower bounds on the privacy loss of so many rewrites together: a rewriter that is epsilon-LDP for "
+        "any two texts loses at most that many times epsilon. So its epsilon is at least the larger bound "
+        "divided by the number (for one): the two must not be confused. In pairs, a coin decides whose "
+        "rewrites are shown, and the surest guesses count by themselves. The probability that any of the "
+        f"{result.bound_count} bounds of this study is too high is at most {result.error:g}. If every guess "
+        f"were right, they would be {' and '.join(ceilings)}."
+    )
+    several = "texts" if exposure.people.kind == "author" else "rewrites"
+    return Section(f"Bounds for several {several} together", Table(_NAMED_BOUNDS, tuple(rows)), reading)
+
+
+def _describe_people(result: LinkResult, exposure: Exposure, count: int) -> Section:
+    """Return who is named most surely: evidence, and no risk."""
+    names = {found.attack: found.name for found in result}
+    rows = tuple(
+        (one.name, names[one.attack], f"{one.rank:g}", f"{one.margin:.4g}", one.rewrites)
+        for one in exposure.rank_evidence(count)
+    )
+    who, _ = _PERSON[exposure.people.kind]
+    reading = (
+        f"The {who} whose rewrites lead to them most surely, each by the attack that ranks them highest. No "
+        "rate of one of them can be measured: the list says where to look first, and is no risk."
+    )
+    return Section(f"{who.capitalize()} by evidence", Table(_PEOPLE, rows), reading)
 
 
 def _describe_linkability(result: LinkResult) -> Section:
@@ -253,13 +512,14 @@ def _describe_bounds(result: LinkResult) -> Section:
         right = f"{bound.correct:,} / {bound.trials:,}"
         right += "" if sure is None else f"; surest {sure.right:,} / {sure.size:,}"
         rows.append((names[attack], design, right, bound.lower, bound.ceiling))
+    every = f"all {result.bound_count} bounds of this study" if result.exposures else f"the {len(rows)}"
     reading = (
         "eps_emp is a lower bound on the privacy loss between some two of these originals, on the same scale "
         "as in every audit: a rewriter that is epsilon-LDP for any two texts has at least this epsilon. It "
         "is the larger of what all guesses prove and what the surest ones prove (surest: right / guesses). "
-        f"The probability that any of the {len(result.rows)} is too high is at most {result.error:g}. For "
-        f"{PAIRS}, originals are paired at random, each in one pair, and a coin decides whose rewrite is "
-        "shown. The ceiling is what eps_emp would be if every guess were right."
+        f"The probability that any of {every} is too high is at most {result.error:g}. For {PAIRS}, "
+        "originals are paired at random, each in one pair, and a coin decides whose rewrite is shown. "
+        "The ceiling is what eps_emp would be if every guess were right."
     )
     return Section("Bounds", Table(_BOUNDS, tuple(rows)), reading)
 
@@ -299,12 +559,14 @@ def _explain_names(result: LinkResult) -> str:
 # attacks of one word.
 
 _QUESTION = "Can rewritten texts be linked to their originals?"
+_PERSONS_QUESTION = "Can people be named by their rewritten texts?"
 _MOST_ATTACKS, _MOST_COLUMNS, _MOST_PARTS, _MOST_IDS = 2, 3, 4, 5  # that have room
 
 
 def write_document(result: LinkResult, path: Path, *, ids: int = 0) -> None:
     """Write the document; with `ids`, it names so many records with the most evidence, and else none."""
-    write_pdf(tell_committee(redact_names(result), ids), path, _QUESTION)
+    pages = tell_committee(redact_names(result), ids)
+    write_pdf(pages, path, pages[0][0])
 
 
 def tell_committee(result: LinkResult, ids: int = 0) -> tuple[Page, Page]:
@@ -312,8 +574,13 @@ def tell_committee(result: LinkResult, ids: int = 0) -> tuple[Page, Page]:
     attacks = sorted(result, key=lambda found: -found.linkability.right)[:_MOST_ATTACKS]
     columns = sorted(result.inferences, key=lambda found: -found.gain[0])[:_MOST_COLUMNS]
     shown = replace(result, attacks=tuple(attacks), inferences=tuple(columns))
-    first = _tell_first(shown, tell_headline(result), tell_bound(result))
-    return (_QUESTION, first), ("How to read the figures", _tell_second(shown, _describe_bounds(result), ids))
+    authors, bounds = _find_authors(result), _describe_bounds(result)
+    if authors is not None:
+        first, second = _tell_people(result, shown, authors, ids)
+        return (_PERSONS_QUESTION, first), ("How to read the figures", second)
+    several = [tell_named(result, one) for one in result.exposures]
+    first = _tell_first(shown, tell_headline(result), tell_bound(result), several)
+    return (_QUESTION, first), ("How to read the figures", _tell_second(shown, bounds, ids))
 
 
 def redact_names(result: LinkResult) -> LinkResult:
@@ -325,10 +592,14 @@ def redact_names(result: LinkResult) -> LinkResult:
         source=result.source if PLAIN_LABEL.fullmatch(result.source) else "",
         attacks=tuple(replace(found, attack=attacks[found.attack]) for found in result),
         inferences=tuple(replace(found, column=columns[found.column]) for found in result.inferences),
+        exposures=tuple(
+            replace(one, attacks=tuple(replace(found, attack=attacks[found.attack]) for found in one.attacks))
+            for one in result.exposures
+        ),
     )
 
 
-def _tell_first(result: LinkResult, headline: str, bound: str) -> list[Section]:
+def _tell_first(result: LinkResult, headline: str, bound: str, several: Sequence[str]) -> list[Section]:
     """Return the findings."""
     title = f"{tell_title(result)}. This document holds no text of any record."
     inferred = tuple(map(tell_inference, result.inferences))
@@ -344,7 +615,7 @@ def _tell_first(result: LinkResult, headline: str, bound: str) -> list[Section]:
     return [
         Section("", sentences=(title,)), Section(headline),
         replace(linked, table=table, figure=figure), single, inference,
-        Section("Privacy loss", sentences=(bound,)),
+        Section("Privacy loss", sentences=(bound, *several)),
     ]  # fmt: skip
 
 
@@ -374,6 +645,95 @@ def _tell_second(result: LinkResult, bounds: Section, ids: int) -> list[Section]
     ]
 
 
+def _tell_people(
+    result: LinkResult, shown: LinkResult, authors: Exposure, ids: int
+) -> tuple[list[Section], list[Section]]:
+    """Return both pages about people: the strongest attack by number of texts, and one text after that."""
+    found, largest = authors.strongest, authors.people.largest
+    alone = replace(authors, attacks=(found,))
+    named, bounds = _describe_named(result, alone), _describe_named_bounds(result, authors)
+    name = next(one.name for one in result if one.attack == found.attack)
+    ends = tuple(row for row in bounds.table.rows if row[0] == name and row[1] in (1, largest))
+    columns = Section("Private columns", sentences=("Not measured: no private column was named.",))
+    if shown.inferences:
+        best = (tell_inference(shown.inferences[0]),)
+        columns = replace(columns, table=_keep_columns(_describe_inference(shown).table), sentences=best)
+    title = f"{tell_title(result)}. This document holds no text of any record."
+    releases = [tell_named(result, one) for one in result.exposures if one is not authors]
+    single, texts = shown.strongest, _describe_bounds(result)
+    first = [
+        Section("", sentences=(title,)), Section(tell_headline(result)),
+        replace(
+            named, table=replace(named.table, rows=named.table.rows[: len(authors.people.grid)]),
+            figure=partial(_draw_named, found, len(authors.people)),
+        ),
+        Section("", sentences=tuple(tell_exposure(result, authors))),
+        Section(
+            "One text at a time", sentences=(tell_matched(result), tell_singling_out(single), *releases),
+        ),
+        columns,
+    ]  # fmt: skip
+    people = _describe_people(result, authors, min(ids, _MOST_IDS))
+    look = replace(people, title="Where to look first (named on request)", reading="")
+    read = (_describe_inference(shown).reading,) if shown.inferences else ()
+    few = (
+        f"At most one attack on people, {_MOST_ATTACKS} on texts and {_MOST_COLUMNS} private columns are "
+        "shown here; the report has all of them."
+    )
+    recognised = (_RECOGNISED,) if read else ()
+    limits = (LIMITS[0], *PEOPLE_LIMITS, *recognised, LIMITS[2], _LAW, few)  # what holds for people
+    own = tuple(row for row in texts.table.rows if row[0] in [one.name for one in shown])
+    second = [
+        replace(bounds, table=replace(bounds.table, rows=ends), reading="", sentences=(bounds.reading,)),
+        Section(
+            "Bounds for one text", replace(texts.table, rows=own),
+            sentences=(tell_bound(result),),
+        ),
+        *([Section("Private columns", sentences=read)] if read else []),
+        *([replace(look, sentences=(people.reading,))] if ids else []),
+        Section("What this does not say", sentences=limits),
+    ]  # fmt: skip
+    return first, second
+
+
+def _keep_columns(table: Table) -> Table:
+    """Return what has room in a table of inferred columns."""
+    kept = ("column", "from rewrites", "interval", "most frequent value", "gain", "eps_emp")
+    return table.keep([place for place, column in enumerate(table.columns) if column.name in kept])
+
+
+def _draw_named(found: Exposed, size: int, axes: Any) -> None:
+    """Draw the share of people who are named, against the number of texts that are seen of each."""
+    numbers = list(found.named)
+    (rewritten, _), (original, _) = STYLES[0], STYLES[1]
+    low, high = ([100 * end for end in ends] for ends in zip(
+        *((share.low, share.high) for share in found.named.values()), strict=True))  # fmt: skip
+    axes.fill_between(numbers, low, high, color=rewritten, alpha=0.2, linewidth=0)
+    shares = [100 * share.rate for share in found.named.values()]
+    axes.plot(numbers, shares, color=rewritten, linewidth=1.6, marker="o", markersize=3, label="rewritten")
+    if found.originals:
+        shares = [100 * found.originals[number] / size for number in numbers]
+        axes.plot(
+            numbers, shares, color=original, linewidth=1.6, marker="s", markersize=3, label="unrewritten"
+        )
+    axes.plot(
+        numbers, [100 / size] * len(numbers), color=GREY, linestyle="--", linewidth=1, label="by chance"
+    )
+    axes.set(ylim=(0, 104), ylabel="% of people named", xlabel="texts of each that the adversary sees")
+    axes.set_xscale("log")
+    axes.set_xticks(numbers)
+    axes.xaxis.set_major_formatter(lambda number, _: f"{number:,.0f}")
+    _finish_axes(axes)
+
+
+def _finish_axes(axes: Any) -> None:
+    axes.minorticks_off()
+    axes.tick_params(labelsize=7)
+    axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 0.98), ncols=3, borderpad=0)
+    axes.grid(color="#dddddd", linewidth=0.5)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
 def _draw_places(result: LinkResult, axes: Any) -> None:
     """Draw the share of records whose original is among the first r, against r."""
     size = result.originals
@@ -395,8 +755,4 @@ def _draw_places(result: LinkResult, axes: Any) -> None:
              xlabel="own original is among the first ... that the adversary would name")  # fmt: skip
     axes.set_xticks([10**power for power in range(len(str(size)))])
     axes.xaxis.set_major_formatter(lambda place, _: f"{place:,.0f}")
-    axes.minorticks_off()
-    axes.tick_params(labelsize=7)
-    axes.legend(frameon=False, fontsize=8, loc="lower left", bbox_to_anchor=(0, 0.98), ncols=3, borderpad=0)
-    axes.grid(color="#dddddd", linewidth=0.5)
-    axes.spines[["top", "right"]].set_visible(False)
+    _finish_axes(axes)
