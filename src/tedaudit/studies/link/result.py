@@ -11,7 +11,7 @@ import numpy as np
 from tedaudit.estimators import Bound, Counts, find_estimator
 from tedaudit.estimators.abstaining import Part, count_parts
 from tedaudit.estimators.intervals import mean_rate_interval
-from tedaudit.results.family import judge_gate
+from tedaudit.results.family import compare_limit, judge_gate
 from tedaudit.results.row import Row
 from tedaudit.results.verdict import Verdict
 from tedaudit.studies.link.inference import Inference, Share
@@ -116,8 +116,16 @@ class LinkResult(PlainData):
 
     @property
     def eps_emp(self) -> float:
-        """The largest bound of all rows, which share the error."""
-        return max(bound.lower for bound, _ in self.bounds.values())
+        """The largest bound of all rows and private columns, which share the error."""
+        return max(
+            *(bound.lower for bound, _ in self.bounds.values()),
+            *(found.epsilon or 0.0 for found in self.inferences),
+        )
+
+    @property
+    def number_of_bounds(self) -> int:
+        """How many bounds share the error: those of rows, and of private columns that have one."""
+        return len(self.rows) + sum(found.epsilon is not None for found in self.inferences)
 
     @property
     def strongest(self) -> LinkedAttack:
@@ -125,11 +133,16 @@ class LinkResult(PlainData):
         return max(self.attacks, key=lambda found: found.linkability.right)
 
     def judge_limit(self, limit: float) -> dict[str, Verdict]:
-        """Return whether the bound of each row, largest first, is above a limit at the error of all rows."""
+        """Return whether the bound of each row, largest first, and column is above a limit, error shared."""
         largest = sorted(self.rows.items(), key=lambda item: -item[1].bound(self._row_error).lower)
         verdicts = judge_gate([row for _, row in largest], self._row_error, limit)
         names = [f"{attack}, {design}" for (attack, design), _ in largest]
-        return dict(zip(names, verdicts, strict=True))
+        columns = {
+            f"'{found.column}' guessed": compare_limit(found.epsilon, found.ceiling, limit)
+            for found in self.inferences
+            if found.epsilon is not None
+        }
+        return dict(zip(names, verdicts, strict=True)) | columns
 
     def rank_evidence(self, count: int | None = None) -> list[RecordEvidence]:
         """Return records, those that lead to their original most surely first; all of them without a count.
@@ -165,7 +178,7 @@ class LinkResult(PlainData):
 
     @property
     def _row_error(self) -> float:
-        return self.error / len(self.rows)
+        return self.error / self.number_of_bounds
 
     def _describe(self, found: LinkedAttack) -> dict[str, Any]:
         places = [

@@ -28,6 +28,7 @@ class ColumnNames:
     original_column: str = "original"
     rewrite_column: str = "rewrite"
     private: tuple[str, ...] = ()
+    guesses: tuple[str, ...] = ()  # of the private columns, in their order
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,8 @@ class Release:
     """The records of a release, in the order of the table.
 
     `pool` has every distinct original once (texts that differ in white space alone are the same), and
-    `position` says which of them a record's is. `first` marks the first record of each.
+    `position` says which of them a record's is. `first` marks the first record of each. `private` has the
+    columns of guesses too.
     """
 
     ids: tuple[str, ...]
@@ -89,7 +91,8 @@ def _list_wanted(names: ColumnNames) -> list[tuple[str, str]]:
     wanted = [(names.id_column, "--id (id_column)")] if names.id_column else []
     wanted += [(names.original_column, "--original (original_column)")]
     wanted += [(names.rewrite_column, "--rewrite (rewrite_column)")]
-    return wanted + [(name, "--private (private)") for name in names.private]
+    wanted += [(name, "--private (private)") for name in names.private]
+    return wanted + [(name, "--guesses (guesses)") for name in names.guesses]
 
 
 def _collect(columns: Columns, names: ColumnNames, title: str) -> Release:
@@ -110,7 +113,8 @@ def _collect(columns: Columns, names: ColumnNames, title: str) -> Release:
             "few hundred to show anything."
         )
     rewrites = tuple(_read_text(columns[names.rewrite_column][row]) for row in rows)
-    private = {name: tuple(_read_label(columns[name][row]) for row in rows) for name in names.private}
+    labels = (*names.private, *names.guesses)
+    private = {name: tuple(_read_label(columns[name][row]) for row in rows) for name in labels}
     originals = tuple(every[row] for row in rows)
     _, first = np.unique(position, return_index=True)
     pool = tuple(originals[row] for row in first.tolist())
