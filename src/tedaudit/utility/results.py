@@ -9,16 +9,15 @@ from typing import Any, ClassVar
 
 from tedaudit.nominal import Nominal
 from tedaudit.reports.utility import PRIVATE, SCORE
-from tedaudit.results.family import judge_gate
-from tedaudit.results.verdict import Decision, Verdict
+from tedaudit.results.family import judge_gate, leave_untested
+from tedaudit.results.verdict import Verdict
 from tedaudit.text.plain_data import PlainData, pick
 from tedaudit.utility.matched import Guessed
 from tedaudit.utility.settings import Role
 
-NOT_GUESSED = Verdict(
-    Decision.NOT_TESTED,
+NOT_GUESSED = leave_untested(
     "no test text was rewritten to guess the column from (`private_records` is 0, or rewrites come from a "
-    "table, for which there is `tedaudit link`), or no two of different values could be matched",
+    "table, for which there is `tedaudit link`), or no two of different values could be matched"
 )
 
 

@@ -114,7 +114,8 @@ def test_side_information_shows_a_gain_and_no_bound():
 def test_bounds_of_columns_share_the_error_with_those_of_attacks_and_are_judged_with_them():
     result = bring(COLUMNS["gender"], guesses_fixed=True)
     assert result.number_of_bounds == 3
-    assert result.inferences[0].bound_error == pytest.approx(0.005 / 3)
+    errors = [bound.error for bound, _ in result.bounds.values()]
+    assert [*errors, result.inferences[0].bound_error] == pytest.approx([0.005 / 3] * 3)
     assert result.eps_emp == result.inferences[0].epsilon
     assert result.judge_limit(1)["'gender' guessed"].is_violation
     assert bring(COLUMNS["gender"]).number_of_bounds == 2
