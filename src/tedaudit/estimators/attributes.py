@@ -86,7 +86,7 @@ def population_epsilon(
 
     Half of that error is for the success rate, the other half is shared by the upper ends of how frequent
     each class is. `values` is how many classes there can be: those that occur, unless it is said. A prior
-    that is read off other records and taken for known would give false alarms more often than stated: .12
+    that is read off other records and taken for known would give false alarms more often than stated: .10
     at an error of .05 if there are as many of them.
 
     >>> population_epsilon(["a"] * 60 + ["b"] * 40, ["a"] * 100)
