@@ -8,6 +8,7 @@ import pytest
 
 from command_line import process
 from helpers import sentences, strict
+from judging_server import running
 
 TEXTS = sentences(120)
 
@@ -18,9 +19,9 @@ def release(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with (tmp_path / "pairs.csv").open("w", newline="") as file:
         table = csv.writer(file)
-        table.writerow(["person", "before", "after", "gender"])
+        table.writerow(["person", "before", "after", "gender", "guess"])
         for number, text in enumerate(TEXTS):
-            table.writerow([f"p{number}", text, " ".join(text.split()[:4]), "fm"[number % 2]])
+            table.writerow([f"p{number}", text, " ".join(text.split()[:4]), *("fm"[number % 2],) * 2])
     return tmp_path
 
 
@@ -192,3 +193,25 @@ def test_what_does_not_go_with_pairs_is_refused(tmp_path, typed, monkeypatch, ar
     assert code == 2
     assert told in err
     assert out == ""
+
+
+def test_guesses_that_are_brought_are_counted_and_bound_only_what_is_declared(release, typed):
+    flags = (*PAIRS, "--no-pdf", "--private", "gender", "--guesses", "guess")
+    out = " ".join(typed(*flags)[1].split())
+    assert "the guesses that were brought were right about 120 of 120 records" in out
+    assert "it was not declared" in out
+    told = strict(typed(*flags, "--json", "--guesses-fixed")[1])["inference"][0]
+    assert (told["guesser"], told["eps_emp"] > 1) == ("brought", True)
+    code, _, err = typed(*PAIRS, "--private", "gender", "--guesses-fixed")
+    assert code == 2
+    assert "name their column" in err
+
+
+def test_a_judge_is_asked_for_a_private_column_with_its_own_settings(release, typed):
+    with running(answer="answer: [[2]]") as judging:
+        judge = ("--classifier", "llm", "--set", f"llm.judge={judging.backend}")
+        flags = (*PAIRS, "--no-pdf", "--json", "--private", "gender", *judge)
+        code, out, err = typed(*flags, "--set", "llm.reading=generate")
+        assert code == 0, err
+        assert strict(out)["inference"][0]["guesser"] == "llm"
+        assert judging.bodies

@@ -86,3 +86,24 @@ def test_one_file_without_a_test_split_is_enough_and_it_is_said_what_was_held_ou
     assert data["train"] + data["test"] == 120
     assert 30 < data["test"] < 90
     assert any("the column 'id'" in note for note in data["notes"])
+
+
+def test_the_gate_judges_what_rewrites_tell_of_private_columns(tmp_path, typed):
+    kinds = (("dreadful", "bad"), ("lovely", "good"))
+    rows = [f"a {kinds[n % 2][0]} day number {n},{kinds[n % 2][1]}" for n in range(400)]
+    (tmp_path / "one.csv").write_text("\n".join(["text,mood", *rows]))
+    study = ("utility", "-c", tmp_path / "one.csv", "--private", "mood", *SMALL[2:4], "--seeds", 1, "-q")
+    leaky = (*study, "-m", "identity", "-o", tmp_path / "s")
+    code, out, told = typed(*leaky, "--fail-above", "1", "--json")
+    assert code == 1
+    assert "--fail-above 1: identity, 'mood': the bound is" in told
+    found = json.loads(out)["rows"][0]["guessed_from_rewrites"]
+    assert found["eps_emp"] == found["ceiling"] > 1
+    assert typed(*leaky, "--fail-above", "9")[0] == 0
+    assert typed(*leaky, "--fail-above", "9", "--fail-on", "out-of-reach")[0] == 1
+    code, out, told = typed(*study, "-m", "constant", "-o", tmp_path / "t", "--fail-above", "1")
+    assert (code, "no violation found: the bound is 0, not above 1" in told) == (0, True)
+    assert "Private columns" in out
+    code, _, told = typed(*study, "-m", "constant", "--private-records", "0", "--fail-above", "1")
+    assert code == 2
+    assert "--private-records be above 0" in told

@@ -160,7 +160,7 @@ def test_a_damaged_score_is_named(tmp_path):
 def test_progress_ends_at_its_total(tmp_path):
     steps = []
     run_study(make_study(tmp_path / "s", limit=60, private=["gender"]), lambda *step: steps.append(step))
-    assert steps[-1][1] == steps[-1][2] == 120 + 4 + 4
+    assert steps[-1][1] == steps[-1][2] == 120 + 4 + 4 + 600 + 1
 
 
 def test_texts_without_labels_cannot_be_studied(tmp_path):

@@ -63,9 +63,26 @@ def link(
             ADVERSARY,
             "--classifier",
             metavar="NAME",
-            help="For --private: tfidf, zoo:mlm, a folder, a hub id.",
+            help="For --private: tfidf, zoo:mlm, a folder, a hub id, or llm (--set llm.judge=...).",
         ),
     ] = "tfidf",
+    guesses: Annotated[
+        list[str] | None,
+        option(
+            ADVERSARY,
+            "--guesses",
+            metavar="NAME",
+            help="Instead: a column with guesses of the n-th --private. Repeat.",
+        ),
+    ] = None,
+    guesses_fixed: Annotated[
+        bool,
+        option(
+            ADVERSARY,
+            "--guesses-fixed",
+            help="They were made from the rewrite alone, by a rule fixed before.",
+        ),
+    ] = False,
     alpha: Annotated[float, option(STATISTICS, "--alpha", help="Two-sided error of intervals.")] = 0.01,
     seed: Annotated[
         int, option(STATISTICS, "--seed", help="Decides ties, the pairs and which records are held out.")
@@ -89,16 +106,20 @@ def link(
     """Link rewrites to their originals: which records can be found, how surely, and what can be inferred."""
     from tedaudit.cli.console import progress_bar
     from tedaudit.spec.flags import assign_fields
+    from tedaudit.studies.link.inference import LLM
     from tedaudit.studies.link.linker import default_attacks
     from tedaudit.studies.link.linker import link as link_release
 
     check_gates("link", fail_on, fail_above)
     folder = out or Path("runs") / f"{_name(pairs)}-link"
+    asked = [classifier] if classifier == LLM else []
+    attacks = assign_fields("attack", [*(attack or default_attacks()), *asked], assign or ())
     settings: dict[str, Any] = {
         "id_column": id_column, "original_column": original, "rewrite_column": rewrite,
-        "private": private or (), "classifier": classifier,
-        "attacks": assign_fields("attack", attack or default_attacks(), assign or ()),
-        "alpha": alpha, "seed": seed, "author": author, "knows": knows or "", "texts": author_texts,
+        "private": private or (), "classifier": attacks.pop() if asked else classifier,
+        "guesses": guesses or (), "guesses_fixed": guesses_fixed,
+        "attacks": attacks, "alpha": alpha, "seed": seed,
+        "author": author, "knows": knows or "", "texts": author_texts,
     }  # fmt: skip
     with progress_bar(quiet=quiet) as progress:
         result = link_release(pairs, out=folder, progress=progress, **settings)

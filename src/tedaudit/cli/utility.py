@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tedaudit.cli import options
+from tedaudit.cli.gates import FailAbove, FailOn, check_gates, pass_limit
 from tedaudit.cli.options import option, print_json
 from tedaudit.cli.trust import Yes, confirm_code
 from tedaudit.errors import SpecError
@@ -32,6 +33,13 @@ def utility(
     test_split: options.TestSplit = None,
     hold_out: options.HoldOut = None,
     key: options.HoldOutKey = None,
+    private_records: Annotated[
+        int | None,
+        option(options.ADVERSARY, "--private-records", help="Test texts to guess --private from; 1,000."),
+    ] = None,
+    alpha: Annotated[
+        float | None, option(options.STATISTICS, "--alpha", help="Twice the error of all bounds; 0.01.")
+    ] = None,
     seed: options.Seed = None,
     batch_size: options.BatchSize = None,
     note: Annotated[
@@ -55,12 +63,15 @@ def utility(
             help="An audit: its settings are used, and its report shows the result.",
         ),
     ] = None,
+    fail_above: FailAbove = None,
+    fail_on: FailOn = None,
     yes: Yes = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
     """Train classifiers on rewritten texts and test them on clean ones; the same command resumes it.
 
+    Private columns are also guessed from rewritten test texts: gain, and a lower bound on epsilon.
     A name py:package.module:name runs that code; for one that comes from --run it is asked first.
     """
     from tedaudit.cli.console import progress_bar, say_redacted, show_defaults, show_utility
@@ -75,13 +86,20 @@ def utility(
         "classifier": classifier, "learning_rate": learning_rate, "limit": limit, "seeds": seeds,
         "test_split": test_split, "hold_out": hold_out, "key": key, "seed": seed,
         "batch_size": batch_size, "note": note, "name": name, "out": out,
+        "private_records": private_records, "alpha": alpha,
     }  # fmt: skip
+    check_gates("utility", fail_on, fail_above)
     audit = None if run is None else check_run(run).manifest()["spec"]
     base = _choose_base(spec, audit, run)
     if run is not None and spec is None:
         taken = {key: value for key, value in base.items() if not flags.get(_FLAGS.get(key, key))}
         confirm_code(list_code(taken), run, yes=yes)
     settings = parse_utility(merge_flags(base, flags, assign or []))
+    if fail_above is not None and not (settings.private and settings.private_records):
+        raise SpecError(
+            "--fail-above judges what rewrites tell of private columns: name one with --private, and let "
+            "--private-records be above 0."
+        )
     if not quiet:
         show_defaults(_list_defaults(settings))
     with progress_bar(quiet=quiet) as progress:
@@ -91,10 +109,12 @@ def utility(
         say_redacted(check_run(run))
     if as_json:
         print_json(result.to_dict())
-        return
-    show_utility(result, written)
-    if run is not None and not quiet:
+    else:
+        show_utility(result, written)
+    if run is not None and not quiet and not as_json:
         typer.echo(f"To see privacy against utility: tedaudit report {run}")
+    if fail_above is not None:
+        pass_limit(result.judge_limit(fail_above), fail_on, fail_above)
 
 
 def _choose_base(spec: Path | None, audit: dict[str, Any] | None, run: Path | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 from tedaudit.estimators.bound import check_alpha, check_counts
 
@@ -19,6 +20,7 @@ def clopper_pearson(successes: int, trials: int, alpha: float = 0.01) -> tuple[f
     return _lower_end(successes, trials, tail), 1 - _lower_end(trials - successes, trials, tail)
 
 
+@lru_cache(maxsize=4096)  # many tables and all simulations ask for the same counts again
 def _lower_end(successes: int, trials: int, tail: float) -> float:
     """Return the rate at which `successes` or more have probability `tail`: a beta quantile.
 

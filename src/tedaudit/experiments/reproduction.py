@@ -41,7 +41,8 @@ def train_on_rewrites(experiment: Experiment, workspace: Workspace) -> Outcome:
         name = corpus_name(study["corpus"])
         spec = parse_utility(
             {
-                **options, **study, "mechanisms": experiment.mechanisms_on(study["corpus"]),
+                "private_records": 0, **options, **study,
+                "mechanisms": experiment.mechanisms_on(study["corpus"]),
                 "epsilons": experiment.epsilons, "name": name,
                 "out": str(workspace.root / "runs" / f"{name}-utility"),
             }

@@ -199,14 +199,26 @@ def judge_gate(rows: Sequence[Row], error: float, limit: float) -> list[Verdict]
 def _judge_limit(row: Row, error: float, limit: float) -> Verdict:
     bound = row.bound(error)
     if row.unfit:
-        return Verdict(Decision.NOT_TESTED, row.unfit)
-    if bound.lower > limit:
-        return Verdict(Decision.VIOLATED, f"the bound is {bound.lower:.4g}, above {limit:g}")
-    if bound.ceiling <= limit:
-        reason = f"these trials show at most {bound.ceiling:.4g}: {limit:g} is out of reach"
-        return Verdict(Decision.OUT_OF_REACH, reason)
-    counts = row.counts
+        return leave_untested(row.unfit)
+    verdict, counts = compare_limit(bound.lower, bound.ceiling, limit), row.counts
+    if verdict.decision is not Decision.NO_VIOLATION:
+        return verdict
     if 2 * counts.failed > counts.guesses or row.best_answers_bound(error).lower <= limit:
         reason = f"{counts.failed:,} rewrites failed and {counts.unusable:,} answers were unusable"
-        return Verdict(Decision.NOT_TESTED, f"{reason}, of {counts.guesses:,}")
-    return Verdict(Decision.NO_VIOLATION, f"the bound is {bound.lower:.4g}, not above {limit:g}")
+        return leave_untested(f"{reason}, of {counts.guesses:,}")
+    return verdict
+
+
+def leave_untested(reason: str) -> Verdict:
+    """Return the verdict of what has no bound that could be held against a limit."""
+    return Verdict(Decision.NOT_TESTED, reason)
+
+
+def compare_limit(lower: float, ceiling: float, limit: float) -> Verdict:
+    """Return whether a bound is above a limit, or could not have been."""
+    if lower > limit:
+        return Verdict(Decision.VIOLATED, f"the bound is {lower:.4g}, above {limit:g}")
+    if ceiling <= limit:
+        reason = f"these trials show at most {ceiling:.4g}: {limit:g} is out of reach"
+        return Verdict(Decision.OUT_OF_REACH, reason)
+    return Verdict(Decision.NO_VIOLATION, f"the bound is {lower:.4g}, not above {limit:g}")

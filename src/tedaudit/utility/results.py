@@ -9,8 +9,16 @@ from typing import Any, ClassVar
 
 from tedaudit.nominal import Nominal
 from tedaudit.reports.utility import PRIVATE, SCORE
+from tedaudit.results.family import judge_gate, leave_untested
+from tedaudit.results.verdict import Verdict
 from tedaudit.text.plain_data import PlainData, pick
+from tedaudit.utility.matched import Guessed
 from tedaudit.utility.settings import Role
+
+NOT_GUESSED = leave_untested(
+    "no test text was rewritten to guess the column from (`private_records` is 0, or rewrites come from a "
+    "table, for which there is `tedaudit link`), or no two of different values could be matched"
+)
 
 
 @dataclass(frozen=True)
@@ -103,7 +111,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One mechanism at one epsilon on one task; `failed` of the rewrites failed and were empty."""
+    """One mechanism at one epsilon on one task; `failed` of the rewrites failed and were empty.
+
+    `guessed` is what the rewrites of test texts tell of a private column; None if nobody guessed from them.
+    """
 
     mechanism: str
     epsilon: Nominal
@@ -111,6 +122,13 @@ class Measurement:
     scores: Scores
     failed: int
     rewrites: int
+    guessed: Guessed | None = None
+
+    @property
+    def name(self) -> str:
+        """Mechanism, epsilon and column in a few words."""
+        at = f" at epsilon {self.epsilon.label}" if self.epsilon.is_given else ""
+        return f"{self.mechanism}{at}, '{self.task}'"
 
 
 @dataclass(frozen=True)
@@ -154,8 +172,21 @@ class UtilityResult(PlainData):
         """Each measurement with the title and the role of its task."""
         tasks = {task.name: pick(task, "title as task, role") for task in self.tasks}
         return [
-            pick(m, "mechanism, epsilon") | tasks[m.task] | pick(m, "*scores, failed, rewrites") for m in self
+            pick(m, "mechanism, epsilon")
+            | tasks[m.task]
+            | pick(m, "*scores, failed, rewrites, guessed as guessed_from_rewrites")
+            for m in self
         ]
+
+    def judge_limit(self, limit: float) -> dict[str, Verdict]:
+        """Return whether the bound of each private column is above a limit; all bounds share the error."""
+        private = [m for m in self if self.task(m.task).role == "private"]
+        return {
+            m.name: NOT_GUESSED
+            if m.guessed is None
+            else judge_gate([m.guessed.row], m.guessed.error, limit)[0]
+            for m in private
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data; an epsilon of null means that the mechanism takes none."""

@@ -44,6 +44,13 @@ class UtilitySpec(BaseModel):
     key: str = Field(default="", description="Column whose hash chooses them; the text by default.")
     seed: Seed = 0
     batch_size: int = Field(default=4096, ge=1, le=LARGEST, description="Draws per call of a mechanism.")
+    private_records: int = Field(
+        default=1000,
+        ge=0,
+        le=LARGEST,
+        description="At most this many test texts are rewritten to guess private columns from; 0: none.",
+    )
+    alpha: float = Field(default=0.01, gt=0, lt=1, description="Twice the error of all bounds together.")
     note: str = Field(default="", description="Printed below the table and the figure.")
     out: str = Field(default="", description="The folder of the study; runs/NAME-utility by default.")
 

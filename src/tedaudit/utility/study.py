@@ -1,5 +1,7 @@
 """Rewrite labelled texts, train classifiers on the rewrites, test them on clean text.
 
+Private columns are also guessed from rewrites of test texts, which is what an adversary sees (`matched`).
+
 Every seed has its own rewrites and its own training, so that the standard deviation includes the
 mechanism's noise as well as the classifier's. A failed rewrite is trained on as the empty text, because its
 label was released too.
@@ -26,6 +28,7 @@ from tedaudit.preparing.preparation import epsilons_of, load_texts
 from tedaudit.seeding import derive
 from tedaudit.store.files import key_of
 from tedaudit.store.rewrites import RewriteTable
+from tedaudit.store.table_folder import TableFolder
 from tedaudit.types import Corpus
 from tedaudit.utility.classifiers import (
     Classifier,
@@ -37,13 +40,20 @@ from tedaudit.utility.classifiers import (
     read_by,
 )
 from tedaudit.utility.labels import LabelledTexts, take_labels
+from tedaudit.utility.matched import (
+    Guessed,
+    choose_tested,
+    count_guessed,
+    make_game,
+    play,
+)
 from tedaudit.utility.results import Measurement, Scores, Task, UtilityResult
 from tedaudit.utility.settings import UtilitySpec
 from tedaudit.utility.study_folder import Prediction, ScoreTable, StudyFolder
 
 Progress = Callable[[str, int, int], None]
 Announce = Callable[[str], None]
-PURPOSE = "utility"
+PURPOSE, TESTED = "utility", "utility tests"  # whose noise: of training texts, and of test texts
 _BLOCK = 4096  # draws written at a time
 
 
@@ -57,6 +67,16 @@ class Rewriter:
     epsilons: Sequence[Nominal]
     replicates: int
     plugin: Any
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """Texts to rewrite: some of a pool, each so many times, with noise for a purpose of its own."""
+
+    purpose: str
+    pool: Sequence[str]
+    positions: Sequence[int]
+    replicates: int
 
 
 def run_study(
@@ -106,6 +126,10 @@ class _Study:
         self._classifier, self._folder = classifier, folder
         own = read_by(data.test) if isinstance(classifier, Tfidf) else {}
         self._classifier_key = {**classifier.determinants(), **own}
+        self._tested = (
+            choose_tested(data.test, spec.private_records, spec.seed) if spec.private else ()
+        )  # test texts
+        self._error = 0.0  # of each bound and each end of a gain
         self._done = self._total = 0
         self._progress: Progress = lambda *_: None
 
@@ -115,8 +139,9 @@ class _Study:
             self._find_scores(task, None, NO_EPSILON).check()
             for rewriter in rewriters:
                 for epsilon in rewriter.epsilons:
-                    determinants = self._describe_rewrites(rewriter, epsilon)
-                    self._folder.rewrites(rewriter.label, epsilon).check(determinants)
+                    for texts in self._list_texts(rewriter):
+                        determinants = self._describe_rewrites(rewriter, epsilon, texts)
+                        self._find_rewrites(rewriter, epsilon, texts).check(determinants)
                     self._find_scores(task, rewriter, epsilon).check()
 
     def count_calls(self, rewriters: Sequence[Rewriter]) -> CallCounts:
@@ -125,8 +150,9 @@ class _Study:
         for rewriter in rewriters:
             callee = find_callee(rewriter.plugin)
             if callee is not None:
-                chunks = self._list_chunks(rewriter, self._open_tables(rewriter))
-                counts.add(callee, sum(len(chunk) for _, _, chunk in chunks))
+                for texts in self._list_texts(rewriter):
+                    chunks = self._list_chunks(rewriter, self._open_tables(rewriter, texts), texts)
+                    counts.add(callee, sum(len(chunk) for _, _, chunk in chunks))
         return counts
 
     def run(self, rewriters: Sequence[Rewriter], progress: Progress) -> UtilityResult:
@@ -134,9 +160,16 @@ class _Study:
         spec, data = self._spec, self._data
         self._progress = progress
         self._total = len(spec.roles) * spec.seeds + sum(
-            len(rewriter.epsilons) * (len(data.train) * rewriter.replicates + len(spec.roles) * spec.seeds)
+            len(rewriter.epsilons)
+            * (
+                sum(len(texts.positions) * texts.replicates for texts in self._list_texts(rewriter))
+                + len(spec.roles) * spec.seeds
+                + (len(spec.private) if self._is_guessed(rewriter) else 0)
+            )
             for rewriter in rewriters
         )
+        guessed = sum(len(one.epsilons) * len(spec.private) for one in rewriters if self._is_guessed(one))
+        self._error = spec.alpha / 2 / max(1, guessed)
         tasks = tuple(self._measure_task(task) for task in spec.roles)
         measured = [scores for rewriter in rewriters for scores in self._measure(rewriter)]
         return UtilityResult(
@@ -154,19 +187,72 @@ class _Study:
 
     def _measure(self, rewriter: Rewriter) -> Iterator[Measurement]:
         """Yield the scores of a mechanism by epsilon and task."""
-        tables = self._rewrite(rewriter)
+        training, *tested = self._list_texts(rewriter)
+        tables = self._rewrite(rewriter, training)
+        tables_of_tests = [self._rewrite(rewriter, texts) for texts in tested]
         for epsilon, table in tables.items():
-            outputs = [self._read_outputs(table, number) for number in range(rewriter.replicates)]
+            outputs = [self._read_outputs(table, training, number) for number in range(rewriter.replicates)]
             texts = [[text for text, _ in replicate] for replicate in outputs]
             failed = sum(bool(error) for replicate in outputs for _, error in replicate)
-            for task in self._spec.roles:
+            read = [self._read_outputs(one[epsilon], tested[0], 0) for one in tables_of_tests]
+            for task, role in self._spec.roles.items():
                 scores = self._train(task, rewriter, epsilon, texts)
                 total = sum(map(len, texts))
-                yield Measurement(rewriter.label, epsilon, task, scores, failed, total)
+                guessed = (
+                    self._guess(task, rewriter, epsilon, texts[0], read[0])
+                    if read and role == "private"
+                    else None
+                )
+                yield Measurement(rewriter.label, epsilon, task, scores, failed, total, guessed)
 
-    def _read_outputs(self, table: RewriteTable, replicate: int) -> list[tuple[str, str]]:
-        """Return the texts to train on with their error codes; a failed rewrite is the empty text."""
-        positions = np.asarray(self._data.positions, dtype=np.int64)
+    def _guess(
+        self,
+        task: str,
+        rewriter: Rewriter,
+        epsilon: Nominal,
+        learnt: Sequence[str],
+        read: Sequence[tuple[str, str]],
+    ) -> Guessed | None:
+        """Guess a private column from rewrites of test texts, after it was learnt from other rewrites.
+
+        None if no two of them could be matched.
+        """
+        labels, tested, seed = self._data.labels[task], self._tested, self._spec.seed
+        values = [labels.test[row] for row in tested]
+        others = [column for column in self._spec.roles if column != task]
+        strata = [tuple(self._data.labels[column].test[row] for column in others) for row in tested]
+        sizes = [len(self._data.test[row].split()) for row in tested]
+        game = make_game(values, strata, sizes, seed, task)
+        self._advance(f"{rewriter.label}: guessing {task}", 1)
+        if not len(game.plan):
+            return None
+        lesson = Lesson(
+            learnt, labels.train, [text for text, _ in read], derive(seed, PURPOSE, "classifier", 0)
+        )
+        table = self._find_scores(task, rewriter, epsilon, "guesses")
+
+        def predict() -> Prediction:
+            classes = tuple(self._classifier.predict(lesson))
+            return Prediction(macro_f1(values, classes), classes)
+
+        named = table.predictions(0, predict).classes
+        failed = [bool(error) for _, error in read]
+        row = play(game, named, failed, rewriter.plugin.claim(float(epsilon)), self._error)
+        return count_guessed(values, named, majority(labels.train), row, self._error)
+
+    def _is_guessed(self, rewriter: Rewriter) -> bool:
+        """Return whether private columns are guessed: a table has no fresh rewrites of test texts."""
+        return bool(self._tested) and not isinstance(rewriter.plugin, WritesOnce)
+
+    def _list_texts(self, rewriter: Rewriter) -> list[_Texts]:
+        """Return what a mechanism rewrites: training texts, and test texts if private columns are guessed."""
+        training = _Texts(PURPOSE, self._corpus.texts, self._data.positions, rewriter.replicates)
+        tests = _Texts(TESTED, self._data.test, self._tested, 1)
+        return [training, tests] if self._is_guessed(rewriter) else [training]
+
+    def _read_outputs(self, table: RewriteTable, texts: _Texts, replicate: int) -> list[tuple[str, str]]:
+        """Return rewrites with their error codes; a failed one is read as the empty text."""
+        positions = np.asarray(texts.positions, dtype=np.int64)
         outputs = table.outputs(positions, np.full(len(positions), replicate))
         return [("" if error else text, error) for text, error in outputs]
 
@@ -195,62 +281,75 @@ class _Study:
         weights = redraw_tests(len(truth), derive(self._spec.seed, PURPOSE, "test texts"))
         return tuple(np.mean([resample_f1(truth, p.classes, weights) for p in found], axis=0).tolist())
 
-    def _rewrite(self, rewriter: Rewriter) -> dict[Nominal, RewriteTable]:
+    def _rewrite(self, rewriter: Rewriter, texts: _Texts) -> dict[Nominal, RewriteTable]:
         """Make the rewrites that are missing, all epsilons of a text together."""
-        tables = self._open_tables(rewriter)
+        tables = self._open_tables(rewriter, texts)
         bench = Bench(self._spec.batch_size)
         bench.adopt({rewriter.reference.identity: rewriter.plugin})
-        for wanted, size, chunk in self._list_chunks(rewriter, tables):
+        for wanted, size, chunk in self._list_chunks(rewriter, tables, texts):
             outputs = bench.perform(chunk)
             assert isinstance(outputs, Rewrites)  # noqa: S101 - by the kind of the chunk
             for epsilon, table in tables.items():
                 rows = np.flatnonzero(wanted.epsilon == epsilon)
                 if len(rows):
                     own = wanted.rows(rows)
-                    table.append(own.text, own.replicate, _keep_texts(outputs[rows]), self._corpus.texts)
+                    table.append(own.text, own.replicate, _keep_texts(outputs[rows]), texts.pool)
             self._advance(f"{rewriter.label}: rewriting", size)
         return tables
 
-    def _open_tables(self, rewriter: Rewriter) -> dict[Nominal, RewriteTable]:
+    def _open_tables(self, rewriter: Rewriter, texts: _Texts) -> dict[Nominal, RewriteTable]:
         tables = {}
         for epsilon in rewriter.epsilons:
-            folder = self._folder.rewrites(rewriter.label, epsilon)
-            key = folder.claim(self._describe_rewrites(rewriter, epsilon), {})
+            folder = self._find_rewrites(rewriter, epsilon, texts)
+            key = folder.claim(self._describe_rewrites(rewriter, epsilon, texts), {})
             tables[epsilon] = RewriteTable(folder, key)
         return tables
 
     def _list_chunks(
-        self, rewriter: Rewriter, tables: Mapping[Nominal, RewriteTable]
+        self, rewriter: Rewriter, tables: Mapping[Nominal, RewriteTable], wanted_of: _Texts
     ) -> Iterator[tuple[Wanted, int, RewriteChunk]]:
         """Yield the missing draws block by block, with the total number of draws in the block."""
-        each = rewriter.replicates * len(tables)
+        each = wanted_of.replicates * len(tables)
         step = max(1, _BLOCK // each)
-        for start in range(0, len(self._data.positions), step):
-            texts = np.asarray(self._data.positions[start : start + step], dtype=np.int32)
+        for start in range(0, len(wanted_of.positions), step):
+            texts = np.asarray(wanted_of.positions[start : start + step], dtype=np.int32)
             parts = []
-            for replicate in range(rewriter.replicates):
+            for replicate in range(wanted_of.replicates):
                 for epsilon, table in tables.items():
                     lacking = texts[table.missing(texts, np.full(len(texts), replicate))]
                     parts.append((lacking, np.full(len(lacking), replicate), np.full(len(lacking), epsilon)))
             columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
             wanted = Wanted(columns[0], columns[1].astype(np.int32), columns[2]).sort()
-            draws = make_draws(self._corpus.texts, wanted, self._spec.seed, PURPOSE)
+            draws = make_draws(wanted_of.pool, wanted, self._spec.seed, wanted_of.purpose)
             yield wanted, len(texts) * each, RewriteChunk(rewriter.reference, draws)
 
-    def _describe_rewrites(self, rewriter: Rewriter, epsilon: Nominal) -> dict[str, Any]:
-        """Return what determines a table of rewrites."""
+    def _find_rewrites(self, rewriter: Rewriter, epsilon: Nominal, texts: _Texts) -> TableFolder:
+        find = self._folder.tested if texts.purpose == TESTED else self._folder.rewrites
+        return find(rewriter.label, epsilon)
+
+    def _describe_rewrites(
+        self, rewriter: Rewriter, epsilon: Nominal, texts: _Texts | None = None
+    ) -> dict[str, Any]:
+        """Return what determines a table of rewrites, of training texts if no others are named."""
+        purpose = PURPOSE if texts is None else texts.purpose
+        tests = {"tests": key_of({"texts": self._data.test})[:16]} if purpose == TESTED else {}
         return {
-            "purpose": PURPOSE, "corpus": self._corpus.fingerprint, "seed": self._spec.seed,
-            "mechanism": rewriter.determinants, "epsilon": str(float(epsilon)),
+            "purpose": purpose, "corpus": self._corpus.fingerprint, "seed": self._spec.seed,
+            "mechanism": rewriter.determinants, "epsilon": str(float(epsilon)), **tests,
         }  # fmt: skip
 
-    def _find_scores(self, task: str, rewriter: Rewriter | None, epsilon: Nominal) -> ScoreTable:
+    def _find_scores(
+        self, task: str, rewriter: Rewriter | None, epsilon: Nominal, kind: str = "scores"
+    ) -> ScoreTable:
+        guessed = {} if kind == "scores" else {"tested": key_of({"rows": self._tested})[:16]}
         settings: dict[str, Any] = {
             "data": self._data.determinants(task), "classifier": self._classifier_key,
             "seed": self._spec.seed, "test_split": self._spec.test_split,
             "rewrites": key_of(self._describe_rewrites(rewriter, epsilon)) if rewriter else "none",
+            **guessed,
         }  # fmt: skip
-        return ScoreTable(self._folder.scores(task, rewriter.label if rewriter else "", epsilon), settings)
+        label = rewriter.label if rewriter else ""
+        return ScoreTable(self._folder.scores(task, label, epsilon, kind), settings)
 
     def _advance(self, step: str, amount: int) -> None:
         self._done += amount

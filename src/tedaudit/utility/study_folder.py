@@ -81,12 +81,16 @@ class StudyFolder:
         """Return the folder of the rewrites of a mechanism at an epsilon."""
         return RunDirectory(self.root).rewrites_folder(label, epsilon)
 
-    def scores(self, task: str, label: str, epsilon: Nominal) -> TableFolder:
+    def tested(self, label: str, epsilon: Nominal) -> TableFolder:
+        """Return the folder of the rewrites of test texts, from which private columns are guessed."""
+        return TableFolder(self.root / "tested" / label / epsilon.name, self.root)
+
+    def scores(self, task: str, label: str, epsilon: Nominal, kind: str = "scores") -> TableFolder:
         """Return the folder of a task's scores; without a label, those on texts that are not rewritten."""
         column = quote(task, safe="", errors="replace").replace(".", "%2E")  # any column can name a folder
         if len(column) > _LONGEST:
             column = f"{column[:_LONGEST]}%{hashlib.sha256(column.encode()).hexdigest()[:16]}"
-        place = self.root / ("scores" if label else "upper") / column
+        place = self.root / (kind if label else "upper") / column
         return TableFolder(place / label / epsilon.name if label else place, self.root)
 
 
@@ -168,7 +172,10 @@ def check_run(run: Path) -> RunDirectory:
 
 def markdown(result: UtilityResult) -> str:
     """Return the table as Markdown, with its caption."""
-    [section] = tell(result)
     notes = markdown_list([*result.notes, *describe_changes(result)])
-    told = f"{write_table(section.table)}\n\n{markdown_text(' '.join(section.sentences))}"
-    return f"# {section.title}\n\n{told}\n\n## Notes\n\n{notes}\n"
+    told = [
+        f"{'#' * min(number, 2)} {section.title}\n\n{write_table(section.table)}\n\n"
+        f"{markdown_text(' '.join(section.sentences))}\n\n"
+        for number, section in enumerate(tell(result), 1)
+    ]
+    return f"{''.join(told)}## Notes\n\n{notes}\n"

@@ -25,7 +25,51 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def tell(result: UtilityResult) -> tuple[Section]:
+_PRIVATE = (
+    Column("column", "label", 0), Column("mechanism", "label", 0), Column("epsilon", "figures", 0),
+    Column("right", "figures", 0), Column("most frequent class", "figures", 2),
+    Column("gain", "figures", 0), Column("pairs right", "figures"), Column("eps_emp", "bound", 0),
+    Column("ceiling", "bound", 3),
+)  # fmt: skip
+
+
+def tell(result: UtilityResult) -> tuple[Section, ...]:
+    """Return the scores, and what was guessed of private columns if anything was."""
+    guessed = _tell_private(result)
+    return (_tell_scores(result),) if guessed is None else (_tell_scores(result), guessed)
+
+
+def _tell_private(result: UtilityResult) -> Section | None:
+    """Return what rewrites of test texts tell of private columns: the gain, and the game of matched pairs."""
+    measured = [(m, m.guessed) for m in result if m.guessed is not None]
+    rows = []
+    for m, guessed in measured:
+        bound, sure = guessed.bound, guessed.surest
+        pairs = f"{bound.correct:,} / {bound.trials:,}"
+        pairs += "" if sure is None else f"; surest {sure.right:,} / {sure.size:,}"
+        gain = f"{100 * guessed.gain[0]:+.1f} to {100 * guessed.gain[1]:+.1f}"
+        blind = f"{guessed.frequent:,}"
+        rows.append(
+            (m.task, m.mechanism, m.epsilon.label, f"{guessed.right:,} / {guessed.asked:,}", blind, gain,
+             pairs, bound.lower, bound.ceiling)
+        )  # fmt: skip
+    if not rows:
+        return None
+    error = sum(guessed.error for _, guessed in measured)
+    told = (
+        f"Guessed from rewrites of test texts by {result.classifier}, which learnt from rewrites of training "
+        "texts. Gain: right guesses beyond those of the best blind guess, in percentage points, for this "
+        "classifier and texts drawn as these were. Pairs: test texts of different values are matched by "
+        "length and by the other columns of the study, a coin decides which of the two is rewritten, and the "
+        "classifier says which. eps_emp is a lower bound on the epsilon of a mechanism with fresh noise for "
+        "every text, at the delta of its claim if it has one. The probability that any of the "
+        f"{len(rows)} bounds is too high is at most {error:.2g}; the same holds for the lower ends of all "
+        "gains, and for the upper ones. Another classifier may guess more."
+    )
+    return Section("Private columns", Table(_PRIVATE, tuple(rows)), sentences=(told,))
+
+
+def _tell_scores(result: UtilityResult) -> Section:
     """Return the scores: per task the upper line, the mechanisms, the lower line."""
     rows: list[tuple[str, ...]] = []
     for task in result.tasks:
@@ -35,7 +79,7 @@ def tell(result: UtilityResult) -> tuple[Section]:
             failed = f"{measured.failed:,} of {measured.rewrites:,}"
             rows.append((task.title, measured.mechanism, epsilon, *_show_scores(measured.scores), failed))
         rows.append((task.title, "(majority class)", "", f"{task.lower:.3f}", "", "", ""))
-    return (Section(f"Utility {result.name}", Table(_COLUMNS, tuple(rows)), sentences=(caption(result),)),)
+    return Section(f"Utility {result.name}", Table(_COLUMNS, tuple(rows)), sentences=(caption(result),))
 
 
 def _show_scores(scores: Scores) -> tuple[str, str, str]:

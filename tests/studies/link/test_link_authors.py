@@ -247,7 +247,7 @@ def test_copies_name_everyone_and_a_constant_nobody():
 def test_all_bounds_of_texts_and_people_share_one_error():
     result = link(make_table([8] * 40))
     [exposure] = result.exposures
-    assert result.bound_count == 2 + 2 * 3
+    assert result.number_of_bounds == 2 + 2 * 3
     bounds = result.exposed_bounds(exposure)
     assert bounds["lexical", EVERYONE, 4][0].lower == pytest.approx(
         reduced_form(40, 40, 40, 2 * 0.005 / 8).lower

@@ -1,10 +1,16 @@
 """Inference of a private column: known answers, who is held out, and what is refused."""
 
+import random
+from dataclasses import replace
+
 import pytest
 
-from tedaudit.errors import CorpusError
-from tedaudit.studies.link.inference import _hold_out, infer_column
+from judging_server import running
+from tedaudit import link
+from tedaudit.errors import CorpusError, SpecError
+from tedaudit.studies.link.inference import BROUGHT, LLM, _hold_out, infer_column
 from tedaudit.studies.link.table import ColumnNames, read_release
+from tedaudit.studies.link.telling import NO_BOUND, tell_inference
 
 SIZE = 600
 
@@ -21,7 +27,7 @@ def make_release(rewrite, originals=None, labels=None):
 
 
 def infer(release):
-    return infer_column(release, "gender", "tfidf", 0, 0.01)
+    return infer_column(release, "gender", "tfidf", 0, (0.01, 0.01))
 
 
 def test_a_column_that_the_rewrites_tell_is_inferred():
@@ -68,3 +74,111 @@ def test_records_without_a_value_are_left_out():
 def test_a_column_that_cannot_be_inferred_is_refused(labels, told):
     with pytest.raises(CorpusError, match=told):
         infer(make_release(lambda text, label: text, labels=labels))
+
+
+# --- Guesses that somebody brings, and those of a language model.
+
+COLUMNS = {
+    "original": [f"note {number} by nobody" for number in range(SIZE)],
+    "rewrite": ["nothing"] * SIZE,
+    "gender": ["m", "f", "f"] * (SIZE // 3),
+}
+
+
+def bring(named, **settings):
+    table = {**COLUMNS, "guess": named}
+    brought = {"private": "gender", "guesses": "guess", "attacks": "lexical", **settings}
+    return link(table, **brought)
+
+
+def test_guesses_that_are_brought_bound_epsilon_only_if_it_is_declared_how_they_were_made():
+    guesses = COLUMNS["gender"]
+    [counted], [bounded] = bring(guesses).inferences, bring(guesses, guesses_fixed=True).inferences
+    assert (counted.guesser, counted.epsilon, counted.originals) == (BROUGHT, None, None)
+    assert NO_BOUND in tell_inference(counted)
+    assert counted.rewrites.asked == SIZE
+    assert bounded.epsilon == bounded.ceiling > 3
+    assert NO_BOUND not in tell_inference(bounded)
+    assert replace(bounded, epsilon=None, ceiling=0, bound_error=0) == replace(
+        counted, ceiling=0, bound_error=0
+    )
+
+
+def test_side_information_shows_a_gain_and_no_bound():
+    result = bring(COLUMNS["gender"])  # the rewrites say nothing: the guesses come from elsewhere
+    assert result.inferences[0].gain[0] > 0.2
+    assert result.eps_emp == 0
+    assert not any(verdict.is_violation for verdict in result.judge_limit(0.5).values())
+
+
+def test_bounds_of_columns_share_the_error_with_those_of_attacks_and_are_judged_with_them():
+    result = bring(COLUMNS["gender"], guesses_fixed=True)
+    assert result.number_of_bounds == 3
+    errors = [bound.error for bound, _ in result.bounds.values()]
+    assert [*errors, result.inferences[0].bound_error] == pytest.approx([0.005 / 3] * 3)
+    assert result.eps_emp == result.inferences[0].epsilon
+    assert result.judge_limit(1)["'gender' guessed"].is_violation
+    assert bring(COLUMNS["gender"]).number_of_bounds == 2
+
+
+def test_an_empty_guess_and_one_that_is_no_value_are_wrong():
+    [found] = bring(["", "f", "other"] * (SIZE // 3)).inferences
+    assert found.rewrites.right == SIZE // 3
+    assert found.unanswered == 2 * SIZE // 3
+    assert "400 records, which count as wrong" in tell_inference(found)
+
+
+def test_declared_guesses_that_keep_an_epsilon_raise_no_more_alarms_than_stated():
+    coins, alarms = random.Random(3), 0
+    keep = 2.718281828 / 3.718281828  # randomised response of epsilon 1
+    for _ in range(200):
+        truth = COLUMNS["gender"][:120]
+        said = [one if coins.random() < keep else "fm"[one == "f"] for one in truth]
+        table = {name: values[:120] for name, values in COLUMNS.items()} | {"guess": said}
+        found = link(
+            table, private="gender", guesses="guess", guesses_fixed=True, attacks="lexical", alpha=0.4
+        )
+        alarms += found.inferences[0].epsilon > 1
+    assert alarms <= 200 * 0.2 / 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"guesses": ["guess", "guess"]}, "There are 2 columns of guesses"),
+        ({"guesses": "gender"}, "'gender' is the private column itself"),
+        ({"guesses": (), "guesses_fixed": True}, "name their column with --guesses"),
+    ],
+)
+def test_guesses_that_belong_to_nothing_are_refused(settings, told):
+    with pytest.raises(SpecError, match=told):
+        bring(COLUMNS["gender"], **settings)
+
+
+def test_guesses_that_are_no_value_at_all_are_refused():
+    with pytest.raises(CorpusError, match="no guess could be right"):
+        bring(["female", "male", "male"] * (SIZE // 3))
+    with pytest.raises(CorpusError, match=r"no column 'gess'.*Did you mean 'guess'.*--guesses"):
+        bring(COLUMNS["gender"], guesses="gess")
+
+
+def test_a_language_model_on_this_machine_guesses_and_unusable_answers_are_wrong():
+    release = make_release(lambda text, label: text)
+    with running(answer="answer: [[1]]", poison=("note 7 ", "400")) as judging:
+        asked = {"name": LLM, "judge": judging.backend, "reading": "generate", "attempts": 1}
+        found = infer_column(release, "gender", asked, 0, (0.01, 0.01))
+        prompts = [body["messages"][0]["content"] for body in judging.bodies]
+    assert (found.guesser, found.trained) == (LLM, 0)
+    assert found.unanswered <= 1
+    assert found.epsilon < 0.5  # it names the first value that it is shown, and the order is a coin
+    assert 0.3 < found.rewrites.rate < 0.7
+    assert all("Values of the attribute <<gender>>:" in prompt for prompt in prompts if "note" in prompt)
+    assert not any("Candidate original" in prompt for prompt in prompts)
+
+
+def test_a_language_model_elsewhere_is_asked_only_if_that_is_allowed():
+    release = make_release(lambda text, label: text)
+    with pytest.raises(SpecError, match="allow_remote"):
+        infer_column(
+            release, "gender", {"name": LLM, "judge": "openai:m@http://example.org/v1"}, 0, (0.01, 0.01)
+        )

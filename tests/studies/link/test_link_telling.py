@@ -304,7 +304,7 @@ def test_bounds_speak_of_all_attacks_although_two_are_shown():
     attacks = tuple(replace(found, attack=f"a{n}", compares="") for n in range(6))
     many = replace(make_result(), attacks=attacks)
     text = " ".join(one.get_text() for one in draw_committee(many)[1].figure.texts)
-    told = "The probability that any of the 12 is too high is at most 0.005"
+    told = "The probability that any of the 13 bounds of this study is too high is at most 0.005"
     assert told in " ".join(text.split())
     assert "a1" in text
     assert "a2" not in text

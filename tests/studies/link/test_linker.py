@@ -90,7 +90,7 @@ def test_every_stage_shows_its_progress(tmp_path):
     )  # fmt: skip
     assert [step for step, _, _ in steps] == [
         "reading the table", "lexical: scoring all originals", "lexical: scoring all originals",
-        "lexical: guessing pairs", "learning 'topic' from rewrites", "writing the report",
+        "lexical: guessing pairs", "guessing 'topic' from rewrites", "writing the report",
     ]  # fmt: skip
     assert all(0 <= done <= total for _, done, total in steps)
 

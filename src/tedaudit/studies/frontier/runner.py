@@ -144,6 +144,7 @@ def _make_study(
         {
             **{name: value for name, value in scoring.items() if value is not None},
             "name": spec.name, "corpus": spec.corpus, "mechanisms": mechanisms, "seed": spec.seed,
-            "batch_size": spec.batch_size, "out": str(folder.with_name(f"{folder.name}-utility")),
+            "private_records": 0, "batch_size": spec.batch_size,
+            "out": str(folder.with_name(f"{folder.name}-utility")),
         }
     )  # fmt: skip

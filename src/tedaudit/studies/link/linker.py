@@ -23,7 +23,7 @@ from tedaudit.studies.link.authors import (
     gather_authors,
     gather_releases,
 )
-from tedaudit.studies.link.inference import infer_column
+from tedaudit.studies.link.inference import Inference, count_guesses, infer_column
 from tedaudit.studies.link.ranks import Progress, rank_records, refuse_unfit, show_nothing
 from tedaudit.studies.link.result import (
     ALL,
@@ -45,7 +45,9 @@ class LinkSettings:
     """Everything that can be set: columns, attacks, the classifier, and what is random.
 
     Without attacks it is `lexical`, and `embedding` if the zoo's encoder is installed. An attack is a name or
-    a mapping with a name and its fields.
+    a mapping with a name and its fields, and so is the classifier "llm". `guesses` are columns with guesses
+    of the private ones, in their order, instead of a classifier; `guesses_fixed` declares that they were made
+    from the rewrite alone, by a rule that was fixed before anybody saw the private column.
 
     `author` is the column that names who wrote a text. `knows` says what the adversary knows of authors:
     `other` texts of theirs, which is usual in life and is meant if nothing is said, or the `same`. `texts` is
@@ -57,7 +59,9 @@ class LinkSettings:
     rewrite_column: str = "rewrite"
     private: str | Sequence[str] = ()
     attacks: str | Sequence[str | Mapping[str, Any]] = ()
-    classifier: str = TFIDF
+    classifier: str | Mapping[str, Any] = TFIDF
+    guesses: str | Sequence[str] = ()
+    guesses_fixed: bool = False
     alpha: float = 0.01
     seed: int = 0
     author: str = ""
@@ -67,11 +71,46 @@ class LinkSettings:
     @property
     def columns(self) -> ColumnNames:
         """The columns of the table."""
-        private = (self.private,) if isinstance(self.private, str) else tuple(self.private)
+        private, guesses = (
+            (named,) if isinstance(named, str) else tuple(named) for named in (self.private, self.guesses)
+        )
         return ColumnNames(
-            self.id_column, self.original_column, self.rewrite_column, tuple(dict.fromkeys(private)),
+            self.id_column, self.original_column, self.rewrite_column, tuple(dict.fromkeys(private)), guesses,
             self.author,
         )  # fmt: skip
+
+    def check(self) -> None:
+        """Refuse what cannot be, before anything is read."""
+        check_alpha(self.alpha)
+        self._check_guesses()
+        if self.knows not in ("", "same", "other"):
+            raise SpecError(f"knows is '{self.knows}'; it must be one of: other, same.")
+        if self.knows and not self.author:
+            raise SpecError("knows (--knows) is about authors: name their column with author (--author).")
+        if not isinstance(self.texts, int) or self.texts < 0:
+            raise SpecError(
+                f"texts (--author-texts) is {self.texts}; it must be a whole number, at least 1, or 0 for "
+                "what at least half reach."
+            )
+
+    def _check_guesses(self) -> None:
+        names = self.columns
+        if names.guesses and len(names.guesses) != len(names.private):
+            raise SpecError(
+                f"There are {len(names.guesses)} columns of guesses (--guesses) and {len(names.private)} "
+                "private ones (--private): name one for each, in the same order."
+            )
+        for name in names.guesses:
+            if name in names.private:
+                raise SpecError(
+                    f"'{name}' is the private column itself, which guesses nothing: name the column with the "
+                    "guesses with --guesses (guesses)."
+                )
+        if self.guesses_fixed and not names.guesses:
+            raise SpecError(
+                "--guesses-fixed (guesses_fixed) says how guesses were made: name their column with "
+                "--guesses (guesses), or leave it out."
+            )
 
     def build_attacks(self) -> dict[str, Any]:
         """Return the attacks by name; one that cannot score all originals is refused."""
@@ -103,8 +142,8 @@ def link(
 
     `pairs` is a file (csv, tsv, jsonl, parquet) or a mapping of columns. `settings` are those of
     `LinkSettings`: `id_column`, `original_column`, `rewrite_column`, `private`, `attacks`, `classifier`,
-    `alpha` and `seed`; `author`, `knows` and `texts` for people who wrote several texts. With
-    `out`, what was found is written to that folder.
+    `guesses`, `guesses_fixed`, `alpha` and `seed`; `author`, `knows` and `texts` for people who wrote several
+    texts. With `out`, what was found is written to that folder.
 
     >>> pairs = {"original": ["a red bicycle", "two tickets", "the rent"], "rewrite": ["bicycle", "x", "?"]}
     >>> link(pairs, attacks="lexical").attacks[0].linkability.asked
@@ -133,12 +172,9 @@ def link(
         )
         for people in found_people
     )
-    columns, inferences = asked.columns.private, []
-    for number, column in enumerate(columns):
-        show(f"learning '{column}' from rewrites", number, len(columns))
-        inferences.append(
-            infer_column(release, column, asked.classifier, asked.seed, asked.alpha / len(columns))
-        )
+    rows = sum(len(found.rows) for found in linked)
+    rows += sum(len(found.rows) for exposure in exposures for found in exposure.attacks)
+    inferences = _infer(release, asked, rows, show)
     notes = (*release.notes, *(note for people in found_people for note in people.notes))
     result = LinkResult(
         release, linked, tuple(inferences), asked.alpha, asked.seed, notes, source=source, exposures=exposures
@@ -159,16 +195,7 @@ def _parse_settings(settings: Mapping[str, Any]) -> LinkSettings:
                 f"`link` has no setting '{name}'.{did_you_mean(name, known)} It has: {join_names(known)}."
             )
     asked = LinkSettings(**settings)
-    check_alpha(asked.alpha)
-    if asked.knows not in ("", "same", "other"):
-        raise SpecError(f"knows is '{asked.knows}'; it must be one of: other, same.")
-    if asked.knows and not asked.author:
-        raise SpecError("knows (--knows) is about authors: name their column with author (--author).")
-    if not isinstance(asked.texts, int) or asked.texts < 0:
-        raise SpecError(
-            f"texts (--author-texts) is {asked.texts}; it must be a whole number, at least 1, or 0 for the "
-            "number that at least half reach."
-        )
+    asked.check()
     return asked
 
 
@@ -185,6 +212,21 @@ def gather_people(release: Release, asked: LinkSettings) -> list[People]:
             "name the column of the authors with author (--author)."
         )
     return [*found, *([repeated] if repeated else [])]
+
+
+def _infer(release: Release, asked: LinkSettings, rows: int, show: Progress) -> list[Inference]:
+    """Return what is guessed of private columns; their bounds share the error with those of so many rows."""
+    columns, guesses, found = asked.columns.private, asked.columns.guesses, []
+    bounds = rows + (0 if guesses and not asked.guesses_fixed else len(columns))
+    for number, column in enumerate(columns):
+        show(f"guessing '{column}' from rewrites", number, len(columns))
+        alphas = asked.alpha / len(columns), asked.alpha / bounds
+        found.append(
+            count_guesses(release, column, guesses[number], alphas, are_fixed=asked.guesses_fixed)
+            if guesses
+            else infer_column(release, column, asked.classifier, asked.seed, alphas)
+        )
+    return found
 
 
 def find_compared(attacks: Mapping[str, Any]) -> dict[str, str]:

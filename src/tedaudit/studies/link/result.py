@@ -11,7 +11,7 @@ import numpy as np
 from tedaudit.estimators import Bound
 from tedaudit.estimators.abstaining import Part, count_parts
 from tedaudit.estimators.intervals import mean_rate_interval
-from tedaudit.results.family import judge_gate
+from tedaudit.results.family import compare_limit, judge_gate
 from tedaudit.results.row import Row
 from tedaudit.results.verdict import Verdict
 from tedaudit.studies.link.authors import EVERYONE, PAIRED, Exposure
@@ -119,8 +119,17 @@ class LinkResult(PlainData):
 
     @property
     def eps_emp(self) -> float:
-        """The largest bound of all rows, which share the error."""
-        return max(bound.lower for bound, _ in self.bounds.values())
+        """The largest bound of all rows and private columns, which share the error."""
+        return max(
+            *(bound.lower for bound, _ in self.bounds.values()),
+            *(found.epsilon or 0.0 for found in self.inferences),
+        )
+
+    @property
+    def number_of_bounds(self) -> int:
+        """How many bounds share the error: of one rewrite, of several, and of private columns."""
+        exposed = sum(len(found.rows) for exposure in self.exposures for found in exposure.attacks)
+        return len(self.rows) + exposed + sum(found.epsilon is not None for found in self.inferences)
 
     @property
     def strongest(self) -> LinkedAttack:
@@ -128,11 +137,16 @@ class LinkResult(PlainData):
         return max(self.attacks, key=lambda found: found.linkability.right)
 
     def judge_limit(self, limit: float) -> dict[str, Verdict]:
-        """Return whether the bound of each row, largest first, is above a limit at the error of all rows."""
+        """Return whether the bound of each row, largest first, and column is above a limit, error shared."""
         largest = sorted(self.rows.items(), key=lambda item: -item[1].bound(self._row_error).lower)
         verdicts = judge_gate([row for _, row in largest], self._row_error, limit)
         names = [f"{attack}, {design}" for (attack, design), _ in largest]
-        return dict(zip(names, verdicts, strict=True))
+        columns = {
+            f"'{found.column}' guessed": compare_limit(found.epsilon, found.ceiling, limit)
+            for found in self.inferences
+            if found.epsilon is not None
+        }
+        return dict(zip(names, verdicts, strict=True)) | columns
 
     def rank_evidence(self, count: int | None = None) -> list[RecordEvidence]:
         """Return records, those that lead to their original most surely first; all without a count."""
@@ -176,14 +190,8 @@ class LinkResult(PlainData):
         return self.alpha / max(1, 2 * sum(len(exposure.attacks) for exposure in self.exposures))
 
     @property
-    def bound_count(self) -> int:
-        """How many bounds share the error: of one rewrite, and of several."""
-        exposed = sum(len(found.rows) for exposure in self.exposures for found in exposure.attacks)
-        return len(self.rows) + exposed
-
-    @property
     def _row_error(self) -> float:
-        return self.error / self.bound_count
+        return self.error / self.number_of_bounds
 
     def _describe(self, found: LinkedAttack) -> dict[str, Any]:
         places = [

@@ -28,6 +28,7 @@ class ColumnNames:
     original_column: str = "original"
     rewrite_column: str = "rewrite"
     private: tuple[str, ...] = ()
+    guesses: tuple[str, ...] = ()  # of the private columns, in their order
     author: str = ""
 
 
@@ -37,7 +38,8 @@ class Release:
 
     `pool` has every distinct original once (texts that differ in white space alone are the same), and
     `position` says which of them a record's is. `first` marks the first record of each. An id that comes
-    again is a further rewrite of the same original. `authors` is empty if no column has them.
+    again is a further rewrite of the same original. `private` has the columns of guesses too. `authors` is
+    empty if no column has them.
     """
 
     ids: tuple[str, ...]
@@ -93,7 +95,8 @@ def _list_wanted(names: ColumnNames) -> list[tuple[str, str]]:
     wanted += [(names.original_column, "--original (original_column)")]
     wanted += [(names.rewrite_column, "--rewrite (rewrite_column)")]
     wanted += [(names.author, "--author (author)")] if names.author else []
-    return wanted + [(name, "--private (private)") for name in names.private]
+    wanted += [(name, "--private (private)") for name in names.private]
+    return wanted + [(name, "--guesses (guesses)") for name in names.guesses]
 
 
 def _collect(columns: Columns, names: ColumnNames, title: str) -> Release:
@@ -114,7 +117,8 @@ def _collect(columns: Columns, names: ColumnNames, title: str) -> Release:
             "few hundred to show anything."
         )
     rewrites = tuple(_read_text(columns[names.rewrite_column][row]) for row in rows)
-    private = {name: tuple(_read_label(columns[name][row]) for row in rows) for name in names.private}
+    labels = (*names.private, *names.guesses)
+    private = {name: tuple(_read_label(columns[name][row]) for row in rows) for name in labels}
     authors = tuple(_read_author(columns[names.author][row]) for row in rows) if names.author else ()
     originals = tuple(every[row] for row in rows)
     _, first = np.unique(position, return_index=True)

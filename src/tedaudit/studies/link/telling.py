@@ -17,7 +17,7 @@ from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.writers.figures import GREY, STYLES, escape_label
 from tedaudit.reports.writers.pdf import Page, write_pdf
 from tedaudit.studies.link.authors import EVERYONE, PAIRED, Exposed, Exposure
-from tedaudit.studies.link.inference import Inference, Share
+from tedaudit.studies.link.inference import BROUGHT, LLM, Inference, Share
 from tedaudit.studies.link.result import ALL, PAIRS, LinkedAttack, LinkResult
 
 SOURCE = "Article 29 Data Protection Working Party, Opinion 05/2014 on Anonymisation Techniques (WP 216)"
@@ -31,8 +31,8 @@ MEANINGS: Mapping[str, str] = {
         "among all originals of this release."
     ),
     "Inference": (
-        "Can something private be deduced? Measured: how often a classifier that learnt a private column "
-        "from the rewrites of some records is right about the others."
+        "Can something private be deduced? Measured: how often somebody who reads a rewrite guesses a "
+        "private column right."
     ),
 }
 """The three risks that the Working Party names, and what is measured for each."""
@@ -52,6 +52,11 @@ LIMITS = (
     ),
 )
 """What the figures do not say."""
+NO_BOUND = (
+    "No bound on epsilon follows: it was not declared that the guesses were made from the rewrite alone, by "
+    "a rule that was fixed before."
+)
+"""Why guesses that were brought prove nothing of the rewriter."""
 NEARLY_ALL = 0.95
 _EIGHTH = 3  # the place of the surest eighth among halves of halves
 
@@ -110,19 +115,26 @@ def tell_singling_out(found: LinkedAttack) -> str:
 
 
 def tell_inference(inference: Inference) -> str:
-    """Return how often a column was inferred."""
-    read, frequent = inference.rewrites, format_share(inference.frequent.rate)
+    """Return how often a column was guessed right."""
+    read, frequent, is_brought = inference.rewrites, inference.frequent, inference.guesser == BROUGHT
+    who, they = ("the guesses that were brought", "these guesses") if is_brought else ("", "the guesser")
+    who = who or f"a {'language model' if inference.guesser == LLM else 'classifier'} that read the rewrites"
+    be, do = ("were", "do") if is_brought else ("was", "does")
     gain = (
-        f"does at least {100 * inference.gain[0]:.1f} percentage points better"
+        f"{do} at least {100 * inference.gain[0]:.1f} percentage points better"
         if inference.is_shown
-        else "is not shown to do better"
+        else f"{'are' if is_brought else 'is'} not shown to do better"
     )
-    return (
-        f"'{inference.column}': a classifier that read the rewrites was right about {read.right:,} of "
-        f"{read.asked:,} records ({format_share(read.rate)}). Always naming the most frequent value is right "
-        f"about {frequent}; the classifier {gain}. With the originals instead it is right about "
-        f"{format_share(inference.originals.rate)}."
+    told = (
+        f"'{inference.column}': {who} {be} right about {read.right:,} of {read.asked:,} records "
+        f"({format_share(read.rate)}). Always naming the most frequent value is right about "
+        f"{format_share(frequent.rate)}; {they} {gain}."
     )
+    if inference.originals is not None:
+        told += f" With the originals instead it is right about {format_share(inference.originals.rate)}."
+    if inference.unanswered:
+        told += f" No value was named for {inference.unanswered:,} records, which count as wrong."
+    return told if inference.epsilon is not None else f"{told} {NO_BOUND}"
 
 
 def tell_bound(result: LinkResult) -> str:
@@ -426,8 +438,8 @@ def _describe_named_bounds(result: LinkResult, exposure: Exposure) -> Section:
         "any two texts loses at most that many times epsilon. So its epsilon is at least the larger bound "
         "divided by the number (for one): the two must not be confused. In pairs, a coin decides whose "
         "rewrites are shown, and the surest guesses count by themselves. The probability that any of the "
-        f"{result.bound_count} bounds of this study is too high is at most {result.error:g}. If every guess "
-        f"were right, they would be {' and '.join(ceilings)}."
+        f"{result.number_of_bounds} bounds of this study is too high is at most {result.error:g}. If every "
+        f"guess were right, they would be {' and '.join(ceilings)}."
     )
     several = "texts" if exposure.people.kind == "author" else "rewrites"
     return Section(f"Bounds for several {several} together", Table(_NAMED_BOUNDS, tuple(rows)), reading)
@@ -488,19 +500,29 @@ def _describe_inference(result: LinkResult) -> Section:
     """Return how often private columns were inferred."""
     rows = tuple(
         (
-            found.column, found.classes, f"{found.trained:,} / {found.rewrites.asked:,}",
+            found.column, found.classes, f"{found.trained or '-'} / {found.rewrites.asked:,}",
             format_share(found.rewrites.rate), _format_interval(found.rewrites),
-            format_share(found.frequent.rate), format_share(found.originals.rate),
+            format_share(found.frequent.rate),
+            "" if found.originals is None else format_share(found.originals.rate),
             f"{100 * found.gain[0]:+.1f} to {100 * found.gain[1]:+.1f}", found.epsilon,
         )
         for found in result.inferences
     )  # fmt: skip
+    is_brought = any(found.guesser == BROUGHT for found in result.inferences)
+    whom = "for guesses made in the same way" if is_brought else "for this guesser"
     reading = (
         f"{MEANINGS['Inference']} Gain: from rewrites, compared with always naming the most frequent value, "
-        "in percentage points. Intervals are for this classifier and further records drawn as these were; an "
-        f"end is wrong with a probability of at most {result.inferences[0].error:.2g}. So is eps_emp, a "
-        "lower bound on the epsilon of a rewriter with independent noise. A stronger classifier may infer "
-        "more, and a rare value may be inferred even if the gain is 0."
+        f"in percentage points. Intervals are {whom} and further records drawn as these were; an end is "
+        f"wrong with a probability of at most {result.inferences[0].error:.2g}. A stronger guesser may infer "
+        "more, and a rare value may be inferred even if the gain is 0. "
+    )
+    reading += (
+        NO_BOUND
+        if all(found.epsilon is None for found in result.inferences)
+        else (
+            f"eps_emp, a lower bound on epsilon, shares the error {result.error:g} with all bounds here."
+            + (" It is declared, and was not checked, how the guesses were made." if is_brought else "")
+        )
     )
     return Section("Inference", Table(_INFERENCE, rows), reading)
 
@@ -512,7 +534,7 @@ def _describe_bounds(result: LinkResult) -> Section:
         right = f"{bound.correct:,} / {bound.trials:,}"
         right += "" if sure is None else f"; surest {sure.right:,} / {sure.size:,}"
         rows.append((names[attack], design, right, bound.lower, bound.ceiling))
-    every = f"all {result.bound_count} bounds of this study" if result.exposures else f"the {len(rows)}"
+    every = f"the {result.number_of_bounds} bounds of this study"
     reading = (
         "eps_emp is a lower bound on the privacy loss between some two of these originals, on the same scale "
         "as in every audit: a rewriter that is epsilon-LDP for any two texts has at least this epsilon. It "
