@@ -17,10 +17,12 @@ from tedaudit.estimators.multiplicity import look_error
 from tedaudit.execution.backlog import open_backlogs
 from tedaudit.nominal import Nominal
 from tedaudit.preparing.jobs import Job
+from tedaudit.preparing.planner import Seen
 from tedaudit.preparing.preparation import PreparedAudit
 from tedaudit.results.family import Family
 from tedaudit.results.reading import read_result
 from tedaudit.results.row import Certain, Row
+from tedaudit.spec.model import ORIGINALS
 from tedaudit.store.looks import Look, earlier_looks, find_look
 from tedaudit.text.plain_data import PlainData
 from tedaudit.types import Claim
@@ -121,10 +123,12 @@ class Outlook:
 def make_outlook(audit: PreparedAudit) -> Outlook:
     """Return the rows that a run would have, every guess right, and the look that it would be."""
     planned = [
-        ((job.plan_name, job.label, epsilon, attack), _plan_row(job, epsilon, attack, audit))
+        ((seen.name, job.label, epsilon, attack), _plan_row(job, epsilon, attack, seen, audit))
         for job in audit.jobs
+        if not (job.planned.series and job.label == ORIGINALS)  # a measure, which has no bound
         for epsilon in job.epsilons
         for attack in job.attacks
+        for seen in job.planned.series or (Seen(1, job.plan_name, job.plan_key, job.plan),)
     ]
     settings = tuple(setting for setting, _ in planned)
     others: list[Row] = []
@@ -144,19 +148,21 @@ def _read_others(audit: PreparedAudit, settings: set[Setting]) -> Iterator[Row]:
             yield finding.row
 
 
-def _plan_row(job: Job, epsilon: Nominal, attack: str, audit: PreparedAudit) -> Row:
+def _plan_row(job: Job, epsilon: Nominal, attack: str, seen: Seen, audit: PreparedAudit) -> Row:
     """Return a row as it will be read from a complete table, with every guess right."""
-    estimator = find_estimator(audit.plans[job.plan_name]["estimator"])
-    start = _find_fresh(job, epsilon, attack)
-    is_seen = start >= len(job.plan)
-    fresh = job.plan if is_seen else job.plan.rows(start, len(job.plan))
+    info, rounds, plan = audit.plans[seen.name], job.planned.rounds, seen.plan
+    estimator, claim = find_estimator(info["estimator"]), job.claims[epsilon]
+    start = _find_fresh(job, epsilon, attack) // rounds
+    is_seen = start >= len(plan)
+    fresh = plan if is_seen else plan.rows(start, len(plan))
     number = len(fresh)
     choices = Choices(fresh.secret, np.ones(number, dtype=np.bool_), np.zeros(number, dtype=np.bool_))
-    counts = estimator.count(fresh, choices, job.candidates)
-    looks = [look - start for look in job.planned.looks if look > start]
+    counts = estimator.count(fresh, choices, info["k"])
+    looks = [look // rounds - start for look in job.planned.looks if look // rounds > start]
     looked_before = any(look < number for look in looks)
     unfit = "it is judged on fresh trials only, and there are none" if is_seen else ""
-    row = Row(estimator, counts, job.claims[epsilon], looked_before, unfit, audit.spec.delta)
+    together = claim and claim.repeat(seen.rewrites)
+    row = Row(estimator, counts, together, looked_before, unfit, audit.spec.delta)
     certain = Certain(fresh, choices, np.zeros(number, dtype=np.float32), looks)
     return replace(row, parts=certain.count(row, audit.spec.alpha / 2))
 

@@ -63,10 +63,9 @@ def _rank(curve: Exposure) -> tuple[bool, tuple[float, float]]:
 
 def _list_cells(curve: Exposure, point: ExposurePoint, lost: Lost) -> tuple[Cell, ...]:
     finding = point.finding
-    proven = finding.eps_emp, point.per_rewrite
     return (
         curve.label, curve.epsilon.label, curve.attack, point.rewrites, finding.bound.correct,
-        *((None, None) if curve.label == ORIGINALS else proven), point.claimed, lost.get(finding.setting),
+        point.eps_emp, point.per_rewrite, point.claimed, lost.get(finding.setting),
         _write_known(curve) if finding is curve.last else "",
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 from tedaudit.estimators.exposure import FEWEST_TRIALS, known_from
 from tedaudit.nominal import Nominal
 from tedaudit.results.findings import AuditResult, Finding
+from tedaudit.spec.model import ORIGINALS
 from tedaudit.text.plain_data import Count, PlainData, Unbounded
 
 
@@ -17,7 +18,7 @@ class ExposurePoint(PlainData):
     """The row of the run."""
     in_json: ClassVar[str] = (
         "finding.plan, rewrites, finding.bound.correct as right, finding.bound.trials, "
-        "finding.eps_emp, per_rewrite, claimed"
+        "eps_emp, per_rewrite, claimed"
     )
 
     @property
@@ -26,9 +27,14 @@ class ExposurePoint(PlainData):
         return self.finding.rewrites
 
     @property
-    def per_rewrite(self) -> float:
+    def eps_emp(self) -> float | None:
+        """The bound for all n rewrites together; None of texts that were not rewritten, which are counted."""
+        return None if self.finding.label == ORIGINALS else self.finding.eps_emp
+
+    @property
+    def per_rewrite(self) -> float | None:
         """What at least one of the rewrites has lost: eps_emp over n."""
-        return self.finding.eps_emp / self.rewrites
+        return None if self.eps_emp is None else self.eps_emp / self.rewrites
 
     @property
     def claimed(self) -> Unbounded | None:
