@@ -164,8 +164,31 @@ def test_a_table_of_rewrites_allows_trials_that_share_no_author(tmp_path: Path) 
     assert [f.bound.correct for f in found] == [5, 5, 5]
     with pytest.raises(TedauditError, match="at most 5"):
         tedaudit.audit(settings, author="who", trials=6, attack="lexical", texts=4)
-    with pytest.raises(TedauditError, match="one rewrite of each text"):
-        tedaudit.audit(settings, releases=2, trials=5, attack="lexical")
+
+
+def test_a_table_with_several_rewrites_of_a_text_is_read_as_several_releases(tmp_path: Path) -> None:
+    """Each rewrite shows another word of its text, so that all four together show it whole."""
+    texts = [
+        "red green blue grey",
+        "oak elm ash yew",
+        "one two six ten",
+        "ham jam tea pie",
+        "far near up down",
+    ]
+    lines = [f"{text},{word}" for text in texts for word in text.split()]
+    table = tmp_path / "pairs.csv"
+    table.write_text("\n".join(["original,rewrite", *lines]))
+    settings = {"name": "recorded", "path": str(table)}
+    found = tedaudit.audit(settings, releases=4, trials=2, attack="lexical", out=str(tmp_path / "run"))
+    last = found.findings[-1]
+    assert [f.rewrites for f in found] == [1, 2, 4]
+    assert [f.bound.correct for f in found] == [2, 2, 2]
+    plan = found.run.read_plan(last.series)
+    released = found.rewrites(last).fetch(plan.source, plan.replicate, ()).texts
+    corpus = found.run.corpus().texts
+    assert [" ".join(released[i : i + 4]) for i in (0, 4)] == [corpus[plan.source[i]] for i in (0, 4)]
+    with pytest.raises(TedauditError, match="5 rewrites of 0 texts"):
+        tedaudit.audit(settings, releases=5, trials=2, attack="lexical")
 
 
 @pytest.mark.parametrize(

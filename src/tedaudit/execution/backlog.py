@@ -199,7 +199,8 @@ class Backlog:
             job.reference, job.plan_name, len(job.plan), job.plan.rows(rows.start, rows.stop), rows.start,
             audit.corpus.texts, audit.spec.seed, block, tuple(rewriting), tuple(guessing), own,
             tuple(own_tables), int(job.own_numbers.sum()), candidates=job.candidates,
-            is_shuffled=job.shuffled, must_tell=job.is_seeded is not None, keeps_latents=job.keeps_latents,
+            is_shuffled=job.shuffled, must_tell=job.is_seeded is not None, is_numbered=job.is_numbered,
+            keeps_latents=job.keeps_latents,
             latent_bytes=rewrites.KEPT_BYTES,
         )  # fmt: skip
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tedaudit.batches import Draws, Guesses, Observations, OwnRewrites, Rewrites
 from tedaudit.nominal import NO_EPSILON, Nominal
-from tedaudit.plans.trials import OWN, Wanted, make_draws, number_rows
+from tedaudit.plans.trials import OWN, Wanted, make_draws, number_draws, number_rows
 from tedaudit.plugins.registry import Reference
 from tedaudit.seeding import KeyWords, LateKeys, derive, uniforms
 from tedaudit.types import Draw, Observation, Plan
@@ -165,6 +165,7 @@ class Unit:
     candidates: int = 2
     is_shuffled: bool = False  # whether draws come in random order: code of others may remember them
     must_tell: bool = False  # whether that code is told which rewrites are for adversaries
+    is_numbered: bool = False  # whether rewrites are there already: keys of draws are their numbers
     keeps_latents: bool = True  # of any size;
     latent_bytes: int = 0  # otherwise so many bytes in a table
 
@@ -238,7 +239,9 @@ def _assemble(unit: Unit, rows: Positions, at: Positions, own: Positions) -> Pie
     if len(rows):
         source, replicate = unit.plan.source[rows], unit.plan.replicate[rows]
         epsilons = np.array([float(rewriting.epsilon) for rewriting in unit.rewriting])[at]
-        draws.append(make_draws(unit.pool, Wanted(source, replicate, epsilons), unit.seed))
+        wanted = Wanted(source, replicate, epsilons)
+        own_keys = number_draws(unit.pool, wanted) if unit.is_numbered else None
+        draws.append(own_keys or make_draws(unit.pool, wanted, unit.seed))
     if len(own):
         draws.append(make_draws(unit.pool, unit.own.rows(own), unit.seed, OWN))
     nobody = np.full(len(own), -1)

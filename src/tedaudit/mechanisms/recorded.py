@@ -2,8 +2,9 @@
 
 Claim: stated by the table or the caller, for the whole text.
 
-There is only one rewrite of each text, so candidate sets share no text and every rewrite is used once:
-the trials stay independent, and a table of n originals allows at most n // k of them.
+Every rewrite is used once, so candidate sets share no text: the trials stay independent, and a table of n
+originals allows at most n // k of them. Rows with the same original are several rewrites of it: an audit
+uses the first, or as many as it is to see of one text (`releases`).
 """
 
 import math
@@ -22,7 +23,7 @@ from tedaudit.seeding import derive
 from tedaudit.text.readers import join_columns, read_table
 from tedaudit.types import Card, Claim, Draw, Unit, fold_text
 
-Table = Mapping[tuple[float, str], str]
+Table = Mapping[tuple[float, str], Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,13 @@ class Recorded:
         columns = read_table(Path(self.path))
         rows = self._select_rows(columns)
         object.__setattr__(self, "_has_epsilon", self.epsilon_column in columns)
-        table: dict[tuple[float, str], str] = {}
+        table: dict[tuple[float, str], list[str]] = {}
         first: dict[str, int] = {}  # the row of each text
         for row in rows:
             epsilon = self._read_epsilon(columns, row)
             text = fold_text(_read_text(columns[self.original_column][row]))
             if text:
-                table.setdefault((epsilon, text), _read_text(columns[self.rewrite_column][row]))
+                table.setdefault((epsilon, text), []).append(_read_text(columns[self.rewrite_column][row]))
                 first.setdefault(text, row)
         own = (self.original_column, self.rewrite_column, self.epsilon_column, self.label_column)
         others = {
@@ -110,24 +111,31 @@ class Recorded:
         """Return the other columns of the table, as the first row of each text has them."""
         return self._columns
 
-    def available(self, texts: Sequence[str], epsilons: Sequence[float]) -> npt.NDArray[np.bool_]:
-        """Return which texts have a rewrite at each of these epsilons."""
-        return np.array(
-            [all((self._make_key(e), fold_text(t)) in self._table for e in epsilons) for t in texts]
-        )
+    def available(
+        self, texts: Sequence[str], epsilons: Sequence[float], times: int = 1
+    ) -> npt.NDArray[np.bool_]:
+        """Return which texts have so many rewrites, or more, at each of these epsilons."""
+        keys = [self._make_key(epsilon) for epsilon in epsilons]
+        folded = map(fold_text, texts)
+        return np.array([all(len(self._table.get((e, t), ())) >= times for e in keys) for t in folded])
 
     def fingerprint(self) -> Mapping[str, str]:
         """Return a hash of the table, so that a change is noticed even if the file was moved."""
-        parts = [part for (e, t), out in sorted(self._table.items()) for part in (repr(e), t, out)]
+        parts = [part for (e, t), outs in sorted(self._table.items()) for part in (repr(e), t, *outs)]
         return {"table": f"{derive(0, *parts):032x}"}
 
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:
-        """Return the recorded rewrites."""
+        """Return the recorded rewrites: that of the draw's number, or the first for any other key."""
         batch = Draws.of(draws)
         names = [(self._make_key(e), fold_text(t)) for e, t in zip(batch.epsilons, batch.texts, strict=True)]
-        outputs = [self._table.get(name) for name in names]
+        numbers = np.where(batch.keys[:, 1:].any(axis=1), 0, batch.keys[:, 0]).tolist()
+        outputs = [self._find(name, number) for name, number in zip(names, numbers, strict=True)]
         errors = ["not-recorded" if output is None else "" for output in outputs]
         return Rewrites.from_texts([output or "" for output in outputs], errors=errors)
+
+    def _find(self, name: tuple[float, str], number: int) -> str | None:
+        known = self._table.get(name)
+        return None if known is None else known[number if number < len(known) else 0]
 
     def _make_key(self, epsilon: float) -> float:
         return epsilon if self._has_epsilon else NO_EPSILON

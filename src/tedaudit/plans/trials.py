@@ -48,6 +48,13 @@ def number_rows(text: npt.ArrayLike, replicate: npt.ArrayLike) -> npt.NDArray[np
     return (np.asarray(text, dtype=np.int64) << 32) | np.asarray(replicate, dtype=np.int64)
 
 
+def number_draws(texts: Sequence[str], wanted: Wanted) -> Draws:
+    """Return a draw per wanted rewrite for a mechanism that has them already: the key is its number."""
+    keys = np.zeros((len(wanted), 4), dtype=np.uint32)
+    keys[:, 0] = wanted.replicate
+    return Draws(texts, wanted.text, wanted.epsilon, keys)
+
+
 def make_draws(texts: Sequence[str], wanted: Wanted, seed: int, purpose: str = "rewrite") -> Draws:
     """Return a draw per wanted rewrite; the epsilons of one replicate share its noise.
 

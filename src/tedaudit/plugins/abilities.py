@@ -378,10 +378,15 @@ class HasOwnEpsilons(Protocol):
 
 @runtime_checkable
 class WritesOnce(Protocol):
-    """A mechanism that has at most one rewrite of a text, so that candidate sets must share none."""
+    """A mechanism that has rewrites already and makes no others, so that candidate sets must share no text.
 
-    def available(self, texts: Sequence[str], epsilons: Sequence[float]) -> npt.NDArray[np.bool_]:
-        """Return which texts have a rewrite at every one of these epsilons."""
+    The key of a draw is then the number of the rewrite, from 0.
+    """
+
+    def available(
+        self, texts: Sequence[str], epsilons: Sequence[float], times: int = 1
+    ) -> npt.NDArray[np.bool_]:
+        """Return which texts have so many rewrites, or more, at every one of these epsilons."""
         ...
 
 

@@ -175,6 +175,7 @@ class Job:
     shuffled: bool = False  # whether draws reach the mechanism in random order: it runs code of others
     is_seeded: bool | None = None  # whether code of its user takes a seed; None if there is no such code
     stretches: Mapping[str, tuple[Stretch, ...]] = field(default_factory=dict)  # of attacks with own rewrites
+    is_numbered: bool = False  # whether it has rewrites already and makes no others
     noise: str = ""  # where the mechanism makes its noise, if it says so
     scoring: Mapping[str, Any] = field(default_factory=dict)  # settings of what it tells of published texts
 

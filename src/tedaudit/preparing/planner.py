@@ -101,7 +101,7 @@ class Planner:
         """Return the plan of a mechanism; one that writes each text once has a plan of its own."""
         usable = None
         if isinstance(mechanism, WritesOnce):
-            usable = mechanism.available(self._corpus.texts, epsilons)
+            usable = mechanism.available(self._corpus.texts, epsilons, spec.releases)
         name = name_plan(spec.name, None if usable is None else label)
         if name not in self._planned:
             self._planned[name] = self._make(name, spec, label, usable)
@@ -111,11 +111,6 @@ class Planner:
         self, name: str, spec: PlanSpec, label: str, usable: npt.NDArray[np.bool_] | None
     ) -> PlannedTrials:
         sampling, authors = spec.sampling, self._choose_authors(spec, label, usable)
-        if usable is not None and spec.releases > 1:
-            raise SpecError(
-                f"'{label}' has one rewrite of each text: `releases` needs a rewriter that can be called "
-                "again. `tedaudit link` reads a table with several rewrites of a text."
-            )
         if usable is not None and sampling is None:
             raise SpecError(
                 f"'{label}' has one rewrite of each text, so candidate sets may share no text and k "
@@ -261,17 +256,20 @@ class Planner:
         if self._spec.trials > most:
             way_out = f"Set trials to {most} or fewer." if most else "Use a smaller k or a larger table."
             raise SpecError(
-                f"{self._spec.trials:,} trials were asked for, but the table has rewrites of "
+                f"{self._spec.trials:,} trials were asked for, but the table has "
+                f"{'rewrites' if spec.releases == 1 else f'{spec.releases} rewrites'} of "
                 f"{int(usable.sum()):,} texts at every epsilon, and candidate sets of {sampling.k} may share "
                 f"no text: it allows at most {most:,}. {way_out}"
             )
         rows = spec.chosen_estimator.rows_per_trial
-        if stored is not None and len(stored) >= self._spec.trials * rows:
+        if stored is not None and len(stored) >= self._spec.trials * rows * spec.releases:
             return stored
         self._note_look(name, stored)
         noise = derive(self._spec.seed, "plan", repr(sampling))
         pool = self._embed(sampling)
-        return make_disjoint_plan(pool, sampling, usable, noise, rows_per_trial=rows, most=self._spec.trials)
+        most = self._spec.trials
+        plan = make_disjoint_plan(pool, sampling, usable, noise, rows_per_trial=rows, most=most)
+        return number_replicates(repeat_trials(plan, spec.releases))
 
     def _stored(self, name: str, key: str) -> Plan | None:
         return self._store.plan(name, key) if name in self._old else None

@@ -26,6 +26,7 @@ from tedaudit.plugins.abilities import (
     NamesNoise,
     Practises,
     Resamples,
+    WritesOnce,
     find_knowledge,
 )
 from tedaudit.plugins.registry import (
@@ -191,6 +192,7 @@ def prepare(spec: AuditSpec) -> PreparedAudit:
                     {name: attacks[name] for name in fitting[title]}, common, practice,
                     isinstance(mechanism, HasLatent), is_foreign(mechanism),
                     mechanism.is_seeded if isinstance(mechanism, CallsUserCode) else None, stretches,
+                    isinstance(mechanism, WritesOnce),
                     mechanism.noise_source() if isinstance(mechanism, NamesNoise) else "",
                     describe_scoring(mechanism))
             )  # fmt: skip

@@ -19,7 +19,7 @@ from tedaudit.execution.units import (
 )
 from tedaudit.execution.work import Bench
 from tedaudit.nominal import Nominal
-from tedaudit.plans.trials import Wanted, make_draws, tie_keys
+from tedaudit.plans.trials import Wanted, make_draws, number_draws, tie_keys
 from tedaudit.preparing.jobs import Job
 from tedaudit.preparing.preparation import PreparedAudit, prepare, restore_audit
 from tedaudit.store.directory import RunDirectory
@@ -118,7 +118,7 @@ def _replay_row(
     table = job.rewrites_at(epsilon)
     rewrites = RewriteTable(table.folder, table.check())
     wanted = Wanted(plan.source, plan.replicate, np.array([float(epsilon)]))
-    draws = make_draws(texts, wanted, audit.spec.seed)
+    draws = number_draws(texts, wanted) if job.is_numbered else make_draws(texts, wanted, audit.spec.seed)
     again = bench.perform(RewriteChunk(job.reference, draws))
     outputs = rewrites.fetch(plan.source, plan.replicate)
     if rewrites.lacks_latent(plan.source, plan.replicate).any():
