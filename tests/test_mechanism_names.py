@@ -14,6 +14,7 @@ _WRAPPED = "whatever is called to rewrite and is no mechanism is wrapped by this
 ALLOWED = {
     ("plugins", "function"): _WRAPPED,
     ("spec", "function"): _WRAPPED,
+    ("spec", "identity"): "texts that were not rewritten stand beside rewrites if other texts are known",
     ("cli", "function"): _WRAPPED,
     ("trust", "function"): _WRAPPED,
     ("trust", "constant"): "a rewriter without a flaw that is planted, and is no mechanism",

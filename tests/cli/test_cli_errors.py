@@ -36,7 +36,7 @@ WRONG = {
     "key": (("run", "key.yaml"), ("no setting 'trails'", "Did you mean 'trials'?", "Settings are: alpha,")),
     "key of a plan": (
         ("run", "plan.yaml"),
-        ("no setting 'plans.0.kk'", "Settings are: estimator, k, lambda"),
+        ("no setting 'plans.0.kk'", "Settings are: author, estimator, k, knows, lambda"),
     ),
     "field": (
         ("run", "field.yaml", "-o", "made"),

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 from tedaudit.errors import escape_control
 from tedaudit.estimators.loss import EpsilonAt
 from tedaudit.nominal import Nominal
+from tedaudit.reports.section import Section
 from tedaudit.reports.summary import ADVERSARIES, describe_claims, explain_error, find_adversary, find_best
 from tedaudit.reports.telling_exposure import tell_exposures
 from tedaudit.reports.writers.terminal import Clean, fit_section, make_printable, to_rich
 from tedaudit.results.findings import AuditResult, Finding
-from tedaudit.results.losses import LossRow, read_losses
+from tedaudit.results.losses import LossRow
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -363,7 +364,8 @@ def print_screen(
             out.print(table, width=width)
         out.print()
 
-    _print_exposures(out, width, result if tables else replace(result, findings=()), clean)
+    for section in tell_exposures(result, losses) if tables else ():
+        _print_section(out, width, section, clean)
     result = replace(result, findings=tuple(finding for finding in result if finding.rewrites == 1))
     pivots = make_pivots(result)
     if losses:
@@ -379,14 +381,13 @@ def print_screen(
         say(sentence)
 
 
-def _print_exposures(out: "Console", width: int, result: AuditResult, clean: Clean) -> None:
-    """Print what several rewrites give away, with what columns mean as far as they have room."""
-    for section in tell_exposures(result, read_losses(result)):
-        fitting = fit_section(section, width, clean)
-        out.print(to_rich(fitting, width, clean), width=width)
-        for remark in fitting.remarks:
-            out.print(clean(remark), width=width)
-        out.print()
+def _print_section(out: "Console", width: int, section: Section, clean: Clean) -> None:
+    """Print a section of a report, with what columns mean as far as they have room."""
+    fitting = fit_section(section, width, clean)
+    out.print(to_rich(fitting, width, clean), width=width)
+    for remark in fitting.remarks:
+        out.print(clean(remark), width=width)
+    out.print()
 
 
 def write_screen(result: AuditResult) -> str:

@@ -59,7 +59,11 @@ def redact_result(result: AuditResult, manifest: Mapping[str, Any]) -> AuditResu
         )
         for loss in result.certain
     )
-    return replace(result, findings=findings, notes=tuple(notes), models=models, pairs=pairs, certain=certain)
+    originals = tuple(replace(f, attack=attacks.get(f.attack, LEFT_OUT)) for f in result.originals)
+    return replace(
+        result, findings=findings, notes=tuple(notes), models=models, pairs=pairs, certain=certain,
+        originals=originals,
+    )  # fmt: skip
 
 
 def _rename_plan(finding: Finding, mechanisms: Mapping[str, str]) -> str:

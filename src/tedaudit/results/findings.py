@@ -80,7 +80,7 @@ class Finding(PlainData):
     known_texts: Literal["", "same", "other"] = ""
     """If the secret is an author: whether the texts that were rewritten are known, or others of theirs."""
     in_json: ClassVar[str] = (
-        "plan, rewrites, known_texts, label as mechanism, epsilon, claim, attack, knows, sees_draw, "
+        "plan, label as mechanism, epsilon, claim, attack, rewrites, known_texts, knows, sees_draw, "
         "planned as planned_trials, "
         "counts.unusable, "
         "counts.failed, *bound, *measures, strength, saturated, surest, gaussian, alone, "

@@ -38,7 +38,7 @@ from tedaudit.results.worst_pairs import WorstPairs
 from tedaudit.text.plain_data import NULL, Count, PlainData, list_members, pick
 
 ROW = (
-    "plan, rewrites, known_texts, label as mechanism, epsilon, attack, knows, sees_draw, "
+    "plan, label as mechanism, epsilon, attack, rewrites, known_texts, knows, sees_draw, "
     "planned as planned_trials, "
     "counts.unusable, counts.failed, "
     "*bound, *measures, strength, saturated, *verdict, alone, teda_bound, "
