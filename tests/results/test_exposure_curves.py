@@ -10,6 +10,7 @@ import pytest
 import tedaudit
 from tedaudit.api import load_run, run
 from tedaudit.errors import SpecError, TedauditError
+from tedaudit.reports.example import choose_example, take_sample
 from tedaudit.results.exposure import read_exposures
 from tedaudit.results.losses import read_losses
 
@@ -232,3 +233,25 @@ def test_what_keeps_its_claim_is_accused_no_more_often_than_the_error_allows(cla
 
 def _say_nothing(_: str) -> str:
     return "nothing"
+
+
+def test_what_several_rewrites_show_is_not_told_of_one_and_no_other_text_is_shown_as_a_source(
+    tmp_path: Path,
+) -> None:
+    texts = [f"{name} wrote {word}" for name in ("ann", "bob", "cy", "di") for word in WORDS[:20]]
+    found = tedaudit.audit(
+        lambda text: text.split()[0], texts, author=[text.split()[0] for text in texts], knows="other",
+        trials=300, attack="lexical", texts=4, out=str(tmp_path / "run"),
+    )  # fmt: skip
+    report = (tmp_path / "run" / "report.md").read_text()
+    best = found.largest
+    assert best is not None
+    assert ("rewrites together" in report) == (best.rewrites > 1)
+    assert "candidate authors" in (tmp_path / "run" / "report.html").read_text()
+    assert choose_example(found) is None
+    assert take_sample(found).texts == []
+
+
+def test_the_example_of_a_run_about_authors_is_of_one_rewrite(result: tedaudit.Result) -> None:
+    example = choose_example(result)
+    assert example is None or "Shown the rewrite and two candidates" in example.story

@@ -54,6 +54,8 @@ def choose_example(result: AuditResult) -> Example | None:
     copied: tuple[Finding, Plan, int] | None = None
     for finding in found[:_TRIED]:
         plan = result.run.read_plan(finding.plan)
+        if not shows_source(finding, plan):
+            continue
         rows = trials.rank(finding, plan)
         at = _find_changed(trials, finding, plan, rows.tolist())
         if at is not None:
@@ -61,6 +63,11 @@ def choose_example(result: AuditResult) -> Example | None:
         if copied is None and len(rows):
             copied = finding, plan, int(rows[0])
     return None if copied is None else _describe(trials, *copied, _ANY)
+
+
+def shows_source(finding: Finding, plan: Plan) -> bool:
+    """Return whether a guess was made from one rewrite, whose source is a candidate: then it can be shown."""
+    return finding.rewrites == 1 and plan.released is None
 
 
 def _find_changed(trials: "_Trials", finding: Finding, plan: Plan, rows: Sequence[int]) -> int | None:
@@ -213,7 +220,13 @@ def take_sample(result: AuditResult, *, redacted: bool = False) -> Sample:
     texts = () if redacted else result.run.corpus().texts
     trials = _Trials(result)
     tables = [
-        _sample_table(trials, number, finding, plans[finding.plan], per_table)
+        _sample_table(
+            trials,
+            number,
+            finding,
+            plans[finding.plan],
+            per_table if shows_source(finding, plans[finding.plan]) else 0,
+        )
         for number, finding in enumerate(findings)
     ]
     keeper = _Keeper(texts, redacted=redacted)

@@ -155,9 +155,13 @@ def _explain(result: AuditResult, best: Finding, plan: Mapping[str, Any]) -> Ite
         return
     rows = len(result.family.rows)
     among = "" if rows == 1 else f", the largest of {rows:,} rows"
+    what = "a whole text"
+    if best.rewrites > 1:
+        what = f"{count_words(best.rewrites)} rewrites together"
+    each = f", and for one of them at least {best.eps_emp / best.rewrites:.2f}" if best.rewrites > 1 else ""
     yield (
-        f"So the true epsilon for a whole text{delta} is at least {best.eps_emp:.2f} at error "
-        f"{result.error:g} (eps_emp{among})."
+        f"So the true epsilon for {what}{delta} is at least {best.eps_emp:.2f} at error "
+        f"{result.error:g} (eps_emp{among}){each}."
     )
     if best.bound.is_at_ceiling:
         yield "More trials could show more: this is the most that so many can."

@@ -35,12 +35,16 @@ def describe_audit(result: AuditResult, manifest: Mapping[str, Any]) -> str:
     trials = sorted({finding.bound.trials for finding in result})
     corpus = manifest["corpus"]
     amount = f"{trials[0]:,}" if len(trials) == 1 else f"{trials[0]:,} to {trials[-1]:,}"
+    among = f"{_join_sizes(sizes)} candidate"
+    seen = f"saw each rewrite next to {among} texts and named the one that it came from"
+    if any(finding.series for finding in result):
+        who = "authors" if any(finding.known_texts for finding in result) else "texts"
+        seen = f"saw one rewrite or several and named one of {among} {who}"
     return (
         f"{_count(len(mechanisms), 'mechanism')} ({_join_names(mechanisms)}) rewrote texts of the corpus "
         f"{corpus['name']} ({corpus['texts']:,} texts). "
-        f"{_count(len(attacks), 'attack')} ({_join_names(attacks)}) saw each rewrite next to "
-        f"{_join_sizes(sizes)} candidate texts and named the one that it came from, in {amount} trials at "
-        "each setting."
+        f"{_count(len(attacks), 'attack')} ({_join_names(attacks)}) {seen}, in {amount} trials at each "
+        "setting."
     )
 
 

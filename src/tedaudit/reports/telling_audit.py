@@ -135,10 +135,11 @@ def explain_table(result: AuditResult, columns: Collection[str] = HEADINGS) -> s
 
 def _explain_number(result: AuditResult) -> str:
     """Return what eps_emp and its ceiling are, and the error of all bounds together."""
+    several = " (of all rewrites that are seen, together)" if any(f.rewrites > 1 for f in result) else ""
     return (
-        "eps_emp is a lower bound on the true epsilon between two texts: the larger of what all guesses and "
-        f"what the most certain ones prove. {explain_error(result)} The ceiling is what eps_emp would be had "
-        "every guess been right; no attack proves privacy."
+        f"eps_emp is a lower bound on the true epsilon between two texts{several}: the larger of what all "
+        f"guesses and what the most certain ones prove. {explain_error(result)} The ceiling is what eps_emp "
+        "would be had every guess been right; no attack proves privacy."
     )
 
 
