@@ -117,6 +117,11 @@ def _try_records(
     from tedaudit.studies.telling import describe_evidence, describe_records
 
     redact, quiet = flags["redact"], flags["quiet"]
+    if not choose_targets(result) and any(finding.known_texts == "other" for finding in result):
+        raise SpecError(
+            "The trials of this run are about authors of whom other texts are known, not about records. Run "
+            "the same audit without --knows other, or without --author."
+        )
     if not choose_targets(result):
         evidence = rank_evidence(result, count, flags["id"])
         told = {"error": None, "records": [record.to_dict(redact=redact) for record in evidence]}

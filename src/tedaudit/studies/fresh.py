@@ -87,8 +87,8 @@ def choose_targets(result: AuditResult) -> list[Finding]:
     for finding in result:
         if finding.unfit or not finding.one_guess_per_trial or plans[finding.plan]["mechanism"] is not None:
             continue  # a table of rewrites has one of each text: there are no fresh ones
-        if finding.series:
-            continue  # its trials are not about two texts
+        if finding.rewrites > 1 or finding.known_texts == "other":
+            continue  # its trials are not about the texts that are shown
         known = best.get((finding.label, finding.epsilon))
         if known is None or finding.order > known.order:
             best[finding.label, finding.epsilon] = finding

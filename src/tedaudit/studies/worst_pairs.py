@@ -57,7 +57,9 @@ def _explain_left_out(result: AuditResult, targets: Sequence[Finding]) -> tuple[
     known = {finding.label for finding in targets}
     labels = dict.fromkeys(finding.label for finding in result if finding.label not in known)
     plans = result.run.manifest()["plans"].values()
-    if not labels or all(find_estimator(plan["estimator"]).rows_per_trial == 1 for plan in plans):
+    if any(finding.known_texts == "other" for finding in result):
+        reason = "its trials are about authors of whom other texts are known, and not about two texts"
+    elif not labels or all(find_estimator(plan["estimator"]).rows_per_trial == 1 for plan in plans):
         reason = "it has only one rewrite of each text, and fresh trials need new ones"
     else:
         reason = "it has no plan with one rewrite per trial, which is what can be tried again"
