@@ -5,7 +5,6 @@ better, texts that look garbled) is looked for in the same bytes. Nothing here k
 """
 
 import codecs
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ import numpy as np
 from tedaudit.corpora.files import Files, assemble, find_distinct, refuse_surrogates
 from tedaudit.errors import CorpusError, TedauditError, did_you_mean, escape_control, shorten
 from tedaudit.estimators.exposure import GRID
+from tedaudit.plans.authors import read_author
 from tedaudit.text.characters import (
     ScriptShares,
     count_characters,
@@ -207,7 +207,7 @@ def count_authors(texts: Sequence[str], values: Sequence[Any], column: str = AUT
     writers: dict[str, list[str]] = {}  # of each distinct text, its first row's before others
     for text, value in zip(texts, values, strict=True):
         if form := fold_text(text):
-            writers.setdefault(form, []).append(_read_author(value))
+            writers.setdefault(form, []).append(read_author(value))
     counts = Counter(names[0] for names in writers.values())
     unnamed = counts.pop("", 0)
     return AuthorFacts(
@@ -217,11 +217,6 @@ def count_authors(texts: Sequence[str], values: Sequence[Any], column: str = AUT
         unnamed=unnamed, shared=sum(len(set(names) - {""}) > 1 for names in writers.values()),
         names=frozenset(counts),
     )  # fmt: skip
-
-
-def _read_author(value: Any) -> str:
-    is_missing = value is None or (isinstance(value, float) and math.isnan(value))
-    return "" if is_missing else str(value).strip()
 
 
 # --- What the bytes of a file of texts are: compression, encoding, and the lines that a run would refuse.

@@ -23,6 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 LIKELIHOOD = "log-likelihood"  # what an attack's card calls a score that can be checked,
 TEXT_LIKELIHOOD = "text log-likelihood"  # and one that can be where its ends meet
+LIKELIHOODS = (LIKELIHOOD, TEXT_LIKELIHOOD)
 SCORED = ("scores", "usable", "choice")  # the columns of guesses that it is checked by
 ERROR = 0.001  # the probability with which a right likelihood is refused
 REDRAWS = 9_999

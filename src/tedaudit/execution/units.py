@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tedaudit.batches import Draws, Guesses, Observations, OwnRewrites, Rewrites
 from tedaudit.nominal import NO_EPSILON, Nominal
+from tedaudit.plans.authors import score_persons
 from tedaudit.plans.trials import OWN, Wanted, make_draws, number_draws, number_rows
 from tedaudit.plugins.registry import Reference
 from tedaudit.seeding import KeyWords, LateKeys, derive, uniforms
@@ -240,8 +241,10 @@ def _assemble(unit: Unit, rows: Positions, at: Positions, own: Positions) -> Pie
         source, replicate = unit.plan.source[rows], unit.plan.replicate[rows]
         epsilons = np.array([float(rewriting.epsilon) for rewriting in unit.rewriting])[at]
         wanted = Wanted(source, replicate, epsilons)
-        own_keys = number_draws(unit.pool, wanted) if unit.is_numbered else None
-        draws.append(own_keys or make_draws(unit.pool, wanted, unit.seed))
+        if unit.is_numbered:
+            draws.append(number_draws(unit.pool, wanted))
+        else:
+            draws.append(make_draws(unit.pool, wanted, unit.seed))
     if len(own):
         draws.append(make_draws(unit.pool, unit.own.rows(own), unit.seed, OWN))
     nobody = np.full(len(own), -1)
@@ -311,20 +314,12 @@ def restore_withheld(guesses: Guesses, withheld: Mask, candidates: int) -> Guess
 
 
 def read_persons(guesses: Guesses, known: int, *, averages: bool) -> Guesses:
-    """Return guesses of persons, of each of whom so many texts were candidates.
-
-    Likelihoods are averaged, since any of the texts may have been rewritten; of other scores the best counts.
-    """
+    """Return guesses of persons, of each of whom so many texts were candidates."""
     if known == 1:
         return guesses
-    matrix = (
-        guesses.scores if isinstance(guesses.scores, np.ndarray) else np.stack([g.scores for g in guesses])
-    )
-    scores = matrix.reshape(len(guesses), -1, known)
-    best = scores.max(axis=2)
-    if averages:
-        best = best + np.log(np.exp(scores - best[:, :, None]).mean(axis=2))
-    return Guesses(best, guesses.usable)
+    scores = np.stack([guess.scores for guess in guesses])
+    starts = np.arange(0, scores.shape[1], known)
+    return Guesses(score_persons(scores, starts, averages=averages), guesses.usable)
 
 
 # --- what comes back

@@ -6,6 +6,7 @@ each rewrite, up to the largest n; smaller n are its first rows. Which of an aut
 for every trial, so they are seen in no order of theirs.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -20,6 +21,7 @@ from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Corpus, Floats, Plan
 
 Knowledge = Literal["same", "other"]
+_IMPOSSIBLE = 1e30  # stands for an infinite score, so that sums and differences stay numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +50,15 @@ def read_authors(corpus: Corpus, column: str) -> dict[str, Ints]:
         )
     texts: dict[str, list[int]] = {}
     for position, value in enumerate(columns[column]):
-        if not is_empty(value):
-            texts.setdefault(str(value), []).append(position)
+        if name := read_author(value):
+            texts.setdefault(name, []).append(position)
     return {name: np.asarray(positions, dtype=np.int32) for name, positions in texts.items()}
 
 
-def is_empty(author: Any) -> bool:
-    """Return whether a value names nobody."""
-    return author is None or author != author or not str(author).strip()  # noqa: PLR0124 - not a number
+def read_author(value: Any) -> str:
+    """Return the author that a cell of a table names; nothing if it names nobody."""
+    is_missing = value is None or (isinstance(value, float) and math.isnan(value))
+    return "" if is_missing else str(value).strip()
 
 
 def choose_authors(
@@ -147,6 +150,19 @@ def _toss(key: int, sets: Ints, start: int) -> Floats:
     """Return a coin for each trial from a trial on."""
     coins: Floats = uniforms([key], max(1, len(sets)), start)[0][: len(sets)]
     return coins
+
+
+def score_persons(scores: Floats, starts: npt.ArrayLike, *, averages: bool) -> Floats:
+    """Return scores of persons from those of the texts that are known of each, which begin at `starts`.
+
+    Log-likelihoods are averaged (`averages`), since any of the texts may have been rewritten; of other scores
+    the largest counts.
+    """
+    first, finite = np.asarray(starts), np.clip(scores, -_IMPOSSIBLE, _IMPOSSIBLE)
+    if not averages:
+        return np.asarray(np.maximum.reduceat(finite, first, axis=1), dtype=np.float64)
+    known = np.diff([*first.tolist(), finite.shape[1]])
+    return np.asarray(np.logaddexp.reduceat(finite, first, axis=1) - np.log(known))
 
 
 def repeat_trials(plan: Plan, times: int) -> Plan:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.batches import OwnRewrites
-from tedaudit.estimators.likelihood_check import LIKELIHOOD, TEXT_LIKELIHOOD
+from tedaudit.estimators.likelihood_check import LIKELIHOODS
 from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import OWN
 from tedaudit.plugins.abilities import Resamples
@@ -150,7 +150,7 @@ class PreparedAttack:
     @property
     def is_likelihood(self) -> bool:
         """Whether its scores are log-likelihoods."""
-        return self.card.score in (LIKELIHOOD, TEXT_LIKELIHOOD)
+        return self.card.score in LIKELIHOODS
 
     @property
     def asks_about_texts(self) -> bool:

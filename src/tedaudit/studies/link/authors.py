@@ -32,6 +32,8 @@ from tedaudit.errors import CorpusError
 from tedaudit.estimators import Choices
 from tedaudit.estimators.exposure import FEWEST_TRIALS, GRID, known_from, nested_grid
 from tedaudit.estimators.intervals import mean_rate_interval
+from tedaudit.estimators.likelihood_check import LIKELIHOODS
+from tedaudit.plans.authors import score_persons
 from tedaudit.plans.trials import TIE_PRECISION, judge, tie_keys
 from tedaudit.plugins.abilities import Prepares
 from tedaudit.results.row import Row
@@ -49,7 +51,6 @@ Knows = Literal["same", "other"]
 EVERYONE, PAIRED = "all candidates", "pairs of candidates"
 Ints = npt.NDArray[np.int64]
 _MOST_SPARE = 2000  # records from which it is learnt what is usual
-_IMPOSSIBLE = 1e30  # stands for an infinite score, so that sums and differences stay numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,7 +328,7 @@ def follow(
     coins = uniforms(keys[people.starts[:-1]], stages)
     placed: list[list[tuple[Array, ...]]] = [[] for _ in range(stages)]
     duels = np.zeros((stages, size, 2))
-    is_likelihood = attack.card.score.endswith("log-likelihood")
+    is_likelihood = attack.card.score in LIKELIHOODS
     progress(0, len(texts))
     usual = np.zeros(size) if is_likelihood else learn_usual(name, attack, people, spare)
     person, total = 0, np.zeros(size)
@@ -354,11 +355,7 @@ _ALL_USABLE = np.ones(1, dtype=np.bool_)
 
 def reduce_scores(scores: Floats, people: People, *, is_likelihood: bool) -> Floats:
     """Return scores of people from those of the texts that are known of them."""
-    own = np.clip(scores, -_IMPOSSIBLE, _IMPOSSIBLE)[:, people.known_of]
-    if not is_likelihood:
-        return np.asarray(np.maximum.reduceat(own, people.known_starts, axis=1), dtype=np.float64)
-    known = np.diff([*people.known_starts.tolist(), len(people.known_of)])
-    return np.asarray(np.logaddexp.reduceat(own, people.known_starts, axis=1) - np.log(known))
+    return score_persons(scores[:, people.known_of], people.known_starts, averages=is_likelihood)
 
 
 def learn_usual(name: str, attack: Any, people: People, texts: Sequence[str]) -> Floats:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import CorpusError, did_you_mean, quote
+from tedaudit.plans.authors import read_author
 from tedaudit.text.characters import has_surrogate
 from tedaudit.text.readers import join_columns, read_table
 from tedaudit.types import fold_text
@@ -119,7 +120,7 @@ def _collect(columns: Columns, names: ColumnNames, title: str) -> Release:
     rewrites = tuple(_read_text(columns[names.rewrite_column][row]) for row in rows)
     labels = (*names.private, *names.guesses)
     private = {name: tuple(_read_label(columns[name][row]) for row in rows) for name in labels}
-    authors = tuple(_read_author(columns[names.author][row]) for row in rows) if names.author else ()
+    authors = tuple(read_author(columns[names.author][row]) or None for row in rows) if names.author else ()
     originals = tuple(every[row] for row in rows)
     _, first = np.unique(position, return_index=True)
     pool = tuple(originals[row] for row in first.tolist())
@@ -182,11 +183,6 @@ def _notice(position: npt.NDArray[np.int64], rewrites: Sequence[str]) -> list[st
 
 def _read_text(value: Any) -> str:
     return "" if value is None else str(value)
-
-
-def _read_author(value: Any) -> str | None:
-    """Return who wrote it; None if nobody is named."""
-    return (_read_label(value) or "").strip() or None
 
 
 def _read_label(value: Any) -> str | None:
