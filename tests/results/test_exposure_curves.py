@@ -96,7 +96,9 @@ def test_the_curve_says_from_how_many_rewrites_on_a_secret_is_known(result: teda
     [curve] = [curve for curve in read_exposures(result) if curve.attack == "likelihood"]
     known = [n for n in (1, 2, 4, 8, 16) if exact_success(n) > 0.95]
     assert curve.enough
-    assert curve.known_from is None or curve.known_from in known
+    shown = [n for n in known if exact_success(n) > 0.95 + 4 * math.sqrt(0.95 * 0.05 / TRIALS)]
+    assert curve.known_from == min(shown, default=None) or curve.known_from in known
+    assert (curve.known_from is None) <= (not shown)
     for first, second in pairwise(curve.points):
         assert second.finding.bound.correct > first.finding.bound.correct
     assert "Several rewrites" in str(result)
@@ -109,17 +111,21 @@ def test_scores_of_a_trial_are_the_sums_of_its_rewrites(result: tedaudit.Result)
     assert np.allclose(np.asarray(rows, dtype=np.float64).reshape(-1, 16, 2).sum(axis=1), added, atol=2e-3)
 
 
-def test_candidates_with_other_numbers_of_texts_would_be_told_apart_by_the_number_alone() -> None:
-    """Why every candidate has the same n: a rewriter that says nothing would look violated otherwise."""
-    coins = np.random.default_rng(1)
-    numbers = {"ann": 1, "bob": 5}
-    secrets = coins.choice(list(numbers), 200)
-    named = [min(numbers, key=lambda name: abs(numbers[name] - numbers[secret])) for secret in secrets]
-    assert (np.asarray(named) == secrets).mean() == 1.0
+def test_an_author_with_too_few_texts_is_no_candidate() -> None:
     with pytest.raises(SpecError, match="only 1 authors"):
-        tedaudit.audit(
-            lambda _: "x", ["a", "b", "c", "d", "e", "f"], author=list("AAAAAB"), texts=5, epsilon=0
-        )
+        tedaudit.audit(_say_nothing, list("abcdef"), author=list("AAAAAB"), texts=5, epsilon=0)
+
+
+def test_a_limit_for_a_text_is_n_times_that_for_n_rewrites(result: tedaudit.Result) -> None:
+    """As the claim is: otherwise any rewriter would fail a gate once enough of its rewrites are seen."""
+    last = max(result, key=lambda finding: finding.rewrites)
+    limit = last.eps_emp / 2
+    assert last.rewrites > 2
+    by_row = dict(zip([(f.rewrites, f.attack) for f in result], result.judge_limit(limit), strict=True))
+    assert not by_row[last.rewrites, last.attack].is_violation
+    for finding in result:
+        verdict = by_row[finding.rewrites, finding.attack]
+        assert verdict.is_violation == (finding.eps_emp > limit * finding.rewrites)
 
 
 def test_more_trials_extend_a_run_and_leave_its_first_trials_as_they_were(tmp_path: Path) -> None:
@@ -254,4 +260,8 @@ def test_what_several_rewrites_show_is_not_told_of_one_and_no_other_text_is_show
 
 def test_the_example_of_a_run_about_authors_is_of_one_rewrite(result: tedaudit.Result) -> None:
     example = choose_example(result)
-    assert example is None or "Shown the rewrite and two candidates" in example.story
+    assert example is not None
+    assert sum(candidate["source"] for candidate in example.candidates) == 1
+    sample = take_sample(result)
+    seen = [bool(table["rows"] if "rows" in table else table["guess"]) for table in sample.tables]
+    assert seen == [finding.rewrites == 1 for finding in result]

@@ -130,7 +130,8 @@ Author = Annotated[
     ),
 ]  # fmt: skip
 TextsOfAuthor = Annotated[
-    int | None, option(ADVERSARY, "--texts", help="--author: the largest n; half of the authors have them.")
+    int | None,
+    option(ADVERSARY, "--texts", help="--author: the largest n; else what half of them have."),
 ]
 Knows = Annotated[
     str | None,

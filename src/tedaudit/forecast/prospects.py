@@ -78,6 +78,7 @@ class Outlook:
 
     settings: tuple[Setting, ...]
     family: Family
+    rewrites: tuple[int, ...]  # that are seen of a secret, of each setting
 
     def foresee(self, goals: Goals) -> tuple[Prospect, ...]:
         """Return what can be shown for every plan, mechanism and epsilon of the audit, by its best row."""
@@ -93,7 +94,7 @@ class Outlook:
 
     def limit_in_reach(self, limit: float) -> int:
         """Return how many rows of the audit could show a bound above a limit, at the error of all rows."""
-        return sum(self._ceiling(i) > limit for i in range(len(self.settings)))
+        return sum(self._ceiling(i) > limit * n for i, n in enumerate(self.rewrites))
 
     def _ceiling(self, number: int) -> float:
         row = self.family.rows[number]
@@ -123,22 +124,23 @@ class Outlook:
 def make_outlook(audit: PreparedAudit) -> Outlook:
     """Return the rows that a run would have, every guess right, and the look that it would be."""
     planned = [
-        ((seen.name, job.label, epsilon, attack), _plan_row(job, epsilon, attack, seen, audit))
+        ((seen.name, job.label, epsilon, attack), _plan_row(job, epsilon, attack, seen, audit), seen.rewrites)
         for job in audit.jobs
         if not (job.planned.series and job.label == ORIGINALS)  # a measure, which has no bound
         for epsilon in job.epsilons
         for attack in job.attacks
         for seen in job.planned.series or (Seen(1, job.plan_name, job.plan_key, job.plan),)
     ]
-    settings = tuple(setting for setting, _ in planned)
+    settings = tuple(setting for setting, _, _ in planned)
     others: list[Row] = []
     look = Look()
     if audit.store.exists():
         others = list(_read_others(audit, set(settings)))
         is_more = any(rows for backlog in open_backlogs(audit.jobs) for _, _, rows in backlog.count_gaps())
         look = Look(len(earlier_looks(audit.store)) + 1) if is_more else find_look(audit.store)
-    rows = (*(row for _, row in planned), *others)
-    return Outlook(settings, Family(audit.spec.alpha, rows, replace(look, noted=True)))
+    rows = (*(row for _, row, _ in planned), *others)
+    family = Family(audit.spec.alpha, rows, replace(look, noted=True))
+    return Outlook(settings, family, tuple(number for _, _, number in planned))
 
 
 def _read_others(audit: PreparedAudit, settings: set[Setting]) -> Iterator[Row]:

@@ -339,9 +339,13 @@ class AuditResult(PlainData):
         return post_processing(self)
 
     def judge_limit(self, limit: float) -> list[Verdict]:
-        """Return, for each finding, whether its bound at the shared error is above a limit."""
-        rows = [finding.row for finding in self.findings if finding.row is not None]
-        return judge_gate(rows, self.family.row_error, limit)
+        """Return, for each finding, whether its bound at the shared error is above a limit.
+
+        The limit is for a text: of n rewrites that are seen together it is n times that, as a claim is.
+        """
+        rows = [(finding.row, finding.rewrites) for finding in self.findings if finding.row is not None]
+        error = self.family.row_error
+        return [verdict for row, n in rows for verdict in judge_gate([row], error, limit * n)]
 
     def guesses(self, finding: Finding) -> GuessTable:
         """Return the table of guesses behind a finding."""

@@ -4,7 +4,7 @@ The first run is a pilot: whatever it showed may pick texts, since only trials w
 are judged. A study is a look at the run, so its judgements have the error of the next look.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,11 @@ class Study:
     progress: Callable[[str, int, int], None] | None = None
     announce: Callable[[str], None] | None = None
 
+    @property
+    def attacks(self) -> list[str]:
+        """The attacks that can guess again."""
+        return [attack.title for attack in self.spec.attacks]
+
     def run(self, finding: Finding, sets: Sequence[tuple[int, int]], trials: int) -> FreshTrials:
         """Make the trials of one mechanism and epsilon, or go on with them, and return what was guessed.
 
@@ -80,13 +85,18 @@ class Study:
         return look
 
 
-def choose_targets(result: AuditResult) -> list[Finding]:
-    """Return the finding of the strongest attack for every mechanism and epsilon that can be tried again."""
+def choose_targets(result: AuditResult, attacks: Collection[str] | None = None) -> list[Finding]:
+    """Return the finding of the strongest attack for every mechanism and epsilon that can be tried again.
+
+    If `attacks` are named, of those alone: a run may have others from an earlier command.
+    """
     plans = result.run.manifest()["plans"]
     best: dict[tuple[str, Nominal], Finding] = {}
     for finding in result:
         if finding.unfit or not finding.one_guess_per_trial or plans[finding.plan]["mechanism"] is not None:
             continue  # a table of rewrites has one of each text: there are no fresh ones
+        if attacks is not None and finding.attack not in attacks:
+            continue
         if finding.rewrites > 1 or finding.known_texts == "other":
             continue  # its trials are not about the texts that are shown
         known = best.get((finding.label, finding.epsilon))

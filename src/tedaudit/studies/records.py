@@ -105,7 +105,7 @@ def find_records(result: AuditResult, study: Study, count: int, trials: int, id_
         raise SpecError(
             f"{count} records with {trials} trials each were asked for; both numbers must be 1 or more."
         )
-    names, targets = name_records(result, id_column), choose_targets(result)
+    names, targets = name_records(result, id_column), choose_targets(result, study.attacks)
     if not targets:
         raise SpecError(
             "No mechanism of this run can be tried again: a table has only one rewrite of each text."

@@ -23,7 +23,7 @@ def find_worst_pairs(result: AuditResult, study: Study, count: int, trials: int)
         raise SpecError(
             f"{count} pairs with {trials} trials each were asked for; both numbers must be 1 or more."
         )
-    targets = choose_targets(result)
+    targets = choose_targets(result, study.attacks)
     if not targets:
         return WorstPairs((), result.alpha / 2, _explain_left_out(result, targets))
     for finding, pairs in [(finding, pick_pairs(result, finding, count)) for finding in targets]:
