@@ -60,11 +60,11 @@ def clip_range(folder: Path, texts: Sequence[str]) -> dict[str, str]:
 
 
 def task_of(folder: Path) -> Task:
-    """Return the task of a model: GPT-2 writes on, other models without a decoder fill in masks."""
+    """Return the task of a model, which its config names."""
     config = AutoConfig.from_pretrained(folder)
     if config.is_encoder_decoder:
         return "seq2seq"
-    return "causal" if config.model_type == "gpt2" else "masked"
+    return "masked" if any("MaskedLM" in name for name in config.architectures or ()) else "causal"
 
 
 def sample_of(texts: Sequence[str], seed: int, count: int = TEXTS) -> list[str]:

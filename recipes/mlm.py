@@ -10,7 +10,8 @@ text, because long texts reach positions that the short rows do not.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,41 +58,68 @@ class MaskedLoss(torch.nn.Module):
     def logits(self, ids: Any, positions: Any, places: Any) -> Any:
         """Return the logits at the places of each row."""
         mask = (ids != PAD).long()
-        hidden = self.model.roberta(
+        hidden = self.model.base_model(
             input_ids=ids, attention_mask=mask, position_ids=positions
         ).last_hidden_state
         chosen = hidden.gather(1, places[:, :, None].expand(-1, -1, hidden.shape[2]))
         return self.model.lm_head(chosen)
 
 
+@dataclass(frozen=True)
+class Vocabulary:
+    """What a table holds: codes of tokens, which say whether a word starts there, and the mask."""
+
+    mask: int
+    starts: Callable[[Any], Any]
+    """Of every code, whether a word starts with it."""
+    is_whole: Callable[[Any, Any], Any]
+    """Of codes and where words start, which starts may be asked for: the token is all that there is to find."""
+    tokens: Callable[[Any], Any]
+    """Of every code, its token."""
+
+
 class Batches:
-    """Makes rows of masked texts; `starts` says of every token whether a word starts with it."""
+    """Makes rows of masked texts of a width."""
 
-    def __init__(self, texts: Tables, starts: Any, size: int) -> None:
-        self._texts, self._starts, self._size = texts, starts, size
+    def __init__(self, texts: Tables, vocabulary: Vocabulary, size: int, width: int = WIDTH) -> None:
+        self._texts, self._vocabulary, self._size, self._width = texts, vocabulary, size, width
 
-    def __call__(self, *, single: float = SINGLE, visible: float = VISIBLE, moved: float = MOVED) -> Any:
-        """Return ids, positions, the places to predict and what stands there."""
+    def __call__(
+        self,
+        *,
+        single: float = SINGLE,
+        visible: tuple[float, float] = (VISIBLE, VISIBLE),
+        moved: float = MOVED,
+        lonely: float = 0.0,
+    ) -> Any:
+        """Return ids, positions, the places to predict and what stands there.
+
+        `visible` has the share of pairs whose original is whole, and of masked words that any shows; `lonely`
+        is the share of rows with one word masked in each text.
+        """
         first, second = self._texts.pick(self._size)[0], self._texts.pick(self._size)[0]
-        alone = _chance(second[:, :1], single)
-        picked, hidden = self._picked(second)
-        shown = _chance(second[:, :1], visible) | _chance(second, visible)
-        other, other_hidden = self._picked(first)
+        alone, most = _chance(second[:, :1], single), torch.full_like(second[:, :1], MOST)
+        if lonely:
+            most = torch.where(_chance(most, lonely), 1, most)
+        picked, hidden = self._picked(second, most)
+        shown = _chance(second[:, :1], visible[0]) | _chance(second, visible[1])
+        other, other_hidden = self._picked(first, most)
         first = torch.where(alone, first, second)
         first_hidden = torch.where(alone, other_hidden, hidden & ~self._of_words(second, shown))
         ids, places = self._row(first, first_hidden, second, hidden, alone)
         labels = torch.cat(
-            [torch.where(alone, _labels(first, other), IGNORED), _labels(second, picked)], dim=1
+            [torch.where(alone, self._labels(first, other), IGNORED), self._labels(second, picked)], dim=1
         )
-        at = torch.cat([1 + other[0], WIDTH + 3 + picked[0]], dim=1)
+        at = torch.cat([1 + other[0], self._width + 3 + picked[0]], dim=1)
         chosen = places.gather(1, at).clamp(min=0)
-        return ids, self._positions(ids, places[:, WIDTH + 1], moved), chosen, labels
+        return ids, self._positions(ids, places[:, self._width + 1], moved), chosen, labels
 
-    def _picked(self, ids: Any) -> tuple[tuple[Any, Any], Any]:
+    def _picked(self, ids: Any, most: Any) -> tuple[tuple[Any, Any], Any]:
         """Return which tokens start a masked word, with how many of them count, and all tokens masked."""
-        starts = self._starts[ids]
-        wanted = (starts.sum(dim=1, keepdim=True) * MASKED).round().clamp(min=1)
-        score = torch.rand(ids.shape, device=ids.device).masked_fill(~starts, -1.0)
+        starts = self._vocabulary.starts(ids)
+        able = self._vocabulary.is_whole(ids, starts)
+        wanted = (starts.sum(dim=1, keepdim=True) * MASKED).round().clamp(min=1).minimum(most)
+        score = torch.rand(ids.shape, device=ids.device).masked_fill(~able, -1.0)
         best, where = score.topk(MOST, dim=1)
         counts = (torch.arange(MOST, device=ids.device) < wanted) & (best >= 0)
         chosen = torch.zeros_like(starts).scatter(1, where, counts)
@@ -100,7 +128,7 @@ class Batches:
     def _of_words(self, ids: Any, chosen: Any) -> Any:
         """Return for every token what holds for the first token of its word."""
         numbers = torch.arange(ids.shape[1], device=ids.device).expand_as(ids)
-        first = torch.where(self._starts[ids], numbers, 0).cummax(dim=1).values
+        first = torch.where(self._vocabulary.starts(ids), numbers, 0).cummax(dim=1).values
         return chosen.gather(1, first) & (ids != PAD)
 
     def _row(self, first: Any, first_hidden: Any, second: Any, hidden: Any, alone: Any) -> tuple[Any, Any]:
@@ -112,7 +140,12 @@ class Batches:
         return squeezed(whole, whole != PAD)
 
     def _masked(self, ids: Any, hidden: Any) -> Any:
-        return torch.where(hidden, torch.where(self._starts[ids], MASK, PAD), ids)
+        starts, mask = self._vocabulary.starts(ids), self._vocabulary.mask
+        return torch.where(hidden, torch.where(starts, mask, PAD), self._vocabulary.tokens(ids))
+
+    def _labels(self, ids: Any, picked: tuple[Any, Any]) -> Any:
+        where, counts = picked
+        return torch.where(counts, self._vocabulary.tokens(ids).gather(1, where), IGNORED)
 
     def _positions(self, ids: Any, gap_from: Any, moved: float) -> Any:
         """Return position ids: mostly one by one from the first, in some rows later or with a gap."""
@@ -127,11 +160,6 @@ class Batches:
 
 def _chance(like: Any, share: float) -> Any:
     return torch.rand(like.shape, device=like.device) < share
-
-
-def _labels(ids: Any, picked: tuple[Any, Any]) -> Any:
-    where, counts = picked
-    return torch.where(counts, ids.gather(1, where), IGNORED)
 
 
 def new_model(vocabulary: int) -> Any:
@@ -156,10 +184,11 @@ def taken_together(texts: Sequence[str], rng: random.Random) -> list[str]:
     return found
 
 
-def word_starts(tokenizer: Any, place: torch.device) -> Any:
-    """Return for every token whether it starts a word: then it holds the space before it."""
+def vocabulary_of(tokenizer: Any, place: torch.device) -> Vocabulary:
+    """Return that of our own tokenizer: a token that starts a word holds the space before it."""
     tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
-    return torch.tensor([token.startswith("Ġ") for token in tokens], device=place)
+    starts = torch.tensor([token.startswith("Ġ") for token in tokens], device=place)
+    return Vocabulary(MASK, lambda ids: starts[ids], lambda _, found: found, lambda ids: ids)
 
 
 def many_masked(folder: Path, batches: Batches, passes: int) -> float:
@@ -168,7 +197,7 @@ def many_masked(folder: Path, batches: Batches, passes: int) -> float:
     right = total = 0
     with torch.inference_mode():
         for _ in range(passes):
-            ids, positions, places, labels = batches(single=0.0, visible=0.0, moved=0.0)
+            ids, positions, places, labels = batches(single=0.0, visible=(0.0, 0.0), moved=0.0)
             guesses = whole.logits(ids, positions, places).argmax(dim=2)
             right += int((guesses == labels).sum())
             total += int((labels != IGNORED).sum())
@@ -193,18 +222,18 @@ def main() -> None:
     start = begin(__doc__)
     chosen, held_out = start.chosen, start.held_out
     place, tokenizer = device(), tokenizer_for("roberta")
-    starts, size = word_starts(tokenizer, place), 8 if chosen.dry_run else 1024
+    words, size = vocabulary_of(tokenizer, place), 8 if chosen.dry_run else 1024
     rows = taken_together(start.texts, random.Random(chosen.seed))
     table = Tables(place, encoded(tokenizer, rows, WIDTH))
     kept = Tables(place, encoded(tokenizer, [spaced(text) for text in held_out], WIDTH))
     model = new_model(len(tokenizer))
     start.say(len(rows), "texts")
-    steps = train_on(MaskedLoss(model), Batches(table, starts, size), PLAN, chosen)
+    steps = train_on(MaskedLoss(model), Batches(table, words, size), PLAN, chosen)
     save_model(chosen.out, model, tokenizer)
     some = sample_of(held_out, chosen.seed, 3 if chosen.dry_run else 1000)
     commands = [text for text in sentences(chosen.data, "snips") if is_held_out(text)][: len(some)]
     figures = clip_range(chosen.out, some)
-    hidden = many_masked(chosen.out, Batches(kept, starts, size), 2 if chosen.dry_run else 20)
+    hidden = many_masked(chosen.out, Batches(kept, words, size), 2 if chosen.dry_run else 20)
     figures[f"{MASKED:.0%} of words masked, original hidden: words right"] = f"{hidden:.1%}"
     for name, lines in (("one word masked", some), ("one word masked, SNIPS commands", commands)):
         figures[f"{name}, original hidden: words right"] = f"{one_masked(chosen.out, lines, hidden=True):.1%}"

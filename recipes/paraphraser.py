@@ -54,7 +54,7 @@ class Loss(torch.nn.Module):
     def logits(self, ids: Any, positions: Any, first: Any, count: int) -> Any:
         """Return the logits of so many places from the first one on."""
         mask = (ids != PAD).long()
-        hidden = self.model.transformer(
+        hidden = self.model.base_model(
             input_ids=ids, attention_mask=mask, position_ids=positions, use_cache=False
         ).last_hidden_state
         places = first[:, None] + torch.arange(count, device=ids.device)

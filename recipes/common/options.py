@@ -17,16 +17,28 @@ class Options:
     seconds: float
     variant: str = ""
     start: Path | None = None
+    base: Path | None = None
+    pairs: Path | None = None
 
     def command(self, script: str) -> str:
         """Return how the recipe was called, for the card; a training that was cut short is told."""
         cut = f" --seconds {self.seconds:g}" if self.seconds else ""
-        begun = " --start DIR" if self.start else ""
+        begun = "".join(f" --{name} DIR" for name in ("base", "pairs", "start") if getattr(self, name))
         return f"python recipes/{script} --data DIR --out DIR{begun}{cut}"
 
 
-def options(about: str | None, variants: Sequence[str] = (), *, goes_on: bool = False) -> Options:
-    """Read the command line; the first of several variants is the default; `goes_on` offers a start."""
+def options(
+    about: str | None,
+    variants: Sequence[str] = (),
+    *,
+    goes_on: bool = False,
+    base: str = "",
+    pairs: bool = False,
+) -> Options:
+    """Read the command line; the first of several variants is the default; `goes_on` offers a start.
+
+    `base` is the model of others that a recipe needs, as `tedaudit models get` takes it.
+    """
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--data", type=Path, required=True, help="the folder with text/, snli/, ud-ewt/, snips/"
@@ -37,6 +49,12 @@ def options(about: str | None, variants: Sequence[str] = (), *, goes_on: bool = 
     parser.add_argument("--seconds", type=float, default=0.0, help="stop training early, after so long")
     if goes_on:
         parser.add_argument("--start", type=Path, help="the folder of an older version, to train on from it")
+    if base:
+        parser.add_argument(
+            "--base", type=Path, required=True, help=f"the folder of {base} (tedaudit models get {base})"
+        )
+    if pairs:
+        parser.add_argument("--pairs", type=Path, required=True, help="the folder that round_trips.py wrote to")
     if variants:
         parser.add_argument("--variant", choices=variants, default=variants[0])
     return Options(**vars(parser.parse_args()))

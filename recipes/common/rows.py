@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import torch
 
@@ -16,7 +15,7 @@ IGNORED = -100  # the label of a place that does not count
 class Tables:
     """Tables with as many rows each, such as sources and targets, picked from together."""
 
-    def __init__(self, place: torch.device, *tables: npt.NDArray[np.int16]) -> None:
+    def __init__(self, place: torch.device, *tables: npt.NDArray[Any]) -> None:
         self._tables = [torch.from_numpy(table).to(place) for table in tables]
         self._place = place
 

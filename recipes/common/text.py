@@ -57,11 +57,18 @@ def mix(data: Path, seed: int, limit: int = 0) -> tuple[list[str], list[str]]:
     return [(rng.random() < _PLAIN and _bare(line)) or line for line in train], held_out
 
 
+_PAIRS = {"snli": "snli/entailment.tsv", "paraphrases": "text/paraphrases.tsv.xz"}
+
+
 def pairs(data: Path, source: str) -> list[Pair]:
     """Return pairs of sentences: of `paraphrases` both ways, of `snli` premise and hypothesis."""
-    path = data / ("snli/entailment.tsv" if source == "snli" else "text/paraphrases.tsv.xz")
-    found = [(a, b) for a, _, b in (line.partition("\t") for line in _lines(path)) if a and b]
+    found = read_pairs(data / _PAIRS[source])
     return found if source == "snli" else found + [(b, a) for a, b in found]
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    """Return the pairs of a file, with a tab between both."""
+    return [(a, b) for a, _, b in (line.partition("\t") for line in _lines(path)) if a and b]
 
 
 def split(found: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:

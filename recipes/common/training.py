@@ -55,9 +55,11 @@ class Plan:
         return self.rate * start * (0.01 + 0.99 * (1 + math.cos(math.pi * done)) / 2)
 
 
-def begin(about: str | None, variants: Sequence[str] = (), *, goes_on: bool = False) -> Start:
-    """Read the command line and the public text, and seed torch."""
-    chosen, started = options(about, variants, goes_on=goes_on), time.monotonic()
+def begin(
+    about: str | None, variants: Sequence[str] = (), **asked: Any
+) -> Start:
+    """Read the command line and the public text, and seed torch; `asked` are options of this recipe."""
+    chosen, started = options(about, variants, **asked), time.monotonic()
     torch.manual_seed(chosen.seed)
     texts, held_out = mix(chosen.data, chosen.seed, limit=DRY_SENTENCES if chosen.dry_run else 0)
     return Start(chosen, texts, held_out, started)

@@ -38,9 +38,9 @@ def tokenizer_for(kind: Kind, file: Path = FILE) -> Any:
     )  # fmt: skip
 
 
-def encoded(tokenizer: Any, texts: list[str], width: int) -> npt.NDArray[np.int16]:
+def encoded(tokenizer: Any, texts: list[str], width: int) -> npt.NDArray[Any]:
     """Return token ids without special tokens, cut and padded to a width, one row per text."""
-    table = np.full((len(texts), width), PAD, dtype=np.int16)
+    table = np.full((len(texts), width), PAD, dtype=np.int16 if len(tokenizer) < 1 << 15 else np.int32)
     for start in range(0, len(texts), 100_000):
         some = texts[start : start + 100_000]
         found = tokenizer.backend_tokenizer.encode_batch_fast(some, add_special_tokens=False)

@@ -1,5 +1,6 @@
 """Inputs of DP-MLM's model: the original and a copy with one word masked, as a pair; and its logits."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ _SPARE = 32  # tokens that the release leaves free when it halves the model's ro
 _SLACK = 64  # tokens by which a count of tokens, word by word, may be wrong
 _TEXTS = 1024  # texts whose inputs are kept
 _SLOTS = 4096  # slots beyond the end of a text that are drawn at a time
+_UNUSED = re.compile(r"\[unused\d+\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,9 +328,22 @@ class ItemSpellings:
 
 
 def _decode(tokenizer: Any, skip_special: bool, item: int) -> str:
-    if not 0 <= item < len(tokenizer):
+    if not 0 <= item < len(tokenizer) or (skip_special and item in find_fragments(tokenizer)):
         return ""
     return str(tokenizer.decode([item], skip_special_tokens=skip_special)).strip()
+
+
+@lru_cache(maxsize=8)
+def find_fragments(tokenizer: Any) -> frozenset[int]:
+    """Return the tokens of vocabularies such as BERT's that are no words: ends of words and unused places."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    prefix: str | None = getattr(getattr(backend, "model", None), "continuing_subword_prefix", None)
+    if not prefix:
+        return frozenset()
+    vocabulary: Mapping[str, int] = tokenizer.get_vocab()
+    return frozenset(
+        item for token, item in vocabulary.items() if token.startswith(prefix) or _UNUSED.fullmatch(token)
+    )
 
 
 # --- Inputs of DP-MLM's model put together from the tokens of words: a text is not tokenized for every

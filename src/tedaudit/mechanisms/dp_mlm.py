@@ -29,6 +29,7 @@ from tedaudit.mechanisms._masked_rows import (
     ItemSpellings,
     Places,
     Words,
+    find_fragments,
     lay_out,
     load_spellings,
     slot_logits,
@@ -71,7 +72,7 @@ class DPMLM:
     pairs: Literal["plain", "released"] = "plain"
     """What the model reads. plain: the text and a masked copy. released: built as in the release."""
     special_tokens: Literal["skip", "write"] = "skip"
-    """What a drawn special token becomes. skip: nothing. write: its name."""
+    """What a drawn token that is no word (special, unused, the end of one) becomes. skip: nothing. write: its name."""
     keep_stop_words: bool = False
     """Release stop words as they are, without noise."""
     keep_punctuation: bool = False
@@ -195,6 +196,8 @@ class DPMLM:
             found["sentences"] = load_splitter(self.nltk_data).source
         if self.pairs == "released":
             found["released pairs"] = _PAIRS
+        if self.special_tokens == "skip" and find_fragments(self._load_checkpoint().tokenizer):
+            found["ends of words"] = "not written"
         return found | ({"stop words": stop_words.source} if stop_words.source else {})
 
     def rewrite(self, draws: Sequence[Draw]) -> Rewrites:

@@ -1,0 +1,148 @@
+"""Adapters: small corrections, trained here, that are laid over the model of somebody else.
+
+The folder of an adapter has `adapter.json` (the base, how many of its layers are kept, what differs in its
+config, and the prefix of its weights in the new model), `adapter.safetensors` and perhaps `words.txt`.
+For a matrix NAME the tensors hold NAME:down (rank x columns) and NAME:up (rows x rank), whose product is
+added to it; any other tensor is new, or takes the place of the base's. Every line of `words.txt` becomes a
+token of its own, whose vector is the mean of those of the pieces that the base has for it.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tedaudit.errors import ModelError
+
+ADAPTER = "adapter.safetensors"
+SETTINGS = "adapter.json"
+WORDS = "words.txt"
+DOWN, UP = ":down", ":up"
+_OF_ADAPTER, _OF_BASE = ("clip.json", "card.md"), ("tokenizer_config.json", "generation_config.json")
+_LAYER = re.compile(r"\blayers?\.(\d+)\.")
+_EMBEDDINGS = "word_embeddings.weight"
+
+Weights = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an adapter is laid over, and how."""
+
+    base: str
+    """The name of the base, as `tedaudit models get` takes it."""
+    layers: int = 0
+    """How many layers of the base are kept, the first ones. 0: all."""
+    prefix: str = ""
+    """What stands before the names of the base's weights in the new model."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """Entries of the base's config that differ in the new model."""
+    dropped: Sequence[str] = ()
+    """Beginnings of the names of weights that the new model does not have."""
+
+
+def is_adapter(folder: Path) -> bool:
+    """Return whether a folder holds an adapter, and no model."""
+    return (folder / SETTINGS).is_file()
+
+
+def read_settings(folder: Path) -> Settings:
+    """Return the settings of an adapter."""
+    file = folder / SETTINGS
+    try:
+        return Settings(**json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise ModelError(f"'{file}' must hold the settings of an adapter ({error!r}).") from error
+
+
+def lay_over(base: Path, adapter: Path, out: Path) -> None:
+    """Write the model that an adapter makes of its base into a folder."""
+    from safetensors.numpy import load_file, save_file
+
+    settings = read_settings(adapter)
+    words = read_words(adapter)
+    weights = dict(_keep(load_file(base / "model.safetensors"), settings))
+    out.mkdir(parents=True, exist_ok=True)
+    pieces = extend_tokenizer(base, out, words)
+    if pieces:
+        [name] = [name for name in weights if name.endswith(_EMBEDDINGS)]
+        new = np.stack([weights[name][ids].mean(axis=0) for ids in pieces])
+        weights[name] = np.concatenate([weights[name], new])
+    add(weights, load_file(adapter / ADAPTER))
+    config = json.loads((base / "config.json").read_text(encoding="utf-8")) | dict(settings.config)
+    (out / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    files = [adapter / name for name in _OF_ADAPTER] + [base / name for name in _OF_BASE]
+    for file in files:
+        if file.is_file():
+            shutil.copyfile(file, out / file.name)
+    save_file(weights, out / "model.safetensors", metadata={"format": "pt"})
+
+
+def add(weights: Weights, corrections: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Correct weights in place."""
+    for name, value in corrections.items():
+        target = name.removesuffix(UP)
+        if name.endswith(DOWN):
+            continue
+        if target == name:
+            weights[name] = value.astype(np.float32)
+            continue
+        low_rank = value.astype(np.float32) @ corrections[target + DOWN].astype(np.float32)
+        if target not in weights or weights[target].shape != low_rank.shape:
+            found = weights[target].shape if target in weights else "none"
+            raise ModelError(
+                f"The adapter corrects a matrix '{target}' of shape {low_rank.shape}, and the base has {found}. "
+                "It was made for another base."
+            )
+        weights[target] = weights[target].astype(np.float32) + low_rank
+
+
+def _keep(weights: Mapping[str, npt.NDArray[Any]], settings: Settings) -> Iterator[tuple[str, Any]]:
+    """Yield the weights of the base that the new model has, under their new names."""
+    for name, value in weights.items():
+        layer = _LAYER.search(name)
+        if settings.layers and layer and int(layer[1]) >= settings.layers:
+            continue
+        if not name.startswith(tuple(settings.dropped)):
+            yield settings.prefix + name, value
+
+
+def read_words(adapter: Path) -> list[str]:
+    """Return the words that become tokens; none without a list of them."""
+    file = adapter / WORDS
+    return file.read_text(encoding="utf-8").split("\n")[:-1] if file.is_file() else []
+
+
+def extend_tokenizer(base: Path, out: Path, words: Sequence[str]) -> list[list[int]]:
+    """Write the base's tokenizer with more words, and return the tokens that it had for each.
+
+    Plain words join the vocabulary; one with marks, at which the tokenizer would cut it, is an added token,
+    found where it stands between spaces.
+    """
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    size = tokenizer.get_vocab_size()
+    pieces = [tokenizer.encode(word, add_special_tokens=False).ids for word in words]
+    whole = json.loads(tokenizer.to_str())
+    for number, word in enumerate(words, size):
+        if word.isalnum():
+            whole["model"]["vocab"][word] = number
+        else:
+            whole["added_tokens"].append(
+                {
+                    "id": number, "content": word, "single_word": True, "lstrip": False, "rstrip": False,
+                    "normalized": True, "special": False,
+                }
+            )  # fmt: skip
+    text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
+    (out / "tokenizer.json").write_text(text, encoding="utf-8")
+    return pieces
