@@ -21,7 +21,7 @@ from tedaudit.types import Draw
 
 BASE = "opus-mt"
 FILE = "round_trips.tsv.xz"
-COUNT = 120_000
+COUNT = 60_000
 TEMPERATURE = 0.7
 TOKENS = 48
 WORDS = 3, 22  # of a sentence that is taken
