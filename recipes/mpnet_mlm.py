@@ -9,6 +9,7 @@ also writes, and a head before it. Frequent words of several pieces become token
 whole. Rows are those of DP-MLM: words set apart by spaces, a text and the same text with words masked.
 """
 
+import json
 import random
 import tempfile
 from collections import Counter
@@ -32,7 +33,7 @@ from mlm import MASKED, Batches, MaskedLoss, Vocabulary, taken_together
 from scipy.stats import beta
 from transformers import MPNetForMaskedLM
 
-from tedaudit.inference.adapters import WORDS, Settings, lay_over
+from tedaudit.inference.adapters import WORDS, Settings, is_plain, lay_over
 from tedaudit.inference.loading import CLIP, load_checkpoint
 from tedaudit.inference.masked import masked_logits
 
@@ -66,36 +67,48 @@ def new_words(tokenizer: Any, texts: Sequence[str], most: int) -> list[str]:
     several = (
         word for word, one in zip(frequent, cut, strict=True) if len(one.ids) > 1 and unknown not in one.ids
     )
-    return list(several)[:most]
+    return sorted(list(several)[:most], key=is_plain, reverse=True)
 
 
-def new_model(base: Path, adapter: Path, words: Sequence[str]) -> tuple[Any, Any]:
-    """Write an adapter that corrects nothing, and return what it makes of the base, with its tokenizer."""
+def new_model(base: Path, adapter: Path, words: Sequence[str]) -> tuple[Any, Any, Settings]:
+    """Write an adapter that corrects nothing; return what it makes of the base, its tokenizer and settings."""
     adapter.mkdir(parents=True, exist_ok=True)
     (adapter / CLIP).unlink(missing_ok=True)
     (adapter / WORDS).write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
-    hidden = 768
+    known = tokenizer_of(base).get_vocab()
+    made_for = settings(base, sum(word not in known for word in words))
+    hidden = read_config(base)["hidden_size"]
     head = {
         "lm_head.dense.weight": torch.eye(hidden) + 0.02 * torch.randn(hidden, hidden),
         "lm_head.dense.bias": torch.zeros(hidden),
         "lm_head.layer_norm.weight": torch.ones(hidden),
         "lm_head.layer_norm.bias": torch.zeros(hidden),
-        "lm_head.bias": torch.zeros(30_527 + len(words)),
+        "lm_head.bias": torch.zeros(made_for.config["vocab_size"]),
     }
-    save_adapter(adapter, settings(len(words)), head)
+    save_adapter(adapter, made_for, head)
     with tempfile.TemporaryDirectory() as folder:
         lay_over(base, adapter, Path(folder))
         made = load_checkpoint("masked", folder, dtype="float32", device="cpu")
         load_checkpoint.cache_clear()
-    return made.model, made.tokenizer
+    assert len(made.tokenizer) == made_for.config["vocab_size"]  # no two words are one token
+    return made.model, made.tokenizer, made_for
 
 
-def settings(words: int) -> Settings:
-    """Return how the adapter is laid over its base."""
+def read_config(base: Path) -> dict[str, Any]:
+    """Return the config of the base."""
+    found: dict[str, Any] = json.loads((base / "config.json").read_text(encoding="utf-8"))
+    return found
+
+
+def settings(base: Path, words: int) -> Settings:
+    """Return how the adapter is laid over its base, with so many new words."""
+    config = read_config(base)
+    layers = min(LAYERS, config["num_hidden_layers"])
     return Settings(
-        base=BASE, layers=LAYERS, prefix="mpnet.", dropped=("pooler.", "embeddings.position_ids"),
+        base=BASE, layers=layers, prefix="mpnet.", dropped=("pooler.", "embeddings.position_ids"),
         config={
-            "architectures": ["MPNetForMaskedLM"], "num_hidden_layers": LAYERS, "vocab_size": 30_527 + words
+            "architectures": ["MPNetForMaskedLM"], "num_hidden_layers": layers,
+            "vocab_size": config["vocab_size"] + words,
         },
     )  # fmt: skip
 
@@ -213,14 +226,14 @@ def main() -> None:
     texts = list(rows_of(start.texts, chosen.seed))[:TEXTS]
     base_tokenizer = tokenizer_of(chosen.base)
     words = new_words(base_tokenizer, texts[:COUNTED], 100 if chosen.dry_run else NEW_WORDS)
-    model, tokenizer = new_model(chosen.base, chosen.out, words)
+    model, tokenizer, made_for = new_model(chosen.base, chosen.out, words)
     adapt(model)
     table = Tables(place, encoded(tokenizer, texts, WIDTH))
     start.say(len(texts), "texts")
     batches = Batches(table, vocabulary_of(tokenizer), size, WIDTH)
     mixed = {"single": SINGLE, "visible": VISIBLE, "moved": 0.0, "lonely": LONELY}
     steps = train_on(MaskedLoss(model), lambda: batches(**mixed), PLAN, chosen)
-    save_adapter(chosen.out, settings(len(words)), tensors(model))
+    save_adapter(chosen.out, made_for, tensors(model))
     trained = {"numbers trained": f"{sum(p.numel() for p in model.parameters() if p.requires_grad):,}"}
     figures = measured(chosen.base, chosen.out, held_out, chosen)
     figures |= trained | closing_figures(model, steps, start)

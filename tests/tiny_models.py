@@ -217,6 +217,38 @@ def save_mpnet(folder: Path, seed: int = 0, positions: int = 64) -> Path:
     return folder
 
 
+def save_mpnet_encoder(folder: Path, seed: int = 0, layers: int = 3) -> Path:
+    """Save the body of such a model, an encoder of texts, with a vocabulary of words and ends of words."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+    from transformers import MPNetConfig, MPNetModel, PreTrainedTokenizerFast
+
+    words = sorted({word for sentence in SENTENCES for word in sentence.split()} - {"bicycle", "doctor"})
+    letters = "abcdefghijklmnopqrstuvwxyz.,'\"-"
+    vocabulary = ["<s>", "<pad>", "</s>", "<unk>", "[UNK]", "[unused0]", *words, *letters]
+    vocabulary += [f"##{letter}" for letter in letters] + ["<mask>"]
+    ids = {token: number for number, token in enumerate(dict.fromkeys(vocabulary))}
+    core = Tokenizer(models.WordPiece(ids, unk_token="[UNK]", continuing_subword_prefix="##"))  # noqa: S106
+    core.normalizer = normalizers.BertNormalizer()
+    core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    core.decoder = decoders.WordPiece()
+    core.post_processor = processors.TemplateProcessing(
+        "<s> $A </s>", "<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    core.enable_padding(length=24, pad_id=1, pad_token="<pad>")  # noqa: S106 - as that of sentence encoders
+    PreTrainedTokenizerFast(
+        tokenizer_object=core, bos_token="<s>", pad_token="<pad>", eos_token="</s>", unk_token="[UNK]",
+        mask_token="<mask>",
+    ).save_pretrained(folder)  # fmt: skip
+    torch.manual_seed(seed)
+    config = MPNetConfig(
+        vocab_size=len(ids), hidden_size=16, num_hidden_layers=layers, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=130, initializer_range=0.5,
+    )  # fmt: skip
+    MPNetModel(config).save_pretrained(folder)
+    return folder
+
+
 def save_gpt2(folder: Path, seed: int = 0) -> Path:
     """Save a decoder-only model with learnt positions, as DP-Paraphrase uses."""
     import torch

@@ -4,7 +4,8 @@ The folder of an adapter has `adapter.json` (the base, how many of its layers ar
 config, and the prefix of its weights in the new model), `adapter.safetensors` and perhaps `words.txt`.
 For a matrix NAME the tensors hold NAME:down (rank x columns) and NAME:up (rows x rank), whose product is
 added to it; any other tensor is new, or takes the place of the base's. Every line of `words.txt` becomes a
-token of its own, whose vector is the mean of those of the pieces that the base has for it.
+token of its own, whose vector begins as the mean of those of the pieces that the base has for it, or for the
+text that stands behind a tab. Words with marks come last: libraries number added tokens after all others.
 """
 
 import json
@@ -113,28 +114,43 @@ def _keep(weights: Mapping[str, npt.NDArray[Any]], settings: Settings) -> Iterat
             yield settings.prefix + name, value
 
 
-def read_words(adapter: Path) -> list[str]:
-    """Return the words that become tokens; none without a list of them."""
+def read_words(adapter: Path) -> list[tuple[str, str]]:
+    """Return the words that become tokens, and the text of each vector; none without a list of them."""
     file = adapter / WORDS
-    return file.read_text(encoding="utf-8").split("\n")[:-1] if file.is_file() else []
+    if not file.is_file():
+        return []
+    lines = (line.partition("\t") for line in file.read_text(encoding="utf-8").split("\n")[:-1])
+    words = [(word, text or word) for word, _, text in lines]
+    plain = [is_plain(word) for word, _ in words]
+    if plain != sorted(plain, reverse=True):
+        raise ModelError(f"'{file}' must have words with marks after all others.")
+    return words
 
 
-def extend_tokenizer(base: Path, out: Path, words: Sequence[str]) -> list[list[int]]:
-    """Write the base's tokenizer with more words, and return the tokens that it had for each.
+def is_plain(word: str) -> bool:
+    """Return whether a tokenizer that cuts texts at marks leaves a word whole; or a place is left unused."""
+    return word.isalnum() or word.startswith("[unused")
 
-    Plain words join the vocabulary; one with marks, at which the tokenizer would cut it, is an added token,
-    found where it stands between spaces.
+
+def extend_tokenizer(base: Path, out: Path, words: Sequence[tuple[str, str]]) -> list[list[int]]:
+    """Write the base's tokenizer with more words, and return the tokens that make the vector of each new one.
+
+    Plain words join the vocabulary; one with marks is an added token, found where it stands between spaces. It
+    may have a place in the vocabulary that no text reached, and needs no new one.
     """
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    size = tokenizer.get_vocab_size()
-    pieces = [tokenizer.encode(word, add_special_tokens=False).ids for word in words]
+    numbers = tokenizer.get_vocab()
+    new = [(word, text) for word, text in words if word not in numbers]
+    pieces = [tokenizer.encode(text, add_special_tokens=False).ids for _, text in new]
+    numbers |= {word: number for number, (word, _) in enumerate(new, len(numbers))}
     whole = json.loads(tokenizer.to_str())
-    for number, word in enumerate(words, size):
-        if word.isalnum():
+    for word, _ in words:
+        number = numbers[word]
+        if is_plain(word):
             whole["model"]["vocab"][word] = number
         else:
             whole["added_tokens"].append(
