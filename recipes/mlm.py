@@ -73,7 +73,7 @@ class Vocabulary:
     starts: Callable[[Any], Any]
     """Of every code, whether a word starts with it."""
     is_whole: Callable[[Any, Any], Any]
-    """Of codes and where words start, which starts may be asked for: the token is all that there is to find."""
+    """Of codes and where words start, which starts may be asked for: those of words of one token."""
     tokens: Callable[[Any], Any]
     """Of every code, its token."""
 

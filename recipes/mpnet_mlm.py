@@ -60,8 +60,10 @@ def new_words(tokenizer: Any, texts: Sequence[str], most: int) -> list[str]:
     for word, count in counts.items():
         merged[normalise(word)] += count
     frequent = [word for word, _ in merged.most_common(10 * most) if word and " " not in word]
-    # A sentence that goes on takes its full stop along; only what has one more often than not is a word with it.
-    frequent = [word for word in frequent if merged[word] > merged[word.removesuffix(".")] * word.endswith(".")]
+    # A sentence that goes on takes its full stop along: a word is what has one more often than not.
+    frequent = [
+        word for word in frequent if merged[word] > merged[word.removesuffix(".")] * word.endswith(".")
+    ]
     cut = tokenizer.backend_tokenizer.encode_batch(frequent, add_special_tokens=False)
     unknown = tokenizer.unk_token_id
     several = (
@@ -71,7 +73,7 @@ def new_words(tokenizer: Any, texts: Sequence[str], most: int) -> list[str]:
 
 
 def new_model(base: Path, adapter: Path, words: Sequence[str]) -> tuple[Any, Any, Settings]:
-    """Write an adapter that corrects nothing; return what it makes of the base, its tokenizer and settings."""
+    """Write an adapter that corrects nothing; return its model, tokenizer and settings."""
     adapter.mkdir(parents=True, exist_ok=True)
     (adapter / CLIP).unlink(missing_ok=True)
     (adapter / WORDS).write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
@@ -90,7 +92,8 @@ def new_model(base: Path, adapter: Path, words: Sequence[str]) -> tuple[Any, Any
         lay_over(base, adapter, Path(folder))
         made = load_checkpoint("masked", folder, dtype="float32", device="cpu")
         load_checkpoint.cache_clear()
-    assert len(made.tokenizer) == made_for.config["vocab_size"]  # no two words are one token
+    if len(made.tokenizer) != made_for.config["vocab_size"]:
+        raise ValueError(f"The tokenizer has {len(made.tokenizer)} tokens: some words share one.")
     return made.model, made.tokenizer, made_for
 
 
@@ -221,7 +224,6 @@ def main() -> None:
     """Train, save, lay over the base what was saved, and measure that."""
     start = begin(__doc__, base=BASE)
     chosen, held_out = start.chosen, start.held_out
-    assert chosen.base is not None
     place, size = device(), 8 if chosen.dry_run else ROWS
     texts = list(rows_of(start.texts, chosen.seed))[:TEXTS]
     base_tokenizer = tokenizer_of(chosen.base)
@@ -258,21 +260,20 @@ def card(chosen: Options, figures: dict[str, str], count: int, words: int) -> Ca
         "(`tedaudit models get mpnet-mlm` lays it over). The model of others is not part of it.",
         data=[LICENCES[source] for source in SHARES],
         training=[
-            f"all-mpnet-base-v2 up to layer {LAYERS}, frozen; corrections of rank {RANK} of all matrices of "
-            f"its layers and of rank {WORD_RANK} of the matrix of words, which also writes; a head before it",
+            f"all-mpnet-base-v2 up to layer {LAYERS}, frozen; a head before its matrix of words, which writes",
+            f"corrections of rank {RANK} of all matrices of its layers, of rank {WORD_RANK} of that of words",
             f"{words:,} frequent words of several pieces are tokens, which begin as the mean of their pieces",
             f"{count:,} texts of up to {WIDTH} tokens, {ROWS} rows a step, AdamW, seed {chosen.seed}",
             f"{SINGLE:.0%} of the rows are two texts, the others pairs as DP-MLM reads them",
-            f"in {VISIBLE[0]:.0%} of the pairs the original is whole, in the others it shows "
-            f"{VISIBLE[1]:.0%} of the masked words",
-            f"{MASKED:.0%} of the words masked, in {LONELY:.0%} of the rows one for each text; one mask for "
-            "a word, of words that are tokens",
+            f"{VISIBLE[0]:.0%} of the pairs show the original whole, others {VISIBLE[1]:.0%} of masked words",
+            f"{MASKED:.0%} of the words masked, in {LONELY:.0%} of the rows one for each text",
+            "one mask for a word; only words that are tokens are masked",
         ],
         figures=figures,
         limits=[
-            "English, lower case. Figures are of held-out sentences of the training mix, each word masked alone.",
+            "English, lower case. Figures are of held-out sentences of the mix, each word masked alone.",
             "A word of several pieces counts as not found: such words cannot be drawn.",
-            "How much of what it sees a model copies follows from the share of pairs whose original is whole.",
+            "How much of what it sees a model copies follows from the share of pairs that show it whole.",
             "SNIPS (training split) is in the mix: audits on SNIPS see text that the model was trained on.",
         ],
         command=chosen.command("mpnet_mlm.py"),

@@ -9,7 +9,6 @@ as it went. The pairs are written to round_trips.tsv.xz, which is not part of th
 
 import lzma
 import random
-from pathlib import Path
 from typing import Any
 
 from common.training import begin
@@ -32,7 +31,6 @@ def main() -> None:
     """Choose sentences, translate them there and back, and write both."""
     start = begin(__doc__, base=BASE)
     chosen = start.chosen
-    assert chosen.base is not None
     distinct = list(dict.fromkeys(start.texts))
     able = [text for text in distinct if WORDS[0] <= len(text.split()) <= WORDS[1] and "\t" not in text]
     count = 6 if chosen.dry_run else COUNT

@@ -21,7 +21,7 @@ from common.lowrank import correct, corrections, save_adapter
 from common.options import Options
 from common.rows import pair_tables
 from common.saving import Card, write_card
-from common.text import LICENCES, is_held_out, pairs, read_pairs, sentences, split
+from common.text import LICENCES, SHARES, is_held_out, pairs, read_pairs, sentences, split
 from common.training import Plan, begin, closing_figures, device, train_on
 from paraphraser import PLAIN, SHORT, SOURCE, TARGET, Batches, Loss, drawn, greedy, kept, predicted
 from round_trips import FILE
@@ -74,8 +74,6 @@ def main() -> None:
     """Train, save, lay over the base what was saved, and measure that."""
     start = begin(__doc__, base=BASE, pairs=True)
     chosen = start.chosen
-    assert chosen.base is not None
-    assert chosen.pairs is not None
     whole = load_checkpoint("causal", str(chosen.base), dtype="float32", attention="sdpa")
     model, tokenizer = whole.model, whole.tokenizer
     load_checkpoint.cache_clear()
@@ -86,7 +84,9 @@ def main() -> None:
         "paraphrases": held_back(pairs(chosen.data, "paraphrases")[:most]),
     }
     tables = {
-        kind: pair_tables(tokenizer, partly_plain(some[False], PLAIN, chosen.seed), (SOURCE, TARGET), device())
+        kind: pair_tables(
+            tokenizer, partly_plain(some[False], PLAIN, chosen.seed), (SOURCE, TARGET), device()
+        )
         for kind, some in found.items()
     }
     start.say(sum(len(some[False]) for some in found.values()), "pairs")
@@ -111,9 +111,8 @@ def card(chosen: Options, figures: dict[str, str], counts: dict[str, int]) -> Ca
         "(`tedaudit models get smollm2-paraphraser` lays it over). The model of others is not part of it.",
         data=[
             LICENCES["paraphrases"],
-            "sentences of the public mix, translated into French by opus-mt-en-fr and back by opus-mt-fr-en "
-            f"(Apache-2.0): {', '.join(LICENCES[name] for name in ('gutenberg', 'tatoeba', 'wikitext2'))}, "
-            f"{LICENCES['ewt']}, {LICENCES['snips']}",
+            "sentences of the following, by opus-mt-en-fr into French and by opus-mt-fr-en back (Apache-2.0)",
+            *(LICENCES[source] for source in SHARES),
         ],
         training=[
             f"frozen; corrections of rank {RANK} of all matrices of its 30 layers, AdamW, seed {chosen.seed}",

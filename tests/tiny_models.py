@@ -228,14 +228,14 @@ def save_mpnet_encoder(folder: Path, seed: int = 0, layers: int = 3) -> Path:
     vocabulary = ["<s>", "<pad>", "</s>", "<unk>", "[UNK]", "[unused0]", *words, *letters]
     vocabulary += [f"##{letter}" for letter in letters] + ["<mask>"]
     ids = {token: number for number, token in enumerate(dict.fromkeys(vocabulary))}
-    core = Tokenizer(models.WordPiece(ids, unk_token="[UNK]", continuing_subword_prefix="##"))  # noqa: S106
+    core = Tokenizer(models.WordPiece(ids, unk_token="[UNK]", continuing_subword_prefix="##"))
     core.normalizer = normalizers.BertNormalizer()
     core.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     core.decoder = decoders.WordPiece()
     core.post_processor = processors.TemplateProcessing(
         "<s> $A </s>", "<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
-    core.enable_padding(length=24, pad_id=1, pad_token="<pad>")  # noqa: S106 - as that of sentence encoders
+    core.enable_padding(length=24, pad_id=1, pad_token="<pad>")
     PreTrainedTokenizerFast(
         tokenizer_object=core, bos_token="<s>", pad_token="<pad>", eos_token="</s>", unk_token="[UNK]",
         mask_token="<mask>",
@@ -243,7 +243,7 @@ def save_mpnet_encoder(folder: Path, seed: int = 0, layers: int = 3) -> Path:
     torch.manual_seed(seed)
     config = MPNetConfig(
         vocab_size=len(ids), hidden_size=16, num_hidden_layers=layers, num_attention_heads=2,
-        intermediate_size=32, max_position_embeddings=130, initializer_range=0.5,
+        intermediate_size=32, max_position_embeddings=514, initializer_range=0.5,
     )  # fmt: skip
     MPNetModel(config).save_pretrained(folder)
     return folder

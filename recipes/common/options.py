@@ -17,13 +17,14 @@ class Options:
     seconds: float
     variant: str = ""
     start: Path | None = None
-    base: Path | None = None
-    pairs: Path | None = None
+    base: Path = Path()
+    pairs: Path = Path()
 
     def command(self, script: str) -> str:
         """Return how the recipe was called, for the card; a training that was cut short is told."""
         cut = f" --seconds {self.seconds:g}" if self.seconds else ""
-        begun = "".join(f" --{name} DIR" for name in ("base", "pairs", "start") if getattr(self, name))
+        folders = {"base": self.base.name, "pairs": self.pairs.name, "start": self.start}
+        begun = "".join(f" --{name} DIR" for name, folder in folders.items() if folder)
         return f"python recipes/{script} --data DIR --out DIR{begun}{cut}"
 
 
@@ -54,7 +55,9 @@ def options(
             "--base", type=Path, required=True, help=f"the folder of {base} (tedaudit models get {base})"
         )
     if pairs:
-        parser.add_argument("--pairs", type=Path, required=True, help="the folder that round_trips.py wrote to")
+        parser.add_argument(
+            "--pairs", type=Path, required=True, help="the folder that round_trips.py wrote to"
+        )
     if variants:
         parser.add_argument("--variant", choices=variants, default=variants[0])
     return Options(**vars(parser.parse_args()))

@@ -55,9 +55,7 @@ class Plan:
         return self.rate * start * (0.01 + 0.99 * (1 + math.cos(math.pi * done)) / 2)
 
 
-def begin(
-    about: str | None, variants: Sequence[str] = (), **asked: Any
-) -> Start:
+def begin(about: str | None, variants: Sequence[str] = (), **asked: Any) -> Start:
     """Read the command line and the public text, and seed torch; `asked` are options of this recipe."""
     chosen, started = options(about, variants, **asked), time.monotonic()
     torch.manual_seed(chosen.seed)

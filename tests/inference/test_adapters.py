@@ -2,11 +2,11 @@ import json
 
 import numpy as np
 import pytest
-from tiny_models import save_llama, save_mpnet_encoder
 
 from tedaudit.errors import ModelError
 from tedaudit.inference.adapters import ADAPTER, SETTINGS, WORDS, is_adapter, lay_over, read_settings
 from tedaudit.inference.loading import load_checkpoint
+from tiny_models import save_llama, save_mpnet_encoder
 
 pytest.importorskip("torch")
 

@@ -1,9 +1,15 @@
 """Drawn items written as text."""
 
+import json
+
 import numpy as np
+import pytest
 
 from tedaudit.inference.treebank import join_words
 from tedaudit.mechanisms._masked_rows import ItemSpellings
+from tedaudit.mechanisms.dp_mlm import DPMLM
+from tedaudit.types import Draw
+from tiny_models import save_mpnet_encoder
 
 SPELLINGS = ["", "hello", ",", "can", "not", "(", "world", ")", ".", "''", "n't", "do", "e-mail"]
 
@@ -32,3 +38,42 @@ def test_an_item_is_spelled_once_however_many_batches_have_it():
     assert spellings.join(np.array([[6, 8], [1, 0]])) == ["world.", "hello"]
     assert spellings.spell(6) == "world"
     assert sorted(asked) == [0, 1, 2, 6, 8]
+
+
+@pytest.fixture(scope="module")
+def pieces(tmp_path_factory):
+    """A masked model whose vocabulary has ends of words and an unused place."""
+    from transformers import AutoTokenizer, MPNetConfig, MPNetForMaskedLM
+
+    folder = save_mpnet_encoder(tmp_path_factory.mktemp("pieces"))
+    config = MPNetConfig(**json.loads((folder / "config.json").read_text()))
+    MPNetForMaskedLM(config).save_pretrained(folder)
+    return str(folder), AutoTokenizer.from_pretrained(folder)
+
+
+def drawn(model, **settings):
+    draws = [Draw("the doctor called about the results", 1.0, key) for key in range(60)]
+    return list(DPMLM(model=model, slots=6, device="cpu", **settings).rewrite(draws))
+
+
+def test_a_drawn_token_that_is_no_word_leaves_nothing(pieces):
+    model, tokenizer = pieces
+    released = drawn(model)
+    written = " ".join(one.text for one in released)
+    assert "##" not in written
+    assert "[unused" not in written
+    ends = {number for token, number in tokenizer.get_vocab().items() if token.startswith("##")}
+    assert any(ends & set(one.tokens) for one in released)  # they are drawn all the same
+    assert DPMLM(model=model).fingerprint()["ends of words"] == "not written"
+
+
+def test_a_release_writes_ends_of_words_as_they_are_called(pieces):
+    model, _ = pieces
+    assert "##" in " ".join(one.text for one in drawn(model, special_tokens="write"))
+    assert "ends of words" not in DPMLM(model=model, special_tokens="write").fingerprint()
+
+
+def test_a_text_is_as_likely_as_all_draws_that_are_written_so_with_pieces_that_are_not(pieces):
+    from tedaudit.testing import check_mechanism
+
+    check_mechanism(DPMLM(model=pieces[0], slots=4, device="cpu"))

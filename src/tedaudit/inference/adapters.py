@@ -98,8 +98,8 @@ def add(weights: Weights, corrections: Mapping[str, npt.NDArray[Any]]) -> None:
         if target not in weights or weights[target].shape != low_rank.shape:
             found = weights[target].shape if target in weights else "none"
             raise ModelError(
-                f"The adapter corrects a matrix '{target}' of shape {low_rank.shape}, and the base has {found}. "
-                "It was made for another base."
+                f"The adapter corrects a matrix '{target}' of shape {low_rank.shape}, and the base has "
+                f"{found}. It was made for another base."
             )
         weights[target] = weights[target].astype(np.float32) + low_rank
 
@@ -133,10 +133,10 @@ def is_plain(word: str) -> bool:
 
 
 def extend_tokenizer(base: Path, out: Path, words: Sequence[tuple[str, str]]) -> list[list[int]]:
-    """Write the base's tokenizer with more words, and return the tokens that make the vector of each new one.
+    """Write the base's tokenizer with more words; return the tokens that make the vector of each new one.
 
-    Plain words join the vocabulary; one with marks is an added token, found where it stands between spaces. It
-    may have a place in the vocabulary that no text reached, and needs no new one.
+    Plain words join the vocabulary; one with marks is an added token, found where it stands between spaces.
+    It may have a place in the vocabulary that no text reached, and needs no new one.
     """
     from tokenizers import Tokenizer
 

@@ -72,7 +72,7 @@ class DPMLM:
     pairs: Literal["plain", "released"] = "plain"
     """What the model reads. plain: the text and a masked copy. released: built as in the release."""
     special_tokens: Literal["skip", "write"] = "skip"
-    """What a drawn token that is no word (special, unused, the end of one) becomes. skip: nothing. write: its name."""
+    """What a drawn token that is no word (special, unused, ##end) becomes. skip: nothing. write: its name."""
     keep_stop_words: bool = False
     """Release stop words as they are, without noise."""
     keep_punctuation: bool = False
