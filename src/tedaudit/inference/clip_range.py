@@ -3,8 +3,8 @@
 The exponential mechanism draws a token with a weight of exp(epsilon (logit - low) / (2 (high - low))), with
 logits clipped to [low, high]. The model reads the texts as a mechanism lets it read private ones: a masked
 model sees every word masked in turn beside the original, the others follow their likeliest continuation of a
-prompt. `low` is the mean over places of the logit that 1% of the tokens stay below, `high` the mean of the largest
-logit plus a standard deviation: few tokens that no text needs do not widen the range.
+prompt. `low` is the mean over places of the logit that 1% of the tokens stay below, `high` the mean of the
+largest logit plus a standard deviation: few tokens that no text needs do not widen the range.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.catalogue import find_models_folder
+from tedaudit.inference.catalogue import RULE, find_models_folder
 from tedaudit.inference.loading import (
     Checkpoint,
     Task,
@@ -32,7 +32,6 @@ from tedaudit.inference.zoo import PREFIX
 
 EPSILONS = (1.0, 10.0, 100.0, 1000.0)
 TEXTS = 1000
-RULE = "low: mean of the logit that 1% of the tokens stay below; high: mean of the largest plus one deviation"
 _STEPS = 24  # tokens followed after a prompt
 _PLACES = 12_000  # at most, whose logits are measured
 _PROMPTS = 128  # read at a time,
@@ -42,6 +41,7 @@ _CELLS = 1 << 25  # logits that are kept, to say what draws are like: 128 MiB
 _LN_2 = 0.6931471805599453
 
 Advance = Callable[[int, int], None]
+"""Is told how many places were read, and how many there are at most."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ def measure(
     """Return the clip range of a loaded model; little more is in memory than the logits of a batch."""
     import torch
 
-    logits = _masked(checkpoint, texts, advance) if task == "masked" else (
-        _continued(checkpoint, [prompt.replace("{text}", text) for text in texts], advance)
+    logits = _masked(checkpoint, texts) if task == "masked" else (
+        _continued(checkpoint, [prompt.replace("{text}", text) for text in texts])
     )  # fmt: skip
     largest, lowest, kept = [], [], []
     places = 0
@@ -114,6 +114,8 @@ def measure(
         lowest.append(some.kthvalue(max(1, some.shape[1] // 100), dim=1).values)
         share = max(1, -(-_PLACES * some.shape[1] // _CELLS))  # one row in so many is kept
         kept.append(some[places % share :: share].cpu())
+        if advance is not None:
+            advance(places, _PLACES)
         if places >= _PLACES:
             break
     if places < 2:
@@ -163,7 +165,7 @@ def mask_words(checkpoint: Checkpoint, text: str, *, hidden: bool = False) -> li
     return found
 
 
-def _masked(checkpoint: Checkpoint, texts: Sequence[str], advance: Advance | None) -> Iterator[Any]:
+def _masked(checkpoint: Checkpoint, texts: Sequence[str]) -> Iterator[Any]:
     """Yield the logits at every word masked in turn; texts that are too long for the model are left out."""
     most = checkpoint.positions
     rows: list[MaskedRow] = []
@@ -171,15 +173,11 @@ def _masked(checkpoint: Checkpoint, texts: Sequence[str], advance: Advance | Non
         rows += [row for row in mask_words(checkpoint, text) if most is None or len(row.ids) <= most]
         if len(rows) >= _PLACES:
             break
-    done, total = 0, min(len(rows), _PLACES)
-    for numbers, logits in masked_logits(checkpoint, rows[:_PLACES]):
-        done += len(numbers)
-        if advance is not None:
-            advance(done, total)
+    for _, logits in masked_logits(checkpoint, rows[:_PLACES]):
         yield logits
 
 
-def _continued(checkpoint: Checkpoint, prompts: Sequence[str], advance: Advance | None) -> Iterator[Any]:
+def _continued(checkpoint: Checkpoint, prompts: Sequence[str]) -> Iterator[Any]:
     """Yield the logits along the likeliest continuation of each prompt, up to its end."""
     decoder, ends = decoder_for(checkpoint), _find_ends(checkpoint)
     room = _LONGEST if checkpoint.positions is None else min(_LONGEST, checkpoint.positions - _STEPS)
@@ -197,8 +195,6 @@ def _continued(checkpoint: Checkpoint, prompts: Sequence[str], advance: Advance 
             if not len(going):
                 break
             logits = decoder.step(going, chosen[going])
-        if advance is not None:
-            advance(min(start + size, len(tokens)), len(tokens))
 
 
 def read_prompt(checkpoint: Checkpoint, prompt: str, room: int = _LONGEST) -> tuple[int, ...]:
