@@ -273,14 +273,18 @@ def load_checkpoint(
     options["local_files_only"] = not is_hub_reachable(source)
     with silence_loading(), explain_failure(name):
         tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
+        written, _ = transformers.PreTrainedConfig.get_config_dict(source, **options)
         kind = getattr(transformers, _CLASSES[task])
         options["attn_implementation"] = attention or _choose_attention(task, target)
         options["dtype"] = choose_dtype(dtype, target)
-        if (Path(source) / WEIGHTS).is_file():
-            model, report = _load_integers(kind, source, options)
-        else:
-            model, report = kind.from_pretrained(source, output_loading_info=True, **options)
+        with _report_bias(written.get("model_type", "")):
+            if (Path(source) / WEIGHTS).is_file():
+                model, report = _load_integers(kind, source, options)
+            else:
+                model, report = kind.from_pretrained(source, output_loading_info=True, **options)
     refuse_missing(name, report["missing_keys"], _TRAINED[task])
+    if task != "body" and written.get("tie_word_embeddings") is False and _is_tied(model):
+        refuse_missing(name, ["lm_head.weight"], _TRAINED[task])  # T5, which the library ties all the same
     if task == "body":
         drop_pooler(model)
     model.eval().requires_grad_(requires_grad=False)
@@ -307,6 +311,29 @@ def _load_integers(kind: Any, source: str, options: dict[str, Any]) -> tuple[Any
     if (Path(source) / "generation_config.json").is_file():
         model.generation_config = GenerationConfig.from_pretrained(source)
     return model, report
+
+
+@contextmanager
+def _report_bias(model_type: str) -> Iterator[None]:
+    """Have the library report a translator's bias of logits if it is missing: it would be taken for zeros."""
+    if model_type != "marian":
+        yield
+        return
+    from transformers import MarianMTModel
+
+    bias, key = "final_logits_bias", "_keys_to_ignore_on_load_missing"
+    ignored = getattr(MarianMTModel, key)
+    with _PATCHING:
+        setattr(MarianMTModel, key, [name for name in ignored if name != bias])
+        try:
+            yield
+        finally:
+            setattr(MarianMTModel, key, ignored)
+
+
+def _is_tied(model: Any) -> bool:
+    head, table = model.get_output_embeddings(), model.get_input_embeddings()
+    return head is not None and table is not None and head.weight is table.weight
 
 
 def refuse_missing(name: str, missing: Iterable[str], trained_as: str) -> None:
