@@ -203,8 +203,10 @@ def _hold(file: Path, name: str) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise ModelError(f"Another process is getting '{name}'. Wait for it to end.") from error
-        yield
-        file.unlink(missing_ok=True)
+        try:
+            yield
+        finally:
+            file.unlink(missing_ok=True)
 
 
 def _take(plan: Plan, kept: Path, made: Path, advance: Advance) -> dict[str, Any]:

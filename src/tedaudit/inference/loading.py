@@ -26,7 +26,7 @@ from tedaudit.inference.catalogue import CLIPS, find_model, find_models_folder
 from tedaudit.inference.catalogue import PREFIX as GOT
 from tedaudit.inference.zoo import PREFIX, find_folder
 from tedaudit.paths import parse_path
-from tedaudit.plugins.extras import is_installed, require
+from tedaudit.plugins.extras import explain_missing, is_installed, require
 
 # --- What a masked language model said last: rewriting and the likelihood attack read the same texts.
 
@@ -439,16 +439,21 @@ def explain_failure(name: str) -> Iterator[None]:
         yield
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        if "sentencepiece" in reason.lower() and not is_installed("sentencepiece"):
-            reason = (
-                "its tokenizer needs sentencepiece, which is not installed. Install it with: pip install "
-                "sentencepiece."
-            )
+        if "sentencepiece" in _tell_causes(error) and not is_installed("sentencepiece"):
+            reason = explain_missing("its tokenizer", "sentencepiece")
         raise ModelError(
             f"Model '{name}' could not be loaded: {reason} Name a folder that contains it (weights, "
             "config and tokenizer), or a hub id that this machine can download or has in its cache; "
             "the models of tedaudit-zoo (zoo:NAME) need no download."
         ) from error
+
+
+def _tell_causes(error: BaseException | None) -> str:
+    """Return what an error and those that it came from say, in lower case."""
+    told = ""
+    while error is not None:
+        told, error = f"{told} {error}".lower(), error.__cause__ or error.__context__
+    return told
 
 
 @contextmanager
