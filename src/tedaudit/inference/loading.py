@@ -7,6 +7,7 @@ import hashlib
 import json
 import logging
 import os
+import shlex
 import socket
 import threading
 from collections import OrderedDict
@@ -422,7 +423,7 @@ def caution_range(
     if is_given or Path(source).name.lower() == measured_on.lower() or find_clip(source, revision):
         return ()
     ends = released[0] if low is None else low, released[1] if high is None else high
-    command = f"tedaudit models clip {name}" + (f" --revision {revision}" if revision else "")
+    command = f"tedaudit models clip {shlex.quote(name)}" + (f" --revision {revision}" if revision else "")
     caution = (
         f"no clip range was measured on '{name}': its logits are clipped to [{ends[0]:.4g}, {ends[1]:.4g}], "
         f"as measured on {measured_on}. The claim holds, but an epsilon does not mean what it means there: "
