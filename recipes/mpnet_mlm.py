@@ -19,13 +19,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from clip_range import clip_range, masked_rows, sample_of
 from common.edits import spaced
 from common.lowrank import LowRank, TiedHead, correct, corrections, replace, save_adapter
 from common.options import Options
 from common.rows import Tables
-from common.saving import Card, write_card
-from common.text import LICENCES, SHARES, is_held_out, sentences
+from common.saving import Card, clip_range, write_card
+from common.text import LICENCES, SHARES, is_held_out, sample_of, sentences
 from common.training import Plan, begin, closing_figures, device, train_on
 from common.vocabulary import PAD
 from mlm import MASKED, Batches, MaskedLoss, Vocabulary, taken_together
@@ -33,8 +32,10 @@ from scipy.stats import beta
 from transformers import MPNetForMaskedLM
 
 from tedaudit.inference.adapters import WORDS, Settings, lay_over
+from tedaudit.inference.clip_range import mask_words
 from tedaudit.inference.loading import CLIP, load_checkpoint
 from tedaudit.inference.masked import masked_logits
+from tedaudit.inference.treebank import split_words
 
 BASE = "all-mpnet-base-v2"
 LAYERS = 8
@@ -60,7 +61,9 @@ def new_words(tokenizer: Any, texts: Sequence[str], most: int) -> list[str]:
         merged[normalise(word)] += count
     frequent = [word for word, _ in merged.most_common(10 * most) if word and " " not in word]
     # A sentence that goes on takes its full stop along; only what has one more often than not is a word with it.
-    frequent = [word for word in frequent if merged[word] > merged[word.removesuffix(".")] * word.endswith(".")]
+    frequent = [
+        word for word in frequent if merged[word] > merged[word.removesuffix(".")] * word.endswith(".")
+    ]
     cut = tokenizer.backend_tokenizer.encode_batch(frequent, add_special_tokens=False)
     unknown = tokenizer.unk_token_id
     several = (
@@ -155,13 +158,13 @@ def vocabulary_of(tokenizer: Any) -> Vocabulary:
 def found_words(folder: Path, texts: Sequence[str], *, hidden: bool) -> dict[str, str]:
     """Return how often a word is found that is masked alone, as DP-MLM does it, each word in turn."""
     checkpoint = load_checkpoint("masked", str(folder), dtype="float32")
-    rows = list(chain(*(masked_rows(checkpoint, text, hidden=hidden) for text in texts)))
-    words = list(chain(*(spaced(text).split() for text in texts)))
+    rows = list(chain(*(mask_words(checkpoint, text, hidden=hidden) for text in texts)))
+    words = list(chain(*(split_words(text) for text in texts)))
     cut = checkpoint.tokenizer(words, add_special_tokens=False)["input_ids"]
     is_token = np.array([len(ids) == 1 for ids in cut])
-    wanted = np.array([token for _, token in rows])
+    wanted = np.array([ids[0] for ids in cut])
     best = np.zeros((len(rows), 5), dtype=np.int64)
-    for numbers, logits in masked_logits(checkpoint, [row for row, _ in rows]):
+    for numbers, logits in masked_logits(checkpoint, rows):
         best[numbers] = logits.topk(5, dim=1).indices.cpu().numpy()
     first = (best[:, 0] == wanted) & is_token
     among = (best == wanted[:, None]).any(axis=1) & is_token

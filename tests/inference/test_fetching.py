@@ -13,7 +13,7 @@ import pytest
 from model_servers import describe_files, make_hub, make_index, serve
 from tedaudit.errors import ModelError
 from tedaudit.inference import fetching
-from tedaudit.inference.catalogue import ENTRIES, find_entry, find_model, list_got
+from tedaudit.inference.catalogue import ENTRIES, Entry, find_entry, find_model, list_got
 from tedaudit.inference.fetching import fetch, plan_fetch
 from tedaudit.inference.loading import find_clip, load_checkpoint, resolve
 from tiny_models import save_marian, save_roberta
@@ -218,6 +218,39 @@ def test_old_weights_are_stored_as_safetensors_tied_once_and_our_clip_range_is_a
     again = load_checkpoint("seq2seq", "models:tiny", device="cpu")
     assert again.checksum() == whole.checksum()
     assert again.clip == (-1.5, 2.5) == find_clip(str(made))
+
+
+def test_an_adapter_is_laid_over_a_base_that_is_here(model, models, tmp_path, monkeypatch):
+    import shutil
+
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(model, models / "tiny")
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    name = "lm_head.bias"
+    other = {name: load_file(model / "model.safetensors")[name] + 1}
+    save_file(other, adapter / "adapter.safetensors")
+    (adapter / "adapter.json").write_text('{"base": "tiny"}')
+    monkeypatch.setattr(fetching, "find_folder", lambda reference: adapter)
+    entries = {"tiny": make_hub(model)[0]}
+    entry = Entry("mine", "Mine.", "none", memory=1, made=1, base="tiny", adapter="zoo:mine")
+    plan = plan_fetch(entry, "hub", entries)
+    assert plan.download == 0  # the base is here, and no hub is asked
+    made = fetch(plan)
+    whole, changed = load_file(model / "model.safetensors"), load_file(made / "model.safetensors")
+    assert torch.equal(changed[name], whole[name] + 1)
+    assert all(torch.equal(changed[key], whole[key]) for key in whole.keys() - {name})
+    about = json.loads((made / "source.json").read_text())
+    assert (about["base"], about["adapter"]) == ("tiny", "zoo:mine")
+    load_checkpoint("masked", "models:mine", device="cpu")
+
+
+def test_an_adapter_of_the_zoo_is_no_model_by_itself():
+    pytest.importorskip("tedaudit_zoo")
+    with pytest.raises(ModelError, match=r"'zoo:mpnet-mlm' is an adapter.*`tedaudit models get mpnet-mlm`"):
+        resolve("zoo:mpnet-mlm")
 
 
 # --- The hub.

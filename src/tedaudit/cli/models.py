@@ -172,13 +172,14 @@ def _read_texts(path: str | None, column: str, limit: int) -> tuple[list[str], s
 def _choose_prompt(model: str, revision: str) -> str:
     """Return what the mechanism that a model fits gives it; a translator is given the text alone."""
     from tedaudit.inference.loading import find_task, is_translator
-    from tedaudit.mechanisms.dp_paraphrase import DPParaphrase
-    from tedaudit.mechanisms.dp_prompt import DPPrompt
+    from tedaudit.plugins.registry import find, names
 
     task = find_task(model, revision)
-    if task == "seq2seq" and not is_translator(model, revision):
-        return DPPrompt().prompt
-    return DPParaphrase().fill_prompt("{text}") if task == "causal" else "{text}"
+    for name in () if is_translator(model, revision) else names("mechanism"):
+        plugin = find("mechanism", name)
+        if vars(plugin).get("prompts") == task:
+            return str(plugin().fill_prompt("{text}"))
+    return "{text}"
 
 
 def _show_range(found: "Measured", file: Path, *, as_json: bool) -> None:

@@ -330,9 +330,9 @@ _QWEN = Entry(
 _MPNET_MLM = Entry(
     "mpnet-mlm",
     "A masked language model: the lower layers of all-mpnet-base-v2 with an adapter of ours (tedaudit-zoo).",
-    "apache-2.0, as all-mpnet-base-v2 and the adapter",
-    memory=350_000_000,
-    made=340_000_000,
+    "apache-2.0 for all-mpnet-base-v2, CC BY-SA 4.0 for the adapter (its card)",
+    memory=356_000_000,
+    made=356_300_000,
     base="all-mpnet-base-v2",
     adapter="zoo:mpnet-mlm",
 )
@@ -340,7 +340,7 @@ _MPNET_MLM = Entry(
 _PARAPHRASER = Entry(
     "smollm2-paraphraser",
     "SmolLM2-135M that says a sentence in other words, with an adapter of ours (tedaudit-zoo).",
-    "apache-2.0, as smollm2 and the adapter",
+    "apache-2.0 for smollm2, CC BY-SA 4.0 for the adapter (its card)",
     memory=540_000_000,
     made=542_000_000,
     base="smollm2",

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tedaudit.errors import ModelError
+from tedaudit.inference.adapters import lay_over
 from tedaudit.inference.catalogue import (
     ENTRIES,
     PREFIX,
@@ -213,8 +214,6 @@ def _take(plan: Plan, kept: Path, made: Path, advance: Advance) -> dict[str, Any
     """Put the files into a folder, and return where they came from."""
     entry = plan.entry
     if entry.adapter:
-        from tedaudit.inference.adapters import lay_over  # type: ignore[import-not-found, unused-ignore]
-
         lay_over(plan.folder.parent / entry.base, find_folder(entry.adapter), made)
         return {"base": entry.base, "adapter": entry.adapter}
     kept.mkdir(parents=True, exist_ok=True)

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import ModelError
+from tedaudit.inference.adapters import is_adapter
 from tedaudit.inference.catalogue import CLIPS, find_model, find_models_folder
 from tedaudit.inference.catalogue import PREFIX as GOT
 from tedaudit.inference.zoo import PREFIX, find_folder
@@ -166,11 +167,22 @@ def choose_dtype(dtype: str, device: str) -> Any:
 def resolve(name: str) -> str:
     """Return the folder or hub id that a reference stands for."""
     if name.startswith(PREFIX):
-        return str(find_folder(name))
+        return str(_refuse_adapter(name, find_folder(name)))
     if name.startswith(GOT):
         return str(find_model(name))
     folder = parse_path(name)  # refuses what neither a folder nor a model can be called
     return str(folder) if folder.is_dir() else name
+
+
+def _refuse_adapter(name: str, folder: Path) -> Path:
+    """Return a folder of the zoo unless it holds an adapter alone."""
+    if is_adapter(folder):
+        bare = name.removeprefix(PREFIX)
+        raise ModelError(
+            f"'{name}' is an adapter, and no model by itself: `tedaudit models get {bare}` lays it over its "
+            f"base, and {GOT}{bare} names what comes out."
+        )
+    return folder
 
 
 def is_hub_reachable(name: str) -> bool:

@@ -330,6 +330,8 @@ class Autoregressive(Generator):
     """How many draws the model reads, at most, per published text and candidate to find its probability."""
     released_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     measured_on: ClassVar[str] = ""
+    prompts: ClassVar[Task | None] = None
+    """Whether `models clip` gives models of this kind this mechanism's prompt; one mechanism of each kind."""
     forbids_by_rule: ClassVar[bool] = True
     _task: ClassVar[Task]
 

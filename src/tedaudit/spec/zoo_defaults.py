@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 
+from tedaudit.inference.adapters import is_adapter
 from tedaudit.inference.catalogue import ENTRIES, list_got
 from tedaudit.inference.catalogue import PREFIX as GOT
 from tedaudit.inference.zoo import PREFIX, is_default, list_folders
@@ -32,7 +33,13 @@ def list_models() -> list[KnownModel]:
     """Return the models of the zoo, those that were fetched, and those that can be, in order of name."""
     uses = _list_uses()
     zoo = [
-        KnownModel(PREFIX + name, _count_bytes(folder), tuple(uses.get(PREFIX + name, ())), str(folder))
+        KnownModel(
+            PREFIX + name,
+            _count_bytes(folder),
+            tuple(uses.get(PREFIX + name, ())),
+            str(folder),
+            _describe_adapter(name, folder),
+        )
         for name, folder in list_folders().items()
     ]
     got, told = list_got(), {name: entry for entry in ENTRIES.values() for name in entry.references}
@@ -53,6 +60,10 @@ def list_models() -> list[KnownModel]:
         if not got.keys() & set(entry.references)
     ]  # fmt: skip
     return [*zoo, *mine, *there]
+
+
+def _describe_adapter(name: str, folder: Path) -> str:
+    return f"An adapter; laid over its base by: tedaudit models get {name}" if is_adapter(folder) else ""
 
 
 def _list_uses() -> dict[str, list[str]]:
