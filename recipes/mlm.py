@@ -16,18 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from clip_range import clip_range, masked_rows, sample_of
 from common.edits import spaced
 from common.options import Options
 from common.rows import IGNORED, Tables, squeezed
-from common.saving import Card, save_model, write_card
-from common.text import LICENCES, SHARES, is_held_out, sentences
+from common.saving import Card, clip_range, save_model, write_card
+from common.text import LICENCES, SHARES, is_held_out, sample_of, sentences
 from common.training import Plan, begin, closing_figures, device, train_on
 from common.vocabulary import END, MASK, PAD, START, encoded, tokenizer_for
 from transformers import RobertaConfig, RobertaForMaskedLM
 
+from tedaudit.inference.clip_range import mask_words
 from tedaudit.inference.loading import load_checkpoint
 from tedaudit.inference.masked import masked_logits
+from tedaudit.inference.treebank import split_words
 
 WIDTH = 38  # tokens of a text; a row is two texts and four special tokens
 MASKED = 0.2  # share of a text's words
@@ -207,9 +208,9 @@ def many_masked(folder: Path, batches: Batches, passes: int) -> float:
 def one_masked(folder: Path, texts: Sequence[str], *, hidden: bool) -> float:
     """Return how often a word is found that is masked alone, as DP-MLM does it, each word in turn."""
     checkpoint = load_checkpoint("masked", str(folder), dtype="float32")
-    rows, wanted = zip(
-        *(row for text in texts for row in masked_rows(checkpoint, text, hidden=hidden)), strict=True
-    )
+    rows = [row for text in texts for row in mask_words(checkpoint, text, hidden=hidden)]
+    words = [word for text in texts for word in split_words(text)]
+    wanted = [checkpoint.tokenizer(word, add_special_tokens=False)["input_ids"][0] for word in words]
     right = 0
     for numbers, logits in masked_logits(checkpoint, rows):
         guesses = logits.argmax(dim=1).tolist()

@@ -20,13 +20,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from clip_range import clip_range, masked_rows, sample_of
 from common.edits import spaced
 from common.lowrank import LowRank, TiedHead, correct, corrections, replace, save_adapter
 from common.options import Options
 from common.rows import Tables
-from common.saving import Card, write_card
-from common.text import LICENCES, SHARES, is_held_out, sentences
+from common.saving import Card, clip_range, write_card
+from common.text import LICENCES, SHARES, is_held_out, sample_of, sentences
 from common.training import Plan, begin, closing_figures, device, train_on
 from common.vocabulary import PAD
 from mlm import MASKED, Batches, MaskedLoss, Vocabulary, taken_together
@@ -34,8 +33,10 @@ from scipy.stats import beta
 from transformers import MPNetForMaskedLM
 
 from tedaudit.inference.adapters import WORDS, Settings, is_plain, lay_over
+from tedaudit.inference.clip_range import mask_words
 from tedaudit.inference.loading import CLIP, load_checkpoint
 from tedaudit.inference.masked import masked_logits
+from tedaudit.inference.treebank import split_words
 
 BASE = "all-mpnet-base-v2"
 LAYERS = 8
@@ -171,13 +172,13 @@ def vocabulary_of(tokenizer: Any) -> Vocabulary:
 def found_words(folder: Path, texts: Sequence[str], *, hidden: bool) -> dict[str, str]:
     """Return how often a word is found that is masked alone, as DP-MLM does it, each word in turn."""
     checkpoint = load_checkpoint("masked", str(folder), dtype="float32")
-    rows = list(chain(*(masked_rows(checkpoint, text, hidden=hidden) for text in texts)))
-    words = list(chain(*(spaced(text).split() for text in texts)))
+    rows = list(chain(*(mask_words(checkpoint, text, hidden=hidden) for text in texts)))
+    words = list(chain(*(split_words(text) for text in texts)))
     cut = checkpoint.tokenizer(words, add_special_tokens=False)["input_ids"]
     is_token = np.array([len(ids) == 1 for ids in cut])
-    wanted = np.array([token for _, token in rows])
+    wanted = np.array([ids[0] for ids in cut])
     best = np.zeros((len(rows), 5), dtype=np.int64)
-    for numbers, logits in masked_logits(checkpoint, [row for row, _ in rows]):
+    for numbers, logits in masked_logits(checkpoint, rows):
         best[numbers] = logits.topk(5, dim=1).indices.cpu().numpy()
     first = (best[:, 0] == wanted) & is_token
     among = (best == wanted[:, None]).any(axis=1) & is_token
@@ -260,7 +261,7 @@ def card(chosen: Options, figures: dict[str, str], count: int, words: int) -> Ca
         "(`tedaudit models get mpnet-mlm` lays it over). The model of others is not part of it.",
         data=[LICENCES[source] for source in SHARES],
         training=[
-            f"all-mpnet-base-v2 up to layer {LAYERS}, frozen; a head before its matrix of words, which writes",
+            f"all-mpnet-base-v2 up to layer {LAYERS}, frozen; a head before its matrix of words",
             f"corrections of rank {RANK} of all matrices of its layers, of rank {WORD_RANK} of that of words",
             f"{words:,} frequent words of several pieces are tokens, which begin as the mean of their pieces",
             f"{count:,} texts of up to {WIDTH} tokens, {ROWS} rows a step, AdamW, seed {chosen.seed}",

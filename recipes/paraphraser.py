@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from clip_range import EPSILONS, clip_range, prompt, sample_of
 from common.edits import changed, partly_plain, reworded, shortened
 from common.measures import mean_overlap
 from common.options import Options
 from common.rows import IGNORED, Tables, ended, labels_of, pair_tables, repeated, squeezed
-from common.saving import Card, save_model, write_card
-from common.text import LICENCES, SHARES, is_held_out, pairs, sentences, split
+from common.saving import Card, clip_range, save_model, write_card
+from common.text import LICENCES, SHARES, is_held_out, pairs, sample_of, sentences, split
 from common.training import Plan, begin, closing_figures, device, train_on
 from common.vocabulary import END, PAD, START, encoded, tokenizer_for
 from transformers import GPT2Config, GPT2LMHeadModel
 
+from tedaudit.inference.clip_range import EPSILONS, read_prompt
 from tedaudit.inference.loading import load_checkpoint
 from tedaudit.inference.triples.writing import decode, write_out
 from tedaudit.mechanisms.dp_paraphrase import DPParaphrase
@@ -137,7 +137,7 @@ def predicted(folder: Path, batches: Batches) -> str:
 def greedy(folder: Path, texts: Sequence[str]) -> list[str]:
     """Return the likeliest rewrite of each text."""
     writer = load_checkpoint("causal", str(folder), dtype="float32")
-    prompts = [prompt(writer, text) for text in texts]
+    prompts = [read_prompt(writer, DPParaphrase().fill_prompt(text)) for text in texts]
     tokens = write_out(writer, dict.fromkeys(prompts, 32))
     return [decode(writer, tokens[one]) for one in prompts]
 
@@ -163,7 +163,8 @@ def kept(name: str, texts: Sequence[str], out: Sequence[str]) -> str:
 def measured(folder: Path, held_out: list[str], chosen: Options) -> dict[str, str]:
     """Return the figures of the saved model."""
     count = 4 if chosen.dry_run else 500
-    found = clip_range(folder, sample_of(held_out, chosen.seed, 2 * count))
+    some = sample_of(held_out, chosen.seed, 2 * count)
+    found = clip_range(folder, some, DPParaphrase().fill_prompt("{text}"))
     tokenizer = load_checkpoint("causal", str(folder), dtype="float32").tokenizer
     tables = held_out_tables(tokenizer, held_out, chosen.data)
     for kind in tables:

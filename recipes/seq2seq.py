@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from clip_range import EPSILONS, clip_range, prompt, sample_of
 from common.edits import changed, partly_plain, reworded
 from common.facts import MOST, Told, combined, facts_of_sentences, facts_of_trees, training_facts, usual_tags
 from common.measures import mean_overlap, mentioned
 from common.options import Options
 from common.rows import IGNORED, Tables, ended, labels_of, pair_tables, repeated, squeezed
-from common.saving import Card, save_model, write_card
-from common.text import LICENCES, SHARES, is_held_out, pairs, sentences, split
+from common.saving import Card, clip_range, save_model, write_card
+from common.text import LICENCES, SHARES, is_held_out, pairs, sample_of, sentences, split
 from common.training import Plan, begin, closing_figures, device, train_on
 from common.vocabulary import END, PAD, encoded, tokenizer_for
 from transformers import T5Config, T5ForConditionalGeneration
 
+from tedaudit.inference.clip_range import EPSILONS, read_prompt
 from tedaudit.inference.loading import load_checkpoint
 from tedaudit.inference.triples.writing import decode, write_out
 from tedaudit.mechanisms.dp_prompt import DPPrompt
@@ -162,7 +162,7 @@ def greedy(folder: Path, prompts: Sequence[tuple[int, ...]], limit: int) -> list
 def copied(folder: Path, texts: Sequence[str]) -> str:
     """Return how much of short sentences is written again under DP-Prompt's prompt."""
     checkpoint = load_checkpoint("seq2seq", str(folder), dtype="float32")
-    out = greedy(folder, [prompt(checkpoint, text) for text in texts], 32)
+    out = greedy(folder, [read_prompt(checkpoint, DPPrompt().fill_prompt(text)) for text in texts], 32)
     same = sum(" ".join(text.split()) == one for text, one in zip(texts, out, strict=True)) / len(texts)
     print(*(f"    {text} -> {one}" for text, one in zip(texts[:8], out, strict=False)), sep="\n", flush=True)
     return f"{same:.1%} copied exactly, F1 of words {mean_overlap(texts, out):.3f}"
@@ -199,7 +199,7 @@ def measured(folder: Path, held_out: list[str], chosen: Options) -> dict[str, st
     known = facts_of_trees(chosen.data / "ud-ewt" / "dev.conllu.xz")
     told = combined(known + facts_of_sentences(held_out, tags), count, chosen.seed)
     tables = held_out_tables(tokenizer, held_out, told, chosen.data)
-    found = clip_range(folder, sample_of(held_out, chosen.seed, 2 * count))
+    found = clip_range(folder, sample_of(held_out, chosen.seed, 2 * count), DPPrompt().prompt)
     for kind in tables:
         found[f"tokens right, {kind}"] = token_accuracy(folder, Batches(tokenizer, tables, {kind: count}))
     found["greedy, short sentences"] = copied(folder, short)

@@ -15,19 +15,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from clip_range import EPSILONS, clip_range, sample_of
 from common.edits import partly_plain
 from common.lowrank import correct, corrections, save_adapter
 from common.options import Options
 from common.rows import pair_tables
-from common.saving import Card, write_card
-from common.text import LICENCES, SHARES, is_held_out, pairs, read_pairs, sentences, split
+from common.saving import Card, clip_range, write_card
+from common.text import LICENCES, SHARES, is_held_out, pairs, read_pairs, sample_of, sentences, split
 from common.training import Plan, begin, closing_figures, device, train_on
 from paraphraser import PLAIN, SHORT, SOURCE, TARGET, Batches, Loss, drawn, greedy, kept, predicted
 from round_trips import FILE
 
 from tedaudit.inference.adapters import Settings, lay_over
+from tedaudit.inference.clip_range import EPSILONS
 from tedaudit.inference.loading import CLIP, load_checkpoint
+from tedaudit.mechanisms.dp_paraphrase import DPParaphrase
 
 BASE = "smollm2"
 RANK = 8
@@ -49,7 +50,9 @@ def measured(
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lay_over(base, adapter, folder)
-        found = clip_range(folder, sample_of(held_out, chosen.seed, 2 * count))
+        found = clip_range(
+            folder, sample_of(held_out, chosen.seed, 2 * count), DPParaphrase().fill_prompt("{text}")
+        )
         (adapter / CLIP).write_bytes((folder / CLIP).read_bytes())
         tokenizer = load_checkpoint("causal", name, dtype="float32").tokenizer
         for kind, some in known.items():

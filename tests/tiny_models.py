@@ -289,3 +289,20 @@ def drop_weights(folder: Path, *names: str) -> Path:
         del weights[name]
     save_file(weights, file, {"format": "pt"})
     return folder
+
+
+def save_marian(folder: Path, seed: int = 0, *, tied: bool = True) -> Path:
+    """Save a translator with two small layers on either side; its tables of positions are computed."""
+    import torch
+    from transformers import MarianConfig, MarianMTModel
+
+    tokenizer = save_bart_tokenizer(folder)
+    torch.manual_seed(seed)
+    config = MarianConfig(
+        vocab_size=len(tokenizer), d_model=16, encoder_layers=2, decoder_layers=2, encoder_ffn_dim=32,
+        decoder_ffn_dim=32, encoder_attention_heads=2, decoder_attention_heads=2, init_std=0.4,
+        max_position_embeddings=64, pad_token_id=1, eos_token_id=2, decoder_start_token_id=1,
+        forced_eos_token_id=None, tie_word_embeddings=tied,
+    )  # fmt: skip
+    MarianMTModel(config).save_pretrained(folder)
+    return folder

@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tedaudit.inference.loading import WEIGHTS, save_quantised
+from tedaudit.inference.clip_range import measure_model, store_range
+from tedaudit.inference.loading import CLIP, WEIGHTS, save_quantised
 
 LICENCE = "CC BY-SA 4.0"
 CARD = "card.md"
@@ -29,6 +31,13 @@ class Card:
     limits: list[str]
     command: str
     notes: list[str] = field(default_factory=list)
+
+
+def clip_range(folder: Path, texts: Sequence[str], prompt: str = "{text}") -> dict[str, str]:
+    """Measure a model's clip range, store it beside the model, and return what draws are like."""
+    found = measure_model(str(folder), texts, prompt)
+    store_range(found, folder / CLIP, f"{len(texts)} held-out public sentences")
+    return found.describe()
 
 
 def save_model(folder: Path, model: Any, tokenizer: Any) -> None:

@@ -77,6 +77,14 @@ def split(found: Sequence[Pair]) -> tuple[list[Pair], list[Pair]]:
     return train, [pair for pair in found if is_held_out(pair[0])]
 
 
+def sample_of(texts: Sequence[str], seed: int, count: int = 1000) -> list[str]:
+    """Return some texts of two to thirty words by chance, a third of them in lower case without marks."""
+    rng = random.Random(seed)
+    able = [text for text in texts if 2 <= len(text.split()) <= 30]
+    some = rng.sample(able, min(count, len(able)))
+    return [text.lower().rstrip(".?! ") if i % 3 == 0 else text for i, text in enumerate(some)]
+
+
 def _bare(text: str) -> str:
     return text.lower().rstrip(".?!;, ")
 

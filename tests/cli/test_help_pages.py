@@ -16,8 +16,9 @@ def list_commands():
     """Return every command that is shown, by its words."""
     root = typer.main.get_command(app)
     shown = {name: command for name, command in root.commands.items() if not command.hidden}
-    corpus = shown.pop("corpus").commands
-    return {(name,): one for name, one in shown.items()} | {("corpus", n): one for n, one in corpus.items()}
+    groups = {group: shown.pop(group).commands for group in ("corpus", "models")}
+    alone = {(name,): one for name, one in shown.items()}
+    return alone | {(group, name): one for group, inner in groups.items() for name, one in inner.items()}
 
 
 COMMANDS = list_commands()
@@ -27,6 +28,9 @@ ELSEWHERE = {  # what takes a model or minutes, or goes on for ever, has tests o
     "tedaudit selftest --out selftest.md", "tedaudit reproduce fig-embedding --scale smoke",
     "tedaudit lint -m dp-mlm", "tedaudit lint -m dp-mlm --set variant=published",
     "tedaudit run -m dp-st -e 100 --set table=table --trials 100",
+    "tedaudit models get opus-mt", "tedaudit models get smollm2 --source parts",
+    "tedaudit models clip models/my-gpt2",
+    "tedaudit models clip models:opus-mt/fr-en --texts french.txt --force",
     "tedaudit corpus triples public.txt table --encoder zoo:encoder --clusters 50",
 }  # fmt: skip
 
@@ -34,7 +38,7 @@ ELSEWHERE = {  # what takes a model or minutes, or goes on for ever, has tests o
 def test_there_are_some_twenty_commands_each_in_a_group():
     root = typer.main.get_command(app)
     shown = {name: one for name, one in root.commands.items() if not one.hidden}
-    assert len(shown) == 21
+    assert len(shown) == 22
     assert {one.rich_help_panel for one in shown.values()} == {
         "Audit", "Read a run", "Choose an epsilon", "Texts", "Setting up",
     }  # fmt: skip

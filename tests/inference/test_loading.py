@@ -4,16 +4,31 @@ import pytest
 
 from tedaudit.errors import ModelError, PathError
 from tedaudit.inference.loading import (
+    WEIGHTS,
+    caution_range,
     choose_device,
     choose_dtype,
     count_positions,
+    find_clip,
     find_task,
+    find_writer,
     is_hub_reachable,
     load_checkpoint,
+    place_clip,
     resolve,
+    save_quantised,
 )
 from tedaudit.inference.masked import MaskedRow, masked_logits
-from tiny_models import drop_weights, save_bart, save_gpt2, save_llama, save_mpnet, save_roberta, save_t5
+from tiny_models import (
+    drop_weights,
+    save_bart,
+    save_gpt2,
+    save_llama,
+    save_marian,
+    save_mpnet,
+    save_roberta,
+    save_t5,
+)
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +137,8 @@ def test_what_no_folder_can_be_called_is_refused_in_one_line(name):
         ("masked", save_mpnet, "lm_head.layer_norm.bias"),
         ("seq2seq", save_t5, "decoder.final_layer_norm.weight"),
         ("seq2seq", save_bart, "model.decoder.layers.1.fc1.weight"),
+        ("seq2seq", save_marian, "model.encoder.layers.0.fc2.bias"),
+        ("seq2seq", save_marian, "final_logits_bias"),  # the library would take zeros for it
         ("causal", save_gpt2, "transformer.h.1.mlp.c_fc.weight"),
         ("causal", save_llama, "lm_head.weight"),
         ("body", save_roberta, "roberta.encoder.layer.1.output.dense.bias"),
@@ -138,6 +155,7 @@ def test_a_checkpoint_that_lacks_a_weight_is_refused_and_the_weight_is_named(tmp
     [
         ("masked", save_roberta, "lm_head.decoder.weight"),  # tied to the embeddings
         ("seq2seq", save_t5, "lm_head.weight"),
+        ("seq2seq", save_marian, "lm_head.weight"),
         ("causal", save_gpt2, "lm_head.weight"),
         ("body", save_roberta, "pooler.dense.weight"),  # of no use here
     ],
@@ -151,6 +169,119 @@ def test_weights_that_are_tied_or_of_no_use_need_not_be_stored(tmp_path, task, s
     first = load_checkpoint(task, str(folder), device="cpu").checksum()
     load_checkpoint.cache_clear()
     assert load_checkpoint(task, str(folder), device="cpu").checksum() == first
+
+
+EMBEDDINGS = {
+    save_roberta: ("masked", "roberta.embeddings.word_embeddings.weight", "lm_head.decoder.weight"),
+    save_gpt2: ("causal", "transformer.wte.weight", "lm_head.weight"),
+    save_llama: ("causal", "model.embed_tokens.weight", "lm_head.weight"),
+    save_t5: ("seq2seq", "shared.weight", "lm_head.weight"),
+    save_marian: ("seq2seq", "model.shared.weight", "lm_head.weight"),
+}
+
+
+def _set_tied(folder, *, tied):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "tie_word_embeddings": tied}))
+
+
+@pytest.mark.parametrize("save", EMBEDDINGS)
+@pytest.mark.parametrize("stored", ["embeddings", "head"])
+def test_a_model_that_must_be_tied_is_tied_whichever_tensor_is_stored(save, stored, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    task, table, head = EMBEDDINGS[save]
+    folder = save(tmp_path)
+    weights = load_file(folder / "model.safetensors")
+    weights.pop(head, None)
+    if stored == "head":
+        weights[head] = weights.pop(table)
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    _set_tied(folder, tied=True)
+    model = load_checkpoint(task, str(folder), device="cpu").model
+    assert model.get_output_embeddings().weight is model.get_input_embeddings().weight
+    assert model.get_input_embeddings().weight.equal(weights[table if stored == "embeddings" else head])
+
+
+@pytest.mark.parametrize("save", EMBEDDINGS)
+def test_a_model_that_is_not_tied_and_lacks_its_head_is_refused(save, tmp_path):
+    task, _, head = EMBEDDINGS[save]
+    folder = save(tmp_path)
+    if save is save_llama:
+        drop_weights(folder, head)
+    _set_tied(folder, tied=False)
+    with pytest.raises(ModelError, match=rf"lacks \d of the weights that it needs here: .*{head}"):
+        load_checkpoint(task, str(folder), device="cpu")
+
+
+@pytest.mark.parametrize("task", ["masked", "causal", "seq2seq"])
+def test_weights_that_are_missing_among_integers_are_refused_too(task, tmp_path):
+    from safetensors.torch import load_file
+
+    save = {"masked": save_roberta, "causal": save_gpt2, "seq2seq": save_marian}[task]
+    folder = save(tmp_path)
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    lost = sorted(weights)[len(weights) // 2]
+    save_quantised(folder / WEIGHTS, weights)
+    load_checkpoint(task, str(folder), device="cpu")
+    load_checkpoint.cache_clear()
+    save_quantised(folder / WEIGHTS, {name: one for name, one in weights.items() if name != lost})
+    with pytest.raises(ModelError, match=rf"lacks 1 of the weights that it needs here: {lost}"):
+        load_checkpoint(task, str(folder), device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("kind", "task"),
+    [
+        ("GPT2LMHeadModel", "causal"), ("LlamaForCausalLM", "causal"), ("Qwen2ForCausalLM", "causal"),
+        ("OPTForCausalLM", "causal"), ("BertForMaskedLM", "masked"), ("RobertaForMaskedLM", "masked"),
+        ("BertForPreTraining", "masked"), ("MPNetForMaskedLM", "masked"), ("BertLMHeadModel", "causal"),
+        ("T5ForConditionalGeneration", "seq2seq"), ("BartModel", "seq2seq"), ("MarianMTModel", "seq2seq"),
+        ("MPNetModel", "body"), ("BertModel", "body"), ("RobertaForSequenceClassification", "body"),
+    ],
+)  # fmt: skip
+def test_what_a_model_can_do_is_told_by_its_config(kind, task, tmp_path):
+    import transformers
+
+    config = getattr(transformers, kind).config_class()
+    config.architectures = [kind]
+    config.save_pretrained(tmp_path)
+    assert find_task(str(tmp_path)) == task
+
+
+@pytest.mark.parametrize(
+    ("kind", "task"),
+    [("GPT2", "causal"), ("Qwen2", "causal"), ("Roberta", "masked"), ("MPNet", "masked"), ("T5", "seq2seq")],
+)
+def test_a_config_that_does_not_name_its_class_is_taken_for_what_its_kind_is_used_for(kind, task, tmp_path):
+    import transformers
+
+    getattr(transformers, f"{kind}Config")().save_pretrained(tmp_path)
+    assert find_task(str(tmp_path)) == task
+
+
+def test_only_models_that_write_are_taken_for_writers(folder, tmp_path):
+    from transformers import BertConfig
+
+    assert find_writer(folder) == "causal"
+    for kind, words in (("BertForMaskedLM", "fills in words"), ("BertModel", "no head that predicts words")):
+        BertConfig(architectures=[kind]).save_pretrained(tmp_path / kind)
+        with pytest.raises(ModelError, match=words):
+            find_writer(str(tmp_path / kind))
+
+
+def test_a_range_measured_on_a_hub_model_is_found_by_its_id_and_revision(tmp_path, monkeypatch):
+    monkeypatch.setenv("TEDAUDIT_MODELS", str(tmp_path))
+    file = place_clip("some/model", "abc")
+    assert file.is_relative_to(tmp_path)
+    file.parent.mkdir(parents=True)
+    file.write_text('{"low": -1, "high": 2}')
+    assert find_clip("some/model", "abc") == (-1.0, 2.0)
+    assert find_clip("some/model") is None
+    assert caution_range("some/model", None, None, (0, 1), "gpt2", "abc") == ()
+    [caution] = caution_range("some/model", None, None, (0, 1), "gpt2", "main")
+    assert "`tedaudit models clip some/model --revision main`" in caution
 
 
 def test_a_sentence_encoder_is_no_masked_language_model():

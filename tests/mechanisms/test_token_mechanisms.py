@@ -60,7 +60,7 @@ def test_a_clip_range_that_was_measured_on_another_model_is_told(make, folders, 
     [caution] = make(name, low=None).cautions()
     assert f"no clip range was measured on '{folders[name]}'" in caution
     assert ", 2], as measured on" in caution
-    assert "recipes/clip_range.py" in caution
+    assert f"`tedaudit models clip {folders[name]}`" in caution
     folder = tmp_path / "model"
     shutil.copytree(folders[name], folder)
     (folder / "clip.json").write_text('{"low": -1, "high": 1}')

@@ -25,7 +25,7 @@ def test_the_command_line_lists_them():
     assert "zoo:mlm" in shown.output
     assert "used by: dp-mlm (model)" in shown.output
     listed = json.loads(CliRunner().invoke(app, ["ls", "models", "--json"]).output)
-    assert {"name", "bytes", "used_by", "folder"} == set(listed[0])
+    assert {"name", "bytes", "used_by", "folder", "summary", "licence", "get"} == set(listed[0])
 
 
 def test_without_the_zoo_the_list_says_how_to_get_it(monkeypatch):
@@ -51,3 +51,21 @@ def test_what_is_taken_unasked_is_said(monkeypatch):
         "embedding (encoder)": "zoo:encoder",
     }
     assert "candidate sampling" not in list_defaults(parse_spec({**spec, "encoder": "lexical"}))
+
+
+def test_models_of_others_are_listed_as_here_or_with_the_command_that_gets_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("TEDAUDIT_MODELS", str(tmp_path))
+    for name in ("opus-mt/fr-en", ".opus-mt.partial/en-fr", "mine"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "model.safetensors").write_bytes(bytes(100))
+    found = {model.name: model for model in list_models() if model.name.startswith("models:")}
+    assert found["models:opus-mt/fr-en"].folder == str(tmp_path / "opus-mt" / "fr-en")
+    assert found["models:mine"].bytes == 100
+    assert "models:opus-mt" not in found
+    assert found["models:smollm2"].folder == ""
+    assert found["models:smollm2"].get == "tedaudit models get smollm2"
+    assert "apache-2.0" in found["models:smollm2"].licence
+    assert not any("partial" in name for name in found)
+    shown = CliRunner().invoke(app, ["ls", "models"]).output
+    assert "models:smollm2  not here, 542.0 MB" in shown
+    assert "tedaudit models get smollm2" in shown

@@ -18,6 +18,7 @@ from tedaudit.cli.judge import judge
 from tedaudit.cli.leaks import leaks, lint, selftest
 from tedaudit.cli.link import link
 from tedaudit.cli.listing import describe_versions, list_plugins
+from tedaudit.cli.models import models
 from tedaudit.cli.records import loss, records
 from tedaudit.cli.reproduce import reproduce
 from tedaudit.cli.results import compare, estimate, replay, report
@@ -90,6 +91,7 @@ for _panel, _commands in _GROUPS.items():
     for _name, (_command, *_examples) in _commands.items():
         app.command(_name, cls=Command, rich_help_panel=_panel, epilog=end_page(*_examples))(_command)
 app.add_typer(corpus, name="corpus", cls=Group, rich_help_panel="Texts")
+app.add_typer(models, name="models", cls=Group, rich_help_panel="Setting up")
 
 
 # --- Commands of earlier versions: each says how it is spelled now.

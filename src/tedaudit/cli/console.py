@@ -34,7 +34,7 @@ from tedaudit.results.comparison import Compared
 from tedaudit.results.disagreement import Disagreement
 from tedaudit.results.findings import AuditResult
 from tedaudit.results.losses import read_losses
-from tedaudit.spec.zoo_defaults import InstalledModel
+from tedaudit.spec.zoo_defaults import KnownModel
 from tedaudit.store.directory import RunDirectory
 from tedaudit.types import Card
 from tedaudit.utility.results import UtilityResult
@@ -198,19 +198,28 @@ def show_cards(cards: Sequence[tuple[Card, Sequence[str]]]) -> None:
                 out.print(f"    {name}: {value}", soft_wrap=True)
 
 
-def show_models(models: Sequence[InstalledModel]) -> None:
-    """Print the installed models, or how to get them."""
+def show_models(models: Sequence[KnownModel]) -> None:
+    """Print the models that are here, then those that can be fetched, with the command that does."""
     out = console()
-    if not models:
+    if not any(model.folder for model in models):
         out.print(
             "No model is installed. The zoo has small ones for every mechanism: pip install tedaudit-zoo. "
             "Any other checkpoint can be named too: a folder, or a hub id.",
             soft_wrap=True,
         )
     for model in models:
-        used = ", ".join(model.used_by) or "nothing by default"
-        out.print(Text.assemble((model.name, "bold"), f"  {model.bytes / 1e6:.1f} MB, used by: {used}"))
-        out.print(f"    {model.folder}", soft_wrap=True)
+        used = f", used by: {', '.join(model.used_by) or 'nothing by default'}"
+        size = f"{model.bytes / 1e6:,.1f} MB"
+        if not model.folder:
+            used, size = used if model.used_by else "", f"not here, {size}"
+        out.print(Text.assemble((model.name, "bold"), f"  {size}{used}"))
+        for line in (
+            model.summary,
+            f"licence: {model.licence}" * bool(model.licence),
+            model.folder or model.get,
+        ):
+            if line:
+                out.print(f"    {escape_text(line)}", soft_wrap=True)
 
 
 def show_defaults(taken: Mapping[str, str]) -> None:

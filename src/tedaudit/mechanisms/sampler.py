@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.chat import render_turn
-from tedaudit.inference.loading import Checkpoint, find_task, load_checkpoint
+from tedaudit.inference.loading import Checkpoint, find_writer, load_checkpoint
 from tedaudit.inference.sampling_settings import PublicSettings, SamplingRule, SamplingSettings
 from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._generator import OVERLONG, Generator
@@ -134,7 +134,7 @@ class Sampler(Generator):
     @property
     def has_encoder(self) -> bool:
         """Whether the model reads the prompt with an encoder, so that penalties see only what was drawn."""
-        return find_task(self.model, self.revision) == "seq2seq"
+        return find_writer(self.model, self.revision) == "seq2seq"
 
     def arithmetic(self, epsilons: Sequence[float], texts: Sequence[str]) -> Iterator[Note]:  # noqa: ARG002
         """Yield what penalties read, that no logits are clipped, and what the checkpoint would choose."""
@@ -218,5 +218,5 @@ class Sampler(Generator):
         return min(self.context, room)
 
     def _load_checkpoint(self) -> Checkpoint:
-        task = find_task(self.model, self.revision)
+        task = find_writer(self.model, self.revision)
         return load_checkpoint(task, self.model, self.revision, self.device, self.dtype)

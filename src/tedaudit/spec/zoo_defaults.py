@@ -1,8 +1,12 @@
-"""Which models of the zoo are installed, what uses them, and which an audit takes by default."""
+"""Which models are here or can be fetched, what uses them, and which an audit takes from the zoo."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
 
+from tedaudit.inference.adapters import is_adapter
+from tedaudit.inference.catalogue import ENTRIES, list_got
+from tedaudit.inference.catalogue import PREFIX as GOT
 from tedaudit.inference.zoo import PREFIX, is_default, list_folders
 from tedaudit.plans.candidates import SAMPLING
 from tedaudit.plugins.registry import Kind, find, names, zoo_fields
@@ -12,31 +16,73 @@ _KINDS: tuple[Kind, ...] = ("mechanism", "attack")
 
 
 @dataclass(frozen=True)
-class InstalledModel:
-    """A model of the zoo: how to name it, its size, where it is used unless another is named."""
+class KnownModel:
+    """A model that can be named: its size, what uses it unless another is named, and where it is."""
 
     name: str
     bytes: int
     used_by: tuple[str, ...]
     folder: str
+    """Empty: it is not here, and `get` fetches it."""
+    summary: str = ""
+    licence: str = ""
+    get: str = ""
 
 
-def list_models() -> list[InstalledModel]:
-    """Return the models of the zoo in order of name."""
-    uses: dict[str, list[str]] = {"encoder": [SAMPLING]}
-    for kind in _KINDS:
-        for plugin in names(kind):
-            for key, model in zoo_fields(find(kind, plugin)).items():
-                uses.setdefault(model, []).append(f"{plugin} ({key})")
-    return [
-        InstalledModel(
+def list_models() -> list[KnownModel]:
+    """Return the models of the zoo, those that were fetched, and those that can be, in order of name."""
+    uses = _list_uses()
+    zoo = [
+        KnownModel(
             PREFIX + name,
-            sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()),
-            tuple(uses.get(name, ())),
+            _count_bytes(folder),
+            tuple(uses.get(PREFIX + name, ())),
             str(folder),
+            _describe_adapter(name, folder),
         )
         for name, folder in list_folders().items()
     ]
+    got, told = list_got(), {name: entry for entry in ENTRIES.values() for name in entry.references}
+    mine = [
+        KnownModel(
+            name, _count_bytes(folder), tuple(uses.get(name, ())), str(folder),
+            *((told[name].summary, told[name].licence) if name in told else ()),
+        )
+        for name, folder in got.items()
+    ]  # fmt: skip
+    there = [
+        KnownModel(
+            GOT + entry.name, entry.made,
+            tuple(use for name in entry.references for use in uses.get(name, ())), "",
+            entry.summary, entry.licence, f"tedaudit models get {entry.name}",
+        )
+        for entry in ENTRIES.values()
+        if not got.keys() & set(entry.references)
+    ]  # fmt: skip
+    return [*zoo, *mine, *there]
+
+
+def _describe_adapter(name: str, folder: Path) -> str:
+    return f"An adapter; laid over its base by: tedaudit models get {name}" if is_adapter(folder) else ""
+
+
+def _list_uses() -> dict[str, list[str]]:
+    """Return which settings name a model by default, by model."""
+    uses: dict[str, list[str]] = {PREFIX + "encoder": [SAMPLING]}
+    for kind in _KINDS:
+        for plugin in names(kind):
+            found = find(kind, plugin)
+            taken = {key: PREFIX + model for key, model in zoo_fields(found).items()}
+            for part in fields(found) if is_dataclass(found) else ():
+                if isinstance(part.default, str) and part.default.startswith(GOT):
+                    taken[part.name] = part.default
+            for key, model in taken.items():
+                uses.setdefault(model, []).append(f"{plugin} ({key})")
+    return uses
+
+
+def _count_bytes(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
 def list_defaults(spec: AuditSpec) -> dict[str, str]:

