@@ -163,6 +163,8 @@ def resolve(name: str) -> str:
     """Return the folder or hub id that a reference stands for."""
     if name.startswith(PREFIX):
         return str(find_folder(name))
+    if name.startswith("models:"):
+        return str(Path(os.environ.get("TEDAUDIT_MODELS", "")) / name.removeprefix("models:"))
     folder = parse_path(name)  # refuses what neither a folder nor a model can be called
     return str(folder) if folder.is_dir() else name
 
