@@ -9,6 +9,7 @@ import logging
 import os
 import socket
 import threading
+import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -322,11 +323,12 @@ def caution_range(
 ) -> tuple[str, ...]:
     """Return what to know of a clip range if an end of it was measured on another model than this.
 
-    A folder or a hub id is taken for the model that its last part names.
+    A folder or a hub id is taken for the model that its last part names, or its last two.
     """
     source = Path(resolve(name))
     is_given = low is not None and high is not None
-    if is_given or source.name.lower() == measured_on.lower() or read_clip(source) is not None:
+    names = {source.name.lower(), "-".join(source.parts[-2:]).lower()}
+    if is_given or measured_on.lower() in names or read_clip(source) is not None:
         return ()
     ends = released[0] if low is None else low, released[1] if high is None else high
     caution = (
@@ -370,7 +372,9 @@ def silence_loading() -> Iterator[None]:
     for logger in loggers:
         logger.setLevel(logging.ERROR)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Recommended: pip install sacremoses")  # never called
+            yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
