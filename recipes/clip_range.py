@@ -1,6 +1,7 @@
 """Measure on public text to which range a model's logits are clipped, and write it beside the model.
 
     python recipes/clip_range.py --data DIR --out FOLDER_OF_THE_MODEL
+    python recipes/clip_range.py --data DIR --out FOLDER_OF_THE_MODEL --first MODEL  # DP-Pivot's second one
 
 The exponential mechanism draws a token with a weight of exp(epsilon (logit - low) / (2 (high - low))), logits
 clipped to [low, high]. The model reads held-out public sentences as the mechanism lets it read private ones:
@@ -26,6 +27,7 @@ from tedaudit.inference.masked import MaskedRow, masked_logits
 from tedaudit.inference.rows import decoder_for
 from tedaudit.inference.sampling import Clip, log_probabilities
 from tedaudit.mechanisms.dp_paraphrase import DPParaphrase
+from tedaudit.mechanisms.dp_pivot import DPPivot
 from tedaudit.mechanisms.dp_prompt import DPPrompt
 
 EPSILONS = (1.0, 10.0, 100.0, 1000.0)
@@ -38,12 +40,19 @@ _RULE = (
 )
 
 
-def clip_range(folder: Path, texts: Sequence[str]) -> dict[str, str]:
-    """Measure the range, write it, and return what draws are like at several epsilons."""
+def clip_range(folder: Path, texts: Sequence[str], first: str = "") -> dict[str, str]:
+    """Measure the range, write it, and return what draws are like at several epsilons.
+
+    If there is a first model, the other reads what that one makes of the texts, as in DP-Pivot.
+    """
     task = task_of(folder)
     checkpoint = load_checkpoint(task, str(folder), dtype="float32")
-    meet = _masked if task == "masked" else _continued
-    logits = torch.cat(list(meet(checkpoint, texts)))[:_PLACES]
+    if task == "masked":
+        met = _masked(checkpoint, texts)
+    else:
+        read = _pivoted(folder, first, texts) if first else [prompt(checkpoint, text) for text in texts]
+        met = _continued(checkpoint, read)
+    logits = torch.cat(list(met))[:_PLACES]
     largest = logits.amax(dim=1)
     lowest = logits.kthvalue(max(1, logits.shape[1] // 100), dim=1).values
     low, high = round(float(lowest.mean()), 3), round(float(largest.mean() + largest.std()), 3)
@@ -98,12 +107,12 @@ def _masked(checkpoint: Checkpoint, texts: Sequence[str]) -> Iterator[Any]:
     yield from (logits for _, logits in masked_logits(checkpoint, rows[:_PLACES]))
 
 
-def _continued(checkpoint: Checkpoint, texts: Sequence[str]) -> Iterator[Any]:
-    """Yield the logits along the likeliest continuation of each text's prompt, up to its end."""
+def _continued(checkpoint: Checkpoint, prompts: Sequence[tuple[int, ...]]) -> Iterator[Any]:
+    """Yield the logits along the likeliest continuation of each prompt, up to its end."""
     decoder, end = decoder_for(checkpoint), checkpoint.tokenizer.eos_token_id
-    for start in range(0, len(texts), _BATCH):
-        prompts = [prompt(checkpoint, text) for text in texts[start : start + _BATCH]]
-        logits = decoder.start(prompts, max(len(one) for one in prompts))
+    for start in range(0, len(prompts), _BATCH):
+        some = prompts[start : start + _BATCH]
+        logits = decoder.start(some, max(len(one) for one in some))
         for _ in range(_STEPS):
             yield logits
             tokens = logits.argmax(dim=1)
@@ -120,6 +129,12 @@ def prompt(checkpoint: Checkpoint, text: str) -> tuple[int, ...]:
     return tuple(checkpoint.tokenizer(text + DPParaphrase().separator)["input_ids"])
 
 
+def _pivoted(folder: Path, first: str, texts: Sequence[str]) -> list[tuple[int, ...]]:
+    """Return what DP-Pivot lets its second model read for some texts."""
+    mechanism = DPPivot(model=str(folder), first=first)
+    return [ids for ids in mechanism._encode_prompts(texts).values() if ids is not None]  # noqa: SLF001
+
+
 def _shown(clip: Clip, logits: Any, epsilon: float) -> str:
     """Return how likely the likeliest token is, and how many tokens a draw is as good as spread over."""
     best, entropy = [], []
@@ -133,9 +148,9 @@ def _shown(clip: Clip, logits: Any, epsilon: float) -> str:
 
 def main() -> None:
     """Measure the model of a folder."""
-    chosen = options(__doc__)
+    chosen = options(__doc__, pivots=True)
     _, held_out = mix(chosen.data, chosen.seed)
-    for name, value in clip_range(chosen.out, sample_of(held_out, chosen.seed)).items():
+    for name, value in clip_range(chosen.out, sample_of(held_out, chosen.seed), chosen.first).items():
         print(f"{name}: {value}")
 
 

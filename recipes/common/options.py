@@ -17,6 +17,7 @@ class Options:
     seconds: float
     variant: str = ""
     start: Path | None = None
+    first: str = ""
 
     def command(self, script: str) -> str:
         """Return how the recipe was called, for the card; a training that was cut short is told."""
@@ -25,8 +26,13 @@ class Options:
         return f"python recipes/{script} --data DIR --out DIR{begun}{cut}"
 
 
-def options(about: str | None, variants: Sequence[str] = (), *, goes_on: bool = False) -> Options:
-    """Read the command line; the first of several variants is the default; `goes_on` offers a start."""
+def options(
+    about: str | None, variants: Sequence[str] = (), *, goes_on: bool = False, pivots: bool = False
+) -> Options:
+    """Read the command line; the first of several variants is the default.
+
+    `goes_on` offers a start, and `pivots` a model that reads the texts before this one does.
+    """
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--data", type=Path, required=True, help="the folder with text/, snli/, ud-ewt/, snips/"
@@ -37,6 +43,8 @@ def options(about: str | None, variants: Sequence[str] = (), *, goes_on: bool = 
     parser.add_argument("--seconds", type=float, default=0.0, help="stop training early, after so long")
     if goes_on:
         parser.add_argument("--start", type=Path, help="the folder of an older version, to train on from it")
+    if pivots:
+        parser.add_argument("--first", default="", help="a model whose greedy output is read, as in DP-Pivot")
     if variants:
         parser.add_argument("--variant", choices=variants, default=variants[0])
     return Options(**vars(parser.parse_args()))

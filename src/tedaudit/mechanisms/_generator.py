@@ -218,7 +218,7 @@ class Generator(ABC):
         return str(self._load_checkpoint().tokenizer.decode([token]))
 
     def source_tokens(self, text: str) -> tuple[tuple[int, ...], ...]:
-        """Return the tokens that a text is written with, once at the start of a line and once after a space."""
+        """Return the tokens that write a text, once at the start of a line and once after a space."""
         tokenizer = self._load_checkpoint().tokenizer
         encoded = tokenizer(text_target=[text, f" {text}"], add_special_tokens=False)["input_ids"]
         return tuple(tuple(ids) for ids in encoded)

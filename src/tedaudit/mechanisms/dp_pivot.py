@@ -36,7 +36,7 @@ class DPPivot(Autoregressive):
     prompt: str = "{text}"
     """What it reads. {text} stands for the first leg."""
     first: str = "models:opus-mt/en-fr"
-    """The model of the first leg, of any kind that writes text: models:NAME, a folder, a hub id or zoo:NAME."""
+    """The model of the first leg, any that writes text: models:NAME, a folder, a hub id or zoo:NAME."""
     first_revision: str = ""
     """Branch, tag or commit of that model on the hub. Empty: the newest."""
     first_prompt: str = "{text}"
@@ -118,7 +118,9 @@ class DPPivot(Autoregressive):
         missing = [text for text in dict.fromkeys(texts) if text not in known]
         if missing:
             legs = self._first_leg.rewrite([Draw(text, NO_EPSILON, _SAME_KEY) for text in missing])
-            known.update({text: None if leg.error else leg.text for text, leg in zip(missing, legs, strict=True)})
+            known.update(
+                {text: None if leg.error else leg.text for text, leg in zip(missing, legs, strict=True)}
+            )
         return {text: known[text] for text in texts}
 
     def _encode_prompts(self, texts: Sequence[str]) -> dict[str, tuple[int, ...] | None]:
