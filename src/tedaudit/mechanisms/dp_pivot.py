@@ -61,7 +61,7 @@ class DPPivot(Autoregressive):
             "the first leg is the likeliest token each time, with one key for all texts where two are equal",
             "a public cap on new tokens, the end token is a charged draw, texts and first legs are cut",
             "clip range of the default models: measured on 1,000 public sentences, by recipes/clip_range.py",
-            "low: mean of the logit that 1% of tokens stay below; high: mean of the largest plus one deviation",
+            "low: mean logit that 1% of tokens stay below; high: mean of the largest plus one deviation",
             "a GPU rounds by the batch: another process may find another first leg; the claim holds for any",
         ),
         leaks=LEAKS,
