@@ -2,6 +2,7 @@
 
 import json
 import os
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,6 +91,55 @@ def save_bart_tokenizer(folder: Path) -> Any:
     )
     tokenizer.save_pretrained(folder)
     return tokenizer
+
+
+def save_marian(folder: Path, seed: int = 0, sentences: Sequence[str] = SENTENCES, pieces: int = 48) -> Path:
+    """Save a small translation model: one vocabulary, and a sentencepiece model for each language.
+
+    The other language has its words backwards.
+    """
+    import io
+
+    import torch
+    from sentencepiece import SentencePieceTrainer
+    from transformers import MarianConfig, MarianMTModel, MarianTokenizer
+
+    folder.mkdir(parents=True, exist_ok=True)
+    vocabulary = ["</s>", "<unk>"]
+    for name, texts in (("source", sentences), ("target", [text[::-1] for text in sentences])):
+        written = io.BytesIO()
+        SentencePieceTrainer.train(
+            sentence_iterator=iter(texts), model_writer=written, vocab_size=pieces, hard_vocab_limit=False,
+            bos_id=-1, minloglevel=2,
+        )  # fmt: skip
+        (folder / f"{name}.spm").write_bytes(written.getvalue())
+        vocabulary += _list_pieces(written.getvalue())
+    vocabulary = [*dict.fromkeys(vocabulary), "<pad>"]
+    numbers = {piece: number for number, piece in enumerate(vocabulary)}
+    (folder / "vocab.json").write_text(json.dumps(numbers), encoding="utf-8")
+    files = [str(folder / name) for name in ("source.spm", "target.spm", "vocab.json")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it would like to have sacremoses, and never calls it
+        MarianTokenizer(*files).save_pretrained(folder)
+    torch.manual_seed(seed)
+    pad = numbers["<pad>"]
+    config = MarianConfig(
+        vocab_size=len(numbers), d_model=16, encoder_layers=2, decoder_layers=2, encoder_ffn_dim=32,
+        decoder_ffn_dim=32, encoder_attention_heads=2, decoder_attention_heads=2, init_std=1.5,
+        max_position_embeddings=64, pad_token_id=pad, bos_token_id=0, eos_token_id=0, forced_eos_token_id=0,
+        decoder_start_token_id=pad, bad_words_ids=[[pad]],
+    )  # fmt: skip
+    model = MarianMTModel(config)
+    model.generation_config.update(bad_words_ids=[[pad]], forced_eos_token_id=0)
+    model.save_pretrained(folder)
+    return folder
+
+
+def _list_pieces(model: bytes) -> list[str]:
+    from sentencepiece import SentencePieceProcessor
+
+    found = SentencePieceProcessor(model_proto=model)
+    return [found.id_to_piece(number) for number in range(found.get_piece_size())]
 
 
 def bart_config(vocabulary: int) -> Any:

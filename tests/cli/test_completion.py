@@ -31,7 +31,7 @@ def complete(line, shell="bash"):
     ("line", "offered"),
     [
         ("tedaudit run -m word", {"word-rr"}),
-        ("tedaudit run -m identity -m dp-p", {"dp-prompt", "dp-paraphrase"}),
+        ("tedaudit run -m identity -m dp-p", {"dp-prompt", "dp-paraphrase", "dp-pivot"}),
         ("tedaudit run --attack lex", {"lexical"}),
         ("tedaudit calibrate -a resa", {"resample"}),
         ("tedaudit leaks -m word", {"word-rr"}),

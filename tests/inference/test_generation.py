@@ -164,6 +164,15 @@ def test_more_draws_than_the_row_budget_are_done_in_groups(kind, monkeypatch):
     assert generate(checkpoint, CLIP, requests, [END]) == whole
 
 
+def test_a_cpu_reads_fewer_rows_at_once_if_their_caches_are_large(kind, monkeypatch):
+    decoder = caches.decoder_for(tiny(kind))
+    assert decoder.row_budget(24, 32) == 512
+    monkeypatch.setattr(caches, "_CPU_BYTES", 1 << 21)
+    assert 8 < decoder.row_budget(240, 320) < decoder.row_budget(24, 32) < 512
+    monkeypatch.setattr(caches, "_CPU_BYTES", 1)
+    assert decoder.row_budget(24, 32) == 8
+
+
 def test_likelihoods_of_many_sequences_together_are_those_of_each_alone(kind):
     checkpoint = tiny(kind, torch.float64)
     pairs = [(prompt, tokens) for tokens in list(sequences())[::29] for prompt in PROMPTS]

@@ -62,6 +62,16 @@ def _model(save, **fields):
     return params
 
 
+def _pivot(tmp_path):
+    pytest.importorskip("transformers")
+    models = {
+        "model": tiny_models.save_t5(tmp_path / "t5"),
+        "first": tiny_models.save_bart(tmp_path / "bart"),
+    }
+    limits = {"max_tokens": 4, "first_tokens": 6, "context": 40}
+    return {name: str(folder) for name, folder in models.items()} | limits
+
+
 def _dp_st(tmp_path):
     pytest.importorskip("spacy")
     from tiny_triples import save_parser, save_public_table
@@ -115,6 +125,7 @@ NEEDED = {
     "embedding": _embedding,
     "dp-prompt": _model(tiny_models.save_t5, max_tokens=4, context=60),
     "dp-paraphrase": _model(tiny_models.save_gpt2, max_tokens=4, context=60, low=-2.0, high=2.0),
+    "dp-pivot": _pivot,
     "sampler": _model(tiny_models.save_t5, max_new_tokens=4, context=60, temperature=10.0),
     "dp-mlm": _model(tiny_models.save_roberta, slots=4, context=60),
     "dp-bart": _model(tiny_models.save_bart, max_tokens=4),
@@ -141,7 +152,9 @@ KNOWN = {
 }
 
 
-WITH_LIKELIHOOD = {"adept", "dp-bart", "dp-mlm", "dp-paraphrase", "dp-prompt", "dp-st", "sampler", "word-rr"}
+WITH_LIKELIHOOD = {
+    "adept", "dp-bart", "dp-mlm", "dp-paraphrase", "dp-pivot", "dp-prompt", "dp-st", "sampler", "word-rr",
+}  # fmt: skip
 
 
 def made(kind, name, folder):
@@ -153,7 +166,7 @@ def made(kind, name, folder):
 ELSEWHERE = {"mldp", "dpmlm-release"}
 SLOW = {"translate"}  # on long texts
 # Their likelihoods are held against formulas in tests of their own: here fewer draws do, but for `--all`.
-EXACT = {"dp-bart", "dp-paraphrase", "dp-prompt", "dp-st", "sampler"}
+EXACT = {"dp-bart", "dp-paraphrase", "dp-pivot", "dp-prompt", "dp-st", "sampler"}
 
 
 @pytest.mark.parametrize("name", sorted(set(names("mechanism")) - ELSEWHERE))

@@ -9,6 +9,8 @@ import numpy as np
 from tedaudit.inference.loading import Checkpoint
 
 _CPU_ROWS = 512
+_CPU_BYTES = 1 << 28  # of their caches, which are copied as rows split: three times as much is in memory then
+_LEAST = 8  # that run together on a CPU anyway
 _MOST_ROWS = 24_576  # on a GPU; an H200 was no faster with them than with 16,384
 _SHARE = 0.5  # of a GPU's free memory that caches may use
 _SPARE = 1.25  # times the size of a cache, for a layer that is being copied
@@ -52,14 +54,14 @@ class Decoder(ABC):
         """Return how many rows fit, given the memory of a row's cache and logits."""
         import torch
 
-        if self.device.type != "cuda":
-            return _CPU_ROWS
         config = self._model.config
         layers = getattr(config, "num_decoder_layers", None) or getattr(config, "decoder_layers", None)
         layers = layers or config.num_hidden_layers
         width_of_heads = config.num_heads * config.d_kv if hasattr(config, "d_kv") else config.hidden_size
         per_token = 2 * layers * width_of_heads * self._model.dtype.itemsize
         per_row = _SPARE * per_token * (width + steps) + 16 * config.vocab_size
+        if self.device.type != "cuda":
+            return int(min(_CPU_ROWS, max(_LEAST, _CPU_BYTES // per_row)))
         kept = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
         free = (
             torch.cuda.mem_get_info(self.device)[0] + kept

@@ -59,6 +59,8 @@ def learn_spellings(tokenizer: Any, vocabulary: int) -> Spellings | None:
 
 def _guess_bytes(tokenizer: Any, vocabulary: int) -> list[bytes]:
     """Return the bytes of every token by the kind of the tokenizer's decoder; none for unknown kinds."""
+    if hasattr(tokenizer, "spm_target") and not tokenizer.clean_up_tokenization_spaces:
+        return _read_pieces(tokenizer, vocabulary)
     if not decodes_plainly(tokenizer):
         return []
     from tokenizers.decoders import ByteLevel, Metaspace
@@ -71,9 +73,20 @@ def _guess_bytes(tokenizer: Any, vocabulary: int) -> list[bytes]:
     if isinstance(decoder, ByteLevel):
         return [b"" if piece is None else _read_byte_level(piece) for piece in pieces]
     if isinstance(decoder, Metaspace):
-        mark = decoder.replacement
-        return [b"" if piece is None else piece.replace(mark, " ").encode() for piece in pieces]
+        return [b"" if piece is None else _read_mark(piece, decoder.replacement) for piece in pieces]
     return []
+
+
+def _read_pieces(tokenizer: Any, vocabulary: int) -> list[bytes]:
+    """Return the bytes of the tokens of a Marian model: sentencepiece writes them, and no library of Rust."""
+    special = set(tokenizer.all_special_ids)
+    known = tokenizer.convert_ids_to_tokens(list(range(min(vocabulary, len(tokenizer)))))
+    written = [b"" if i in special else _read_mark(piece, "\u2581") for i, piece in enumerate(known)]
+    return written + [b""] * (vocabulary - len(written))
+
+
+def _read_mark(piece: str, mark: str) -> bytes:
+    return piece.replace(mark, " ").encode()
 
 
 def _read_byte_level(piece: str) -> bytes:

@@ -218,9 +218,9 @@ class Generator(ABC):
         return str(self._load_checkpoint().tokenizer.decode([token]))
 
     def source_tokens(self, text: str) -> tuple[tuple[int, ...], ...]:
-        """Return the tokens of a text, once at the start of a line and once after a space."""
+        """Return the tokens that write a text, once at the start of a line and once after a space."""
         tokenizer = self._load_checkpoint().tokenizer
-        encoded = tokenizer([text, f" {text}"], add_special_tokens=False)["input_ids"]
+        encoded = tokenizer(text_target=[text, f" {text}"], add_special_tokens=False)["input_ids"]
         return tuple(tuple(ids) for ids in encoded)
 
     def _can_end(self, tokens: Sequence[int], prompt: tuple[int, ...] | None) -> bool:
