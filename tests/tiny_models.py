@@ -93,7 +93,9 @@ def save_bart_tokenizer(folder: Path) -> Any:
     return tokenizer
 
 
-def save_marian(folder: Path, seed: int = 0, sentences: Sequence[str] = SENTENCES, pieces: int = 48) -> Path:
+def save_marian(
+    folder: Path, seed: int = 0, sentences: Sequence[str] = SENTENCES, pieces: int = 48, *, tied: bool = True
+) -> Path:
     """Save a small translation model: one vocabulary, and a sentencepiece model for each language.
 
     The other language has its words backwards.
@@ -127,7 +129,7 @@ def save_marian(folder: Path, seed: int = 0, sentences: Sequence[str] = SENTENCE
         vocab_size=len(numbers), d_model=16, encoder_layers=2, decoder_layers=2, encoder_ffn_dim=32,
         decoder_ffn_dim=32, encoder_attention_heads=2, decoder_attention_heads=2, init_std=1.5,
         max_position_embeddings=64, pad_token_id=pad, bos_token_id=0, eos_token_id=0, forced_eos_token_id=0,
-        decoder_start_token_id=pad, bad_words_ids=[[pad]],
+        decoder_start_token_id=pad, bad_words_ids=[[pad]], tie_word_embeddings=tied,
     )  # fmt: skip
     model = MarianMTModel(config)
     model.generation_config.update(bad_words_ids=[[pad]], forced_eos_token_id=0)
@@ -338,21 +340,4 @@ def drop_weights(folder: Path, *names: str) -> Path:
     for name in names:
         del weights[name]
     save_file(weights, file, {"format": "pt"})
-    return folder
-
-
-def save_marian(folder: Path, seed: int = 0, *, tied: bool = True) -> Path:
-    """Save a translator with two small layers on either side; its tables of positions are computed."""
-    import torch
-    from transformers import MarianConfig, MarianMTModel
-
-    tokenizer = save_bart_tokenizer(folder)
-    torch.manual_seed(seed)
-    config = MarianConfig(
-        vocab_size=len(tokenizer), d_model=16, encoder_layers=2, decoder_layers=2, encoder_ffn_dim=32,
-        decoder_ffn_dim=32, encoder_attention_heads=2, decoder_attention_heads=2, init_std=0.4,
-        max_position_embeddings=64, pad_token_id=1, eos_token_id=2, decoder_start_token_id=1,
-        forced_eos_token_id=None, tie_word_embeddings=tied,
-    )  # fmt: skip
-    MarianMTModel(config).save_pretrained(folder)
     return folder

@@ -292,7 +292,7 @@ def test_a_clip_range_that_was_measured_on_another_model_is_told(make, tmp_path)
     assert make().cautions() == ()
     [caution] = make(low=None).cautions()
     assert "as measured on opus-mt-fr-en" in caution
-    for reference in ("Helsinki-NLP/opus-mt-fr-en", str(save_t5(tmp_path / "opus-mt" / "fr-en"))):
+    for reference in ("Helsinki-NLP/opus-mt-fr-en", str(save_t5(tmp_path / "opus-mt-fr-en"))):
         assert replace(make(low=None, high=None), model=reference).cautions() == ()
 
 

@@ -60,7 +60,7 @@ class DPPivot(Autoregressive):
         departures=(
             "the first leg is the likeliest token each time, with one key for all texts where two are equal",
             "a public cap on new tokens, the end token is a charged draw, texts and first legs are cut",
-            "clip range of the default models: by `tedaudit models clip` on the French of 1,000 public sentences",
+            "clip range of the default models: measured on the French of 1,000 public sentences",
             "low: mean logit that 1% of tokens stay below; high: mean of the largest plus one deviation",
             "a GPU rounds by the batch: another process may find another first leg; the claim holds for any",
         ),
