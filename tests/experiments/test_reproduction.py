@@ -8,12 +8,14 @@ from typer.testing import CliRunner
 
 from tedaudit.cli import app
 from tedaudit.errors import ModelError, PathError, SpecError
-from tedaudit.experiments.definition import GRID, Outcome, Workspace, load, names
+from tedaudit.experiments.definition import GRID, Outcome, Workspace, load, names, scales_of
 from tedaudit.experiments.rankings import list_rankings
 from tedaudit.experiments.reproduction import markdown, name_models, reproduce, variant_of
+from tedaudit.inference.catalogue import ENTRIES
 from tedaudit.mechanisms.dp_mlm import DPMLM
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.reports.section import Column, Section, Table
+from tedaudit.spec.model import MechanismSpec
 
 pytest.importorskip("tedaudit_zoo")
 pytest.importorskip("transformers")
@@ -88,11 +90,39 @@ def test_one_more_attack_rewrites_nothing_again(place):
 
 
 @pytest.mark.parametrize("scale", ["full", "zoo", "smoke"])
-def test_every_experiment_has_every_scale(scale):
+def test_every_experiment_has_these_scales(scale):
     for name in names():
         experiment = load(name, scale)
         assert experiment.mechanisms
         assert experiment.scale == scale
+
+
+REAL = {
+    "fig-llm", "fig-embedding", "tab-complementarity", "abl-estimator", "abl-k", "abl-lambda", "abl-trials",
+    "tab-examples",
+}  # fmt: skip
+
+
+def test_models_of_real_size_are_named_and_those_of_the_zoo_are_labelled_so():
+    """By references that `tedaudit models get` makes good, and not by defaults that another machine lacks."""
+    assert {name for name in names() if "real" in scales_of(name)} == REAL
+    found = set()
+    for name in REAL:
+        experiment = load(name, "real")
+        assert experiment.encoder in ("", "models:all-mpnet-base-v2")
+        for mechanism in experiment.mechanisms:
+            plugin = build(MechanismSpec(**mechanism).reference("mechanism"))
+            models = [use.name for use in plugin.models()]
+            assert models
+            of_zoo = [model for model in models if model.startswith("zoo:")]
+            assert bool(of_zoo) == ("zoo" in mechanism.get("label", "")), mechanism
+            found |= {model for model in models if model not in of_zoo}
+    assert found <= {place for entry in ENTRIES.values() for place in entry.references}
+
+
+def test_an_experiment_without_a_scale_says_which_it_has():
+    with pytest.raises(SpecError, match=r"'fig-snr' has no scale 'real'\. It has: full, smoke, zoo"):
+        load("fig-snr", "real")
 
 
 def test_the_paper_s_scale_is_the_paper_s():
@@ -104,7 +134,7 @@ def test_the_paper_s_scale_is_the_paper_s():
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(("fig-lm", "zoo"), "Did you mean 'fig-llm'"), (("fig-llm", "huge"), "full, smoke, zoo")],
+    [(("fig-lm", "zoo"), "Did you mean 'fig-llm'"), (("fig-llm", "huge"), "full, real, smoke, zoo")],
 )
 def test_wrong_names_are_explained(arguments, message):
     with pytest.raises(SpecError, match=message):

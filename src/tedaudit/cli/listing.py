@@ -19,7 +19,7 @@ def list_plugins(
     kind: Annotated[Kinds, typer.Argument(help="mechanisms, attacks, corpora, models or experiments.")],
     name: Annotated[str, typer.Argument(help="One plug-in: what each of its settings means.")] = "",
     minutes: Annotated[
-        Literal["full", "zoo", "smoke"] | None,
+        Literal["full", "real", "zoo", "smoke"] | None,
         option(
             WORK,
             "--minutes",
@@ -82,10 +82,11 @@ def _find_class(kind: Any, name: str) -> Any:
 def _list_experiments(timed: str | None, *, as_json: bool) -> None:
     from tedaudit.cli.experiments import describe_cost, show_experiments
     from tedaudit.experiments.cost import time_experiments
-    from tedaudit.experiments.definition import load, names
+    from tedaudit.experiments.definition import load, names, scales_of
 
-    experiments = [[load(name, scale) for scale in ("full", "zoo", "smoke")] for name in names()]
-    minutes = {} if timed is None else time_experiments([load(name, timed) for name in names()])
+    experiments = [[load(name, scale) for scale in scales_of(name)] for name in names()]
+    timeable = [one for scales in experiments for one in scales if one.scale == timed]
+    minutes = time_experiments(timeable) if timeable else {}
     if as_json:
         print_json([describe_cost(scales, minutes, timed) for scales in experiments])
     else:

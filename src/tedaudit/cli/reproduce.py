@@ -12,9 +12,11 @@ from tedaudit.cli.options import option
 def reproduce(
     experiment: Annotated[str, typer.Argument(help="Its id: see `tedaudit ls experiments`.")],
     scale: Annotated[
-        Literal["full", "zoo", "smoke"],
+        Literal["full", "real", "zoo", "smoke"],
         option(
-            options.AUDITED, "--scale", help="full: the paper's models; zoo: offline models; smoke: a minute."
+            options.AUDITED,
+            "--scale",
+            help="full: the paper's models; real: those of `models get`; zoo: small ones; smoke: a minute.",
         ),
     ] = "zoo",
     corpus: Annotated[

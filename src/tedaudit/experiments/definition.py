@@ -1,7 +1,8 @@
 """An experiment: its definition, read from a YAML file and reduced to a scale, where it works, what it finds.
 
-The file itself is the experiment as in the paper (`full`); `zoo` and `smoke` override what they name:
-corpora and models that are available offline, fewer trials and epsilons.
+The file itself is the experiment as in the paper (`full`); `zoo`, `real` and `smoke` override what they name:
+corpora and models that are available offline, or with `tedaudit models get`, fewer trials and epsilons. Not
+every experiment has the scale `real`.
 """
 
 import shlex
@@ -22,7 +23,7 @@ from tedaudit.reports.section import Section
 from tedaudit.results.findings import AuditResult
 from tedaudit.spec.model import AuditSpec, parse_spec
 
-Scale = Literal["full", "zoo", "smoke"]
+Scale = Literal["full", "real", "zoo", "smoke"]
 Kind = Literal[
     "calibration", "ablation", "convention", "complementarity", "examples", "variance", "tokenization",
     "noise", "first-token", "downstream",
@@ -50,6 +51,9 @@ class Experiment(BaseModel):
     attacks: list[Any] = Field(default_factory=list)
     plans: list[dict[str, Any]] = Field(default_factory=lambda: [{"k": 2, "lambda": -10_000}])
     trials: int = 10_000
+    encoder: str = Field(
+        default="", description="Whose distances draw candidates; empty: an audit's default."
+    )
     options: dict[str, Any] = Field(default_factory=dict, description="Settings of this kind only.")
     scale: Scale = "full"
     changed: tuple[str, ...] = Field(default=(), description="Settings changed by the caller.")
@@ -77,6 +81,18 @@ def names() -> list[str]:
     return sorted(file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml"))
 
 
+def scales_of(name: str) -> list[Scale]:
+    """Return the scales that an experiment has."""
+    own = _read(name).get("scales", {})
+    return [scale for scale in get_args(Scale) if scale == "full" or scale in own]
+
+
+def _read(name: str) -> dict[str, Any]:
+    file = resources.files("tedaudit.experiments") / "definitions" / f"{name}.yaml"
+    found: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return found
+
+
 def load(name: str, scale: str = "full", changes: Mapping[str, Any] | None = None) -> Experiment:
     """Return an experiment at a scale, with the caller's changes on top."""
     if name not in names():
@@ -85,8 +101,9 @@ def load(name: str, scale: str = "full", changes: Mapping[str, Any] | None = Non
         )
     if scale not in get_args(Scale):
         raise SpecError(f"The scale is '{scale}'; it must be one of: {join_names(get_args(Scale))}.")
-    file = resources.files("tedaudit.experiments") / "definitions" / f"{name}.yaml"
-    whole = yaml.safe_load(file.read_text(encoding="utf-8"))
+    if scale not in scales_of(name):
+        raise SpecError(f"'{name}' has no scale '{scale}'. It has: {join_names(scales_of(name))}.")
+    whole = _read(name)
     scales = whole.pop("scales", {})
     given = {key: value for key, value in (changes or {}).items() if value not in (None, [], ())}
     try:
@@ -144,7 +161,8 @@ class Workspace:
         """
         settings = {
             "mechanisms": experiment.mechanisms_on(corpus), "epsilons": experiment.epsilons,
-            "plans": experiment.plans, "attacks": experiment.attacks, "trials": experiment.trials, **changes,
+            "plans": experiment.plans, "attacks": experiment.attacks, "trials": experiment.trials,
+            **({"encoder": experiment.encoder} if experiment.encoder else {}), **changes,
         }  # fmt: skip
         name, folder = corpus_name(corpus), self.folder(corpus, settings["trials"])
         spec = parse_spec({**settings, "corpus": corpus, "name": name, "out": str(folder)})

@@ -91,7 +91,7 @@ def _name_zoo(scale: Scale) -> Iterator[None]:
     try:
         yield
     except ModelError as error:
-        if scale == "full" or list_folders() or _ZOO in str(error):
+        if scale in ("full", "real") or list_folders() or _ZOO in str(error):
             raise
         raise type(error)(f"{error} The models of scale '{scale}' come with the zoo: {_ZOO}.") from error
 
