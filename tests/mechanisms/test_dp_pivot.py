@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import SpecError
+from tedaudit.execution.confirmation import _make_exact
 from tedaudit.mechanisms import dp_pivot
 from tedaudit.mechanisms.dp_pivot import DPPivot
 from tedaudit.mechanisms.dp_prompt import DPPrompt
@@ -296,9 +297,16 @@ def test_a_clip_range_that_was_measured_on_another_model_is_told(make, tmp_path)
         assert replace(make(low=None, high=None), model=reference).cautions() == ()
 
 
-def test_the_first_leg_has_more_digits_than_a_gpu_rounds_away(make):
-    assert make()._first_leg.dtype == "float32"
-    assert make(dtype="float64")._first_leg.dtype == "float64"
+def test_a_loss_is_confirmed_in_other_digits_with_the_same_first_leg(make):
+    """As `execution.confirmation` does it; another first leg would be another loss."""
+    mechanism = make()
+    exact = _make_exact(mechanism)
+    assert exact.dtype == "float64"
+    assert exact._first_leg.dtype == mechanism._first_leg.dtype == "float32"
+    assert exact.write_first_legs(TEXTS) == mechanism.write_first_legs(TEXTS)
+    [draw] = mechanism.rewrite([Draw(TEXTS[0], EPSILON, 3)])
+    exactly, roughly = (m.log_likelihood(draw.tokens, TEXTS, EPSILON) for m in (exact, mechanism))
+    assert exactly == pytest.approx(roughly, abs=1e-3)
 
 
 def test_texts_that_are_cut_are_counted_with_the_tokenizer_of_the_first_model(make):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tedaudit.errors import TedauditError
+from tedaudit.inference.loading import load_checkpoint
 from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.plugins.abilities import HasLatent, HasLikelihood, forbids_by_rule
 from tedaudit.plugins.registry import Reference, build
@@ -58,7 +59,7 @@ def confirm_losses(result: AuditResult, mechanisms: Mapping[str, Reference]) -> 
     known = {(loss.plan, loss.label, loss.epsilon): loss for loss in result.certain}
     rows = read_losses(result)
     suspects = find_suspects(rows)
-    new = False
+    new = has_room = False
     for row in _find_pure(rows):
         setting = row.finding.plan, row.finding.label, row.finding.epsilon
         is_suspect = any(row is suspect for suspect in suspects)
@@ -68,6 +69,9 @@ def confirm_losses(result: AuditResult, mechanisms: Mapping[str, Reference]) -> 
         is_done = stored is not None and stored.row == row.worst
         if is_done or row.finding.label not in mechanisms:
             continue
+        if not has_room:  # the run is over, and in float64 its models take twice the memory
+            load_checkpoint.cache_clear()
+            has_room = True
         try:
             loss = _recompute(result, row, build(mechanisms[row.finding.label]))
         except TedauditError:  # such as a model that is on another machine

@@ -43,6 +43,10 @@ class DPPivot(Autoregressive):
     """What it reads. {text} stands for the private text."""
     first_tokens: int = 64
     """Maximum number of tokens in the first leg, the same for every text."""
+    first_dtype: str = "float32"
+    """Number format of the first model. With few digits its words may depend on the batch on a GPU."""
+    dtype: str = "auto"
+    """Number format of the second model: auto (bfloat16 on CUDA, otherwise float32) or a torch dtype."""
     low: float | None = None
     """Lower end of the clip range for logits. Null: as stored with the model, or else as on the card."""
     high: float | None = None
@@ -133,11 +137,11 @@ class DPPivot(Autoregressive):
 
     @property
     def _first_leg(self) -> Sampler:
-        """The first model; in float32 unless a number format is named, or a batch on a GPU could decide."""
+        """The first model; its format is its own, so that losses are confirmed with the same first leg."""
         return Sampler(
             model=self.first, revision=self.first_revision, prompt=self.first_prompt, top_k=1,
             max_new_tokens=self.first_tokens, overlong=self.overlong, context=self.context,
-            dtype="float32" if self.dtype == "auto" else self.dtype, device=self.device,
+            dtype=self.first_dtype, device=self.device,
         )  # fmt: skip
 
 
