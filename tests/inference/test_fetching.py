@@ -245,6 +245,13 @@ def test_an_adapter_is_laid_over_a_base_that_is_here(model, models, tmp_path, mo
     about = json.loads((made / "source.json").read_text())
     assert (about["base"], about["adapter"]) == ("tiny", "zoo:mine")
     load_checkpoint("masked", "models:mine", device="cpu")
+    assert plan_fetch(entry, "hub", entries).is_here
+    save_file({name: other[name] + 1}, adapter / "adapter.safetensors")  # the zoo has a newer one
+    again = plan_fetch(entry, "hub", entries)
+    assert not again.is_here
+    assert torch.equal(load_file(fetch(again) / "model.safetensors")[name], whole[name] + 2)
+    (made / "source.json").unlink()  # put there by hand: it stays
+    assert plan_fetch(entry, "hub", entries).is_here
 
 
 def test_an_adapter_of_the_zoo_is_no_model_by_itself():

