@@ -6,7 +6,7 @@ import lzma
 import pytest
 
 from recipes_tried import card_holds_what_was_printed, run_dry
-from tiny_models import save_mpnet_encoder
+from tiny_models import save_marian, save_mpnet_encoder
 
 torch = pytest.importorskip("torch")
 
@@ -99,6 +99,20 @@ def test_the_masked_model_is_made_dry(data, encoder, tmp_path, monkeypatch, caps
     settings = json.loads((out / "adapter.json").read_text())
     assert settings["base"] == "all-mpnet-base-v2"
     card_holds_what_was_printed("mpnet-mlm", out, capsys.readouterr().out)
+
+
+@pytest.mark.usefixtures("unchanged_state")
+def test_sentences_go_there_and_back_dry(data, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("sentencepiece")
+    for seed, name in enumerate(("en-fr", "fr-en")):
+        save_marian(tmp_path / "opus-mt" / name, seed=seed)
+    arguments = ["--data", data, "--base", tmp_path / "opus-mt", "--out", tmp_path / "pairs"]
+    run_dry("round_trips", arguments, monkeypatch)
+    from common.text import read_pairs
+
+    found = read_pairs(tmp_path / "pairs" / "round_trips.tsv.xz")
+    assert found
+    assert f"{len(found)} pairs" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("unchanged_state")
