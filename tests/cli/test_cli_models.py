@@ -39,7 +39,7 @@ def test_before_it_begins_it_says_where_from_the_licence_and_what_it_takes(
     )
     assert "licence   MIT, as its card states" in told
     assert "of disk while it is put together" in told
-    assert "of memory in use" in told
+    assert "of memory for its weights, and 1 to 2 GB for the rest of an audit" in told
     assert str(models / "tiny") in told
     out = capfd.readouterr().out
     assert out.startswith(told)

@@ -68,7 +68,8 @@ def _describe_plan(plan: "Plan") -> list[str]:
     own = f"{plan.first.entry.name} and the adapter {entry.adapter}" if plan.first else plan.describe_source()
     takes = (
         f"{_size(plan.download)} to download; {_size(plan.disk)} of disk while it is put together, "
-        f"{_size(entry.made)} afterwards; {_size(entry.memory)} of memory in use"
+        f"{_size(entry.made)} afterwards; {_size(entry.memory)} of memory for its weights, and 1 to 2 GB for "
+        "the rest of an audit"
     )
     told = {"from": own, "licence": entry.licence, "takes": takes, "to": str(plan.folder)}
     return [*lines, *(f"  {name:<9} {what}" for name, what in told.items())]
