@@ -293,6 +293,19 @@ def test_a_sentence_encoder_is_no_masked_language_model():
     load_checkpoint("body", str(folder), device="cpu")
 
 
+@pytest.mark.parametrize(
+    ("task", "save"),
+    [("seq2seq", save_marian), ("seq2seq", save_t5), ("causal", save_gpt2), ("masked", save_mpnet)],
+)
+def test_loading_leaves_the_global_generator_of_torch_as_it_was(task, save, tmp_path):
+    import torch
+
+    folder = save(tmp_path)
+    before = torch.get_rng_state()
+    load_checkpoint(task, str(folder), device="cpu")
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_a_tokenizer_that_needs_sentencepiece_says_so(tmp_path):
     """In a process of its own, which has not met the library."""
     program = (

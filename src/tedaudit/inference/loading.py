@@ -279,6 +279,7 @@ def load_checkpoint(
     kernels are slow there. A masked model reads whole texts: on a GPU the library chooses for it.
     """
     require(f"'{name}'", "torch", "transformers")
+    import torch
     import transformers
 
     target = choose_device(device)
@@ -291,7 +292,8 @@ def load_checkpoint(
         kind = getattr(transformers, _CLASSES[task])
         options["attn_implementation"] = attention or _choose_attention(task, target)
         options["dtype"] = choose_dtype(dtype, target)
-        with _report_bias(written.get("model_type", "")):
+        # The library makes Marian's table of positions by chance before it computes it.
+        with _report_bias(written.get("model_type", "")), torch.random.fork_rng(devices=[]):
             if (Path(source) / WEIGHTS).is_file():
                 model, report = _load_integers(kind, source, options)
             else:
