@@ -55,6 +55,50 @@ def save_llama(folder: Path, chat_template: str = "", seed: int = 0, room: int =
     return folder
 
 
+def save_gguf(folder: Path, seed: int = 0) -> dict[str, Any]:
+    """Save a decoder-only model, its head tied, as one GGUF file; return the weights as stored."""
+    import gguf
+    import numpy as np
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    chance = np.random.default_rng(seed)
+    words = [*sorted(ByteLevel.alphabet()), "\u0120a", "<|end|>"]
+    width, inner, layers, heads = 32, 64, 2, 4
+    writer = gguf.GGUFWriter(folder / "model.gguf", "llama")
+    writer.add_block_count(layers)
+    writer.add_context_length(64)
+    writer.add_embedding_length(width)
+    writer.add_feed_forward_length(inner)
+    writer.add_head_count(heads)
+    writer.add_head_count_kv(heads)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_rope_dimension_count(width // heads)
+    writer.add_rope_freq_base(10_000.0)
+    writer.add_vocab_size(len(words))
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list(words)
+    writer.add_token_types([gguf.TokenType.NORMAL] * (len(words) - 1) + [gguf.TokenType.CONTROL])
+    writer.add_token_merges(["\u0120 a"])
+    writer.add_bos_token_id(len(words) - 1)
+    writer.add_eos_token_id(len(words) - 1)
+    shapes = {"token_embd": (len(words), width), "output_norm": (width,)}
+    for layer in range(layers):
+        square = dict.fromkeys(("attn_q", "attn_k", "attn_v", "attn_output"), (width, width))
+        wide, norms = dict.fromkeys(("ffn_gate", "ffn_up"), (inner, width)), ("attn_norm", "ffn_norm")
+        block = square | wide | {"ffn_down": (width, inner)} | dict.fromkeys(norms, (width,))
+        shapes |= {f"blk.{layer}.{name}": shape for name, shape in block.items()}
+    weights = {
+        f"{name}.weight": chance.normal(size=shape).astype(np.float32) for name, shape in shapes.items()
+    }
+    for name, value in weights.items():
+        writer.add_tensor(name, value)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return weights
+
+
 def save_t5(folder: Path, seed: int = 0) -> Path:
     """Save an encoder-decoder model with two small layers on either side."""
     import torch

