@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.adapters import ADAPTER, SETTINGS, WORDS, is_adapter, lay_over, read_settings
+from tedaudit.inference.adapters import ADAPTER, SETTINGS, WORDS, add, is_adapter, lay_over, read_settings
 from tedaudit.inference.loading import load_checkpoint
 from tiny_models import save_llama, save_mpnet_encoder
 
@@ -55,11 +55,26 @@ def test_a_low_rank_product_is_added_and_a_new_tensor_takes_its_place(base, tmp_
     tensors |= {f"{name}:down": down, f"{name}:up": up}
     lay_over(base, save(tmp_path / "adapter", settings, tensors), tmp_path / "out")
     before, after = weights_of(base), weights_of(tmp_path / "out")
-    product = up.astype(np.float32) @ down.astype(np.float32)
-    assert np.array_equal(after[name], before[LAYER] + product)
+    product = up.astype(np.float64) @ down.astype(np.float64)
+    assert np.array_equal(after[name], (before[LAYER] + product).astype(np.float32))
     assert np.array_equal(after["lm_head.dense.weight"], np.eye(16))
     unchanged = LAYER.replace(".q.", ".k.")
     assert np.array_equal(after[f"mpnet.{unchanged}"], before[unchanged])
+
+
+def test_a_product_has_the_same_bits_in_whatever_order_it_is_added_up():
+    chance = np.random.default_rng(0)
+    down, up = (chance.normal(size=shape).astype(np.float16) for shape in ((32, 64), (64, 32)))
+    base = chance.normal(size=(64, 64)).astype(np.float32)
+    sums = []
+    for order in (np.arange(32), np.arange(32)[::-1], chance.permutation(32)):
+        weights = {"w": base}
+        add(weights, {"w:down": down[order], "w:up": up[:, order]})
+        sums.append(weights["w"])
+    assert all(one.tobytes() == sums[0].tobytes() for one in sums)
+    in_float32 = [base + up[:, order].astype(np.float32) @ down[order].astype(np.float32) for order in
+                  (np.arange(32), np.arange(32)[::-1])]  # fmt: skip
+    assert in_float32[0].tobytes() != in_float32[1].tobytes()
 
 
 def test_layers_after_the_last_that_is_kept_and_what_is_dropped_are_gone(base, tmp_path):

@@ -86,7 +86,11 @@ def lay_over(base: Path, adapter: Path, out: Path) -> None:
 
 
 def add(weights: Weights, corrections: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Correct weights in place."""
+    """Correct weights in place, to the same bits on every machine.
+
+    Products of two halves are multiples of 2^-48. So their sums, below 32, are exact in float64, in whatever
+    order a library adds them, and each weight is rounded in one way.
+    """
     for name, value in corrections.items():
         target = name.removesuffix(UP)
         if name.endswith(DOWN):
@@ -94,14 +98,14 @@ def add(weights: Weights, corrections: Mapping[str, npt.NDArray[Any]]) -> None:
         if target == name:
             weights[name] = value.astype(np.float32)
             continue
-        low_rank = value.astype(np.float32) @ corrections[target + DOWN].astype(np.float32)
+        low_rank = value.astype(np.float64) @ corrections[target + DOWN].astype(np.float64)
         if target not in weights or weights[target].shape != low_rank.shape:
             found = weights[target].shape if target in weights else "none"
             raise ModelError(
                 f"The adapter corrects a matrix '{target}' of shape {low_rank.shape}, and the base has "
                 f"{found}. It was made for another base."
             )
-        weights[target] = weights[target].astype(np.float32) + low_rank
+        weights[target] = (weights[target] + low_rank).astype(np.float32)
 
 
 def _keep(weights: Mapping[str, npt.NDArray[Any]], settings: Settings) -> Iterator[tuple[str, Any]]:
