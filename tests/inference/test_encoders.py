@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from encoder_examples import TEXTS, find_minilm, go_offline, refusal
-from tedaudit.inference.encoders import SentenceEncoder, load_encoder
+from tedaudit.inference.encoders import SentenceEncoder, count_rows, load_encoder
 from tedaudit.inference.lexical import LexicalEncoder
 from tiny_models import save_mpnet
 
@@ -254,3 +254,10 @@ def test_loading_is_quiet_and_leaves_the_logger_as_it_was(folder, caplog):
         refusal(SentenceEncoder, "no-such-owner/no-such-model")
     assert logger.level == level
     assert not [record for record in caplog.records if record.name.startswith("sentence_transformers")]
+
+
+def test_a_pass_on_a_gpu_has_a_bounded_number_of_tokens():
+    assert {count_rows(width, gpu=False) for width in (0, 8, 384, 8192)} == {16}
+    assert count_rows(8, gpu=True) == count_rows(64, gpu=True) == 1024
+    assert [count_rows(width, gpu=True) * width for width in (128, 384, 512)] == [65_536, 65_280, 65_536]
+    assert count_rows(8192, gpu=True) == 16

@@ -34,6 +34,7 @@ from tedaudit.plugins.extras import explain_missing
 
 TABLE = "embedding.weight"  # the name of a static encoder's vectors in its weights file
 _PADDING_STEP = 8
+_TOKENS = 65_536  # of a pass on a GPU: long texts take little more of its memory than short ones
 
 
 class Encoder(Protocol):
@@ -175,7 +176,7 @@ class SentenceEncoder(ModelEncoder):
         self._model = _load_model(name)
         self._dimensions = self._model.get_embedding_dimension() or 0
         gpu = self._model.device.type == "cuda"
-        self._rows, self._together = (1024, 16_384) if gpu else (16, 1024)
+        self._gpu, self._together = gpu, 16_384 if gpu else 1024
         self._half = half and gpu
         if self._half:
             self._model.half()
@@ -204,8 +205,9 @@ class SentenceEncoder(ModelEncoder):
             out = np.zeros((len(texts), self._dimensions), dtype=np.float32)
             for width in np.unique(padded):
                 members = np.flatnonzero(padded == width)
-                for start in range(0, len(members), self._rows):
-                    batch = members[start : start + self._rows]
+                rows = count_rows(int(width), gpu=self._gpu)
+                for start in range(0, len(members), rows):
+                    batch = members[start : start + rows]
                     out[batch] = self._forward(self._reshape(features, batch, int(width)))[: len(batch)]
         return out
 
@@ -213,7 +215,8 @@ class SentenceEncoder(ModelEncoder):
         """Return the features of some rows, cut or padded to the width; the last row fills the batch."""
         import torch
 
-        rows = np.concatenate([batch, np.full(self._rows - len(batch), batch[-1])])
+        filling = count_rows(width, gpu=self._gpu) - len(batch)
+        rows = np.concatenate([batch, np.full(filling, batch[-1])])
         padding = {"input_ids": self._pad}
         shaped: dict[str, Any] = {}
         for key, value in features.items():
@@ -232,6 +235,11 @@ class SentenceEncoder(ModelEncoder):
         moved = {k: v.to(device) if isinstance(v, torch.Tensor) else v for k, v in features.items()}
         vectors = self._model(moved)["sentence_embedding"].float()
         return torch.nn.functional.normalize(vectors, dim=1).cpu().numpy()
+
+
+def count_rows(width: int, *, gpu: bool) -> int:
+    """Return how many texts of a width are encoded in one pass, however many there are to encode."""
+    return max(16, min(1024, _TOKENS // max(1, width))) if gpu else 16
 
 
 def _refuse_without(name: str, *modules: str) -> None:
