@@ -55,6 +55,16 @@ def test_the_fewest_tokens_are_told():
     assert draws.count(5)[1][0, 5] == 3  # and an end
 
 
+@pytest.mark.filterwarnings("error")
+def test_more_draws_than_a_float_holds_are_without_end():
+    draws = TextDraws.find("A" * 1600, Spellings.of(BYTES), (END,))
+    ways, fewest = draws.count(1601)
+    assert ways[0, 1601] == np.inf  # about 1.6 to the power of 1600
+    assert fewest[0, 1601] == 801
+    hopes = draws.expect(np.full(fewest.shape, np.nan), 2.0)
+    assert hopes[0, 1601] == -2 * 801
+
+
 def test_sequences_that_share_their_beginning_are_one_graph():
     draws = TextDraws.of_sequences([(5, 6), (5, 7, 8), (5, 6)], (1, 2))
     assert draws.count(9)[0][0, 9] == 4  # two sequences, two ends

@@ -11,7 +11,7 @@ import codecs
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -172,10 +172,11 @@ class TextDraws:
         """
         if limit not in self._tables:
             ways, fewest = self._start_table(limit, 0.0, 1.0), self._start_table(limit, np.inf, 0.0)
-            sources, targets = self._list_edges()
-            for left in range(1, limit + 1):
-                np.add.at(ways[:, left], sources, ways[targets, left - 1])
-                np.minimum.at(fewest[:, left], sources, 1 + fewest[targets, left - 1])
+            places, starts, targets = self._edges
+            with np.errstate(over="ignore"):  # more ways than a float holds are more than anybody reads
+                for left in range(1, limit + 1):
+                    ways[places, left] = np.add.reduceat(ways[targets, left - 1], starts)
+                    fewest[places, left] = 1 + np.minimum.reduceat(fewest[targets, left - 1], starts)
             self._tables[limit] = ways, fewest
         return self._tables[limit]
 
@@ -185,9 +186,9 @@ class TextDraws:
         What is known of some (not NaN) is taken for what it is, and the best way there counts.
         """
         hopes = self._start_table(known.shape[1] - 1, -np.inf, 0.0)
-        sources, targets = self._list_edges()
+        places, starts, targets = self._edges
         for left in range(1, known.shape[1]):
-            np.maximum.at(hopes[:, left], sources, hopes[targets, left - 1] - cost)
+            hopes[places, left] = np.maximum.reduceat(hopes[targets, left - 1], starts) - cost
             hopes[:, left] = np.where(np.isnan(known[:, left]), hopes[:, left], known[:, left])
         return hopes
 
@@ -197,9 +198,11 @@ class TextDraws:
         table[-1], table[:-1, 0] = done, np.where(self.is_whole, done, nothing)
         return table
 
-    def _list_edges(self) -> tuple[Ints, Ints]:
-        sources = np.repeat(np.arange(len(self.tokens)), [len(row) for row in self.tokens])
-        return sources, np.concatenate(self.targets)
+    @cached_property
+    def _edges(self) -> tuple[Ints, Ints, Ints]:
+        """The places that tokens may follow, where the targets of each begin, and all targets."""
+        sizes = np.array([len(row) for row in self.tokens])
+        return np.flatnonzero(sizes), (np.cumsum(sizes) - sizes)[sizes > 0], np.concatenate(self.targets)
 
 
 def _as_arrays(options: Sequence[Sequence[tuple[int, int]]]) -> tuple[list[Ints], list[Ints]]:
