@@ -141,6 +141,22 @@ def test_wrong_names_are_explained(arguments, message):
         load(*arguments)
 
 
+def test_losses_stand_beside_the_bounds_if_an_attack_computes_them(tmp_path):
+    attacks = ["lexical", "likelihood", "text-likelihood"]
+    changes = {"mechanisms": ["word-rr"], "epsilons": [1.0, 4.0], "attacks": attacks, "trials": 60}
+    outcome, _ = reproduce(smoke("fig-embedding", corpora=["demo"], **changes), Workspace(tmp_path))
+    [bounds, *losses] = outcome.sections
+    assert not re.search("lost|lose", bounds.title)
+    assert losses
+    for section in losses:
+        assert section.title.startswith("demo: ")
+        assert section.table.headings[1:] == ("1", "4")
+        [(label, low, high)] = section.table.rows
+        assert label == "word-rr"
+        assert 0 <= float(low) < float(high)
+        assert "word-rr" in section.reading
+
+
 def test_rankings_that_agree_have_a_tau_of_one(place):
     found = list(place.audit(smoke("abl-k"), "demo"))
     by_plan = {"one": [f for f in found if f.plan.startswith("k2")]}

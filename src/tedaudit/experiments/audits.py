@@ -3,7 +3,7 @@
 All of them use the run directories that the experiments of a scale share.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from itertools import combinations
 from typing import Any
@@ -20,10 +20,12 @@ from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import Sampling, candidate_sets
 from tedaudit.plans.pool import Pool
 from tedaudit.reports.figures import figure
+from tedaudit.reports.first_screen import make_loss_pivots
 from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.writers.figures import figures_missing
 from tedaudit.results.disagreement import disagreements
 from tedaudit.results.findings import AuditResult, Finding, post_processing
+from tedaudit.results.losses import read_losses
 from tedaudit.seeding import derive
 from tedaudit.store.directory import RunDirectory
 
@@ -36,7 +38,7 @@ _EXAMPLES = (
 
 
 def calibrate(experiment: Experiment, workspace: Workspace) -> Outcome:
-    """Return the TeDA bound against nominal epsilon for every corpus, and what decoders hide."""
+    """Return the TeDA bound against nominal epsilon for every corpus, what decoders hide, and losses."""
     sections, figures, notes = [], {}, []
     for corpus in experiment.corpora:
         name, result = corpus_name(corpus), workspace.audit(experiment, corpus)
@@ -44,6 +46,7 @@ def calibrate(experiment: Experiment, workspace: Workspace) -> Outcome:
         hidden = post_processing(result)
         if hidden:
             sections.append(_tabulate_hidden(hidden, name))
+        sections += _tabulate_losses(result, name)
         notes += [f"{name}: {note}" for note in describe_trends(result)]
         if not figures_missing():
             figures[name] = figure(list(result), bound="TeDA bound")
@@ -146,6 +149,18 @@ def _tabulate_hidden(rows: Sequence[Mapping[str, Any]], name: str) -> Section:
     columns = (_PLAN, *_WHAT, *(Column(one, "number") for one in numbers))
     table = Table(columns, tuple(tuple(row[k] for k in keys) for row in rows))
     return Section(f"{name}: post-processing effect", table)
+
+
+def _tabulate_losses(result: AuditResult, name: str) -> Iterator[Section]:
+    """Yield what is lost on average, to whoever reads the text and to whoever sees the draw, if known."""
+    for pivot in make_loss_pivots(read_losses(result)):
+        cells = [[pivot.cells.get((label, e)) for e in pivot.epsilons] for label in pivot.mechanisms]
+        rows = tuple(
+            (label, *(cell.value if cell else "" for cell in row))
+            for label, row in zip(pivot.mechanisms, cells, strict=True)
+        )
+        columns = _WHAT[0], *(Column(epsilon.name, "figures") for epsilon in pivot.epsilons)
+        yield Section(f"{name}: {pivot.title}", Table(columns, rows))
 
 
 # --- Which lambda gives which neighbours: how often a drawn candidate is among the furthest or nearest.
