@@ -148,13 +148,14 @@ def run(  # noqa: PLR0913 - most are keywords
     with own_folder(given) as (placed, remark):
         if remark:
             said(remark)
+        advance = progress or (lambda *_: None)
         with (
             open_engine(placed, engine, said) as worker,
-            executed(placed, worker, progress or (lambda *_: None), said, started, work) as store,
+            executed(placed, worker, advance, said, started, work) as store,
         ):
             result = read_result(store)
             named = {plugin.title: plugin.reference("mechanism") for plugin in placed.mechanisms}
-            if confirm_losses(result, named):
+            if confirm_losses(result, named, advance):
                 result = read_result(store)
             write_reports(result, page=page)
     return Result.of(result)

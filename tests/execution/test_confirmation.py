@@ -131,6 +131,14 @@ def test_one_output_above_a_claim_that_no_sample_could_reach_is_a_violation():
     json.dumps(told, allow_nan=False)
 
 
+def test_it_is_told_that_losses_are_computed_again():
+    steps = []
+    for mechanism in (ClaimsLess, Honest):
+        rr = mechanism(slots=3, vocabulary=WORDS)
+        tedaudit.audit(rr, **SETTINGS, progress=lambda *step: steps.append(step))
+    assert [step for step in steps if "again" in step[0]] == [("largest losses again, in float64", 0, 1)]
+
+
 def test_an_output_whose_latent_was_not_kept_is_computed_from_the_same_draw(monkeypatch):
     kept = audit(LaplaceLatent())
     monkeypatch.setattr(rewrites, "KEPT_BYTES", 0)

@@ -8,14 +8,16 @@ right: one that the trials refute accuses nobody.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
 from tedaudit.errors import TedauditError
+from tedaudit.execution.runner import Progress
 from tedaudit.inference.loading import load_checkpoint
+from tedaudit.nominal import Nominal
 from tedaudit.plans.trials import Wanted, make_draws
 from tedaudit.plugins.abilities import HasLatent, HasLikelihood, forbids_by_rule
 from tedaudit.plugins.registry import Reference, build
@@ -25,6 +27,7 @@ from tedaudit.results.losses import LossRow, read_losses
 from tedaudit.text.characters import replace_surrogates
 from tedaudit.types import Rewrite
 
+SettingName = tuple[str, str, Nominal]  # plan, label and epsilon
 _EXACT = {"dtype": "float64", "device": "cpu"}
 
 
@@ -50,28 +53,22 @@ def _get_total(row: LossRow) -> float:
     return math.inf if row.finding.claim is None else row.finding.claim.total
 
 
-def confirm_losses(result: AuditResult, mechanisms: Mapping[str, Reference]) -> bool:
+def confirm_losses(
+    result: AuditResult, mechanisms: Mapping[str, Reference], progress: Progress = lambda *_: None
+) -> bool:
     """Compute the largest loss of settings with a pure claim again; return whether the run now knows more.
 
     Those are the settings that are suspect, and those whose slack would not be known otherwise. Mechanisms go
     by their label. What is certain is kept in the run.
     """
     known = {(loss.plan, loss.label, loss.epsilon): loss for loss in result.certain}
-    rows = read_losses(result)
-    suspects = find_suspects(rows)
-    new = has_room = False
-    for row in _find_pure(rows):
-        setting = row.finding.plan, row.finding.label, row.finding.epsilon
-        is_suspect = any(row is suspect for suspect in suspects)
-        if not is_suspect and row.supremum is not None:
-            continue
-        stored = known.get(setting)
-        is_done = stored is not None and stored.row == row.worst
-        if is_done or row.finding.label not in mechanisms:
-            continue
-        if not has_room:  # the run is over, and in float64 its models take twice the memory
-            load_checkpoint.cache_clear()
-            has_room = True
+    wanted = [pair for pair in _find_unconfirmed(result, known) if pair[0].finding.label in mechanisms]
+    if wanted:  # the run is over, and in float64 its models take twice the memory
+        load_checkpoint.cache_clear()
+    new = False
+    for number, (row, is_suspect) in enumerate(wanted):
+        progress("largest losses again, in float64", number, len(wanted))
+        stored = known.get(_name(row))
         try:
             loss = _recompute(result, row, build(mechanisms[row.finding.label]))
         except TedauditError:  # such as a model that is on another machine
@@ -79,10 +76,28 @@ def confirm_losses(result: AuditResult, mechanisms: Mapping[str, Reference]) -> 
                 raise
             continue
         if loss is not None and (stored is None or loss.lost > stored.lost):
-            known[setting], new = loss, True
+            known[_name(row)], new = loss, True
     if new:
         write_certain(result.run, list(known.values()))
     return new
+
+
+def _find_unconfirmed(
+    result: AuditResult, known: Mapping[SettingName, CertainLoss]
+) -> Iterator[tuple[LossRow, bool]]:
+    """Yield the settings whose largest loss was not computed again yet, with whether they are suspect."""
+    rows = read_losses(result)
+    suspects = find_suspects(rows)
+    for row in _find_pure(rows):
+        is_suspect = any(row is suspect for suspect in suspects)
+        stored = known.get(_name(row))
+        is_done = stored is not None and stored.row == row.worst
+        if not is_done and (is_suspect or row.supremum is None):
+            yield row, is_suspect
+
+
+def _name(row: LossRow) -> SettingName:
+    return row.finding.plan, row.finding.label, row.finding.epsilon
 
 
 def _make_exact(mechanism: Any) -> Any:
