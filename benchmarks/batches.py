@@ -24,7 +24,7 @@ import torch
 from architectures import save
 
 from tedaudit.inference.bart import load_bart
-from tedaudit.inference.zoo import find_folder
+from tedaudit.inference.models.zoo import find_folder
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.seeding import derive
 from tedaudit.types import Draw

@@ -27,7 +27,7 @@ from architectures import ARCHITECTURES, PEAKED, save
 
 from tedaudit.batches import Draws
 from tedaudit.inference.loading import load_checkpoint
-from tedaudit.inference.zoo import find_folder as folder_of
+from tedaudit.inference.models.zoo import find_folder as folder_of
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.seeding import derive, uniforms
 from tedaudit.types import Draw

@@ -25,9 +25,9 @@ from common.training import Plan, begin, closing_figures, device, train_on
 from paraphraser import PLAIN, SHORT, SOURCE, TARGET, Batches, Loss, drawn, greedy, kept, predicted
 from round_trips import FILE
 
-from tedaudit.inference.adapters import Settings, lay_over
 from tedaudit.inference.clip_range import EPSILONS
 from tedaudit.inference.loading import CLIP, load_checkpoint
+from tedaudit.inference.models.adapters import Settings, lay_over
 from tedaudit.mechanisms.dp_paraphrase import DPParaphrase
 
 BASE = "smollm2"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from tedaudit.inference.catalogue import Entry, File, Part, Parts, Repository
+from tedaudit.inference.models.catalogue import Entry, File, Part, Parts, Repository
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

@@ -8,7 +8,7 @@ import pytest
 from command_line import call
 from helpers import strict
 from model_servers import make_index, serve
-from tedaudit.inference import catalogue
+from tedaudit.inference.models import catalogue
 from tiny_models import save_gpt2, save_roberta
 
 

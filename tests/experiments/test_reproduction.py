@@ -11,7 +11,7 @@ from tedaudit.errors import ModelError, PathError, SpecError
 from tedaudit.experiments.definition import GRID, Outcome, Workspace, load, names, scales_of
 from tedaudit.experiments.rankings import list_rankings
 from tedaudit.experiments.reproduction import markdown, name_models, reproduce, variant_of
-from tedaudit.inference.catalogue import ENTRIES
+from tedaudit.inference.models.catalogue import ENTRIES
 from tedaudit.mechanisms.dp_mlm import DPMLM
 from tedaudit.plugins.registry import Reference, build
 from tedaudit.reports.section import Column, Section, Table

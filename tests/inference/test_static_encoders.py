@@ -10,7 +10,7 @@ import pytest
 from encoder_examples import TEXTS, find_minilm, go_offline, refusal, sentences
 from tedaudit.inference.encoders import TABLE, SentenceEncoder, StaticEncoder, load_encoder
 from tedaudit.inference.loading import WEIGHTS, checksum, load_quantised, save_quantised
-from tedaudit.inference.zoo import find_folder
+from tedaudit.inference.models.zoo import find_folder
 
 
 @pytest.fixture(autouse=True)

@@ -28,7 +28,8 @@ def test_the_command_line_lists_them():
     assert {"name", "bytes", "used_by", "folder", "summary", "licence", "get"} == set(listed[0])
 
 
-def test_without_the_zoo_the_list_says_how_to_get_it(monkeypatch):
+def test_without_the_zoo_the_list_says_how_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("TEDAUDIT_MODELS", str(tmp_path))  # with other models there is nothing to say
     monkeypatch.setattr("tedaudit.spec.zoo_defaults.list_folders", dict)
     assert "pip install tedaudit-zoo" in CliRunner().invoke(app, ["ls", "models"]).output
 

@@ -19,7 +19,7 @@ from tedaudit.batches import Guesses
 from tedaudit.errors import SpecError
 from tedaudit.inference.encoders import load_encoder
 from tedaudit.inference.lexical import LexicalEncoder
-from tedaudit.inference.zoo import zoo_or
+from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.types import Card, Floats, ModelUse, Observation
 
 _WORD = re.compile(r"\w+")

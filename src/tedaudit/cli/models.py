@@ -11,7 +11,7 @@ from tedaudit.cli.options import AUDITED, OUTPUT, WORK, Column, Json, Quiet, opt
 
 if TYPE_CHECKING:
     from tedaudit.inference.clip_range import Measured
-    from tedaudit.inference.fetching import Plan
+    from tedaudit.inference.models.fetching import Plan
 
 models = typer.Typer(
     no_args_is_help=True, help="Fetch a model of others, or measure the range that its logits are clipped to."
@@ -40,8 +40,8 @@ def get(
     command goes on where it stopped. The folder is TEDAUDIT_MODELS, or else tedaudit/models in ~/.cache.
     """
     from tedaudit.cli.console import console, progress_bar
-    from tedaudit.inference.catalogue import find_entry
-    from tedaudit.inference.fetching import fetch, plan_fetch
+    from tedaudit.inference.models.catalogue import find_entry
+    from tedaudit.inference.models.fetching import fetch, plan_fetch
 
     plan = plan_fetch(find_entry(name), None if source == "auto" else source)
     was_here = plan.is_here

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.catalogue import RULE, find_models_folder
 from tedaudit.inference.loading import (
     Checkpoint,
     Task,
@@ -25,10 +24,11 @@ from tedaudit.inference.loading import (
     resolve,
 )
 from tedaudit.inference.masked import MaskedRow, masked_logits
+from tedaudit.inference.models.catalogue import RULE, find_models_folder
+from tedaudit.inference.models.zoo import PREFIX
 from tedaudit.inference.rows import decoder_for
 from tedaudit.inference.sampling import Clip, log_probabilities
 from tedaudit.inference.treebank import split_words
-from tedaudit.inference.zoo import PREFIX
 
 EPSILONS = (1.0, 10.0, 100.0, 1000.0)
 TEXTS = 1000

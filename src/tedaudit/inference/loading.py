@@ -24,10 +24,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.adapters import is_adapter
-from tedaudit.inference.catalogue import CLIPS, find_model, find_models_folder
-from tedaudit.inference.catalogue import PREFIX as GOT
-from tedaudit.inference.zoo import PREFIX, find_folder
+from tedaudit.inference.models.adapters import is_adapter
+from tedaudit.inference.models.catalogue import CLIPS, find_model, find_models_folder
+from tedaudit.inference.models.catalogue import PREFIX as GOT
+from tedaudit.inference.models.zoo import PREFIX, find_folder
 from tedaudit.paths import parse_path
 from tedaudit.plugins.extras import explain_missing, is_installed, require
 

@@ -23,10 +23,10 @@ from tedaudit.inference.generation import (
     log_probabilities_along,
 )
 from tedaudit.inference.loading import Checkpoint, Task, caution_range, load_checkpoint
+from tedaudit.inference.models.zoo import load_tokenizer, read_positions
 from tedaudit.inference.sampling import Clip, TokenRule, choose_clip
 from tedaudit.inference.text_draws import Spellings, TextDraws, learn_spellings
 from tedaudit.inference.text_search import IMPOSSIBLE, Found, Sought, search
-from tedaudit.inference.zoo import load_tokenizer, read_positions
 from tedaudit.mechanisms._clipped_logits import describe_arithmetic
 from tedaudit.seeding import key_numbers
 from tedaudit.types import Claim, Draw, Floats, InputLimit, Leak, ModelUse, Note

@@ -20,7 +20,7 @@ from tedaudit.errors import SpecError
 from tedaudit.inference.decoding import decode_all
 from tedaudit.inference.device_noise import Tensor, make_normals
 from tedaudit.inference.loading import Checkpoint
-from tedaudit.inference.zoo import load_tokenizer
+from tedaudit.inference.models.zoo import load_tokenizer
 from tedaudit.mechanisms._noise import Noise, clip_norm, laplaces, sigma_for, true_epsilon
 from tedaudit.seeding import key_numbers, normals
 from tedaudit.types import Array, Claim, Draw, Floats, InputLimit, Level, ModelUse, Note

@@ -19,7 +19,7 @@ from tedaudit.errors import ModelError
 from tedaudit.inference.adept import greedy_decode, load_adept, read_tokens, run_encoder
 from tedaudit.inference.device_noise import Tensor
 from tedaudit.inference.loading import Checkpoint
-from tedaudit.inference.zoo import zoo_or
+from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.mechanisms._latent import Latent
 from tedaudit.types import Card
 

@@ -21,7 +21,7 @@ from tedaudit.inference.bart import Bart, beam_decode, cut_windows, encode_whole
 from tedaudit.inference.beams import describe_search
 from tedaudit.inference.device_noise import Tensor
 from tedaudit.inference.loading import Checkpoint
-from tedaudit.inference.zoo import zoo_or
+from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.mechanisms._latent import Latent, Singles
 from tedaudit.types import Array, Card, Claim, Floats, InputLimit, Leak
 

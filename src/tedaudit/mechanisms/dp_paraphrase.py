@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from tedaudit.inference.loading import Task
-from tedaudit.inference.zoo import zoo_or
+from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.mechanisms._generator import LEAKS, Autoregressive
 from tedaudit.types import Card, Leak
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from tedaudit.errors import SpecError
 from tedaudit.inference.loading import Task
-from tedaudit.inference.zoo import load_tokenizer, read_positions
+from tedaudit.inference.models.zoo import load_tokenizer, read_positions
 from tedaudit.mechanisms._generator import LEAKS, Autoregressive
 from tedaudit.mechanisms.sampler import Sampler
 from tedaudit.nominal import NO_EPSILON

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from tedaudit.errors import SpecError
 from tedaudit.inference.loading import Task
-from tedaudit.inference.zoo import zoo_or
+from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.mechanisms._generator import LEAKS, Autoregressive
 from tedaudit.types import Card
 

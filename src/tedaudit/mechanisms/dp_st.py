@@ -18,6 +18,7 @@ from tedaudit.batches import Draws, PairLosses, Ragged, Rewrites, TextLikelihood
 from tedaudit.errors import SpecError
 from tedaudit.inference.encoders import Encoder
 from tedaudit.inference.loading import Checkpoint
+from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.inference.triples.drawing import (
     OVERFLOW,
     ClusterChoice,
@@ -33,7 +34,6 @@ from tedaudit.inference.triples.reading import Told, add_alignments, read_triple
 from tedaudit.inference.triples.table import Representative, TripleTable, choose_representatives
 from tedaudit.inference.triples.vectors import embed
 from tedaudit.inference.triples.writing import Prompt, decode, find_ends, fit_prompt, load_writer, write_out
-from tedaudit.inference.zoo import zoo_or
 from tedaudit.types import Callee, Card, Claim, Draw, Floats, Leak, ModelUse, Note, Rewrite
 
 # --- How DP-ST writes drawn triples out, and what it releases as numbers that say all of it.

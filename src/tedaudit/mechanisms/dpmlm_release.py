@@ -24,8 +24,8 @@ from tedaudit.inference.loading import (
     resolve,
     silence_loading,
 )
+from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.inference.sampling import choose_clip
-from tedaudit.inference.zoo import zoo_or
 from tedaudit.mechanisms._package import Package, find_path, rewrite_by_script
 from tedaudit.mechanisms._programs import RunsPrograms
 from tedaudit.paths import checksum_folder

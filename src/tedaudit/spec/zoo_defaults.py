@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 
-from tedaudit.inference.adapters import is_adapter
-from tedaudit.inference.catalogue import ENTRIES, list_got
-from tedaudit.inference.catalogue import PREFIX as GOT
-from tedaudit.inference.zoo import PREFIX, is_default, list_folders
+from tedaudit.inference.models.adapters import is_adapter
+from tedaudit.inference.models.catalogue import ENTRIES, list_got
+from tedaudit.inference.models.catalogue import PREFIX as GOT
+from tedaudit.inference.models.zoo import PREFIX, is_default, list_folders
 from tedaudit.plans.candidates import SAMPLING
 from tedaudit.plugins.registry import Kind, find, names, zoo_fields
 from tedaudit.spec.model import AuditSpec, PluginSpec

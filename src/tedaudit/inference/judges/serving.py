@@ -31,7 +31,7 @@ def packaged_model() -> Path:
 
 def _find_file(model: Path) -> Path:
     """Return a GGUF file that is named itself, by its folder, or as `models:NAME`."""
-    from tedaudit.inference.catalogue import PREFIX, find_model
+    from tedaudit.inference.models.catalogue import PREFIX, find_model
 
     named = str(model)
     place = find_model(named) if named.startswith(PREFIX) else model.expanduser()

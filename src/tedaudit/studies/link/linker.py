@@ -11,7 +11,7 @@ from tedaudit.batches import Observations, Rewrites
 from tedaudit.errors import SpecError, did_you_mean, join_names
 from tedaudit.estimators import Choices
 from tedaudit.estimators.bound import check_alpha
-from tedaudit.inference.zoo import is_default
+from tedaudit.inference.models.zoo import is_default
 from tedaudit.plans.trials import judge, tie_keys
 from tedaudit.plugins.abilities import UsesModels
 from tedaudit.plugins.registry import Reference, build, determinants, model_uses

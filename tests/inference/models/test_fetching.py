@@ -14,16 +14,16 @@ import pytest
 
 from model_servers import describe_files, make_hub, make_index, serve
 from tedaudit.errors import ModelError
-from tedaudit.inference import fetching
-from tedaudit.inference.catalogue import ENTRIES, Entry, find_entry, find_model, list_got
-from tedaudit.inference.fetching import fetch, plan_fetch
 from tedaudit.inference.loading import find_clip, load_checkpoint, resolve
+from tedaudit.inference.models import fetching
+from tedaudit.inference.models.catalogue import ENTRIES, Entry, find_entry, find_model, list_got
+from tedaudit.inference.models.fetching import fetch, plan_fetch
 from tiny_models import save_gguf, save_marian, save_roberta
 
 CHILD = """
 import pickle, sys
 from tedaudit.errors import ModelError
-from tedaudit.inference.fetching import fetch, plan_fetch
+from tedaudit.inference.models.fetching import fetch, plan_fetch
 entry = pickle.load(open(sys.argv[1], "rb"))
 def tell(*told):
     print(*told, file=sys.stderr, flush=True)

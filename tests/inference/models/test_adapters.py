@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.adapters import ADAPTER, SETTINGS, WORDS, add, is_adapter, lay_over, read_settings
 from tedaudit.inference.loading import load_checkpoint
+from tedaudit.inference.models.adapters import (
+    ADAPTER,
+    SETTINGS,
+    WORDS,
+    add,
+    is_adapter,
+    lay_over,
+    read_settings,
+)
 from tiny_models import save_llama, save_mpnet_encoder
 
 pytest.importorskip("torch")

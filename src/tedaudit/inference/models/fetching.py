@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.adapters import ADAPTER, lay_over
-from tedaudit.inference.catalogue import (
+from tedaudit.inference.loading import CLIP, is_hub_reachable
+from tedaudit.inference.models.adapters import ADAPTER, lay_over
+from tedaudit.inference.models.catalogue import (
     ENTRIES,
     PREFIX,
     SOURCE,
@@ -35,8 +36,7 @@ from tedaudit.inference.catalogue import (
     Repository,
     find_models_folder,
 )
-from tedaudit.inference.loading import CLIP, is_hub_reachable
-from tedaudit.inference.zoo import find_folder
+from tedaudit.inference.models.zoo import find_folder
 from tedaudit.plugins.extras import explain_missing, require
 
 Source = Literal["hub", "parts"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.zoo import default_checkpoint, find_folder, is_default, list_folders, zoo_or
+from tedaudit.inference.models.zoo import default_checkpoint, find_folder, is_default, list_folders, zoo_or
 
 tedaudit_zoo = pytest.importorskip("tedaudit_zoo")
 ROOT = Path(tedaudit_zoo.__file__).parent

@@ -1,0 +1,1 @@
+"""Models: what an adapter makes of one, which can be fetched and how, and the zoo."""
