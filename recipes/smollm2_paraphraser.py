@@ -26,8 +26,9 @@ from paraphraser import PLAIN, SHORT, SOURCE, TARGET, Batches, Loss, drawn, gree
 from round_trips import FILE
 
 from tedaudit.inference.clip_range import EPSILONS
-from tedaudit.inference.loading import CLIP, load_checkpoint
+from tedaudit.inference.loading import load_checkpoint
 from tedaudit.inference.models.adapters import Settings, lay_over
+from tedaudit.inference.models.places import CLIP
 from tedaudit.mechanisms.dp_paraphrase import DPParaphrase
 
 BASE = "smollm2"

@@ -14,8 +14,9 @@ from tedaudit.inference.clip_range import (
     read_prompt,
     store_range,
 )
-from tedaudit.inference.loading import find_clip, load_checkpoint
+from tedaudit.inference.loading import load_checkpoint
 from tedaudit.inference.masked import masked_logits
+from tedaudit.inference.models.places import find_clip
 from tiny_models import (
     SENTENCES,
     save_bart,

@@ -111,10 +111,10 @@ def test_a_text_without_tokens_has_a_static_vector_of_zeros(static):
 
 
 def test_a_static_encoder_of_the_zoo_is_found_by_its_name(static, monkeypatch):
-    from tedaudit.inference import loading
+    from tedaudit.inference.models import places
 
     there = static()
-    monkeypatch.setattr(loading, "find_folder", lambda reference: {"zoo:encoder": there}[reference])
+    monkeypatch.setattr(places, "find_folder", lambda reference: {"zoo:encoder": there}[reference])
     found = StaticEncoder("zoo:encoder")
     assert found.name == "zoo:encoder"
     assert found.fingerprint() == StaticEncoder(str(there)).fingerprint()

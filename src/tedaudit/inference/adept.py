@@ -26,8 +26,8 @@ from tedaudit.inference.loading import (
     explain_failure,
     load_quantised,
     refuse_missing,
-    resolve,
 )
+from tedaudit.inference.models.places import resolve
 from tedaudit.plugins.extras import require
 from tedaudit.text.characters import replace_surrogates
 

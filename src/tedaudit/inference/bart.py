@@ -21,7 +21,8 @@ import numpy.typing as npt
 from tedaudit.errors import ModelError
 from tedaudit.inference.beams import read_rules, search_beams
 from tedaudit.inference.device_noise import Tensor
-from tedaudit.inference.loading import Checkpoint, load_checkpoint, resolve
+from tedaudit.inference.loading import Checkpoint, load_checkpoint
+from tedaudit.inference.models.places import resolve
 from tedaudit.text.characters import replace_surrogates
 
 PRUNED = "pruned.safetensors"

@@ -14,17 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.loading import (
-    Checkpoint,
-    Task,
-    find_clip,
-    find_task,
-    load_checkpoint,
-    place_clip,
-    resolve,
-)
+from tedaudit.inference.loading import Checkpoint, Task, find_task, load_checkpoint
 from tedaudit.inference.masked import MaskedRow, masked_logits
 from tedaudit.inference.models.catalogue import RULE, find_models_folder
+from tedaudit.inference.models.places import find_clip, place_clip, resolve
 from tedaudit.inference.models.zoo import PREFIX
 from tedaudit.inference.rows import decoder_for
 from tedaudit.inference.sampling import Clip, log_probabilities

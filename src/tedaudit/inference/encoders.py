@@ -23,13 +23,12 @@ from tedaudit.inference.loading import (
     checksum,
     count_positions,
     drop_pooler,
-    is_hub_reachable,
     note_missing,
     read_quantised,
     refuse_missing,
-    resolve,
-    silence_loading,
 )
+from tedaudit.inference.models.places import is_hub_reachable, resolve
+from tedaudit.inference.silence import silence_loading
 from tedaudit.plugins.extras import explain_missing
 
 TABLE = "embedding.weight"  # the name of a static encoder's vectors in its weights file

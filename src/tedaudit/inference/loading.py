@@ -4,13 +4,7 @@ Weights load from safetensors, or from older files with `weights_only`; remote c
 """
 
 import hashlib
-import json
-import logging
-import os
-import shlex
-import socket
 import threading
-import warnings
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,17 +12,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import quote, urlsplit
 
 import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.models.adapters import is_adapter
-from tedaudit.inference.models.catalogue import CLIPS, find_model, find_models_folder
-from tedaudit.inference.models.catalogue import PREFIX as GOT
-from tedaudit.inference.models.zoo import PREFIX, find_folder
-from tedaudit.paths import parse_path
+from tedaudit.inference.models.places import find_clip, is_hub_reachable, resolve
+from tedaudit.inference.silence import silence_loading
 from tedaudit.plugins.extras import explain_missing, is_installed, require
 
 # --- What a masked language model said last: rewriting and the likelihood attack read the same texts.
@@ -82,7 +72,6 @@ _TRAINED: dict[Task, str] = {
 }
 _UNUSED = "pooler."  # reads what no task here uses, and is missing in most checkpoints
 _PATCHING = threading.Lock()
-CLIP = "clip.json"
 PADDING = 8  # the multiple that lengths are padded to, so that rows make batches
 
 
@@ -162,47 +151,6 @@ def choose_dtype(dtype: str, device: str) -> Any:
     if not isinstance(number_format, torch.dtype):
         raise ModelError(f"dtype is '{dtype}'; it must be auto, float32, bfloat16, float16 or float64.")
     return number_format
-
-
-def resolve(name: str) -> str:
-    """Return the folder or hub id that a reference stands for."""
-    if name.startswith(PREFIX):
-        return str(_refuse_adapter(name, find_folder(name)))
-    if name.startswith(GOT):
-        return str(find_model(name))
-    folder = parse_path(name)  # refuses what neither a folder nor a model can be called
-    return str(folder) if folder.is_dir() else name
-
-
-def _refuse_adapter(name: str, folder: Path) -> Path:
-    """Return a folder of the zoo unless it holds an adapter alone."""
-    if is_adapter(folder):
-        bare = name.removeprefix(PREFIX)
-        raise ModelError(
-            f"'{name}' is an adapter, and no model by itself: `tedaudit models get {bare}` lays it over its "
-            f"base, and {GOT}{bare} names what comes out."
-        )
-    return folder
-
-
-def is_hub_reachable(name: str) -> bool:
-    """Return whether a model can be downloaded from the hub; offline, the libraries would retry for a minute.
-
-    A folder needs no hub. Behind a proxy this is left to the libraries.
-    """
-    if parse_path(name).is_dir():
-        return False
-    if any(os.environ.get(key) for key in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
-        return True
-    from huggingface_hub import constants
-
-    address = urlsplit(constants.ENDPOINT)
-    try:
-        port = address.port or (443 if address.scheme == "https" else 80)
-        socket.create_connection((address.hostname or "", port), timeout=5).close()
-    except OSError:
-        return False
-    return not constants.HF_HUB_OFFLINE
 
 
 def find_task(name: str, revision: str = "") -> Task:
@@ -394,60 +342,6 @@ def note_missing() -> Iterator[set[str]]:
             PreTrainedModel.from_pretrained = load
 
 
-def place_clip(source: str, revision: str = "") -> Path:
-    """Return the file with a model's clip range: in its folder, or for a hub id in the folder of models."""
-    folder = parse_path(source)
-    if folder.is_dir():
-        return folder / CLIP
-    name = f"{source}@{revision}" if revision else source
-    return find_models_folder() / CLIPS / f"{quote(name, safe='@')}.json"
-
-
-def find_clip(source: str, revision: str = "") -> tuple[float, float] | None:
-    """Return the range of logits that was measured on a folder or hub id; None if none was."""
-    return read_clip(place_clip(source, revision))
-
-
-def read_clip(file: Path) -> tuple[float, float] | None:
-    """Return the range of logits in a file, or in a folder's `clip.json`; None without that file."""
-    file = file / CLIP if file.is_dir() else file
-    if not file.is_file():
-        return None
-    try:
-        values = json.loads(file.read_text(encoding="utf-8"))
-        low, high = float(values["low"]), float(values["high"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ModelError(f"'{file}' must contain numbers named low and high ({error!r}).") from error
-    return low, high
-
-
-def caution_range(
-    name: str,
-    low: float | None,
-    high: float | None,
-    released: tuple[float, float],
-    measured_on: str,
-    revision: str = "",
-) -> tuple[str, ...]:
-    """Return what to know of a clip range if an end of it was measured on another model than this.
-
-    A folder or a hub id is taken for the model that its last part names.
-    """
-    source = resolve(name)
-    is_given = low is not None and high is not None
-    if is_given or Path(source).name.lower() == measured_on.lower() or find_clip(source, revision):
-        return ()
-    ends = released[0] if low is None else low, released[1] if high is None else high
-    command = f"tedaudit models clip {shlex.quote(name)}" + (f" --revision {revision}" if revision else "")
-    caution = (
-        f"no clip range was measured on '{name}': its logits are clipped to [{ends[0]:.4g}, {ends[1]:.4g}], "
-        f"as measured on {measured_on}. The claim holds, but an epsilon does not mean what it means there: "
-        "draws may be nearly random, or nearly without noise. Measure a range on public texts with "
-        f"`{command}`, which stores it with the model, or set `low` and `high`"
-    )
-    return (caution,)
-
-
 @contextmanager
 def explain_failure(name: str) -> Iterator[None]:
     """Turn a failure to load into an error that says what to install or which path to give."""
@@ -470,29 +364,6 @@ def _tell_causes(error: BaseException | None) -> str:
     while error is not None:
         told, error = f"{told} {error}".lower(), error.__cause__ or error.__context__
     return told
-
-
-@contextmanager
-def silence_loading() -> Iterator[None]:
-    """Stop the libraries from printing progress bars and advice while a model loads."""
-    from transformers.utils import logging as transformers_logging
-
-    names = ("transformers", "sentence_transformers", "huggingface_hub")
-    loggers = [logging.getLogger(name) for name in names]
-    levels = [logger.level for logger in loggers]
-    had_bars = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.disable_progress_bar()
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Recommended: pip install sacremoses")  # of Marian's tokenizer
-            yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
-        if had_bars:
-            transformers_logging.enable_progress_bar()
 
 
 def checksum(model: Any) -> str:

@@ -22,7 +22,8 @@ from tedaudit.inference.generation import (
     log_likelihood_terms,
     log_probabilities_along,
 )
-from tedaudit.inference.loading import Checkpoint, Task, caution_range, load_checkpoint
+from tedaudit.inference.loading import Checkpoint, Task, load_checkpoint
+from tedaudit.inference.models.places import caution_range
 from tedaudit.inference.models.zoo import load_tokenizer, read_positions
 from tedaudit.inference.sampling import Clip, TokenRule, choose_clip
 from tedaudit.inference.text_draws import Spellings, TextDraws, learn_spellings

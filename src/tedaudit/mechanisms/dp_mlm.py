@@ -19,7 +19,8 @@ from tedaudit.batches.guesses import TextLikelihoods
 from tedaudit.batches.sequences import pause_collection
 from tedaudit.errors import ModelError, SpecError
 from tedaudit.inference.draw_pairs import DrawPairs
-from tedaudit.inference.loading import Checkpoint, caution_range, load_checkpoint, send
+from tedaudit.inference.loading import Checkpoint, load_checkpoint, send
+from tedaudit.inference.models.places import caution_range
 from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.inference.sampling import Clip, choose_clip, log_probabilities, sample_pairs
 from tedaudit.inference.treebank import StopWords, join_words, load_splitter, load_stop_words, split_words

@@ -16,16 +16,11 @@ from typing import ClassVar
 
 from tedaudit.batches import Rewrites
 from tedaudit.errors import ModelError
-from tedaudit.inference.loading import (
-    WEIGHTS,
-    caution_range,
-    load_checkpoint,
-    read_clip,
-    resolve,
-    silence_loading,
-)
+from tedaudit.inference.loading import WEIGHTS, load_checkpoint
+from tedaudit.inference.models.places import caution_range, read_clip, resolve
 from tedaudit.inference.models.zoo import zoo_or
 from tedaudit.inference.sampling import choose_clip
+from tedaudit.inference.silence import silence_loading
 from tedaudit.mechanisms._package import Package, find_path, rewrite_by_script
 from tedaudit.mechanisms._programs import RunsPrograms
 from tedaudit.paths import checksum_folder

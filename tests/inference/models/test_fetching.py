@@ -14,10 +14,11 @@ import pytest
 
 from model_servers import describe_files, make_hub, make_index, serve
 from tedaudit.errors import ModelError
-from tedaudit.inference.loading import find_clip, load_checkpoint, resolve
+from tedaudit.inference.loading import load_checkpoint
 from tedaudit.inference.models import fetching
 from tedaudit.inference.models.catalogue import ENTRIES, Entry, find_entry, find_model, list_got
 from tedaudit.inference.models.fetching import fetch, plan_fetch
+from tedaudit.inference.models.places import find_clip, resolve
 from tiny_models import save_gguf, save_marian, save_roberta
 
 CHILD = """

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.loading import CLIP, is_hub_reachable
 from tedaudit.inference.models.adapters import ADAPTER, lay_over
 from tedaudit.inference.models.catalogue import (
     ENTRIES,
@@ -36,7 +35,9 @@ from tedaudit.inference.models.catalogue import (
     Repository,
     find_models_folder,
 )
+from tedaudit.inference.models.places import CLIP, is_hub_reachable
 from tedaudit.inference.models.zoo import find_folder
+from tedaudit.inference.silence import silence_loading
 from tedaudit.plugins.extras import explain_missing, require
 
 Source = Literal["hub", "parts"]
@@ -561,8 +562,6 @@ def _convert_gguf(folder: Path, file: Path) -> None:
     """Unpack a GGUF file to float32: a fresh model of its architecture, with its tokenizer."""
     import torch
     import transformers
-
-    from tedaudit.inference.loading import silence_loading
 
     with silence_loading(), contextlib.redirect_stderr(io.StringIO()):  # a bar that cannot be turned off
         model = transformers.AutoModelForCausalLM.from_pretrained(folder, gguf_file=file.name)

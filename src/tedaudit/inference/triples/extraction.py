@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote, urlsplit
 
 from tedaudit.errors import ModelError, SpecError
-from tedaudit.inference.loading import resolve
 from tedaudit.inference.loopback import is_loopback, may_hold_key
+from tedaudit.inference.models.places import resolve
 from tedaudit.inference.spacy_pipelines import checksum_pipeline, load_pipeline
 from tedaudit.text.characters import replace_surrogates
 from tedaudit.types import Callee

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tedaudit.errors import ModelError
-from tedaudit.inference.loading import resolve
+from tedaudit.inference.models.places import resolve
 from tedaudit.inference.triples.extraction import Triple
 from tedaudit.inference.triples.vectors import cosines, normalise_to_grid, round_to_grid
 from tedaudit.plugins.extras import require

@@ -11,7 +11,7 @@ import numpy as np
 
 from tedaudit.errors import ModelError
 from tedaudit.inference.encoders import Encoder, load_encoder
-from tedaudit.inference.loading import resolve
+from tedaudit.inference.models.places import resolve
 from tedaudit.types import Array, Floats
 
 _GRID = 2.0**20
