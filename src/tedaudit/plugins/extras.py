@@ -12,7 +12,7 @@ from tedaudit.errors import ModelError
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "models": (
         "torch", "transformers", "sentence_transformers", "huggingface_hub", "safetensors", "tokenizers",
-        "nltk", "sentencepiece", "gguf",
+        "nltk", "sentencepiece", "gguf", "accelerate",
     ),
     "triples": ("spacy",),
     "hub": ("datasets",),
