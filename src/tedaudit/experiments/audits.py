@@ -3,7 +3,7 @@
 All of them use the run directories that the experiments of a scale share.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from itertools import combinations
 from typing import Any
@@ -20,7 +20,7 @@ from tedaudit.nominal import Nominal
 from tedaudit.plans.candidates import Sampling, candidate_sets
 from tedaudit.plans.pool import Pool
 from tedaudit.reports.figures import figure
-from tedaudit.reports.first_screen import make_loss_pivots
+from tedaudit.reports.first_screen import Pivot, explain_losses, make_loss_pivots
 from tedaudit.reports.section import Column, Section, Table
 from tedaudit.reports.writers.figures import figures_missing
 from tedaudit.results.disagreement import disagreements
@@ -40,16 +40,20 @@ _EXAMPLES = (
 def calibrate(experiment: Experiment, workspace: Workspace) -> Outcome:
     """Return the TeDA bound against nominal epsilon for every corpus, what decoders hide, and losses."""
     sections, figures, notes = [], {}, []
+    losses: list[Pivot] = []
     for corpus in experiment.corpora:
         name, result = corpus_name(corpus), workspace.audit(experiment, corpus)
         sections.append(by_epsilon(result, f"{name}: TeDA bound"))
         hidden = post_processing(result)
         if hidden:
             sections.append(_tabulate_hidden(hidden, name))
-        sections += _tabulate_losses(result, name)
+        pivots = make_loss_pivots(read_losses(result))
+        sections += [_tabulate_losses(pivot, name) for pivot in pivots]
+        losses += pivots
         notes += [f"{name}: {note}" for note in describe_trends(result)]
         if not figures_missing():
             figures[name] = figure(list(result), bound="TeDA bound")
+    notes += [explain_losses(losses)] if losses else []
     return Outcome(tuple(sections), figures, tuple(notes))
 
 
@@ -151,16 +155,15 @@ def _tabulate_hidden(rows: Sequence[Mapping[str, Any]], name: str) -> Section:
     return Section(f"{name}: post-processing effect", table)
 
 
-def _tabulate_losses(result: AuditResult, name: str) -> Iterator[Section]:
-    """Yield what is lost on average, to whoever reads the text and to whoever sees the draw, if known."""
-    for pivot in make_loss_pivots(read_losses(result)):
-        cells = [[pivot.cells.get((label, e)) for e in pivot.epsilons] for label in pivot.mechanisms]
-        rows = tuple(
-            (label, *(cell.value if cell else "" for cell in row))
-            for label, row in zip(pivot.mechanisms, cells, strict=True)
-        )
-        columns = _WHAT[0], *(Column(epsilon.name, "figures") for epsilon in pivot.epsilons)
-        yield Section(f"{name}: {pivot.title}", Table(columns, rows))
+def _tabulate_losses(pivot: Pivot, name: str) -> Section:
+    """Return what is lost on average, by mechanism and epsilon; nothing stands where it is not known."""
+    cells = [[pivot.cells.get((label, e)) for e in pivot.epsilons] for label in pivot.mechanisms]
+    rows = tuple(
+        (label, *(cell.value if cell else "" for cell in row))
+        for label, row in zip(pivot.mechanisms, cells, strict=True)
+    )
+    columns = _WHAT[0], *(Column(epsilon.name, "figures") for epsilon in pivot.epsilons)
+    return Section(f"{name}: {pivot.title}", Table(columns, rows))
 
 
 # --- Which lambda gives which neighbours: how often a drawn candidate is among the furthest or nearest.
