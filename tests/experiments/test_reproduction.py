@@ -97,6 +97,7 @@ def test_every_experiment_has_these_scales(scale):
         assert experiment.scale == scale
 
 
+SHARING = ("calibration", "ablation", "complementarity")  # kinds that are audits
 REAL = {
     "fig-llm", "fig-embedding", "tab-complementarity", "abl-estimator", "abl-k", "abl-lambda", "abl-trials",
     "tab-examples",
@@ -298,3 +299,19 @@ def test_the_zoo_runs_what_the_paper_ran(name):
         labels[given.get("label", given["name"])] = variant_of(plugin)
     assert {variant for label, variant in labels.items() if not label.endswith("-sound")} == {"published"}
     assert {variant for label, variant in labels.items() if label.endswith("-sound")} <= {"sound"}
+
+
+@pytest.mark.parametrize("scale", ["full", "zoo", "real", "smoke"])
+def test_what_experiments_of_a_scale_call_the_same_is_the_same(scale):
+    """They share a run per corpus and number of trials, where a name stands for one setting alone."""
+    known = {}
+    for name in names():
+        if scale in scales_of(name) and (experiment := load(name, scale)).kind in SHARING:
+            also = experiment.options.get("also", {})
+            given = [*experiment.mechanisms, *also.get("mechanisms", []), *experiment.attacks]
+            for one in given:
+                settings = {"name": one} if isinstance(one, str) else dict(one)
+                settings.pop("epsilons", None)  # others may be added
+                title = settings.get("label") or settings["name"]
+                assert known.setdefault(title, settings) == settings, (name, title)
+    assert known
