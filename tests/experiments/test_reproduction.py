@@ -315,3 +315,14 @@ def test_what_experiments_of_a_scale_call_the_same_is_the_same(scale):
                 title = settings.get("label") or settings["name"]
                 assert known.setdefault(title, settings) == settings, (name, title)
     assert known
+
+
+@pytest.mark.parametrize("scale", ["full", "zoo", "real", "smoke"])
+def test_internal_attacks_have_a_mechanism_with_a_latent_on_every_corpus(scale):
+    """A mechanism may be left out on some corpora, and an attack that fits none of the others is refused."""
+    experiment = load("fig-embedding", scale)
+    internal = build(Reference("attack", "internal", {}))
+    for corpus in experiment.corpora:
+        specs = [MechanismSpec.model_validate(given) for given in experiment.mechanisms_on(corpus)]
+        mechanisms = [build(spec.reference("mechanism")) for spec in specs]
+        assert any(not internal.unfit(mechanism) for mechanism in mechanisms), corpus
