@@ -87,6 +87,23 @@ def test_the_gate_has_the_codes_of_every_gate(release, typed):
     assert typed(*flags, "--fail-above", "-1")[0] == 2
 
 
+@pytest.mark.parametrize(
+    ("gate", "told"),
+    [
+        (("--fail-on", "violated"), "'violated'. `link` cannot find that. It is one of: out-of-reach."),
+        (("--fail-on", "violated", "--fail-above", "1"), "`link` tests no claim: --fail-above 2.0 fails if"),
+        (("--fail-on", "not-tested", "--fail-above", "1"), "`link` cannot find that"),
+        (("--fail-on", "out-of-reac", "--fail-above", "1"), "Did you mean 'out-of-reach'?"),
+        (("--fail-on", "out-of-reach"), "out-of-reach is about a limit, and there is none. `link` tests no"),
+    ],
+)
+def test_a_gate_that_could_never_fail_is_refused_before_any_work(release, typed, gate, told):
+    code, _, error = typed(*PAIRS, "--no-pdf", "-o", "study", *gate)
+    assert code == 2
+    assert told in " ".join(error.split())
+    assert not (release / "study").exists()
+
+
 def test_a_limit_that_is_kept_says_the_largest_bound(release, typed):
     path = release / "constant.csv"
     path.write_text("original,rewrite\n" + "".join(f"{text},nothing\n" for text in TEXTS))

@@ -107,3 +107,19 @@ def test_the_gate_judges_what_rewrites_tell_of_private_columns(tmp_path, typed):
     code, _, told = typed(*study, "-m", "constant", "--private-records", "0", "--fail-above", "1")
     assert code == 2
     assert "--private-records be above 0" in told
+
+
+@pytest.mark.parametrize(
+    ("gate", "told"),
+    [
+        (("--fail-on", "violated"), "`utility` cannot find that. It is one of: not-tested, out-of-reach."),
+        (("--fail-on", "not-tested"), "not-tested is about a limit, and there is none. `utility` tests no"),
+        (("--fail-above", "nan"), "--fail-above is nan"),
+    ],
+)
+def test_a_gate_that_could_never_fail_is_refused_before_any_work(tmp_path, typed, gate, told):
+    study = ("utility", "-c", "demo", "--private", "gender", "-m", "constant", "-o", tmp_path / "s")
+    code, _, error = typed(*study, *gate)
+    assert code == 2
+    assert told in " ".join(error.split())
+    assert not (tmp_path / "s").exists()

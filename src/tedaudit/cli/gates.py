@@ -7,22 +7,28 @@ import typer
 
 from tedaudit.cli.options import OUTPUT, option
 from tedaudit.errors import SpecError, did_you_mean
-from tedaudit.results.verdict import GATES, Verdict, any_named, strongest
+from tedaudit.results.verdict import GATES, Decision, Verdict, any_named, strongest
 
 if TYPE_CHECKING:
     from tedaudit.results.findings import AuditResult
     from tedaudit.results.gates import Gates
 
 CLAIMS = tuple(decision.flag for decision in GATES)  # what becomes of a claim, or of a limit
+NOT_TESTED, OUT_OF_REACH = Decision.NOT_TESTED.flag, Decision.OUT_OF_REACH.flag
 FINDING = "finding"  # of the battery of leaks
 NOTES = ("error", "warning")  # of lint
 _WORDS = (*CLAIMS, FINDING, *NOTES)
 
 
-def outcome_option(*outcomes: str) -> Any:
+def outcome_option(*outcomes: str, when: str = "Exit with 1 on") -> Any:
     """Return the option that names on which outcomes a command exits with 1."""
-    listed = ", ".join(outcomes)
-    return option(OUTPUT, "--fail-on", metavar="OUTCOME", help=f"Exit with 1 on: {listed}. Repeat.")
+    repeat = " Repeat." if len(outcomes) > 1 else ""
+    return option(OUTPUT, "--fail-on", metavar="OUTCOME", help=f"{when}: {', '.join(outcomes)}.{repeat}")
+
+
+def limit_option(*outcomes: str) -> Any:
+    """Return the same option for a command that tests no claim: outcomes of a limit alone."""
+    return outcome_option(*outcomes, when="With --fail-above, exit with 1 also on")
 
 
 FailOn = Annotated[list[str] | None, outcome_option(*CLAIMS)]
@@ -32,17 +38,32 @@ FailAbove = Annotated[
 ]
 
 
-def check_outcomes(command: str, named: Sequence[str] | None, allowed: Sequence[str]) -> None:
+def check_outcomes(command: str, named: Sequence[str] | None, allowed: Sequence[str], more: str = "") -> None:
     """Refuse an outcome that a command cannot have, before any work is done."""
     for flag in named or ():
         if flag not in allowed:
             elsewhere = f" `{command}` cannot find that." if flag in _WORDS else did_you_mean(flag, allowed)
-            raise SpecError(f"--fail-on is '{flag}'.{elsewhere} It is one of: {', '.join(allowed)}.")
+            raise SpecError(f"--fail-on is '{flag}'.{elsewhere} It is one of: {', '.join(allowed)}.{more}")
 
 
 def check_gates(command: str, fail_on: Sequence[str] | None, fail_above: float | None) -> None:
     """Refuse a gate that does not exist and a limit that is no epsilon, before any work is done."""
     check_outcomes(command, fail_on, CLAIMS)
+    _check_limit(fail_above)
+
+
+def check_limit_gates(
+    command: str, fail_on: Sequence[str] | None, fail_above: float | None, allowed: Sequence[str]
+) -> None:
+    """Refuse what can never fail a command that tests no claim: every outcome is one of a limit."""
+    instead = f" `{command}` tests no claim: --fail-above 2.0 fails if an eps_emp is above 2.0."
+    check_outcomes(command, fail_on, allowed, instead)
+    if fail_on and fail_above is None:
+        raise SpecError(f"--fail-on {fail_on[0]} is about a limit, and there is none.{instead}")
+    _check_limit(fail_above)
+
+
+def _check_limit(fail_above: float | None) -> None:
     if fail_above is not None and not 0 <= fail_above < float("inf"):
         raise SpecError(f"--fail-above is {fail_above}; it must be 0 or larger, such as 2.0.")
 
