@@ -15,10 +15,13 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class Serving:
-    """What a server has: files by their path in the address; `cut` ends so many answers in the middle."""
+    """What a server has: files by their path in the address.
+
+    `cut` ends so many answers in the middle, of files whose path ends with `cut_at`.
+    """
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
-        self.files, self.cut, self.asked = dict(files), 0, []
+        self.files, self.cut, self.cut_at, self.asked = dict(files), 0, "", []
         self.url = ""
 
 
@@ -60,7 +63,9 @@ def serve(state: Serving, *, is_hub: bool) -> Iterator[Serving]:  # noqa: C901 -
                 self.send_header("X-Repo-Commit", COMMIT)
             self.end_headers()
             if has_body:
-                self._send(body[start:], is_cut=state.cut > 0 and len(body) > 1000)
+                self._send(
+                    body[start:], is_cut=state.cut > 0 and len(body) > 1000 and name.endswith(state.cut_at)
+                )
 
         def _refuse(self):
             self.send_response(404)

@@ -358,18 +358,25 @@ def test_a_connection_that_is_cut_is_taken_up_where_it_ended(models, tmp_path):
     assert holds(models / "tiny", large)
 
 
-def test_a_hub_that_is_gone_in_the_middle_leaves_what_has_arrived(model, models, tmp_path):
-    entry, hub = make_hub(model)
-    hub.cut = 1000
+def test_a_hub_that_is_gone_in_the_middle_leaves_what_has_arrived(models, tmp_path):
+    large = tmp_path / "large"
+    large.mkdir()
+    for name in ("a.safetensors", "b.safetensors"):
+        (large / name).write_bytes(os.urandom(2 << 20))
+    entry, hub = make_hub(large)
+    hub.cut, hub.cut_at = 1000, "b.safetensors"
     with serve(hub, is_hub=True):
         ran = child(entry, "hub", tmp_path, HF_ENDPOINT=hub.url, HF_HUB_DOWNLOAD_TIMEOUT="2")
-        assert "refused: The hub did not hand out" in ran.stdout
-        assert "run the same command again to go on" in ran.stdout
+        assert "refused: The hub did not hand out 'b.safetensors'" in ran.stdout
+        assert "What has arrived is kept: run the same command again to go on" in ran.stdout
         assert not (models / "tiny").exists()
         hub.cut = 0
+        hub.asked.clear()
         ran = child(entry, "hub", tmp_path, HF_ENDPOINT=hub.url)
     assert ran.stdout.strip() == str(models / "tiny"), ran.stdout + ran.stderr
-    assert holds(models / "tiny", model)
+    assert not any("a.safetensors" in name for _, name, _ in hub.asked)  # it was there already
+    assert holds(models / "tiny", large)
+    assert not list(models.glob(".*"))
 
 
 # --- The catalogue.

@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 import io
 import json
+import os
 import shutil
 import struct
 import subprocess
@@ -247,7 +248,7 @@ def _parts_of(entry: Entry) -> Sequence[Part]:
 
 
 def _take_from_hub(entry: Entry, repository: Repository, kept: Path, made: Path, advance: Advance) -> None:
-    """Download the files of a repository, check each and move it to its place."""
+    """Download the files of a repository, check each and put it in its place."""
     files = [file for file in entry.files if file.path.startswith(repository.folder)]
     total = sum(file.bytes for file in files)
     done = 0
@@ -266,8 +267,16 @@ def _take_from_hub(entry: Entry, repository: Repository, kept: Path, made: Path,
             )
         target = made / file.path
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target) if file.bytes < _CHUNK else path.replace(target)
+        _link(path, target)
         done += file.bytes
+
+
+def _link(file: Path, target: Path) -> None:
+    """Give a file a second name, or copy it where it can have none, so that what has arrived is kept."""
+    try:
+        os.link(file, target)
+    except OSError:
+        shutil.copyfile(file, target)
 
 
 def _download_file(entry: Entry, repository: Repository, name: str, local: Path, bar: Any) -> Path:
