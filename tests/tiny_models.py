@@ -55,7 +55,7 @@ def save_llama(folder: Path, chat_template: str = "", seed: int = 0, room: int =
     return folder
 
 
-def save_gguf(folder: Path, seed: int = 0) -> dict[str, Any]:
+def save_gguf(folder: Path, seed: int = 0, lacks: str = "") -> dict[str, Any]:
     """Save a decoder-only model, its head tied, as one GGUF file; return the weights as stored."""
     import gguf
     import numpy as np
@@ -90,6 +90,7 @@ def save_gguf(folder: Path, seed: int = 0) -> dict[str, Any]:
     weights = {
         f"{name}.weight": chance.normal(size=shape).astype(np.float32) for name, shape in shapes.items()
     }
+    weights.pop(lacks, None)
     for name, value in weights.items():
         writer.add_tensor(name, value)
     writer.write_header_to_file()

@@ -238,13 +238,38 @@ def test_a_gguf_file_is_unpacked_to_a_model_with_its_tokenizer(models, tmp_path,
     assert not (made / "model.gguf").exists()
     checkpoint = load_checkpoint("causal", "models:tiny", dtype="float32", device="cpu")
     weights = checkpoint.model.state_dict()
-    for ours, theirs in (
-        ("model.embed_tokens", "token_embd"), ("model.norm", "output_norm"),
-        ("model.layers.1.mlp.down_proj", "blk.1.ffn_down"),
-    ):  # fmt: skip
-        assert np.array_equal(weights[f"{ours}.weight"].numpy(), stored[f"{theirs}.weight"])
+    parts = {
+        "attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj",
+        "attn_output": "self_attn.o_proj", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj",
+        "ffn_down": "mlp.down_proj", "attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
+    }  # fmt: skip
+    names = {"token_embd": "model.embed_tokens", "output_norm": "model.norm"} | {
+        f"blk.{layer}.{theirs}": f"model.layers.{layer}.{ours}"
+        for layer in range(2)
+        for theirs, ours in parts.items()
+    }
+    assert {f"{name}.weight" for name in names} == stored.keys()
+    assert {f"{name}.weight" for name in names.values()} | {"lm_head.weight"} == weights.keys()
+    for theirs, ours in names.items():
+        value = stored[f"{theirs}.weight"]
+        if theirs.endswith(("attn_q", "attn_k")):  # the format has the halves that are rotated in turn
+            value = value.reshape(4, 4, 2, 32).swapaxes(1, 2).reshape(32, 32)
+        assert np.array_equal(weights[f"{ours}.weight"].numpy(), value), ours
     assert checkpoint.model.lm_head.weight.data_ptr() == checkpoint.model.model.embed_tokens.weight.data_ptr()
     assert checkpoint.tokenizer.decode(checkpoint.tokenizer.encode("b a")) == "b a"
+
+
+def test_a_gguf_file_that_lacks_a_weight_is_not_completed_with_a_random_one(models, tmp_path, monkeypatch):
+    pytest.importorskip("gguf")
+    folder = tmp_path / "packed"
+    folder.mkdir()
+    save_gguf(folder, lacks="blk.1.ffn_down.weight")
+    entry, index = make_index(folder, tmp_path, conversion="gguf")
+    with serve(index, is_hub=False):
+        use_index(monkeypatch, index)
+        with pytest.raises(ModelError, match=r"'tiny' lacks 1 of the weights .*layers\.1\.mlp\.down_proj"):
+            fetch(plan_fetch(entry, "parts"))
+    assert not (models / "tiny").exists()
 
 
 def test_what_unpacking_needs_is_named_before_anything_is_fetched(models, tmp_path, monkeypatch):

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tedaudit.errors import ModelError
+from tedaudit.inference.loading import refuse_missing
 from tedaudit.inference.models.adapters import ADAPTER, lay_over
 from tedaudit.inference.models.catalogue import (
     ENTRIES,
@@ -528,7 +529,7 @@ def _finish(entry: Entry, made: Path, taken: Mapping[str, Any]) -> None:
         for file in sorted(made.rglob("pytorch_model.bin")):
             _convert_pickle(file)
     elif entry.conversion == "gguf":
-        _convert_gguf(made, made / entry.files[0].path)
+        _convert_gguf(entry.name, made, made / entry.files[0].path)
     for folder, clip in entry.clips.items():
         _write_json(made / folder / CLIP, dict(clip))
     about = {
@@ -567,13 +568,16 @@ def _convert_pickle(file: Path) -> None:
     file.unlink()
 
 
-def _convert_gguf(folder: Path, file: Path) -> None:
+def _convert_gguf(name: str, folder: Path, file: Path) -> None:
     """Unpack a GGUF file to float32: a fresh model of its architecture, with its tokenizer."""
     import torch
     import transformers
 
     with silence_loading(), contextlib.redirect_stderr(io.StringIO()):  # a bar that cannot be turned off
-        model = transformers.AutoModelForCausalLM.from_pretrained(folder, gguf_file=file.name)
+        model, report = transformers.AutoModelForCausalLM.from_pretrained(
+            folder, gguf_file=file.name, output_loading_info=True
+        )
+        refuse_missing(name, report["missing_keys"], "a GGUF file with all of its weights")
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, gguf_file=file.name)
         settings = model.config.to_dict()
         for key in ("quantization_config", "_name_or_path", "_model_name_or_path"):
