@@ -44,9 +44,7 @@ def link(
     assign: options.Assignments = None,
     knows: Annotated[
         Literal["other", "same"] | None,
-        option(
-            ADVERSARY, "--knows", help="Of authors: other texts of theirs (as usual in life), or the same."
-        ),
+        option(ADVERSARY, "--knows", help="Of authors: other texts of theirs (the default), or the same."),
     ] = None,
     author_texts: Annotated[
         int,

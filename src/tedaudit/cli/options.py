@@ -135,7 +135,12 @@ TextsOfAuthor = Annotated[
 ]
 Knows = Annotated[
     str | None,
-    option(ADVERSARY, "--knows", metavar="WHICH", help="--author: same (these texts are known), or other."),
+    option(
+        ADVERSARY,
+        "--knows",
+        metavar="WHICH",
+        help="--author: these very texts (same, the default), or other.",
+    ),
 ]
 Encoder = Annotated[
     str | None,
